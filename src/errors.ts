@@ -1,0 +1,47 @@
+export type ErrorCode =
+  | 'usage'
+  | 'setting-invalid'
+  | 'resource-invalid'
+  | 'not-found'
+  | 'secret-unreadable'
+  | 'topics-differ'
+  | 'broker-unavailable'
+  | 'record-refused'
+  | 'kafka-unavailable'
+  | 'stopped';
+
+/**
+ * Every error that the code raises on purpose. `retry`: the same operation may succeed later; the
+ * others end it, because only a person can mend their cause.
+ */
+const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exitCode: number }>> = {
+  usage: { retry: false, exitCode: 2 },
+  'setting-invalid': { retry: false, exitCode: 1 },
+  'resource-invalid': { retry: false, exitCode: 1 },
+  'not-found': { retry: false, exitCode: 1 },
+  'secret-unreadable': { retry: false, exitCode: 1 },
+  'topics-differ': { retry: false, exitCode: 1 },
+  'broker-unavailable': { retry: false, exitCode: 1 },
+  'record-refused': { retry: false, exitCode: 1 },
+  'kafka-unavailable': { retry: true, exitCode: 1 },
+  stopped: { retry: false, exitCode: 1 },
+};
+
+/** Its message is one sentence for a person: what was wrong, where, what is allowed. */
+export class PostriderError extends Error {
+  override readonly name = 'PostriderError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  get retry(): boolean {
+    return table[this.code].retry;
+  }
+
+  get exitCode(): number {
+    return table[this.code].exitCode;
+  }
+}

@@ -1,0 +1,28 @@
+/** The types that stages exchange with Kafka; kafkajs's own stay inside this folder. */
+
+export type HeaderValue = Buffer | string;
+
+/** A record to be written. `partition` is computed from the key where it is not given. */
+export interface OutgoingRecord {
+  readonly topic: string;
+  readonly partition?: number;
+  readonly key: Buffer | string | null;
+  readonly value: Buffer | string | null;
+  readonly headers?: Readonly<Record<string, HeaderValue>>;
+}
+
+export interface TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** A record as read. Buffers may be slices of a whole fetch response: copy what is held for long. */
+export interface IncomingRecord extends TopicPartition {
+  readonly offset: number;
+  /** Append time: every topic of ours has `message.timestamp.type=LogAppendTime`. */
+  readonly timestampMs: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  /** The last value where a header repeats. */
+  readonly headers: Readonly<Record<string, Buffer | undefined>>;
+}

@@ -1,0 +1,29 @@
+import { pino } from 'pino';
+import { PinoPretty } from 'pino-pretty';
+
+/** The part of pino that the code uses: fields first, then a sentence. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  child(fields: object): Logger;
+}
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export const logFormats = ['json', 'pretty'] as const;
+
+export interface LogOptions {
+  readonly level: (typeof logLevels)[number];
+  readonly format: (typeof logFormats)[number];
+}
+
+/** Logs go to stderr; stdout belongs to a command's answer. */
+export function createLogger(options: LogOptions): Logger {
+  const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  return options.format === 'pretty'
+    ? pino(settings, PinoPretty({ destination: 2, sync: true }))
+    : pino(settings, pino.destination({ dest: 2, sync: false }));
+}
+
+export const silentLogger: Logger = pino({ level: 'silent' });

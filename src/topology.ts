@@ -1,0 +1,149 @@
+import { formatDuration, parseDuration } from './duration.ts';
+
+/**
+ * Topics, consumer groups and roles as data. `postrider topics`, the manifests, the docs' tables and
+ * every stage read this file; no other file spells a topic's or a group's name.
+ */
+
+export interface TopologyOptions {
+  /** Stands before every topic and group name, e.g. `postrider.`. */
+  readonly prefix: string;
+  readonly partitions: number;
+  readonly replicationFactor: number;
+  /** One retry topic each, shortest first. */
+  readonly retryTiersMs: readonly number[];
+  /** Full names of further topics to read calls from. */
+  readonly extraIngestTopics: readonly string[];
+}
+
+export interface Topic {
+  readonly name: string;
+  readonly partitions: number;
+  readonly replicationFactor: number;
+  /** Topic-level settings that differ from, or must not depend on, the broker's defaults. */
+  readonly config: Readonly<Record<string, string>>;
+  /** What it holds, for `postrider topics` and the docs. */
+  readonly holds: string;
+}
+
+const dayMs = 86_400_000;
+
+/** Kafka's own default for the largest record batch. */
+const sourceMaxBytes = 1_048_576;
+/** A copy carries more headers than its original; with this much more room it always fits. */
+const headroomBytes = 65_536;
+
+export interface Topology {
+  readonly prefix: string;
+  readonly topics: {
+    readonly ingest: string;
+    readonly ingestAudience: string;
+    readonly ingestRejected: string;
+    readonly delivery: string;
+    readonly deadLetter: string;
+    readonly redrives: string;
+    readonly config: string;
+    readonly deletions: string;
+    readonly audienceMembers: string;
+  };
+  /** Every topic that calls are read from. */
+  readonly ingestTopics: readonly string[];
+  readonly retryTiersMs: readonly number[];
+  readonly groups: { readonly router: string; readonly delivery: string };
+  /** All topics that must exist before a role starts. */
+  readonly all: readonly Topic[];
+  retryTopic(tierMs: number): string;
+  /** A retry topic's delay, for topics of former tiers too; undefined if the name is none. */
+  retryTierMs(topicName: string): number | undefined;
+  dedicatedTopic(destinationId: string): Topic;
+  /** The destination of a dedicated topic; undefined if the name is none. */
+  dedicatedDestination(topicName: string): string | undefined;
+  dedicatedGroup(destinationId: string): string;
+}
+
+/** The whole table for one deployment. */
+export function createTopology(options: TopologyOptions): Topology {
+  const { prefix, retryTiersMs } = options;
+  const topics = {
+    ingest: `${prefix}ingest`,
+    ingestAudience: `${prefix}ingest.audience`,
+    ingestRejected: `${prefix}ingest.rejected`,
+    delivery: `${prefix}delivery`,
+    deadLetter: `${prefix}dead-letter`,
+    redrives: `${prefix}redrives`,
+    config: `${prefix}config`,
+    deletions: `${prefix}deletions`,
+    audienceMembers: `${prefix}audience-members`,
+  };
+  const retryPrefix = `${prefix}retry.`;
+  const dedicatedPrefix = `${topics.delivery}.`;
+  const topic = (name: string, holds: string, config: Record<string, string>): Topic => ({
+    name,
+    holds,
+    partitions: name === topics.config ? 1 : options.partitions,
+    replicationFactor: options.replicationFactor,
+    config: {
+      // Historical call timestamps must not decide retention, and producers cannot get this clock wrong.
+      'message.timestamp.type': 'LogAppendTime',
+      ...(options.replicationFactor >= 3 ? { 'min.insync.replicas': '2' } : {}),
+      ...config,
+    },
+  });
+  const retryTopic = (tierMs: number): string => `${retryPrefix}${formatDuration(tierMs)}`;
+  const dedicatedTopic = (destinationId: string): Topic =>
+    topic(
+      `${dedicatedPrefix}${destinationId}`,
+      `events on their way to destination ${destinationId}`,
+      kept(7, 0),
+    );
+
+  return {
+    prefix,
+    topics,
+    ingestTopics: [topics.ingest, topics.ingestAudience, ...options.extraIngestTopics],
+    retryTiersMs,
+    groups: { router: `${prefix}router`, delivery: topics.delivery },
+    all: [
+      topic(topics.ingest, 'calls as producers sent them', kept(7, 0)),
+      topic(topics.ingestAudience, 'identify calls of audience syncs', kept(7, 0)),
+      topic(topics.ingestRejected, 'calls that could not be routed, untouched', kept(14, 1)),
+      topic(topics.delivery, 'events on their way to destinations', kept(7, 0)),
+      ...retryTiersMs.map((tierMs) =>
+        topic(
+          retryTopic(tierMs),
+          `events to try again after ${formatDuration(tierMs)}`,
+          kept(7, 1),
+        ),
+      ),
+      topic(topics.deadLetter, 'events given up, with the reason', kept(30, 2)),
+      topic(topics.redrives, 'which dead letters were sent again', compacted),
+      topic(topics.config, 'sources, destinations, audiences', compacted),
+      topic(topics.deletions, 'deletion requests of users', {
+        ...kept(30, 0),
+        'cleanup.policy': 'compact,delete',
+      }),
+      topic(topics.audienceMembers, 'who is in which audience', {
+        ...compacted,
+        'delete.retention.ms': String(7 * dayMs),
+      }),
+    ],
+    retryTopic,
+    retryTierMs: (name) =>
+      name.startsWith(retryPrefix) ? parseDuration(name.slice(retryPrefix.length)) : undefined,
+    dedicatedTopic,
+    dedicatedDestination: (name) =>
+      name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined,
+    dedicatedGroup: (destinationId) => `${dedicatedPrefix}${destinationId}`,
+  };
+}
+
+const compacted = { 'cleanup.policy': 'compact' };
+
+/** `copies`: how many hands a record has gone through since `ingest`, each of which may add headers. */
+function kept(days: number, copies: number): Record<string, string> {
+  return {
+    'cleanup.policy': 'delete',
+    'retention.ms': String(days * dayMs),
+    'max.message.bytes': String(sourceMaxBytes + copies * headroomBytes),
+  };
+}
