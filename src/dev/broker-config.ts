@@ -1,0 +1,66 @@
+/** The `server.properties` of one broker of a development cluster. */
+
+export interface BrokerPorts {
+  readonly client: number;
+  readonly controller: number;
+}
+
+export interface BrokerConfigOptions {
+  /** From 1. */
+  readonly nodeId: number;
+  /** Of every broker of the cluster; this one's at `nodeId - 1`. */
+  readonly ports: readonly BrokerPorts[];
+  readonly dataDir: string;
+}
+
+export function brokerProperties(options: BrokerConfigOptions): string {
+  const { nodeId, ports } = options;
+  const own = ports[nodeId - 1];
+  if (own === undefined) throw new RangeError(`no ports for node ${nodeId}`);
+  const copies = String(Math.min(3, ports.length));
+  const inSync = ports.length >= 3 ? '2' : '1';
+  const properties: Record<string, string> = {
+    'process.roles': 'broker,controller',
+    'node.id': String(nodeId),
+    listeners: `CLIENT://127.0.0.1:${own.client},CONTROLLER://127.0.0.1:${own.controller}`,
+    'advertised.listeners': `CLIENT://127.0.0.1:${own.client}`,
+    'listener.security.protocol.map': 'CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'inter.broker.listener.name': 'CLIENT',
+    'controller.listener.names': 'CONTROLLER',
+    'controller.quorum.voters': ports
+      .map(({ controller }, index) => `${index + 1}@127.0.0.1:${controller}`)
+      .join(','),
+    'log.dirs': options.dataDir,
+    'auto.create.topics.enable': 'false',
+    'default.replication.factor': copies,
+    'min.insync.replicas': inSync,
+    'offsets.topic.replication.factor': copies,
+    'offsets.topic.num.partitions': '4',
+    'transaction.state.log.replication.factor': copies,
+    'transaction.state.log.min.isr': inSync,
+    'transaction.state.log.num.partitions': '4',
+    'share.coordinator.state.topic.replication.factor': copies,
+    'share.coordinator.state.topic.min.isr': inSync,
+    // Consumers of tests come and go: no waiting for more members, short sessions allowed.
+    'group.initial.rebalance.delay.ms': '0',
+    'group.min.session.timeout.ms': '1000',
+    'num.network.threads': '2',
+    'num.io.threads': '4',
+    'log.cleaner.dedupe.buffer.size': '4194304',
+    'broker.session.timeout.ms': '3000',
+    'broker.heartbeat.interval.ms': '500',
+  };
+  return Object.entries(properties)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+/** Kafka's log, one line an entry, on stdout. */
+export const log4jProperties = `status=error
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d %p %c: %m%n
+rootLogger.level=info
+rootLogger.appenderRef.out.ref=out
+`;

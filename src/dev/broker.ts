@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { PostriderError } from '../errors.ts';
+import { brokerProperties, log4jProperties, type BrokerPorts } from './broker-config.ts';
+import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
+import { startComposeBroker } from './compose-broker.ts';
+import { kafkaJars } from './kafka-jars.ts';
+
+/** A Kafka broker, or a cluster of them, for development and tests. It ends with this process. */
+export interface DevBroker {
+  /** `host:port` each. */
+  readonly brokers: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** A cluster whose brokers can be crashed and started again. */
+export interface DevCluster extends DevBroker {
+  /** Like a machine that loses power. `nodeId` from 1, as in `brokers`. */
+  kill(nodeId: number): Promise<void>;
+  start(nodeId: number): Promise<void>;
+}
+
+export interface BrokerOptions {
+  /** Kept for the next start; without it, data is temporary. */
+  readonly dataDir?: string;
+}
+
+/**
+ * One broker from whatever the machine has: Java and Maven, else Docker.
+ * @throws PostriderError `broker-unavailable` with what to install when there is neither.
+ */
+export async function startBroker(options: BrokerOptions = {}): Promise<DevBroker> {
+  if (await runs('java', '-version', 'mvn', '-version')) return startCluster(1, options);
+  if (await runs('docker', 'info')) return startComposeBroker();
+  throw new PostriderError(
+    'broker-unavailable',
+    'No Kafka broker: set KAFKA_BROKERS, or install Java 17 and Maven, or a Docker engine',
+  );
+}
+
+/** Apache Kafka in KRaft mode, `count` brokers that are controllers too. */
+export async function startCluster(
+  count: number,
+  options: BrokerOptions = {},
+): Promise<DevCluster> {
+  const jarsDir = await kafkaJars();
+  const home = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
+  const ports = await freePorts(count);
+  const clusterId = randomBytes(16).toString('base64url');
+  const nodes = new Map<number, BrokerProcess>();
+  const nodeIds = ports.map((_, index) => index + 1);
+
+  const start = async (nodeId: number): Promise<void> => {
+    nodes.set(nodeId, await startNode({ jarsDir, home, nodeId, ports, clusterId }));
+  };
+  const stop = async (): Promise<void> => {
+    const signal = options.dataDir === undefined ? 'SIGKILL' : 'SIGTERM';
+    await Promise.all([...nodes.values()].map((node) => node.stop(signal)));
+    if (options.dataDir === undefined) await rm(home, { recursive: true, force: true });
+  };
+  await Promise.all(nodeIds.map(start));
+  return {
+    brokers: ports.map(({ client }) => `127.0.0.1:${client}`),
+    start,
+    kill: async (nodeId) => nodes.get(nodeId)?.stop('SIGKILL'),
+    stop,
+  };
+}
+
+interface NodeOptions {
+  readonly jarsDir: string;
+  readonly home: string;
+  readonly nodeId: number;
+  readonly ports: readonly BrokerPorts[];
+  readonly clusterId: string;
+}
+
+async function startNode(options: NodeOptions): Promise<BrokerProcess> {
+  const { jarsDir, home, nodeId, ports } = options;
+  const nodeDir = join(home, `node-${nodeId}`);
+  const dataDir = join(nodeDir, 'data');
+  const propertiesFile = join(nodeDir, 'server.properties');
+  const logFile = join(nodeDir, 'kafka.log');
+  await mkdir(nodeDir, { recursive: true });
+  await writeFile(propertiesFile, brokerProperties({ nodeId, ports, dataDir }));
+  await writeFile(join(nodeDir, 'log4j2.properties'), log4jProperties);
+  const jvmOptions = [
+    ...['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
+    `-Dlog4j2.configurationFile=${join(nodeDir, 'log4j2.properties')}`,
+  ];
+
+  if (!(await exists(join(dataDir, 'meta.properties')))) {
+    const args = ['format', '-t', options.clusterId, '-c', propertiesFile];
+    const mainClass = 'kafka.tools.StorageTool';
+    const format = await startJava({ jarsDir, jvmOptions, mainClass, args, logFile });
+    await format.exited;
+  }
+  const broker = await startJava({
+    ...{ jarsDir, jvmOptions, logFile },
+    mainClass: 'kafka.Kafka',
+    args: [propertiesFile],
+  });
+  await waitForPort(ports[nodeId - 1]?.client ?? 0, broker, logFile);
+  broker.unref();
+  return broker;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Whether each of `command, argument, command, argument …` ends with success. */
+async function runs(...commands: string[]): Promise<boolean> {
+  const run = promisify(execFile);
+  for (let i = 0; i < commands.length; i += 2) {
+    const command = commands[i] ?? '';
+    const ok = await run(command, [commands[i + 1] ?? '']).then(
+      () => true,
+      () => false,
+    );
+    if (!ok) return false;
+  }
+  return true;
+}
+
+/** Held open together, so that no two are the same. */
+async function freePorts(count: number): Promise<BrokerPorts[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count * 2 }, async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return Array.from({ length: count }, (_, index) => ({
+    client: ports[index * 2] ?? 0,
+    controller: ports[index * 2 + 1] ?? 0,
+  }));
+}

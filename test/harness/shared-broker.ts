@@ -1,0 +1,15 @@
+import { startBroker, type DevBroker } from '../../src/dev/broker.ts';
+
+/** Node's test runner calls these around a whole run: one broker for all files. */
+
+let broker: DevBroker | undefined;
+
+export async function globalSetup(): Promise<void> {
+  if (process.env['KAFKA_BROKERS'] !== undefined) return;
+  broker = await startBroker();
+  process.env['KAFKA_BROKERS'] = broker.brokers.join(',');
+}
+
+export async function globalTeardown(): Promise<void> {
+  await broker?.stop();
+}
