@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { formatDuration } from '../duration.ts';
+import { PostriderError } from '../errors.ts';
+import { settingsTable, type Setting, type Settings } from './table.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The only place that reads `process.env`; `${NAME}` in resource files comes from here too. */
+export const environment: Environment = process.env;
+
+/**
+ * Reads every setting; all problems at once.
+ * @throws PostriderError `setting-invalid`: each wrong setting's name, the value given (not for
+ * secrets) and what is allowed.
+ */
+export function readSettings(env: Environment = environment): Settings {
+  const problems: string[] = [];
+  const entries = Object.entries(settingsTable).map(([field, setting]) => {
+    return [field, readOne(setting as Setting<unknown>, env, problems)];
+  });
+  const settings = Object.freeze({
+    ...(Object.fromEntries(entries) as Settings),
+    ...debugLevel(env),
+  });
+  if (problems.length === 0) problems.push(...crossProblems(settings));
+  if (problems.length > 0) throw new PostriderError('setting-invalid', problems.join('; '));
+  return settings;
+}
+
+/** `DEBUG=postrider` is the field's habit; a given LOG_LEVEL wins. */
+function debugLevel(env: Environment): Partial<Settings> {
+  const wanted = env['DEBUG']?.split(',').includes('postrider') === true;
+  return wanted && env[settingsTable.logLevel.name] === undefined ? { logLevel: 'debug' } : {};
+}
+
+/** The effective settings for the log at start; secrets only as `set` or `not set`. */
+export function describeSettings(settings: Settings): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(settingsTable).map(([field, { name, secret: isSecret }]) => {
+      const value = settings[field as keyof Settings];
+      if (value === undefined) return [name, 'not set'];
+      return [name, isSecret === true ? 'set' : show(field, value)];
+    }),
+  );
+}
+
+function show(field: string, value: Exclude<Settings[keyof Settings], undefined>): string {
+  const items = Array.isArray(value) ? value : [value];
+  const spell = field.includes('Ms')
+    ? (item: unknown) => formatDuration(item as number)
+    : (item: unknown) => String(item);
+  return items.map(spell).join(',');
+}
+
+function readOne<T>(setting: Setting<T>, env: Environment, problems: string[]): T {
+  const given = givenText(setting, env, problems);
+  if (given === undefined || (given === '' && setting.emptyAllowed !== true)) {
+    return setting.fallback;
+  }
+  const value = setting.parse(given);
+  if (value !== undefined) return value;
+  const shown = setting.secret === true ? 'not valid' : `"${given}"`;
+  problems.push(`${setting.name} is ${shown}, allowed: ${setting.allowed}`);
+  return setting.fallback;
+}
+
+function givenText(
+  setting: Setting<unknown>,
+  env: Environment,
+  problems: string[],
+): string | undefined {
+  const fileName = setting.secret === true ? env[`${setting.name}_FILE`] : undefined;
+  if (fileName === undefined || fileName === '') return env[setting.name];
+  try {
+    return readFileSync(fileName, 'utf8').trimEnd();
+  } catch {
+    problems.push(`${setting.name}_FILE names "${fileName}", which cannot be read`);
+    return undefined;
+  }
+}
+
+function crossProblems(settings: Settings): string[] {
+  const problems: string[] = [];
+  const longestTierMs = settings.retryTiersMs.at(-1) ?? 0;
+  if (longestTierMs > settings.retryWindowMs) {
+    problems.push(
+      `RETRY_TIERS goes up to ${formatDuration(longestTierMs)}, allowed: up to RETRY_WINDOW (${formatDuration(settings.retryWindowMs)})`,
+    );
+  }
+  if ((settings.kafkaSslCertFile === undefined) !== (settings.kafkaSslKeyFile === undefined)) {
+    problems.push('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE are allowed only together');
+  }
+  const { kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword } = settings;
+  const sasl = [kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword];
+  if (sasl.includes(undefined) && sasl.some((part) => part !== undefined)) {
+    problems.push(
+      'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD are allowed only together',
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,164 @@
+import { formatDuration, parseDuration } from '../duration.ts';
+import { logFormats, logLevels } from '../ops/log.ts';
+import { boolean, hostPort, key, list, matching, network, oneOf, text, tiers } from './values.ts';
+
+/** What the environment variables say, checked and frozen. */
+export interface Settings {
+  readonly kafkaBrokers: readonly string[] | undefined;
+  readonly kafkaSsl: boolean;
+  readonly kafkaSslCaFile: string | undefined;
+  readonly kafkaSslCertFile: string | undefined;
+  readonly kafkaSslKeyFile: string | undefined;
+  readonly kafkaSaslMechanism: SaslMechanism | undefined;
+  readonly kafkaSaslUsername: string | undefined;
+  readonly kafkaSaslPassword: string | undefined;
+  readonly topicPrefix: string;
+  readonly topicPartitions: number;
+  /** Undefined: 3, or as many as there are brokers. */
+  readonly topicReplicationFactor: number | undefined;
+  readonly ingestTopics: readonly string[];
+  readonly secretKey: Buffer | undefined;
+  readonly secretKeyPrevious: Buffer | undefined;
+  readonly opsPort: number;
+  readonly deliveryTimeoutMs: number;
+  readonly retryWindowMs: number;
+  readonly retryTiersMs: readonly number[];
+  readonly maxAgeMs: number;
+  readonly deliveryMaxInFlight: number;
+  readonly deliveryMaxInFlightPerDestination: number;
+  /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
+  readonly deliveryAllowNetworks: readonly string[] | undefined;
+  readonly logLevel: (typeof logLevels)[number];
+  readonly logFormat: (typeof logFormats)[number];
+}
+
+const saslMechanisms = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+type SaslMechanism = (typeof saslMechanisms)[number];
+
+export interface Setting<T> {
+  readonly name: string;
+  /** What a value may look like, as the end of «NAME is …, allowed: …». */
+  readonly allowed: string;
+  readonly fallback: T;
+  /** Undefined where the text is not allowed. */
+  readonly parse: (text: string) => T | undefined;
+  /** Never shown; may come from the file that `NAME_FILE` names. */
+  readonly secret?: true;
+  /** Set to nothing means something. */
+  readonly emptyAllowed?: true;
+}
+
+type Table = { readonly [K in keyof Settings]: Setting<Settings[K]> };
+
+const fiveSecondsMs = 5_000;
+const fourHoursMs = 4 * 3_600_000;
+
+/** One row a variable; the README's table is held against it. */
+export const settingsTable: Table = {
+  kafkaBrokers: optional('KAFKA_BROKERS', 'host:port,…', list(hostPort)),
+  kafkaSsl: { name: 'KAFKA_SSL', fallback: false, allowed: 'true or false', parse: boolean },
+  kafkaSslCaFile: optional('KAFKA_SSL_CA_FILE', 'a path', text),
+  kafkaSslCertFile: optional('KAFKA_SSL_CERT_FILE', 'a path', text),
+  kafkaSslKeyFile: optional('KAFKA_SSL_KEY_FILE', 'a path', text),
+  kafkaSaslMechanism: optional(
+    'KAFKA_SASL_MECHANISM',
+    saslMechanisms.join(', '),
+    oneOf(saslMechanisms),
+  ),
+  kafkaSaslUsername: optional('KAFKA_SASL_USERNAME', 'a name', text),
+  kafkaSaslPassword: secret('KAFKA_SASL_PASSWORD', 'a password', text),
+  topicPrefix: {
+    name: 'TOPIC_PREFIX',
+    fallback: 'postrider.',
+    allowed: 'letters, digits, ".", "_" and "-", at most 100',
+    parse: matching(/^[\w.-]{1,100}$/),
+  },
+  topicPartitions: integer('TOPIC_PARTITIONS', 12, 1, 10_000),
+  topicReplicationFactor: {
+    ...integer('TOPIC_REPLICATION_FACTOR', 3, 1, 32),
+    fallback: undefined,
+  },
+  ingestTopics: {
+    name: 'INGEST_TOPICS',
+    fallback: [],
+    allowed: 'full topic names, separated by commas',
+    parse: list(matching(/^[\w.-]{1,249}$/)),
+  },
+  secretKey: secret('SECRET_KEY', '32 bytes in base64', key),
+  secretKeyPrevious: secret('SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
+  opsPort: integer('OPS_PORT', 9464, 0, 65_535),
+  deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
+  retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),
+  retryTiersMs: {
+    name: 'RETRY_TIERS',
+    fallback: [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000],
+    allowed: 'durations, shortest first, each once, e.g. 10s,1m,5m,15m,30m,1h',
+    parse: tiers,
+  },
+  maxAgeMs: duration('MAX_AGE', 3 * 86_400_000, 60_000, 7 * 86_400_000),
+  deliveryMaxInFlight: integer('DELIVERY_MAX_IN_FLIGHT', 1024, 1, 100_000),
+  deliveryMaxInFlightPerDestination: integer(
+    'DELIVERY_MAX_IN_FLIGHT_PER_DESTINATION',
+    64,
+    1,
+    100_000,
+  ),
+  deliveryAllowNetworks: {
+    ...optional(
+      'DELIVERY_ALLOW_NETWORKS',
+      'networks, e.g. 127.0.0.0/8,::1/128, or nothing',
+      list(network),
+    ),
+    emptyAllowed: true,
+  },
+  logLevel: {
+    name: 'LOG_LEVEL',
+    fallback: 'info',
+    allowed: logLevels.join(', '),
+    parse: oneOf(logLevels),
+  },
+  logFormat: {
+    name: 'LOG_FORMAT',
+    fallback: process.stderr.isTTY ? 'pretty' : 'json',
+    allowed: logFormats.join(', '),
+    parse: oneOf(logFormats),
+  },
+};
+
+function optional<T>(
+  name: string,
+  allowed: string,
+  parse: (given: string) => T | undefined,
+): Setting<T | undefined> {
+  return { name, allowed, parse, fallback: undefined };
+}
+
+function secret<T>(
+  name: string,
+  allowed: string,
+  parse: (given: string) => T | undefined,
+): Setting<T | undefined> {
+  return { ...optional(name, allowed, parse), secret: true };
+}
+
+function integer(name: string, fallback: number, least: number, most: number): Setting<number> {
+  const parse = (given: string): number | undefined => {
+    const value = /^\d{1,9}$/.test(given) ? Number(given) : NaN;
+    return value >= least && value <= most ? value : undefined;
+  };
+  return { name, fallback, parse, allowed: `a whole number from ${least} to ${most}` };
+}
+
+function duration(
+  name: string,
+  fallbackMs: number,
+  leastMs: number,
+  mostMs: number,
+): Setting<number> {
+  const parse = (given: string): number | undefined => {
+    const valueMs = parseDuration(given) ?? NaN;
+    return valueMs >= leastMs && valueMs <= mostMs ? valueMs : undefined;
+  };
+  const allowed = `a duration such as 250ms, 10s, 5m or 4h, from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}`;
+  return { name, fallback: fallbackMs, parse, allowed };
+}

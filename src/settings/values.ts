@@ -1,0 +1,52 @@
+import ipaddr from 'ipaddr.js';
+import { parseDuration } from '../duration.ts';
+
+/** Parsers of one setting's text: the value, or undefined where the text is not allowed. */
+
+export function tiers(given: string): readonly number[] | undefined {
+  const valuesMs = list(parseDuration)(given);
+  if (valuesMs === undefined || valuesMs.length === 0) return undefined;
+  const ascending = valuesMs.every((valueMs, i) => valueMs > (valuesMs[i - 1] ?? 0));
+  return ascending ? valuesMs : undefined;
+}
+
+/** Comma-separated, blanks around the items ignored; undefined if any item is not allowed. */
+export function list<T>(
+  parseItem: (item: string) => T | undefined,
+): (given: string) => readonly T[] | undefined {
+  return (given) => {
+    const items = given === '' ? [] : given.split(',').map((item) => parseItem(item.trim()));
+    return items.includes(undefined) ? undefined : (items as T[]);
+  };
+}
+
+export function oneOf<const T extends string>(
+  allowed: readonly T[],
+): (given: string) => T | undefined {
+  return (given) => allowed.find((value) => value === given);
+}
+
+export function matching(pattern: RegExp): (given: string) => string | undefined {
+  return (given) => (pattern.test(given) ? given : undefined);
+}
+
+export function text(given: string): string {
+  return given;
+}
+
+export function boolean(given: string): boolean | undefined {
+  return given === 'true' ? true : given === 'false' ? false : undefined;
+}
+
+export function hostPort(given: string): string | undefined {
+  return /^(\[[0-9a-fA-F:.]+\]|[^\s:,/]+):\d{1,5}$/.test(given) ? given : undefined;
+}
+
+export function key(given: string): Buffer | undefined {
+  const bytes = Buffer.from(given, 'base64');
+  return bytes.length === 32 ? bytes : undefined;
+}
+
+export function network(given: string): string | undefined {
+  return ipaddr.isValidCIDR(given) ? given : undefined;
+}

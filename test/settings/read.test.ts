@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { describeSettings, readSettings } from '../../src/settings/read.ts';
+import { settingsTable } from '../../src/settings/table.ts';
+
+const base64Key = Buffer.alloc(32, 7).toString('base64');
+
+test('an empty environment gives the documented defaults', () => {
+  const settings = readSettings({});
+  assert.equal(settings.topicPrefix, 'postrider.');
+  assert.equal(settings.deliveryTimeoutMs, 5_000);
+  assert.deepEqual(settings.retryTiersMs, [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000]);
+  assert.equal(settings.kafkaBrokers, undefined);
+});
+
+test('an empty variable counts as not set, except where nothing is a value', () => {
+  const settings = readSettings({ OPS_PORT: '', DELIVERY_ALLOW_NETWORKS: '' });
+  assert.equal(settings.opsPort, 9464);
+  assert.deepEqual(settings.deliveryAllowNetworks, []);
+  assert.equal(readSettings({}).deliveryAllowNetworks, undefined);
+});
+
+const refused: [string, string][] = [
+  ['KAFKA_BROKERS', 'localhost'],
+  ['KAFKA_SSL', 'yes'],
+  ['KAFKA_SASL_MECHANISM', 'gssapi'],
+  ['TOPIC_PREFIX', 'a b'],
+  ['TOPIC_PARTITIONS', '0'],
+  ['TOPIC_PARTITIONS', '1.5'],
+  ['INGEST_TOPICS', 'a,,b'],
+  ['OPS_PORT', '65536'],
+  ['DELIVERY_TIMEOUT', '6s'],
+  ['DELIVERY_TIMEOUT', '5'],
+  ['RETRY_WINDOW', '5h'],
+  ['RETRY_TIERS', '1m,10s'],
+  ['RETRY_TIERS', ','],
+  ['RETRY_TIERS', '0s'],
+  ['DELIVERY_ALLOW_NETWORKS', '127.0.0.1'],
+  ['LOG_LEVEL', 'loud'],
+];
+for (const [name, value] of refused) {
+  test(`${name}=${value} is refused with the name, the value and what is allowed`, () => {
+    assert.throws(() => readSettings({ [name]: value }), {
+      code: 'setting-invalid',
+      message: new RegExp(`^${name} is "${value.replaceAll('.', '\\.')}", allowed: .+`),
+    });
+  });
+}
+
+test('every wrong setting is named in one go', () => {
+  assert.throws(() => readSettings({ OPS_PORT: 'x', LOG_LEVEL: 'y' }), {
+    message: /OPS_PORT.*; LOG_LEVEL/,
+  });
+});
+
+test('a secret is read from the file that NAME_FILE names, without its line end', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'postrider-test-')), 'key');
+  writeFileSync(file, `${base64Key}\n`);
+  assert.deepEqual(readSettings({ SECRET_KEY_FILE: file }).secretKey, Buffer.alloc(32, 7));
+  assert.throws(() => readSettings({ SECRET_KEY_FILE: `${file}.gone` }), {
+    message: /SECRET_KEY_FILE names ".*gone", which cannot be read/,
+  });
+});
+
+test('a secret is never shown, neither in a refusal nor among the effective settings', () => {
+  assert.throws(
+    () => readSettings({ SECRET_KEY: 'hunter2' }),
+    (error: Error) => {
+      assert.doesNotMatch(error.message, /hunter2/);
+      assert.match(error.message, /SECRET_KEY is not valid, allowed: 32 bytes in base64/);
+      return true;
+    },
+  );
+  const shown = describeSettings(readSettings({ SECRET_KEY: base64Key }));
+  assert.equal(shown['SECRET_KEY'], 'set');
+  assert.equal(shown['SECRET_KEY_PREVIOUS'], 'not set');
+  assert.equal(shown['RETRY_TIERS'], '10s,1m,5m,15m,30m,1h');
+  assert.deepEqual(
+    Object.keys(shown),
+    Object.values(settingsTable).map(({ name }) => name),
+  );
+});
+
+test('settings that only make sense together are refused alone', () => {
+  assert.throws(() => readSettings({ KAFKA_SASL_USERNAME: 'me' }), { message: /only together/ });
+  assert.throws(() => readSettings({ KAFKA_SSL_KEY_FILE: '/k' }), { message: /only together/ });
+  assert.throws(() => readSettings({ RETRY_WINDOW: '10m' }), {
+    message: /RETRY_TIERS goes up to 1h, allowed: up to RETRY_WINDOW \(10m\)/,
+  });
+});
+
+test('DEBUG=postrider means debug, unless LOG_LEVEL is given', () => {
+  assert.equal(readSettings({ DEBUG: 'other,postrider' }).logLevel, 'debug');
+  assert.equal(readSettings({ DEBUG: 'postrider', LOG_LEVEL: 'warn' }).logLevel, 'warn');
+});
