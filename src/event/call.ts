@@ -1,0 +1,26 @@
+/** What a producer may send. */
+export const callTypes = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const;
+export type CallType = (typeof callTypes)[number];
+
+/** What travels to destinations; `delete` notifications are made by us, never by a producer. */
+export type EventType = CallType | 'delete';
+export const eventTypes: readonly EventType[] = [...callTypes, 'delete'];
+
+/**
+ * A valid call. At least one of `userId` and `anonymousId` is there, and what its type requires
+ * (`event`, `groupId`, `previousId`) is a non-empty string in `fields`.
+ */
+export interface Call {
+  readonly type: CallType;
+  readonly messageId: string;
+  readonly userId?: string | undefined;
+  readonly anonymousId?: string | undefined;
+  /** UTC, milliseconds, `Z`. */
+  readonly timestamp: string;
+  readonly writeKey?: string | undefined;
+  /**
+   * The call as it was sent, except that numeric ids are strings. May hold own keys such as
+   * `__proto__`: copy it with spread, never with `Object.assign` or by assigning keys.
+   */
+  readonly fields: Readonly<Record<string, unknown>>;
+}

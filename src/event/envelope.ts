@@ -1,0 +1,103 @@
+import type { Call, EventType } from './call.ts';
+import { eventTypes } from './call.ts';
+
+/** The one header that an event carries besides its body. */
+export const envelopeHeader = 'postrider';
+
+/** Everything that a delivery needs to know about an event without parsing its body. */
+export interface Envelope {
+  readonly destinationId: string;
+  readonly sourceId: string;
+  readonly messageId: string;
+  readonly type: EventType;
+  /** The position in the `config` topic that the router had reached. */
+  readonly configOffset: number;
+  /** Of the call's own record, epoch milliseconds. */
+  readonly appendTimeMs: number;
+  /** Made so far. */
+  readonly attempts: number;
+  /** End of the retry window; absent until the retry clock runs. Epoch milliseconds. */
+  readonly deadlineMs?: number | undefined;
+  /** Earliest next attempt, for a record of a retry topic. Epoch milliseconds. */
+  readonly dueMs?: number | undefined;
+  /** The next attempt is the last one. */
+  readonly last?: true | undefined;
+}
+
+const version = 1;
+const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
+
+/** Short keys, because every record carries them: see `decodeEnvelope` for which is which. */
+export function encodeEnvelope(envelope: Envelope): string {
+  return JSON.stringify({
+    v: version,
+    d: envelope.destinationId,
+    s: envelope.sourceId,
+    m: envelope.messageId,
+    t: envelope.type,
+    c: envelope.configOffset,
+    a: envelope.appendTimeMs,
+    n: envelope.attempts,
+    x: envelope.deadlineMs,
+    u: envelope.dueMs,
+    l: envelope.last && 1,
+  });
+}
+
+/** Undefined for bytes that are no envelope of this version. Keys it does not know are ignored. */
+export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
+  const json = parseObject(bytes);
+  if (json?.['v'] !== version) return undefined;
+  const { d, s, m, t, c, a, n, x, u, l } = json;
+  const valid =
+    isId(d) &&
+    isId(s) &&
+    isId(m) &&
+    knownTypes.has(t) &&
+    isCount(c) &&
+    Number.isSafeInteger(a) &&
+    isCount(n) &&
+    (x === undefined || Number.isSafeInteger(x)) &&
+    (u === undefined || Number.isSafeInteger(u)) &&
+    (l === undefined || l === 1);
+  if (!valid) return undefined;
+  return {
+    destinationId: d,
+    sourceId: s,
+    messageId: m,
+    type: t as EventType,
+    configOffset: c,
+    appendTimeMs: a as number,
+    attempts: n,
+    ...(x === undefined ? undefined : { deadlineMs: x as number }),
+    ...(u === undefined ? undefined : { dueMs: u as number }),
+    ...(l === undefined ? undefined : { last: true as const }),
+  };
+}
+
+/** Whom the call is about: `userId`, else `anonymousId`. */
+export function userOf(call: Call): string {
+  return call.userId ?? call.anonymousId ?? '';
+}
+
+/** The record key of an event: one user's events for one destination share a partition. */
+export function deliveryKey(destinationId: string, user: string): string {
+  return `${destinationId}:${user}`;
+}
+
+function parseObject(bytes: Buffer): Record<string, unknown> | undefined {
+  try {
+    const json: unknown = JSON.parse(bytes.toString());
+    return typeof json === 'object' && json !== null ? { ...json } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
