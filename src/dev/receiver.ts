@@ -1,0 +1,85 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A delivery as it arrived. */
+export interface Arrival {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The exact bytes, which the signature covers. */
+  readonly body: Buffer;
+  /** Undefined where nothing was to verify: the receiver knows no secret. */
+  readonly signatureValid: boolean | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly delayMs?: number;
+}
+
+export interface ReceiverOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  readonly sharedSecret?: string | undefined;
+  /** Decides the answer, after the whole body has arrived. */
+  readonly answer: (arrival: Arrival) => Answer;
+}
+
+export interface Receiver {
+  /** `http://127.0.0.1:port` */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** An endpoint that verifies signatures, for the demo, rehearsals and tests. */
+export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
+  const server = createServer((request, response) => {
+    void receive(request, options.sharedSecret)
+      .then(async (arrival) => {
+        const { status, delayMs = 0 } = options.answer(arrival);
+        if (delayMs > 0) await delay(delayMs);
+        response.writeHead(status).end();
+      })
+      .catch(() => {
+        // The sender went away in the middle: there is nobody to answer.
+        response.destroy();
+      });
+  });
+  server.listen(options.port, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function receive(request: IncomingMessage, sharedSecret?: string): Promise<Arrival> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks);
+  return {
+    path: request.url ?? '/',
+    headers: request.headers,
+    body,
+    signatureValid: verify(body, request.headers['x-signature'], sharedSecret),
+  };
+}
+
+function verify(
+  body: Buffer,
+  signature: string | string[] | undefined,
+  sharedSecret: string | undefined,
+): boolean | undefined {
+  if (sharedSecret === undefined) return undefined;
+  const expected = Buffer.from(createHmac('sha1', sharedSecret).update(body).digest('hex'));
+  const given = Buffer.from(String(signature));
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}

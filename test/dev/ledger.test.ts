@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { balances, createLedger, type Ledger } from '../../src/dev/ledger.ts';
+
+function ledgerOf(...ids: string[]): Ledger {
+  const ledger = createLedger(['crm']);
+  for (const id of ids) ledger.produced(id, 'someone');
+  return ledger;
+}
+
+test('an event that was neither delivered nor given up does not balance', () => {
+  const ledger = ledgerOf('a', 'b');
+  ledger.arrived('crm', 'a', 200, true);
+  ledger.arrived('crm', 'b', 500, true);
+  assert.equal(ledger.accounts()[0]?.missing, 1);
+  assert.equal(balances(ledger.accounts()), false);
+  ledger.deadLettered('crm', 'b', 'expired');
+  assert.deepEqual(ledger.accounts()[0]?.deadLetters, { expired: 1 });
+  assert.equal(balances(ledger.accounts()), true);
+});
+
+test('a wrong signature does not balance even if everything arrived', () => {
+  const ledger = ledgerOf('a');
+  ledger.arrived('crm', 'a', 204, false);
+  assert.equal(balances(ledger.accounts()), false);
+});
+
+test('an event that was delivered and given up does not balance', () => {
+  const ledger = ledgerOf('a');
+  ledger.arrived('crm', 'a', 200, true);
+  ledger.deadLettered('crm', 'a', 'expired');
+  assert.equal(balances(ledger.accounts()), false);
+});
+
+test('repeats and failed requests are counted as extra, not as deliveries', () => {
+  const ledger = ledgerOf('a');
+  for (const status of [500, 200, 200]) ledger.arrived('crm', 'a', status, true);
+  const [account] = ledger.accounts();
+  assert.equal(account?.delivered, 1);
+  assert.equal(account.extraRequests, 2);
+});
+
+test('an arrival after a later event of the same user is out of order, a repeat is not', () => {
+  const ledger = ledgerOf('a', 'b', 'c');
+  for (const id of ['a', 'c', 'b', 'a']) ledger.arrived('crm', id, 200, true);
+  assert.equal(ledger.accounts()[0]?.outOfOrder, 1);
+});
