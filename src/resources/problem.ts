@@ -1,0 +1,37 @@
+import { PostriderError } from '../errors.ts';
+
+/** What is wrong with one place of a resource file. */
+export interface Problem {
+  readonly file: string;
+  /** From 1; missing where the whole file is meant. */
+  readonly line?: number;
+  /** Where in the resource, e.g. `webhooks[0].url`; empty for the resource itself. */
+  readonly path: string;
+  /** What is wrong and what is allowed, to be read after the path. Never holds a secret. */
+  readonly reason: string;
+}
+
+/** `crm.yaml:9: webhooks[0].url: must start with http:// or https://` */
+export function formatProblem({ file, line, path, reason }: Problem): string {
+  const place = line === undefined ? file : `${file}:${line}`;
+  return path === '' ? `${place}: ${reason}` : `${place}: ${path}: ${reason}`;
+}
+
+/** `['webhooks', 0, 'url']` as `webhooks[0].url`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((key, index) =>
+      typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`,
+    )
+    .join('');
+}
+
+/** Resource files that cannot be applied, with everything that is wrong with them, one line each. */
+export class InvalidResources extends PostriderError {
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super('resource-invalid', problems.map(formatProblem).join('\n'));
+    this.problems = problems;
+  }
+}
