@@ -1,0 +1,53 @@
+/** Values for `${NAME}`; a parameter, so that tests and `dev` decide what is seen. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/*
+ * `{` and `}` mean something in YAML's flow style: `{ X-Token: ${TOKEN} }` is not valid YAML. They are
+ * swapped for two noncharacters of the same length before the parser sees the text, so that lines and
+ * columns stay; and values are put in after parsing, so that no value can change the structure.
+ */
+const open = '\uFDD0';
+const close = '\uFDD1';
+
+/** Makes the references of a whole file safe for the YAML or JSON parser. */
+export function maskReferences(text: string): string {
+  return text.replace(/\$\{([^{}\n]*)\}/g, `$${open}$1${close}`);
+}
+
+/** Turns masked references back into what was written. */
+export function unmaskReferences(text: string): string {
+  return text.replaceAll(open, '{').replaceAll(close, '}');
+}
+
+const reference = new RegExp(
+  `\\$\\$[${open}{]|\\$${open}([^${open}${close}]*)${close}|\\$[${open}{]`,
+  'g',
+);
+
+/**
+ * Puts variables into one parsed text of a masked file: `${NAME}` becomes the variable's value, `$${`
+ * a plain `${`. `reasons` names every reference that cannot be resolved.
+ */
+export function interpolate(
+  masked: string,
+  environment: Environment,
+): { readonly text: string; readonly reasons: readonly string[] } {
+  const reasons: string[] = [];
+  const text = masked.split(reference).length === 1 ? masked : replaceReferences();
+  return { text: unmaskReferences(text), reasons };
+
+  function replaceReferences(): string {
+    return masked.replace(reference, (match, name: string | undefined) => {
+      if (match.startsWith('$$')) return '${';
+      if (name === undefined) reasons.push('${ has no closing }; write $${ for the text itself');
+      else if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+        reasons.push(
+          `\${${name}} is not the name of an environment variable; write $\${ for the text itself`,
+        );
+      else if (environment[name] === undefined)
+        reasons.push(`the environment variable ${name} is not set`);
+      else return environment[name];
+      return match;
+    });
+  }
+}
