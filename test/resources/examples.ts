@@ -1,0 +1,30 @@
+import { createSecretKeys, type SecretKeys } from '../../src/resources/secrets.ts';
+import { parseResource } from '../../src/resources/schema.ts';
+import type { Destination, Resource, Source } from '../../src/resources/resource.ts';
+
+export const exampleKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 1), undefined);
+export const otherKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 2), undefined);
+
+export function exampleSource(changes: object = {}): Source {
+  const base = { kind: 'Source', id: 'shop', name: 'Web shop', writeKeys: ['wk_shop'] };
+  return parsed({ ...base, ...changes }) as Source;
+}
+
+/** Signed, with a header that is a secret too. */
+export function exampleDestination(changes: object = {}): Destination {
+  const base = {
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: ['shop'],
+    sharedSecret: 'teehee',
+    webhooks: [{ url: 'https://crm.example.com', headers: { Authorization: 'Bearer t0ken' } }],
+  };
+  return parsed({ ...base, ...changes }) as Destination;
+}
+
+function parsed(document: object): Resource {
+  const result = parseResource(document);
+  if ('resource' in result) return result.resource;
+  throw new Error(JSON.stringify(result.issues));
+}
