@@ -1,0 +1,134 @@
+import { PostriderError } from '../errors.ts';
+import type { Logger } from '../ops/log.ts';
+import { ConfigIndex } from './config-index.ts';
+import type { ConfigChange } from './config.ts';
+import type { Resource } from './resource.ts';
+import type { SecretKeys } from './secrets.ts';
+import {
+  decodeResource,
+  hasSecrets,
+  openResource,
+  parseRecordKey,
+  recordKey,
+  type ResourceName,
+} from './stored.ts';
+
+/**
+ * Turns the records of the `config` topic into the index. A record that cannot be read is logged and
+ * changes nothing: the version before it stays in force.
+ */
+export class ConfigRecords {
+  readonly index: ConfigIndex = new ConfigIndex();
+  readonly #secretKeys: SecretKeys;
+  readonly #log: Logger;
+  /** Record keys of resources that exist, of which no version could be read. */
+  readonly #unreadable = new Set<string>();
+  #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
+
+  constructor(secretKeys: SecretKeys, log: Logger) {
+    this.#secretKeys = secretKeys;
+    this.#log = log;
+  }
+
+  isUnreadable(name: ResourceName): boolean {
+    return this.#unreadable.has(recordKey(name));
+  }
+
+  /** Returns what changed; nothing while loading. */
+  accept(key: string, value: string | null): ConfigChange | undefined {
+    const name = parseRecordKey(key);
+    if (name === undefined) {
+      this.#log.debug({ key }, 'the config topic has a record of a kind unknown to this version');
+      return undefined;
+    }
+    if (this.#loading !== undefined) {
+      collect(this.#loading, name, value);
+      return undefined;
+    }
+    const changed = value === null ? this.#remove(name) : this.#put(name, [value]).changed;
+    return changed ? name : undefined;
+  }
+
+  /**
+   * Ends the loading. Only now are records decoded: after a key rotation the topic holds, until it is
+   * compacted, old versions that nobody can read any more, and nobody needs to.
+   * @throws PostriderError `secret-unreadable` if secrets are there and none can be read: then it is
+   * the key that is wrong, and not a record
+   */
+  finishLoading(): void {
+    const loaded = [...(this.#loading ?? [])];
+    this.#loading = undefined;
+    const results = loaded.map(([, { name, values }]) => this.#put(name, values));
+    const unreadable = results.find(({ failure }) => failure?.code === 'secret-unreadable');
+    if (unreadable?.failure !== undefined && !results.some((result) => result.opened))
+      throw unreadable.failure;
+  }
+
+  #remove(name: ResourceName): boolean {
+    this.#unreadable.delete(recordKey(name));
+    return this.index.remove(name);
+  }
+
+  /** Takes the newest version that can be read. */
+  #put(name: ResourceName, values: readonly string[]): PutResult {
+    const failures: PostriderError[] = [];
+    for (const value of values.toReversed()) {
+      const read = this.#read(name, value);
+      if ('failure' in read) {
+        failures.push(read.failure);
+        continue;
+      }
+      this.#unreadable.delete(recordKey(name));
+      const changed = this.index.put(read.resource);
+      this.#report(name, failures[0]);
+      return { changed, opened: read.opened, failure: failures[0] };
+    }
+    if (!this.index.has(name)) this.#unreadable.add(recordKey(name));
+    this.#report(name, failures[0]);
+    return { changed: false, opened: false, failure: failures[0] };
+  }
+
+  #read(name: ResourceName, value: string): { resource: Resource; opened: boolean } | Failure {
+    try {
+      const sealed = decodeResource(name, value);
+      const opened = hasSecrets(sealed);
+      return { resource: openResource(sealed, this.#secretKeys), opened };
+    } catch (error) {
+      if (error instanceof PostriderError) return { failure: error };
+      throw error;
+    }
+  }
+
+  #report({ kind, id }: ResourceName, failure: PostriderError | undefined): void {
+    if (failure === undefined) return;
+    const effect = this.index.has({ kind, id })
+      ? 'its version before that stays in force'
+      : 'no version of it can be read, so its events wait';
+    this.#log.error({ kind, id }, `${failure.message}; ${effect}`);
+  }
+}
+
+/** What the topic holds of one resource, oldest first, since it was last deleted. */
+interface Versions {
+  readonly name: ResourceName;
+  readonly values: readonly string[];
+}
+
+interface Failure {
+  readonly failure: PostriderError;
+}
+
+interface PutResult {
+  readonly changed: boolean;
+  /** Secrets of it were decrypted. */
+  readonly opened: boolean;
+  /** Of the newest version. */
+  readonly failure: PostriderError | undefined;
+}
+
+function collect(loading: Map<string, Versions>, name: ResourceName, value: string | null): void {
+  const key = recordKey(name);
+  const before = loading.get(key)?.values ?? [];
+  loading.delete(key);
+  if (value !== null) loading.set(key, { name, values: [...before, value] });
+}
