@@ -1,0 +1,118 @@
+import { isDeepStrictEqual } from 'node:util';
+import { PostriderError } from '../errors.ts';
+import { findReferenceProblems, parseDesired } from './desired.ts';
+import type { ParsedFile } from './document.ts';
+import { InvalidResources } from './problem.ts';
+import { resourceKinds, type Resource, type ResourceKind } from './resource.ts';
+import type { SecretKeys } from './secrets.ts';
+import {
+  encodeResource,
+  maskResource,
+  needsNewKey,
+  openResource,
+  recordKey,
+  toDocument,
+  type ResourceName,
+} from './stored.ts';
+import type { StoredResource, StoredResources } from './stored-resources.ts';
+
+/** What an apply does to one resource. */
+export interface Change extends ResourceName {
+  readonly action: 'create' | 'update' | 'unchanged' | 'delete';
+  /** What differs, for people; of updates only. */
+  readonly fields: readonly string[];
+  /** Missing for deletions. */
+  readonly resource?: Resource;
+  /** The value to write to the `config` topic, null for a tombstone; missing where nothing is written. */
+  readonly value?: string | null;
+}
+
+export interface PlanOptions {
+  readonly secretKeys: SecretKeys;
+  /** Also delete what is stored and not in the files. */
+  readonly prune: boolean;
+}
+
+/**
+ * Compares what the files say with what is stored. The changes are in an order in which every
+ * reference is valid at every step.
+ * @throws InvalidResources with every problem of the files
+ * @throws PostriderError `secret-unreadable` if there are secrets to encrypt and no key
+ */
+export function planApply(
+  files: ParsedFile,
+  stored: StoredResources,
+  { secretKeys, prune }: PlanOptions,
+): readonly Change[] {
+  const desired = parseDesired(files.documents);
+  const desiredKeys = new Set(desired.resources.map(({ resource }) => recordKey(resource)));
+  const others = [...stored.values()].filter(({ name }) => !desiredKeys.has(recordKey(name)));
+  const keptSources = (prune ? [] : others).flatMap(({ sealed }) =>
+    sealed?.sealed.kind === 'Source' ? [sealed.sealed] : [],
+  );
+  const problems = [
+    ...files.problems,
+    ...desired.problems,
+    ...findReferenceProblems(desired, keptSources),
+  ];
+  if (problems.length > 0) throw new InvalidResources(problems);
+
+  const written = desired.resources
+    .map(({ resource }) => planOne(resource, stored.get(recordKey(resource)), secretKeys))
+    .sort((a, b) => rank(a.kind) - rank(b.kind));
+  const deleted = (prune ? others : [])
+    .map(({ name }) => planDelete(name))
+    .sort((a, b) => rank(b.kind) - rank(a.kind));
+  return [...written, ...deleted];
+}
+
+/** A deletion by itself: of `delete`, or of what an apply prunes. */
+export function planDelete({ kind, id }: ResourceName): Change {
+  return { action: 'delete', kind, id, fields: [], value: null };
+}
+
+/** `update Destination crm: webhooks, sharedSecret` */
+export function formatChange({ action, kind, id, fields }: Change): string {
+  const what = `${action} ${kind} ${id}`;
+  return fields.length === 0 ? what : `${what}: ${fields.join(', ')}`;
+}
+
+function planOne(
+  resource: Resource,
+  stored: StoredResource | undefined,
+  secretKeys: SecretKeys,
+): Change {
+  const { kind, id } = resource;
+  const fields = stored === undefined ? [] : differences(resource, stored, secretKeys);
+  if (stored !== undefined && fields.length === 0)
+    return { action: 'unchanged', kind, id, fields, resource };
+  const action = stored === undefined ? 'create' : 'update';
+  return { action, kind, id, fields, resource, value: encodeResource(resource, secretKeys) };
+}
+
+function differences(
+  resource: Resource,
+  { sealed }: StoredResource,
+  secretKeys: SecretKeys,
+): readonly string[] {
+  if (sealed === undefined) return ['the stored record, which could not be read'];
+  try {
+    const fields = differingFields(resource, openResource(sealed, secretKeys));
+    return fields.length === 0 && needsNewKey(sealed, secretKeys) ? ['encryption key'] : fields;
+  } catch (error) {
+    if (!(error instanceof PostriderError)) throw error;
+    const visible = differingFields(maskResource({ sealed: resource }), maskResource(sealed));
+    return [...visible, 'secrets, which could not be decrypted'];
+  }
+}
+
+function differingFields(one: Resource, other: Resource): string[] {
+  const before = new Map(Object.entries(toDocument(other)));
+  const after = new Map(Object.entries(toDocument(one)));
+  const names = new Set([...after.keys(), ...before.keys()]);
+  return [...names].filter((name) => !isDeepStrictEqual(before.get(name), after.get(name)));
+}
+
+function rank(kind: ResourceKind): number {
+  return resourceKinds.indexOf(kind);
+}
