@@ -1,0 +1,48 @@
+import { fastify, type FastifyInstance } from 'fastify';
+import { PostriderError } from '../errors.ts';
+import type { MetricsRegistry } from './metrics.ts';
+
+export interface OpsServer {
+  /** `http://host:port` */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface OpsServerOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  readonly metrics: MetricsRegistry;
+  /** False while starting and while draining. */
+  readonly ready: () => boolean;
+}
+
+/**
+ * `/metrics`, `/livez` and `/readyz`. That `/livez` is answered at all is what it says: the event loop
+ * turns. It depends on nothing else, or an outage of Kafka would restart every process.
+ */
+export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
+  const server = fastify({ forceCloseConnections: true });
+  server.get('/metrics', async (_request, reply) => {
+    return reply.type(options.metrics.contentType).send(await options.metrics.metrics());
+  });
+  server.get('/livez', () => 'ok\n');
+  server.get('/readyz', (_request, reply) => {
+    return options.ready() ? reply.send('ready\n') : reply.code(503).send('not ready\n');
+  });
+  const port = await listen(server, options.port);
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+/** On all addresses, of both families where the machine has IPv6. */
+async function listen(server: FastifyInstance, port: number): Promise<string> {
+  const url = await server.listen({ port, host: '::' }).catch(async (error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EAFNOSUPPORT') return server.listen({ port, host: '0.0.0.0' });
+    if (code !== 'EADDRINUSE') throw error;
+    throw new PostriderError(
+      'setting-invalid',
+      `OPS_PORT is ${port}, which another process uses; allowed: a free port, or 0 for any`,
+    );
+  });
+  return new URL(url).port;
+}

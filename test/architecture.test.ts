@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser';
+
+/** Who may import whom, as in docs/design.md. `$1` is the importing file's own folder. */
+
+const stages = 'gateway|router|delivery|audience|deletion|dead-letter';
+
+function forbid(name: string, from: string, to: string, toNot?: string): IForbiddenRuleType {
+  return {
+    name,
+    severity: 'error',
+    from: { path: from },
+    to: { path: to, ...(toNot === undefined ? {} : { pathNot: toNot }) },
+  };
+}
+
+const rules: IForbiddenRuleType[] = [
+  forbid('event is pure', '^src/event/', '^(src/|node:)', '^src/(event/|errors|duration)'),
+  forbid(
+    'kafka and ops know nothing of events',
+    '^src/(kafka|ops)/',
+    '^src/',
+    '^src/(kafka|ops)/|^src/(errors|duration|topology)',
+  ),
+  forbid('resources know no stage', '^src/resources/', `^src/(${stages}|cli|dev|settings)/`),
+  forbid('stages never import one another', `^src/(${stages})/`, `^src/(${stages})/`, '^src/$1/'),
+  forbid('stages get settings as values', `^src/(${stages})/`, '^src/(settings|cli|dev)/'),
+  forbid('nothing imports cli', '^src/(?!cli/)', '^src/cli/'),
+  forbid('kafkajs lives in kafka', '^src/(?!kafka/)', '(^|/)node_modules/kafkajs/'),
+  { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
+];
+
+const { output } = await cruise(['src'], {
+  ruleSet: { forbidden: rules },
+  tsPreCompilationDeps: true,
+  doNotFollow: { path: 'node_modules' },
+});
+const { modules, summary } = output as ICruiseResult;
+const sources = modules.filter(({ source }) => source.startsWith('src/'));
+
+test('the import rules see the sources, so that their silence means something', () => {
+  assert.ok(sources.length > 20, `saw ${sources.length} modules`);
+  const edges = sources.flatMap(({ dependencies }) => dependencies);
+  assert.ok(edges.some(({ resolved }) => resolved.includes('node_modules/kafkajs')));
+});
+
+test('every import follows the direction of the flow', () => {
+  assert.deepEqual(
+    summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`),
+    [],
+  );
+});
+
+test('process.env is read in one file', () => {
+  const readers = sources
+    .map(({ source }) => source)
+    .filter((source) => readFileSync(source, 'utf8').includes('process.env'));
+  assert.deepEqual(readers, ['src/settings/read.ts']);
+});
