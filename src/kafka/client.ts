@@ -2,6 +2,9 @@ import type { ConnectionOptions } from 'node:tls';
 import kafkajs from 'kafkajs';
 import type { Kafka, SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
+import { registerCodecs } from './codecs.ts';
+import { kafkaLog } from './kafka-log.ts';
+import { stopIdleTimers } from './timer-patch.ts';
 
 /** What the other stages hold of kafkajs: they pass it on and never look inside. */
 export type KafkaClient = Kafka;
@@ -16,16 +19,20 @@ export interface KafkaOptions {
 
 /** One per process. Connects only when a producer, consumer or admin made from it does. */
 export function createKafka(options: KafkaOptions, log: Logger): KafkaClient {
+  registerCodecs();
+  stopIdleTimers();
   return new kafkajs.Kafka({
     brokers: [...options.brokers],
     clientId: options.clientId,
     ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
     ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
+    // kafkajs's default of 1 s is too short for TLS to a cloud region under load.
+    connectionTimeout: 5_000,
+    // How long a broker that hangs, without closing its connections, can hold a request up.
+    requestTimeout: 20_000,
+    // At most 2 s between attempts, so that work resumes soon after an outage; about 12 s in all.
+    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 8 },
     logLevel: kafkajs.logLevel.INFO,
-    logCreator:
-      () =>
-      ({ log: { message, ...fields } }) => {
-        log.debug(fields, message);
-      },
+    logCreator: () => kafkaLog(log),
   });
 }
