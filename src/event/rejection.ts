@@ -1,0 +1,28 @@
+/** Why a record goes to `ingest.rejected` instead of on its way, each explained for an operator. */
+export const rejectReasons = {
+  empty: 'the record has no value',
+  'too-large': 'the call is larger than 32 KB',
+  undecodable: 'the value is neither UTF-8 text nor in a format that is configured',
+  'invalid-json': 'the value is not JSON',
+  'too-deep': 'objects and arrays are nested deeper than 64',
+  'not-an-object': 'the value is JSON, but not an object',
+  batch: 'the value is a batch; a record holds one call',
+  'invalid-type': 'the type is missing, unknown, or one that producers may not send',
+  'invalid-id': 'an id is neither a string nor a safe integer',
+  'no-user': 'the call names no user: userId and anonymousId are missing, or userId on an alias',
+  'no-event': 'a track call without an event name',
+  'no-group-id': 'a group call without a groupId',
+  'no-previous-id': 'an alias call without a previousId',
+  'invalid-timestamp': 'the timestamp is not an ISO 8601 date between the years 0 and 9999',
+  'no-write-key': 'neither the header write-key nor the field writeKey names a source',
+  'unknown-write-key': 'no source has this write key',
+  unwritable: 'Kafka refuses the record that was made from the call',
+} as const;
+
+export type RejectReason = keyof typeof rejectReasons;
+
+export interface Rejection {
+  readonly reason: RejectReason;
+  /** One sentence about this very record, short, without the call's contents. */
+  readonly detail: string;
+}

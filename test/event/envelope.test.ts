@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { eventTypes } from '../../src/event/call.ts';
+import {
+  decodeEnvelope,
+  deliveryKey,
+  encodeEnvelope,
+  type Envelope,
+  userOf,
+} from '../../src/event/envelope.ts';
+import { anyJson, callOf } from './some-calls.ts';
+
+const fresh: Envelope = {
+  destinationId: 'crm',
+  sourceId: 'shop',
+  messageId: 'm-1',
+  type: 'track',
+  configOffset: 17,
+  appendTimeMs: 1_763_700_000_000,
+  attempts: 0,
+};
+
+const anyTime = fc.maxSafeInteger();
+const text = fc.string({ unit: 'binary', minLength: 1 });
+const surrogates = fc.constantFrom('\ud800', 'a"b', 'a\\b', '\u0000', '\u007f', 'ä', '😀');
+const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
+  {
+    destinationId: fc.oneof(fc.stringMatching(/^[a-z0-9-]+$/), surrogates),
+    sourceId: fc.oneof(fc.stringMatching(/^[a-z0-9-]+$/), surrogates),
+    messageId: fc.oneof(fc.uuid(), text, surrogates),
+    type: fc.constantFrom(...eventTypes),
+    configOffset: fc.maxSafeNat(),
+    appendTimeMs: anyTime,
+    attempts: fc.nat(),
+    deadlineMs: anyTime,
+    dueMs: anyTime,
+    last: fc.constant(true as const),
+  },
+  {
+    requiredKeys: [
+      'destinationId',
+      'sourceId',
+      'messageId',
+      'type',
+      'configOffset',
+      'appendTimeMs',
+      'attempts',
+    ],
+  },
+);
+
+function decodeText(json: string): Envelope | undefined {
+  return decodeEnvelope(Buffer.from(json));
+}
+
+test('an envelope comes back as it was', () => {
+  fc.assert(
+    fc.property(anyEnvelope, (envelope) => {
+      assert.deepEqual(decodeText(encodeEnvelope(envelope)), { ...envelope });
+    }),
+  );
+});
+
+test('an envelope is written as JSON.stringify would write it', () => {
+  fc.assert(
+    fc.property(anyEnvelope, (envelope) => {
+      const encoded = encodeEnvelope(envelope);
+      assert.equal(JSON.stringify(JSON.parse(encoded)), encoded);
+    }),
+  );
+});
+
+test('absent and undefined are the same', () => {
+  const envelope = { ...fresh, deadlineMs: undefined, dueMs: undefined, last: undefined };
+  assert.equal(encodeEnvelope(envelope), encodeEnvelope(fresh));
+  assert.deepEqual(decodeText(encodeEnvelope(envelope)), fresh);
+});
+
+test('the written form of version 1 stays as it is', () => {
+  assert.equal(
+    encodeEnvelope({ ...fresh, deadlineMs: 2, dueMs: 1, last: true }),
+    '{"v":1,"d":"crm","s":"shop","m":"m-1","t":"track","c":17,"a":1763700000000,"n":0,"x":2,"u":1,"l":1}',
+  );
+});
+
+test('keys of a later release are ignored, another version is not read', () => {
+  const encoded = encodeEnvelope(fresh);
+  assert.deepEqual(decodeText(encoded.replace('{', '{"new":[1],')), fresh);
+  assert.equal(decodeText(encoded.replace('"v":1', '"v":2')), undefined);
+  assert.equal(decodeText(encoded.replace('"v":1,', '')), undefined);
+});
+
+test('a key that is missing or of the wrong kind makes it no envelope', () => {
+  const encoded = encodeEnvelope({ ...fresh, deadlineMs: 2, dueMs: 1, last: true });
+  const json = JSON.parse(encoded) as Record<string, unknown>;
+  const wrong: Record<string, readonly unknown[]> = {
+    v: [undefined, null, '1'],
+    d: [undefined, null, '', 7, {}],
+    s: [undefined, null, '', 7, []],
+    m: [undefined, null, '', 7],
+    t: [undefined, null, 'Track', 'toString', 1],
+    c: [undefined, null, -1, 1.5, '17'],
+    a: [undefined, null, 1.5, '17', 1e300],
+    n: [undefined, null, -1, 0.5, '0'],
+    x: [null, 1.5, '2', {}],
+    u: [null, 1.5, '1', {}],
+    l: [null, 0, 2, true, '1'],
+  };
+  assert.deepEqual(Object.keys(wrong), Object.keys(json));
+  for (const [key, values] of Object.entries(wrong)) {
+    for (const value of values) {
+      const broken = JSON.stringify({ ...json, [key]: value });
+      assert.equal(decodeText(broken), undefined, broken);
+    }
+  }
+});
+
+test('no bytes make decoding throw', () => {
+  for (const bytes of ['', 'null', '[]', '1', '"x"', '{', '{}', '\u0000', '{"v":1}']) {
+    assert.equal(decodeText(bytes), undefined, bytes);
+  }
+  fc.assert(
+    fc.property(fc.oneof(fc.uint8Array(), anyJson.map(stringified)), (bytes) => {
+      assert.equal(decodeEnvelope(Buffer.from(bytes)), undefined);
+    }),
+  );
+});
+
+function stringified(json: unknown): Buffer {
+  return Buffer.from(JSON.stringify(json));
+}
+
+test('a record is keyed by its destination and the user, who may be anonymous', () => {
+  const known = callOf({ type: 'page', userId: 7, anonymousId: 'a' });
+  const anonymous = callOf({ type: 'page', userId: null, anonymousId: 'a:b' });
+  assert.equal(deliveryKey('crm', userOf(known)), 'crm:7');
+  assert.equal(deliveryKey('crm', userOf(anonymous)), 'crm:a:b');
+});
