@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startBroker } from '../../src/dev/broker.ts';
+import { eventually } from '../harness/eventually.ts';
+
+async function listens(address: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  const socket = connect(Number(port), host);
+  return once(socket, 'connect')
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(() => socket.destroy());
+}
+
+test('a broker ends with its parent even when the parent is killed', async () => {
+  const program = `
+    const { startBroker } = await import('${new URL('../../src/dev/broker.ts', import.meta.url).href}');
+    console.log((await startBroker()).brokers[0]);
+    setInterval(() => {}, 60_000);`;
+  const parent = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const address = line.toString().trim();
+  assert.ok(await listens(address));
+
+  parent.kill('SIGKILL');
+  await eventually(async () => {
+    assert.equal(await listens(address), false);
+  });
+});
+
+test('a data folder is used again by the next broker', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(dataDir, { recursive: true }));
+  for (let start = 0; start < 2; start += 1) {
+    const broker = await startBroker({ dataDir });
+    assert.ok(await listens(broker.brokers[0] ?? ''));
+    await broker.stop();
+    assert.equal(await listens(broker.brokers[0] ?? ''), false);
+  }
+});
