@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import type { Rejection } from './rejection.ts';
 
 /** Of one call, as sent. */
-export const maxCallBytes: number = 32 * 1024;
+const maxCallBytes = 32 * 1024;
 /** The call itself is the first level. */
-export const maxDepth = 64;
+const maxDepth = 64;
 
 export type JsonObject = Record<string, unknown>;
 

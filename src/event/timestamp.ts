@@ -29,8 +29,8 @@ export function normalizeTimestamp(text: string): string | undefined {
 function parse(text: string): number | undefined {
   const match = iso8601.exec(text);
   if (match === null) return undefined;
-  const [, date = '', hour = '0', minute = '0', second = '0', fraction = ''] = match;
-  const [sign, zoneHour = '0', zoneMinute = '0'] = match.slice(6);
+  const [, date = '', hour = '0', minute = '0', second = '0', fraction = '', ...zoned] = match;
+  const [sign, zoneHour = '0', zoneMinute = '0'] = zoned;
   const midnightMs = parseDate(date);
   if (midnightMs === undefined) return undefined;
 

@@ -33,6 +33,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     configOffset: fc.maxSafeNat(),
     appendTimeMs: anyTime,
     attempts: fc.nat(),
+    redrivenMs: anyTime,
     deadlineMs: anyTime,
     dueMs: anyTime,
     last: fc.constant(true as const),
