@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'broker-unavailable'
   | 'record-refused'
   | 'kafka-unavailable'
+  | 'kafka-refused'
   | 'stopped';
 
 /**
@@ -24,6 +25,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'broker-unavailable': { retry: false, exitCode: 1 },
   'record-refused': { retry: false, exitCode: 1 },
   'kafka-unavailable': { retry: true, exitCode: 1 },
+  'kafka-refused': { retry: false, exitCode: 1 },
   stopped: { retry: false, exitCode: 1 },
 };
 

@@ -28,7 +28,8 @@ const expected = [
 export function kafkaLog(log: Logger, clock: Clock = systemClock): (entry: KafkaLogEntry) => void {
   const saidAt = new Map<string, number>();
   return (entry) => {
-    const { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } = entry.log;
+    const { message, ...fields } = entry.log;
+    for (const noise of ['timestamp', 'logger', 'stack']) Reflect.deleteProperty(fields, noise);
     if (!isTrouble(entry)) {
       log.debug(fields, message);
       return;

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 
 interface RequestQueue {
   readonly pending: readonly unknown[];
-  scheduleCheckPendingRequests(this: RequestQueue): void;
+  scheduleCheckPendingRequests: (this: RequestQueue) => void;
 }
 
 /**

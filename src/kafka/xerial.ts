@@ -26,7 +26,7 @@ export function compressXerial(bytes: Buffer): Buffer {
 export function decompressXerial(bytes: Buffer): Buffer {
   if (!bytes.subarray(0, magic.length).equals(magic)) return snappy.uncompress(bytes);
   const parts: Buffer[] = [];
-  for (let at = header.length; at < bytes.length; ) {
+  for (let at = header.length; at < bytes.length;) {
     const end = at + 4 + bytes.readInt32BE(at);
     if (end > bytes.length) throw new Error('snappy data ends in the middle of a block');
     parts.push(snappy.uncompress(bytes.subarray(at + 4, end)));

@@ -24,10 +24,14 @@ test('keys hash as in Kafka’s own Java tests', () => {
 
 test('any key goes where kafkajs, too, would send it', () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 70 }), fc.integer({ min: 1, max: 200 }), (key, count) => {
-      const bytes = Buffer.from(key);
-      assert.equal(partitionOf(bytes, count), (kafkajsMurmur2(bytes) & 0x7fffffff) % count);
-    }),
+    fc.property(
+      fc.uint8Array({ maxLength: 70 }),
+      fc.integer({ min: 1, max: 200 }),
+      (key, count) => {
+        const bytes = Buffer.from(key);
+        assert.equal(partitionOf(bytes, count), (kafkajsMurmur2(bytes) & 0x7fffffff) % count);
+      },
+    ),
   );
 });
 

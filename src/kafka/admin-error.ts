@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { PostriderError } from '../errors.ts';
+import { failureOf } from './produce-failure.ts';
+
+const attempts = 10;
+const retryAfterMs = 200;
+
+/**
+ * While any topic of the cluster has no leader yet, kafkajs fails to list them all, sometimes with a
+ * TypeError because it swallowed the real one.
+ */
+export async function retryWhileUnsettled<T>(question: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await question();
+    } catch (error) {
+      const { reason } = failureOf(error);
+      const isUnsettled = reason === 'LEADER_NOT_AVAILABLE' || reason === 'TypeError';
+      if (!isUnsettled || attempt === attempts) throw error;
+      await delay(retryAfterMs);
+    }
+  }
+}
+
+/** kafkajs's error as one of ours. `topic`: the one that was asked about. */
+export function adminError(error: unknown, topic?: string): PostriderError {
+  const { reason, message } = failureOf(error);
+  if (reason === 'UNKNOWN_TOPIC_OR_PARTITION') {
+    return new PostriderError('not-found', `Topic ${topic ?? ''} does not exist`, { cause: error });
+  }
+  // kafkajs's own errors are all about reaching a broker; what Kafka answered has a name in capitals.
+  if (reason.startsWith('KafkaJS') && reason !== 'KafkaJSAggregateError') {
+    return new PostriderError('kafka-unavailable', `Kafka cannot be reached: ${message}`, {
+      cause: error,
+    });
+  }
+  const details = detailsOf(error) ?? message;
+  const about = topic === undefined ? '' : ` for topic ${topic}`;
+  return new PostriderError('kafka-refused', `Kafka refused${about}: ${details}`, { cause: error });
+}
+
+/** What is wrong with each topic of a request about several. */
+function detailsOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('errors' in error)) return undefined;
+  return (error.errors as readonly { topic?: string; message: string }[])
+    .map(({ topic, message }) => (topic === undefined ? message : `${topic}: ${message}`))
+    .join('; ');
+}
