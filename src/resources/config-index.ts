@@ -34,6 +34,10 @@ export class ConfigIndex {
     return this.#of(name).has(name.id);
   }
 
+  names(): ResourceName[] {
+    return [...this.#sources.values(), ...this.#destinations.values()];
+  }
+
   source(id: string): Source | undefined {
     return this.#sources.get(id);
   }

@@ -24,6 +24,7 @@ export class ConfigRecords {
   /** Record keys of resources that exist, of which no version could be read. */
   readonly #unreadable = new Set<string>();
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
+  #wrongKey: PostriderError | undefined;
 
   constructor(secretKeys: SecretKeys, log: Logger) {
     this.#secretKeys = secretKeys;
@@ -49,19 +50,38 @@ export class ConfigRecords {
     return changed ? name : undefined;
   }
 
+  /** True at the start and after `restart`, until `finishLoading`. */
+  get isLoading(): boolean {
+    return this.#loading !== undefined;
+  }
+
+  /** Everything comes anew from another topic. Until that is loaded, what was known stays in force. */
+  restart(): void {
+    this.#loading = new Map<string, Versions>();
+  }
+
   /**
-   * Ends the loading. Only now are records decoded: after a key rotation the topic holds, until it is
-   * compacted, old versions that nobody can read any more, and nobody needs to.
-   * @throws PostriderError `secret-unreadable` if secrets are there and none can be read: then it is
-   * the key that is wrong, and not a record
+   * Ends the loading and returns what changed by it. Only now are records decoded: after a key rotation
+   * the topic holds, until it is compacted, old versions that nobody can read any more, and nobody needs
+   * to.
    */
-  finishLoading(): void {
-    const loaded = [...(this.#loading ?? [])];
+  finishLoading(): readonly ConfigChange[] {
+    const loading = this.#loading ?? new Map<string, Versions>();
     this.#loading = undefined;
-    const results = loaded.map(([, { name, values }]) => this.#put(name, values));
-    const unreadable = results.find(({ failure }) => failure?.code === 'secret-unreadable');
-    if (unreadable?.failure !== undefined && !results.some((result) => result.opened))
-      throw unreadable.failure;
+    const gone = this.index.names().filter((name) => !loading.has(recordKey(name)));
+    this.#unreadable.clear();
+    const put = [...loading.values()].map(({ name, values }) => this.#put(name, values));
+    const unreadable = put.find(({ failure }) => failure?.code === 'secret-unreadable');
+    this.#wrongKey = put.some(({ opened }) => opened) ? undefined : unreadable?.failure;
+    return [
+      ...gone.filter((name) => this.#remove(name)),
+      ...put.filter(({ changed }) => changed).map(({ name }) => name),
+    ];
+  }
+
+  /** Set if secrets were loaded and none could be read: then it is the key that is wrong, not a record. */
+  get wrongKey(): PostriderError | undefined {
+    return this.#wrongKey;
   }
 
   #remove(name: ResourceName): boolean {
@@ -81,11 +101,11 @@ export class ConfigRecords {
       this.#unreadable.delete(recordKey(name));
       const changed = this.index.put(read.resource);
       this.#report(name, failures[0]);
-      return { changed, opened: read.opened, failure: failures[0] };
+      return { name, changed, opened: read.opened, failure: failures[0] };
     }
     if (!this.index.has(name)) this.#unreadable.add(recordKey(name));
     this.#report(name, failures[0]);
-    return { changed: false, opened: false, failure: failures[0] };
+    return { name, changed: false, opened: false, failure: failures[0] };
   }
 
   #read(name: ResourceName, value: string): { resource: Resource; opened: boolean } | Failure {
@@ -119,6 +139,7 @@ interface Failure {
 }
 
 interface PutResult {
+  readonly name: ResourceName;
   readonly changed: boolean;
   /** Secrets of it were decrypted. */
   readonly opened: boolean;

@@ -136,14 +136,37 @@ test('a destination of which nothing can be read is not a deleted one', () => {
   assert.equal(records.isUnreadable(name), false);
 });
 
-test('a key that reads none of the secrets stops the start with a sentence', () => {
+test('a key that reads none of the secrets is known to be wrong', () => {
   const topic = [recordOf(exampleSource()), recordOf(exampleDestination())];
-  assert.throws(() => load(topic, otherKeys), {
-    code: 'secret-unreadable',
-    message: /^Destination crm: .*other than SECRET_KEY/,
-  });
-  assert.throws(() => load(topic, {}), { message: /SECRET_KEY is not set/ });
-  assert.doesNotThrow(() => load([recordOf(exampleSource())], {}));
+  const { wrongKey } = load(topic, otherKeys).records;
+  assert.equal(wrongKey?.code, 'secret-unreadable');
+  assert.match(wrongKey.message, /^Destination crm: .*other than SECRET_KEY/);
+  assert.match(load(topic, {}).records.wrongKey?.message ?? '', /SECRET_KEY is not set/);
+  assert.equal(load([recordOf(exampleSource())], {}).records.wrongKey, undefined);
+  assert.equal(load(topic).records.wrongKey, undefined);
+  const mixed = [...topic, recordOf(exampleDestination({ id: 'b' }), otherKeys)];
+  assert.equal(load(mixed).records.wrongKey, undefined);
+});
+
+test('when the topic is made anew, the old resources hold until the new ones are loaded', () => {
+  const { records } = load([
+    recordOf(exampleSource()),
+    recordOf(exampleDestination()),
+    recordOf(exampleDestination({ id: 'gone' })),
+  ]);
+  const kept = records.index.destination('crm');
+  records.restart();
+  assert.equal(records.isLoading, true);
+  records.accept(...recordOf(exampleDestination()));
+  records.accept(...recordOf(exampleSource({ name: 'New' })));
+  assert.equal(records.index.source('shop')?.name, 'Web shop');
+  assert.ok(records.index.destination('gone'));
+
+  const changes = records.finishLoading().map(recordKey);
+  assert.deepEqual(changes, ['Destination/gone', 'Source/shop']);
+  assert.equal(records.isLoading, false);
+  assert.equal(records.index.destination('crm'), kept);
+  assert.equal(records.index.destination('gone'), undefined);
 });
 
 test('old versions that a former key encrypted disturb nobody', () => {
