@@ -115,6 +115,12 @@ test('a missing variable is refused with its name and line, each one', () => {
   ]);
 });
 
+test('in a list of resources, a path starts at the resource', () => {
+  assert.deepEqual(problemsOf('- a: 1\n- b: [${ONE}]\n'), [
+    'f.yaml:2: b[0]: the environment variable ONE is not set',
+  ]);
+});
+
 test('a reference that cannot be one is refused', () => {
   assert.match(problemsOf('a: ${A:-b}').join(), /f\.yaml:1: a: \$\{A:-b\} is not the name/);
   assert.match(problemsOf('a: ${}').join(), /is not the name/);

@@ -175,6 +175,15 @@ test('only absolute http and https URLs are webhooks', () => {
     assert.match(onlyIssue({ webhooks: [{ url }] }), reason, url);
 });
 
+test('the reserved headers are those of the contract, the hop-by-hop ones, and Expect', () => {
+  for (const name of ['content-type', 'user-agent', 'x-signature', 'content-length', 'host'])
+    assert.ok(reservedHeaders.includes(name), name);
+  for (const name of ['connection', 'transfer-encoding', 'keep-alive', 'te', 'trailer', 'upgrade'])
+    assert.ok(reservedHeaders.includes(name), name);
+  for (const name of ['proxy-authorization', 'proxy-connection', 'expect'])
+    assert.ok(reservedHeaders.includes(name), name);
+});
+
 test('headers that the pipeline or the connection sets are refused in every spelling', () => {
   for (const name of [...reservedHeaders, 'Content-Type', 'X-SIGNATURE', 'hOST']) {
     const issue = onlyIssue({ webhooks: [{ ...webhook, headers: { [name]: 'x' } }] });
@@ -197,10 +206,19 @@ test('the same header in two spellings is refused', () => {
 });
 
 test('a header value that HTTP cannot carry is refused without being repeated', () => {
-  for (const bad of ['\r', '\n', '\0', '\u0001', '\u007f', '€', '\u{1f600}', '\ud800']) {
+  for (const [bad, reason] of [
+    ['\r', 'a line break'],
+    ['\n', 'a line break'],
+    ['\0', 'NUL'],
+    ['\u0001', 'latin-1'],
+    ['\u007f', 'latin-1'],
+    ['€', 'latin-1'],
+    ['\u{1f600}', 'latin-1'],
+    ['\ud800', 'latin-1'],
+  ] as const) {
     const headers = { Authorization: `s3cret${bad}` };
     const issue = onlyIssue({ webhooks: [{ ...webhook, headers }] });
-    assert.match(issue, /^webhooks\[0\]\.headers\.Authorization: must/);
+    assert.match(issue, new RegExp(`^webhooks\\[0\\]\\.headers\\.Authorization: must .*${reason}`));
     assert.doesNotMatch(issue, /s3cret/);
   }
   const headers = { A: '', B: 'a\tb', C: 'ÿ£', D: ' ~' };
