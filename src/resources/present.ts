@@ -20,7 +20,7 @@ export function parseKind(text: string): ResourceKind {
   throw new PostriderError('usage', `"${text}" is not a kind of resource, allowed: ${allowed}`);
 }
 
-/** Resources of one kind, whose secrets the caller has masked. */
+/** Resources of one kind, whose secrets the caller has masked; without a final line break. */
 export function presentList(
   kind: ResourceKind,
   resources: readonly Resource[],
@@ -30,7 +30,10 @@ export function presentList(
     case 'json':
       return presentJson(resources.map(toDocument));
     case 'yaml':
-      return resources.map((resource) => stringify(toDocument(resource))).join('---\n');
+      return resources
+        .map((resource) => stringify(toDocument(resource)))
+        .join('---\n')
+        .trimEnd();
     case 'table':
       return formatTable(columns[kind], resources.map(rowOf));
   }
@@ -72,7 +75,7 @@ function destinationCells(destination: Destination): readonly string[] {
 }
 
 function presentJson(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return JSON.stringify(value, null, 2);
 }
 
 function capitalised(word: string): string {

@@ -1,4 +1,4 @@
-/** Aligned columns for a terminal; empty cells as `-`. Ends with a line break. */
+/** Aligned columns for a terminal; empty cells as `-`; without a final line break. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows.map((row) => row.map((cell) => (cell === '' ? '-' : cell)))];
   const widths = head.map((_, column) =>
@@ -6,6 +6,6 @@ export function formatTable(head: readonly string[], rows: readonly (readonly st
   );
   return lines
     .map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join('');
+    .map((line) => line.trimEnd())
+    .join('\n');
 }

@@ -19,12 +19,12 @@ test('a table shows one aligned line for each resource', () => {
   const sources = [exampleSource(), exampleSource({ id: 'b', name: 'B', writeKeys: [] })];
   assert.equal(
     presentList('Source', sources, 'table'),
-    ['ID    NAME      WRITE KEYS', 'shop  Web shop  wk_shop', 'b     B         -', ''].join('\n'),
+    ['ID    NAME      WRITE KEYS', 'shop  Web shop  wk_shop', 'b     B         -'].join('\n'),
   );
   const limited = exampleDestination({ rateLimit: '90/m', maxInFlight: 2, enabled: false });
   assert.match(
     presentOne(limited, 'table'),
-    /\ncrm +CRM +shop +no +shared +90\/m, 2 in flight +yes +https:\/\/crm\.example\.com\n$/,
+    /\ncrm +CRM +shop +no +shared +90\/m, 2 in flight +yes +https:\/\/crm\.example\.com$/,
   );
 });
 
@@ -48,7 +48,7 @@ test('YAML and JSON are in the spelling of resource files', () => {
 });
 
 test('nothing to show is an empty list in every format', () => {
-  assert.equal(presentList('Source', [], 'table'), 'ID  NAME  WRITE KEYS\n');
+  assert.equal(presentList('Source', [], 'table'), 'ID  NAME  WRITE KEYS');
   assert.equal(presentList('Source', [], 'yaml'), '');
-  assert.equal(presentList('Source', [], 'json'), '[]\n');
+  assert.equal(presentList('Source', [], 'json'), '[]');
 });
