@@ -34,6 +34,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     appendTimeMs: anyTime,
     attempts: fc.nat(),
     redrivenMs: anyTime,
+    redrivenMs: anyTime,
     deadlineMs: anyTime,
     dueMs: anyTime,
     last: fc.constant(true as const),
@@ -73,15 +74,21 @@ test('an envelope is written as JSON.stringify would write it', () => {
 });
 
 test('absent and undefined are the same', () => {
-  const envelope = { ...fresh, deadlineMs: undefined, dueMs: undefined, last: undefined };
+  const envelope = {
+    ...fresh,
+    redrivenMs: undefined,
+    deadlineMs: undefined,
+    dueMs: undefined,
+    last: undefined,
+  };
   assert.equal(encodeEnvelope(envelope), encodeEnvelope(fresh));
   assert.deepEqual(decodeText(encodeEnvelope(envelope)), fresh);
 });
 
 test('the written form of version 1 stays as it is', () => {
   assert.equal(
-    encodeEnvelope({ ...fresh, deadlineMs: 2, dueMs: 1, last: true }),
-    '{"v":1,"d":"crm","s":"shop","m":"m-1","t":"track","c":17,"a":1763700000000,"n":0,"x":2,"u":1,"l":1}',
+    encodeEnvelope({ ...fresh, redrivenMs: 3, deadlineMs: 2, dueMs: 1, last: true }),
+    '{"v":1,"d":"crm","s":"shop","m":"m-1","t":"track","c":17,"a":1763700000000,"n":0,"r":3,"x":2,"u":1,"l":1}',
   );
 });
 
@@ -93,7 +100,7 @@ test('keys of a later release are ignored, another version is not read', () => {
 });
 
 test('a key that is missing or of the wrong kind makes it no envelope', () => {
-  const encoded = encodeEnvelope({ ...fresh, deadlineMs: 2, dueMs: 1, last: true });
+  const encoded = encodeEnvelope({ ...fresh, redrivenMs: 3, deadlineMs: 2, dueMs: 1, last: true });
   const json = JSON.parse(encoded) as Record<string, unknown>;
   const wrong: Record<string, readonly unknown[]> = {
     v: [undefined, null, '1'],
@@ -104,6 +111,7 @@ test('a key that is missing or of the wrong kind makes it no envelope', () => {
     c: [undefined, null, -1, 1.5, '17'],
     a: [undefined, null, 1.5, '17', 1e300],
     n: [undefined, null, -1, 0.5, '0'],
+    r: [null, 1.5, '3', {}],
     x: [null, 1.5, '2', {}],
     u: [null, 1.5, '1', {}],
     l: [null, 0, 2, true, '1'],
