@@ -34,7 +34,6 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     appendTimeMs: anyTime,
     attempts: fc.nat(),
     redrivenMs: anyTime,
-    redrivenMs: anyTime,
     deadlineMs: anyTime,
     dueMs: anyTime,
     last: fc.constant(true as const),
