@@ -1,0 +1,51 @@
+import { PostriderError } from '../errors.ts';
+import { openAdmin } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { startFollower } from '../kafka/follower.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { Topology } from '../topology.ts';
+import { collectStored, type StoredResource, type StoredResources } from './stored-resources.ts';
+
+export interface ConfigTopicAccess {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Everything that was in the `config` topic when this was called.
+ * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
+ */
+export async function readStoredResources(access: ConfigTopicAccess): Promise<StoredResources> {
+  const { kafka, topology, clock, log } = access;
+  await requireTopic(kafka, topology.topics.config);
+  const stored = new Map<string, StoredResource>();
+  const follower = await startFollower(kafka, {
+    topic: topology.topics.config,
+    onRecord: ({ key, value }) => {
+      collectStored(stored, key?.toString() ?? '', value?.toString() ?? null);
+    },
+    onRestart: () => {
+      stored.clear();
+    },
+    clock,
+    log,
+  });
+  try {
+    await follower.loaded;
+    return stored;
+  } finally {
+    await follower.stop();
+  }
+}
+
+/** A follower would wait for it, which is right for a role and wrong for a command. */
+async function requireTopic(kafka: KafkaClient, topic: string): Promise<void> {
+  const admin = await openAdmin(kafka);
+  const existing = await admin.describeTopics([topic]).finally(() => admin.close());
+  if (existing.has(topic)) return;
+  const message = `topic ${topic} does not exist; create it with \`postrider topics --create\``;
+  throw new PostriderError('not-found', message);
+}
