@@ -1,0 +1,52 @@
+import { openAdmin, type KafkaAdmin, type TopicSpec } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import type { Topology } from '../topology.ts';
+import { readStoredResources, type ConfigTopicAccess } from './config-topic.ts';
+import type { Destination } from './resource.ts';
+import { ofKind } from './stored-resources.ts';
+import { diffTopics, type TopicFinding } from './topic-diff.ts';
+
+/**
+ * What exists against what should, with the dedicated topics of all stored destinations.
+ * @throws PostriderError `kafka-unavailable`
+ */
+export async function inspectTopics(access: ConfigTopicAccess): Promise<TopicFinding[]> {
+  const { kafka, topology } = access;
+  const existing = await withAdmin(kafka, (admin) => describeOurs(admin, topology));
+  const hasConfig = existing.some(({ name }) => name === topology.topics.config);
+  const destinations = hasConfig ? await readDestinations(access) : [];
+  return diffTopics(topology, destinations, existing);
+}
+
+/** Makes what is missing, and adds partitions where that is safe. Nothing is removed. */
+export async function createTopics(
+  kafka: KafkaClient,
+  findings: readonly TopicFinding[],
+): Promise<void> {
+  const missing = findings.flatMap(({ toCreate }) => toCreate ?? []);
+  await withAdmin(kafka, async (admin) => {
+    if (missing.length > 0) await admin.createTopics(missing);
+    for (const { name, addPartitionsTo } of findings)
+      if (addPartitionsTo !== undefined) await admin.extendPartitions(name, addPartitionsTo);
+  });
+}
+
+async function describeOurs(admin: KafkaAdmin, topology: Topology): Promise<TopicSpec[]> {
+  const underPrefix = await admin.topicNames(topology.prefix);
+  const names = new Set([...underPrefix, ...topology.ingestTopics]);
+  return [...(await admin.describeTopics([...names])).values()];
+}
+
+async function readDestinations(access: ConfigTopicAccess): Promise<Destination[]> {
+  return ofKind(await readStoredResources(access), 'Destination').flatMap(({ sealed }) =>
+    sealed?.sealed.kind === 'Destination' ? [sealed.sealed] : [],
+  );
+}
+
+async function withAdmin<T>(
+  kafka: KafkaClient,
+  use: (admin: KafkaAdmin) => Promise<T>,
+): Promise<T> {
+  const admin = await openAdmin(kafka);
+  return use(admin).finally(() => admin.close());
+}
