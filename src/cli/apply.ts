@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import { PostriderError } from '../errors.ts';
+import { createProducer } from '../kafka/producer.ts';
+import { systemClock } from '../ops/clock.ts';
+import { planFiles, writeChanges } from '../resources/apply.ts';
+import type { ParsedFile } from '../resources/document.ts';
+import { loadFiles } from '../resources/load-files.ts';
+import { formatChange, type Change } from '../resources/plan.ts';
+import { formatProblem, InvalidResources } from '../resources/problem.ts';
+import { createSecretKeys } from '../resources/secrets.ts';
+import type { Context } from './context.ts';
+
+interface ApplyOptions {
+  readonly file: readonly string[];
+  readonly dryRun?: true;
+  readonly prune?: true;
+}
+
+/** `postrider apply`: create or update resources. */
+export function registerApply(program: Command, context: Context): void {
+  program
+    .command('apply')
+    .description('create or update resources; all are validated before any is written')
+    .requiredOption('-f, --file <files...>', 'YAML or JSON files, folders of them, or - for stdin')
+    .option('--dry-run', 'print what would change and write nothing')
+    .option('--prune', 'also delete every resource that the files do not name')
+    .action((options: ApplyOptions) => apply(context, options));
+}
+
+async function apply(context: Context, options: ApplyOptions): Promise<void> {
+  const { environment } = context;
+  const files = await loadFiles(options.file, { environment, stdin: process.stdin });
+  const prune = options.prune === true;
+  const isDryRun = options.dryRun === true;
+  const changes = isDryRun
+    ? await plan(context, files, prune)
+    : await applyFiles(context, files, prune);
+  const note = isDryRun ? ' (dry run)' : '';
+  for (const change of changes) context.print(`${formatChange(change)}${note}`);
+}
+
+/** Validates, then writes; resolves when all is written. Problems are listed on stderr. */
+export async function applyFiles(
+  context: Context,
+  files: ParsedFile,
+  prune: boolean = false,
+): Promise<readonly Change[]> {
+  const changes = await plan(context, files, prune);
+  await write(context, changes);
+  return changes;
+}
+
+async function plan(
+  context: Context,
+  files: ParsedFile,
+  prune: boolean,
+): Promise<readonly Change[]> {
+  const { settings, kafka, log } = context;
+  const access = { kafka, topology: await context.topology(), clock: systemClock, log };
+  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  return planFiles(access, files, { secretKeys, prune }).catch(listProblems);
+}
+
+/** Also for `delete`: writes with a producer of its own. */
+export async function write(context: Context, changes: readonly Change[]): Promise<void> {
+  if (changes.every(({ value }) => value === undefined)) return;
+  const { kafka, log } = context;
+  const producer = await createProducer(kafka, { clock: systemClock, log });
+  try {
+    await writeChanges({ kafka, topology: await context.topology(), producer }, changes);
+  } finally {
+    await producer.close(10_000);
+  }
+}
+
+/** One line each, which is easier to read than one sentence for all. */
+function listProblems(error: unknown): never {
+  if (!(error instanceof InvalidResources)) throw error;
+  for (const problem of error.problems) process.stderr.write(`${formatProblem(problem)}\n`);
+  const count = error.problems.length;
+  const problems = count === 1 ? 'a problem' : `${count} problems`;
+  throw new PostriderError('resource-invalid', `nothing was applied, because of ${problems}`);
+}

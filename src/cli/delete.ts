@@ -1,0 +1,28 @@
+import type { Command } from 'commander';
+import { systemClock } from '../ops/clock.ts';
+import { readStoredResources } from '../resources/config-topic.ts';
+import { planDeletion } from '../resources/delete.ts';
+import { formatChange } from '../resources/plan.ts';
+import { parseKind } from '../resources/present.ts';
+import { write } from './apply.ts';
+import type { Context } from './context.ts';
+
+/** `postrider delete`: one resource. */
+export function registerDelete(program: Command, context: Context): void {
+  program
+    .command('delete')
+    .description('delete a resource; events still on their way to it become dead letters')
+    .argument('<kind>', 'source or destination')
+    .argument('<id>')
+    .action((kind: string, id: string) => deleteResource(context, kind, id));
+}
+
+async function deleteResource(context: Context, kindName: string, id: string): Promise<void> {
+  const kind = parseKind(kindName);
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const stored = await readStoredResources({ kafka, topology, clock: systemClock, log });
+  const change = planDeletion(stored, { kind, id });
+  await write(context, [change]);
+  context.print(formatChange(change));
+}
