@@ -16,6 +16,7 @@ export const rejectReasons = {
   'invalid-timestamp': 'the timestamp is not an ISO 8601 date between the years 0 and 9999',
   'no-write-key': 'neither the header write-key nor the field writeKey names a source',
   'unknown-write-key': 'no source has this write key',
+  unroutable: 'the router failed on the call: a mistake in its code, not in the call',
   unwritable: 'Kafka refuses the record that was made from the call',
 } as const;
 

@@ -1,0 +1,148 @@
+import type { PostriderError } from '../errors.ts';
+import { userOf } from '../event/envelope.ts';
+import type { Rejection } from '../event/rejection.ts';
+import type { ConsumedRecord } from '../kafka/consumed-record.ts';
+import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
+import { arrivalOf } from './arrival.ts';
+import type { RouterEvents } from './events.ts';
+import { HeldCalls, type HeldCall } from './held-calls.ts';
+import { readCall, unknownWriteKey, type ReadCall } from './read-call.ts';
+import { rejectedRecord } from './rejected-record.ts';
+import type { Routes } from './route-call.ts';
+
+/** Where records go; the producer in production. */
+export interface RecordSink {
+  /** Calls `done` once: without an argument when the record is safe, with an error when it never can be. */
+  produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
+}
+
+export interface CallRouterOptions {
+  readonly routes: Routes;
+  /** Resolves when everything that was written to the configuration before is known to `routes`. */
+  readonly caughtUp: () => Promise<void>;
+  readonly sink: RecordSink;
+  readonly rejectedTopic: string;
+  readonly events: RouterEvents;
+}
+
+interface Held extends HeldCall {
+  readonly record: ConsumedRecord;
+  readonly read: ReadCall;
+}
+
+/** Carries out what was decided about each record, and finishes it when all that it became is safe. */
+export class CallRouter {
+  readonly #routes: Routes;
+  readonly #sink: RecordSink;
+  readonly #rejectedTopic: string;
+  readonly #events: RouterEvents;
+  readonly #held: HeldCalls<Held>;
+
+  constructor({ routes, caughtUp, sink, rejectedTopic, events }: CallRouterOptions) {
+    this.#routes = routes;
+    this.#sink = sink;
+    this.#rejectedTopic = rejectedTopic;
+    this.#events = events;
+    this.#held = new HeldCalls(
+      caughtUp,
+      (writeKey) => routes.isKnown(writeKey),
+      (held) => {
+        try {
+          this.#release(held);
+        } catch (error) {
+          this.#fail(held.record, error);
+        }
+      },
+    );
+  }
+
+  /** Calls that wait for the configuration. */
+  get heldCalls(): number {
+    return this.#held.size;
+  }
+
+  /** Records of one partition, in order. */
+  accept(records: readonly ConsumedRecord[]): void {
+    for (const record of records) {
+      try {
+        this.#accept(record);
+      } catch (error) {
+        this.#fail(record, error);
+      }
+    }
+    this.#held.look();
+  }
+
+  /** Partitions that somebody else reads now. */
+  drop(partitions: readonly TopicPartition[]): void {
+    this.#held.drop(({ record }) =>
+      partitions.some(
+        ({ topic, partition }) => topic === record.topic && partition === record.partition,
+      ),
+    );
+  }
+
+  #accept(record: ConsumedRecord): void {
+    const read = readCall(record);
+    if (read.rejection !== undefined) {
+      this.#reject(record, read.rejection);
+      return;
+    }
+    const mustWait = this.#held.size > 0 && this.#held.waitsFor(userOf(read.call));
+    const copies = mustWait ? undefined : this.#routes.route(read);
+    if (copies !== undefined) this.#send(record, copies);
+    else this.#held.hold({ record, read, writeKey: read.writeKey, user: userOf(read.call) });
+  }
+
+  #release({ record, read, writeKey }: Held): void {
+    const copies = this.#routes.route(read);
+    if (copies === undefined) this.#reject(record, unknownWriteKey(writeKey));
+    else this.#send(record, copies);
+  }
+
+  #send(record: ConsumedRecord, copies: readonly OutgoingRecord[]): void {
+    if (copies.length === 0) {
+      this.#events.unwanted();
+      record.finish();
+      return;
+    }
+    let unsettled = copies.length;
+    let refused: PostriderError | undefined;
+    // One function for all copies of a call.
+    const done = (error?: PostriderError): void => {
+      refused ??= error;
+      unsettled -= 1;
+      if (unsettled === 0) this.#settle(record, copies.length, refused);
+    };
+    for (const copy of copies) this.#sink.produce(copy, done);
+  }
+
+  #settle(record: ConsumedRecord, copies: number, refused: PostriderError | undefined): void {
+    if (refused !== undefined) {
+      this.#reject(record, { reason: 'unwritable', detail: refused.message });
+      return;
+    }
+    this.#events.routed(record, copies);
+    record.finish();
+  }
+
+  /** A record that cannot even be rejected is never finished: its partition stops before it is lost. */
+  #reject(record: ConsumedRecord, rejection: Rejection): void {
+    const { origin } = arrivalOf(record);
+    const rejected = rejectedRecord(this.#rejectedTopic, record, origin, rejection);
+    this.#sink.produce(rejected, (refused) => {
+      if (refused !== undefined) {
+        this.#events.partitionStuck(record, refused);
+        return;
+      }
+      this.#events.rejected(record, rejection);
+      record.finish();
+    });
+  }
+
+  /** A mistake of ours must not stop a partition: the record waits in `ingest.rejected` for better code. */
+  #fail(record: ConsumedRecord, error: unknown): void {
+    this.#events.failed(record, error);
+    this.#reject(record, { reason: 'unroutable', detail: String(error) });
+  }
+}

@@ -1,0 +1,60 @@
+import type { PostriderError } from '../errors.ts';
+import type { Rejection } from '../event/rejection.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
+import type { Clock } from '../ops/clock.ts';
+import { LogThrottle } from '../ops/log-throttle.ts';
+import type { Logger } from '../ops/log.ts';
+import type { RouterMetrics } from './metrics.ts';
+
+/** What happens in this stage, logged and counted. No values, no write keys. */
+export class RouterEvents {
+  readonly #log: Logger;
+  readonly #metrics: RouterMetrics;
+  readonly #clock: Clock;
+  readonly #rejections = new LogThrottle();
+
+  constructor(log: Logger, metrics: RouterMetrics, clock: Clock) {
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#clock = clock;
+  }
+
+  routed(record: IncomingRecord, copies: number): void {
+    this.#metrics.routed += 1;
+    this.#metrics.events.inc(copies);
+    this.#metrics.ageSeconds.observe((this.#clock.now() - record.timestampMs) / 1_000);
+  }
+
+  /** No destination takes the call. */
+  unwanted(): void {
+    this.#metrics.unwanted += 1;
+  }
+
+  rejected(record: IncomingRecord, { reason }: Rejection): void {
+    const { rejected } = this.#metrics;
+    rejected.set(reason, (rejected.get(reason) ?? 0) + 1);
+    const unlogged = this.#rejections.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    this.#log.warn({ ...placeOf(record), reason, unlogged }, 'call rejected');
+  }
+
+  /** A mistake in our code; the record is rejected, and its neighbours go on. */
+  failed(record: IncomingRecord, error: unknown): void {
+    this.#log.error({ ...placeOf(record), err: error }, 'a call could not be routed');
+  }
+
+  partitionStuck(record: IncomingRecord, error: PostriderError): void {
+    this.#metrics.stuck.inc();
+    const fields = { ...placeOf(record), err: error };
+    this.#log.error(fields, 'ingest.rejected refuses a record: its partition stops here');
+  }
+
+  joined(partitions: number): void {
+    this.#metrics.rebalances.inc();
+    this.#log.info({ partitions }, 'joined the group of routers');
+  }
+}
+
+function placeOf({ topic, partition, offset }: IncomingRecord): object {
+  return { topic, partition, offset };
+}

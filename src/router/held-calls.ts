@@ -1,0 +1,83 @@
+/** A call whose write key no source has, or that came behind such a call of the same user. */
+export interface HeldCall {
+  readonly writeKey: string;
+  readonly user: string;
+}
+
+/**
+ * Calls that wait until the configuration is known to be current, in the order in which they came. The
+ * look at Kafka that makes it current is shared: one runs at a time, and what arrives meanwhile waits
+ * for the next one, because its source may have been made after the first one began.
+ */
+export class HeldCalls<T extends HeldCall> {
+  #calls: { readonly call: T; readonly round: number }[] = [];
+  #users = new Set<string>();
+  /** Of the last look that was begun. */
+  #round = 0;
+  #looking = false;
+  readonly #caughtUp: () => Promise<void>;
+  readonly #isKnown: (writeKey: string) => boolean;
+  readonly #release: (call: T) => void;
+
+  /** `release`: called once for each call, in order per user, when its key is known or known to be unknown. */
+  constructor(
+    caughtUp: () => Promise<void>,
+    isKnown: (writeKey: string) => boolean,
+    release: (call: T) => void,
+  ) {
+    this.#caughtUp = caughtUp;
+    this.#isKnown = isKnown;
+    this.#release = release;
+  }
+
+  get size(): number {
+    return this.#calls.length;
+  }
+
+  /** True where a call would overtake one of the same user that waits. */
+  waitsFor(user: string): boolean {
+    return this.#users.has(user);
+  }
+
+  hold(call: T): void {
+    this.#calls.push({ call, round: this.#round + 1 });
+    this.#users.add(call.user);
+  }
+
+  /** Forgets calls without releasing them. */
+  drop(isGone: (call: T) => boolean): void {
+    this.#calls = this.#calls.filter(({ call }) => !isGone(call));
+  }
+
+  /** To be called after `hold`, once for many calls. */
+  look(): void {
+    if (this.#looking || this.#calls.length === 0) return;
+    this.#looking = true;
+    this.#round += 1;
+    this.#caughtUp().then(
+      () => {
+        this.#looking = false;
+        this.#settle(this.#round);
+        this.look();
+      },
+      // Only when the configuration stops, and then the role stops too: these calls are read again.
+      () => undefined,
+    );
+  }
+
+  #settle(round: number): void {
+    const held = this.#calls;
+    const stillHeld = new Set<string>();
+    this.#calls = [];
+    this.#users = stillHeld;
+    for (const entry of held) {
+      const { writeKey, user } = entry.call;
+      if (stillHeld.has(user) || (entry.round > round && !this.#isKnown(writeKey))) {
+        stillHeld.add(user);
+        this.#calls.push(entry);
+      } else {
+        this.#release(entry.call);
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { RejectReason } from '../event/rejection.ts';
+import { ageBucketsSeconds, type MetricsRegistry } from '../ops/metrics.ts';
+
+/** What the router is doing now. */
+export interface RouterState {
+  readonly inFlight: number;
+  readonly held: number;
+  /** Not routed yet, by ingest topic. */
+  readonly lag: ReadonlyMap<string, number>;
+}
+
+/** Plain numbers where prom-client's price for labels would be paid per call; they are copied when scraped. */
+export class RouterMetrics {
+  routed = 0;
+  unwanted = 0;
+  readonly rejected: Map<RejectReason, number> = new Map();
+  readonly events: Counter;
+  readonly stuck: Counter;
+  readonly rebalances: Counter;
+  readonly ageSeconds: Histogram;
+
+  constructor(registry: MetricsRegistry) {
+    const registers = [registry];
+    const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
+    const calls = (): readonly (readonly [string, number])[] => [
+      ['routed', this.routed],
+      ['unwanted', this.unwanted],
+      ['rejected', [...this.rejected.values()].reduce((sum, count) => sum + count, 0)],
+    ];
+    const { rejected } = this;
+    new Counter({
+      name: 'postrider_router_calls_total',
+      help: 'Calls that the router has finished; unwanted: no destination takes them.',
+      labelNames: ['outcome'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [outcome, count] of calls()) this.inc({ outcome }, count);
+      },
+    });
+    new Counter({
+      name: 'postrider_router_rejected_total',
+      help: 'Calls written to ingest.rejected.',
+      labelNames: ['reason'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [reason, count] of rejected) this.inc({ reason }, count);
+      },
+    });
+    this.events = counter('postrider_router_events_total', 'Records written for destinations.');
+    this.stuck = counter(
+      'postrider_router_stuck_records_total',
+      'Records that ingest.rejected refuses too; their partition stops there.',
+    );
+    this.rebalances = counter('postrider_router_rebalances_total', 'Joins of the consumer group.');
+    this.ageSeconds = new Histogram({
+      name: 'postrider_router_age_seconds',
+      help: "From a call's append until all its records are written.",
+      buckets: ageBucketsSeconds,
+      registers,
+    });
+  }
+}
+
+/** Gauges that ask the router when they are scraped. */
+export function exposeState(registry: MetricsRegistry, state: () => RouterState): void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, read: (state: RouterState) => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read(state()));
+      },
+    });
+  };
+  gauge('postrider_router_in_flight', 'Calls taken and not finished.', ({ inFlight }) => inFlight);
+  gauge('postrider_router_held', 'Calls held for their unknown write key.', ({ held }) => held);
+  new Gauge({
+    name: 'postrider_router_lag_records',
+    help: 'Records of an ingest topic that are not routed yet, those in flight included.',
+    labelNames: ['topic'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [topic, records] of state().lag) this.set({ topic }, records);
+    },
+  });
+}

@@ -1,0 +1,25 @@
+import type { Origin } from '../event/parse-call.ts';
+import {
+  detailHeader,
+  encodeOrigin,
+  originHeader,
+  reasonHeader,
+} from '../event/rejected-headers.ts';
+import type { Rejection } from '../event/rejection.ts';
+import type { HeaderValue, IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
+
+/** Key, value and headers as they came, with the reason and where the record first stood. */
+export function rejectedRecord(
+  topic: string,
+  record: IncomingRecord,
+  origin: Origin,
+  { reason, detail }: Rejection,
+): OutgoingRecord {
+  const headers = {
+    ...(record.headers as Record<string, HeaderValue>),
+    [reasonHeader]: reason,
+    [detailHeader]: detail,
+    [originHeader]: encodeOrigin(origin),
+  };
+  return { topic, key: record.key, value: record.value, headers };
+}

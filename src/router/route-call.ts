@@ -1,0 +1,96 @@
+import { buildBody, type Payload } from '../event/body.ts';
+import type { Call } from '../event/call.ts';
+import { deliveryKey, encodeEnvelope, envelopeHeader, userOf } from '../event/envelope.ts';
+import { webhooksEnabled } from '../event/integrations.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
+import type { Config } from '../resources/config.ts';
+import type { Destination, Source } from '../resources/resource.ts';
+import { createOutlet, type DeliveryTopics, type Outlet } from './outlet.ts';
+import type { ReadCall } from './read-call.ts';
+
+/** What the router needs of the configuration. */
+export type RouterConfig = Pick<Config, 'offset' | 'sourceByWriteKey' | 'destinationsOf'>;
+
+/**
+ * Decides which records a call becomes. The same call, arrival and configuration give the same bytes,
+ * whatever was routed before.
+ */
+export class Routes {
+  readonly #config: RouterConfig;
+  readonly #topics: DeliveryTopics;
+  /** A destination is replaced by another object when it changes. */
+  readonly #outlets = new WeakMap<Destination, Outlet>();
+
+  constructor(config: RouterConfig, topics: DeliveryTopics) {
+    this.#config = config;
+    this.#topics = topics;
+  }
+
+  isKnown(writeKey: string): boolean {
+    return this.#config.sourceByWriteKey(writeKey) !== undefined;
+  }
+
+  /**
+   * One record for each enabled destination of its source that wants the call, all with the same body
+   * unless they differ in `payload`. Undefined if no source has its write key.
+   */
+  route(read: ReadCall): OutgoingRecord[] | undefined {
+    const source = this.#config.sourceByWriteKey(read.writeKey);
+    if (source === undefined) return undefined;
+    const records: OutgoingRecord[] = [];
+    const destinations = this.#config.destinationsOf(source.id);
+    if (destinations.length === 0 || !webhooksEnabled(read.call)) return records;
+    const user = userOf(read.call);
+    const bodies = new Bodies(read.call);
+    for (const destination of destinations) {
+      const outlet = this.#outletOf(destination);
+      if (!outlet.wants(read.call)) continue;
+      records.push({
+        topic: outlet.topic,
+        key: Buffer.from(deliveryKey(destination.id, user)),
+        value: bodies.of(destination.payload),
+        headers: { [envelopeHeader]: this.#envelope(read, source, destination) },
+      });
+    }
+    return records;
+  }
+
+  #envelope({ call, arrival }: ReadCall, source: Source, destination: Destination): string {
+    return encodeEnvelope({
+      destinationId: destination.id,
+      sourceId: source.id,
+      messageId: call.messageId,
+      type: call.type,
+      configOffset: this.#config.offset,
+      appendTimeMs: arrival.origin.appendTimeMs,
+      redrivenMs: arrival.redrivenMs,
+      attempts: 0,
+    });
+  }
+
+  #outletOf(destination: Destination): Outlet {
+    let outlet = this.#outlets.get(destination);
+    if (outlet === undefined) {
+      outlet = createOutlet(destination, this.#topics);
+      this.#outlets.set(destination, outlet);
+    }
+    return outlet;
+  }
+}
+
+/** Each made at its first use, and once. */
+class Bodies {
+  readonly #call: Call;
+  #standard: Buffer | undefined;
+  #full: Buffer | undefined;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  of(payload: Payload): Buffer {
+    return payload === 'full'
+      ? (this.#full ??= Buffer.from(buildBody(this.#call, 'full')))
+      : (this.#standard ??= Buffer.from(buildBody(this.#call, 'standard')));
+  }
+}

@@ -1,0 +1,90 @@
+import type { KafkaClient } from '../kafka/client.ts';
+import { startConsumeLoop } from '../kafka/consume-loop.ts';
+import type { Producer } from '../kafka/producer.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { MetricsRegistry } from '../ops/metrics.ts';
+import type { Role } from '../ops/role.ts';
+import type { Config } from '../resources/config.ts';
+import type { Topology } from '../topology.ts';
+import { CallRouter } from './call-router.ts';
+import { RouterEvents } from './events.ts';
+import { checkIngestTopics } from './ingest-topics.ts';
+import { exposeState, RouterMetrics } from './metrics.ts';
+import { Routes } from './route-call.ts';
+
+export interface RouterDeps {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly config: Config;
+  readonly producer: Producer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricsRegistry;
+}
+
+/** A partition's calls in flight: enough to fill the producer's batches, and 12 partitions fit in 50 MB. */
+const windowRecords = 4_096;
+const windowBytes = 4 * 1024 * 1024;
+
+/**
+ * Reads calls from every ingest topic and writes one record per destination that wants them.
+ * @throws PostriderError `topics-differ` if an ingest topic is missing or not fit to be read
+ */
+export async function startRouter(deps: RouterDeps): Promise<Role> {
+  const { kafka, topology, config, producer, clock, metrics } = deps;
+  const log = deps.log.child({ role: 'router' });
+  await checkIngestTopics(kafka, topology);
+
+  const counts = new RouterMetrics(metrics);
+  const events = new RouterEvents(log, counts, clock);
+  const router = new CallRouter({
+    routes: new Routes(config, {
+      shared: topology.topics.delivery,
+      dedicated: (destinationId) => topology.dedicatedTopic(destinationId).name,
+    }),
+    caughtUp: () => config.caughtUp(),
+    sink: producer,
+    rejectedTopic: topology.topics.ingestRejected,
+    events,
+  });
+  const loop = await startConsumeLoop(kafka, {
+    groupId: topology.groups.router,
+    topics: topology.ingestTopics,
+    windowRecords,
+    windowBytes,
+    clock,
+    log,
+    onRecords: (records) => {
+      router.accept(records);
+    },
+    onLost: (partitions) => {
+      router.drop(partitions);
+    },
+    observer: {
+      joined: (partitions) => {
+        events.joined(partitions);
+      },
+    },
+  });
+  exposeState(metrics, () => ({
+    inFlight: loop.inFlightRecords,
+    held: router.heldCalls,
+    lag: sumByTopic(loop.lag()),
+  }));
+  let stopping = false;
+  return {
+    name: 'router',
+    ready: () => loop.joined && !stopping,
+    stop: async (graceMs) => {
+      stopping = true;
+      await loop.stop(graceMs);
+    },
+  };
+}
+
+function sumByTopic(lag: readonly { topic: string; records: number }[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const { topic, records } of lag) sums.set(topic, (sums.get(topic) ?? 0) + records);
+  return sums;
+}

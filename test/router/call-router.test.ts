@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PostriderError } from '../../src/errors.ts';
+import { encodeOrigin, originHeader } from '../../src/event/rejected-headers.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { exampleDestination, exampleSource } from '../resources/examples.ts';
+import { appendTimeMs, TestRouter, incoming } from './fakes.ts';
+
+const refused = new PostriderError('record-refused', 'too large');
+
+function call(offset: number, user = 'u1', writeKey = 'wk_shop'): IncomingRecord {
+  return incoming({ type: 'identify', userId: user, writeKey }, { offset });
+}
+
+/** Where each record went and whose it is, e.g. `p.delivery crm:u1`. */
+function writtenBy(router: TestRouter): string[] {
+  return router.written.map(({ record }) => `${record.topic} ${String(record.key)}`);
+}
+
+test('a call is finished only when all its copies are acknowledged', () => {
+  const router = new TestRouter(
+    exampleSource(),
+    ...['a', 'b'].map((id) => exampleDestination({ id })),
+  );
+  router.take(call(1));
+  const [first, second] = router.written;
+  second?.done();
+  assert.deepEqual(router.finished, []);
+  first?.done();
+  assert.deepEqual(router.finished, [1]);
+  assert.equal(router.metrics.routed, 1);
+});
+
+test('a call that no destination wants is finished at once and counted', () => {
+  const router = new TestRouter(exampleSource());
+  router.take(call(1));
+  assert.deepEqual(router.finished, [1]);
+  assert.equal(router.metrics.unwanted, 1);
+});
+
+test('a bad record is rejected with its bytes, key and headers, and its neighbours go on', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  const bad = incoming('{"type":', { offset: 1, headers: { trace: Buffer.from('t') } });
+  router.take(bad, call(2));
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
+  const rejected = router.written[0]?.record;
+  assert.equal(rejected?.value, bad.value);
+  assert.deepEqual(rejected?.headers, {
+    trace: Buffer.from('t'),
+    reason: 'invalid-json',
+    detail: 'The value is not JSON.',
+    [originHeader]: `p.ingest:3:1:${appendTimeMs}`,
+  });
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1, 2]);
+  assert.deepEqual([...router.metrics.rejected], [['invalid-json', 1]]);
+});
+
+test('a record that is rejected again keeps the origin of its first arrival', () => {
+  const router = new TestRouter(exampleSource());
+  const first = encodeOrigin({ topic: 'p.web', partition: 1, offset: 7, appendTimeMs: 5 });
+  router.take(incoming('nothing', { headers: { [originHeader]: Buffer.from(first) } }));
+  assert.equal(router.written[0]?.record.headers?.[originHeader], first);
+});
+
+test('a call without a write key is rejected', () => {
+  const router = new TestRouter(exampleSource());
+  router.take(incoming({ type: 'identify', userId: 'u1' }));
+  assert.equal(router.written[0]?.record.headers?.['reason'], 'no-write-key');
+});
+
+test('a call whose write key becomes known meanwhile is routed', async () => {
+  const router = new TestRouter(exampleDestination());
+  router.take(call(1));
+  assert.equal(router.written.length, 0);
+  router.config.put(exampleSource());
+  await router.look();
+  assert.deepEqual(writtenBy(router), ['p.delivery crm:u1']);
+});
+
+test('a write key that stays unknown rejects its calls after one shared look', async () => {
+  const router = new TestRouter();
+  router.take(call(1), call(2, 'u2'), call(3, 'u3'));
+  assert.equal(router.looks.length, 1);
+  await router.look();
+  assert.equal(router.written.length, 3);
+  assert.equal(router.looks.length, 0);
+  const { headers = {} } = router.written[2]?.record ?? {};
+  assert.equal(headers['reason'], 'unknown-write-key');
+  assert.equal(headers['detail'], 'No source has the write key "wk_shop".');
+});
+
+test('a call that comes during a look waits for the next one: its source may be newer than the look', async () => {
+  const router = new TestRouter(exampleDestination());
+  router.take(call(1, 'u1', 'wk_other'));
+  router.take(call(2, 'u2'));
+  await router.look();
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1']);
+  router.config.put(exampleSource());
+  await router.look();
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u2']);
+});
+
+test('no call overtakes a held one of its user, and other users do not wait', async () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(call(1, 'u1', 'wk_new'), call(2, 'u1'), call(3, 'u2'));
+  assert.deepEqual(writtenBy(router), ['p.delivery crm:u2']);
+  router.config.put(exampleSource({ writeKeys: ['wk_shop', 'wk_new'] }));
+  await router.look();
+  router.acknowledge();
+  assert.deepEqual(router.finished, [3, 1, 2]);
+});
+
+test('a user whose next call is held for a later look keeps the order', async () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(call(1, 'u1', 'wk_a'));
+  router.take(call(2, 'u1', 'wk_b'), call(3, 'u1'));
+  await router.look();
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1]);
+  await router.look();
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1, 2, 3]);
+  router.take(call(4));
+  assert.equal(router.heldCalls, 0);
+});
+
+test('held calls of a lost partition are forgotten', async () => {
+  const router = new TestRouter();
+  router.take(
+    call(1),
+    incoming({ type: 'identify', userId: 'u', writeKey: 'x' }, { partition: 4 }),
+  );
+  router.drop({ topic: 'p.ingest', partition: 3 });
+  await router.look();
+  assert.deepEqual(
+    router.written.map(({ record }) => record.headers?.[originHeader]),
+    [`p.ingest:4:42:${appendTimeMs}`],
+  );
+});
+
+test('a call is rejected when Kafka refuses one of its copies, once all are answered for', () => {
+  const router = new TestRouter(
+    exampleSource(),
+    ...['a', 'b'].map((id) => exampleDestination({ id })),
+  );
+  router.take(call(1));
+  const [first, second] = router.written.splice(0);
+  first?.done(refused);
+  assert.equal(router.written.length, 0);
+  second?.done();
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1']);
+  assert.equal(router.written[0]?.record.headers?.['reason'], 'unwritable');
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1]);
+});
+
+test('a record that cannot even be rejected is never finished', async () => {
+  const router = new TestRouter(exampleSource());
+  router.take(incoming('nothing', { offset: 1 }));
+  const [rejected] = router.written;
+  rejected?.done(refused);
+  assert.deepEqual(router.finished, []);
+  assert.equal((await router.metrics.stuck.get()).values[0]?.value, 1);
+});
+
+test('a mistake in our own code rejects the record and goes on with the next', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  const { config } = router;
+  const destinationsOf = config.destinationsOf.bind(config);
+  config.destinationsOf = (): never => {
+    throw new TypeError('oops');
+  };
+  router.take(call(1));
+  config.destinationsOf = destinationsOf;
+  router.take(call(2));
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
+  assert.equal(router.written[0]?.record.headers?.['reason'], 'unroutable');
+});

@@ -1,0 +1,115 @@
+import { silentLogger } from '../../src/ops/log.ts';
+import { Registry } from 'prom-client';
+import type { PostriderError } from '../../src/errors.ts';
+import { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
+import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
+import { ConfigIndex } from '../../src/resources/config-index.ts';
+import type { Resource } from '../../src/resources/resource.ts';
+import { CallRouter } from '../../src/router/call-router.ts';
+import { RouterEvents } from '../../src/router/events.ts';
+import { RouterMetrics } from '../../src/router/metrics.ts';
+import { Routes, type RouterConfig } from '../../src/router/route-call.ts';
+
+export const appendTimeMs: number = Date.parse('2026-11-20T18:59:40.123Z');
+export const topics = {
+  shared: 'p.delivery',
+  dedicated: (id: string): string => `p.delivery.${id}`,
+};
+
+export function incoming(call: object | string | Buffer, changes: object = {}): IncomingRecord {
+  const text = typeof call === 'string' || Buffer.isBuffer(call) ? call : JSON.stringify(call);
+  return {
+    topic: 'p.ingest',
+    partition: 3,
+    offset: 42,
+    timestampMs: appendTimeMs,
+    key: Buffer.from('u1'),
+    value: Buffer.from(text as string),
+    headers: {},
+    ...changes,
+  };
+}
+
+/** The configuration that has these resources; `put` changes it. */
+export class FakeConfig implements RouterConfig {
+  readonly #index = new ConfigIndex();
+  offset = 0;
+
+  constructor(...resources: readonly Resource[]) {
+    for (const resource of resources) this.put(resource);
+  }
+
+  put(resource: Resource): void {
+    this.#index.put(resource);
+    this.offset += 1;
+  }
+
+  sourceByWriteKey(writeKey: string): ReturnType<RouterConfig['sourceByWriteKey']> {
+    return this.#index.sourceByWriteKey(writeKey);
+  }
+
+  destinationsOf(sourceId: string): ReturnType<RouterConfig['destinationsOf']> {
+    return this.#index.destinationsOf(sourceId);
+  }
+}
+
+export interface Written {
+  readonly record: OutgoingRecord;
+  readonly done: (refused?: PostriderError) => void;
+}
+
+/** A call router between a fake consume loop and a fake producer. */
+export class TestRouter {
+  readonly config: FakeConfig;
+  readonly written: Written[] = [];
+  readonly finished: number[] = [];
+  readonly metrics: RouterMetrics = new RouterMetrics(new Registry());
+  readonly #router: CallRouter;
+  /** Answers the oldest look at the configuration that is under way. */
+  readonly looks: (() => void)[] = [];
+
+  constructor(...resources: readonly Resource[]) {
+    this.config = new FakeConfig(...resources);
+    const clock = { now: () => appendTimeMs, after: () => ({ cancel: () => undefined }) };
+    this.#router = new CallRouter({
+      routes: new Routes(this.config, topics),
+      caughtUp: () =>
+        new Promise((resolve) => {
+          this.looks.push(resolve);
+        }),
+      sink: {
+        produce: (record, done) => {
+          this.written.push({ record, done });
+        },
+      },
+      rejectedTopic: 'p.ingest.rejected',
+      events: new RouterEvents(silentLogger, this.metrics, clock),
+    });
+  }
+
+  take(...records: readonly IncomingRecord[]): void {
+    const owner = {
+      finish: (slot: number): void => {
+        this.finished.push(slot);
+      },
+    };
+    this.#router.accept(records.map((record) => new ConsumedRecord(record, owner, record.offset)));
+  }
+
+  get heldCalls(): number {
+    return this.#router.heldCalls;
+  }
+
+  drop(...partitions: readonly TopicPartition[]): void {
+    this.#router.drop(partitions);
+  }
+
+  acknowledge(): void {
+    for (const { done } of this.written.splice(0)) done();
+  }
+
+  async look(): Promise<void> {
+    this.looks.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import { encodeOrigin, originHeader } from '../../src/event/rejected-headers.ts';
+import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
+import type { Resource } from '../../src/resources/resource.ts';
+import { readCall } from '../../src/router/read-call.ts';
+import { Routes } from '../../src/router/route-call.ts';
+import { anyCall } from '../event/some-calls.ts';
+import { exampleDestination, exampleSource } from '../resources/examples.ts';
+import { appendTimeMs, FakeConfig, incoming, topics } from './fakes.ts';
+
+const order = {
+  type: 'track',
+  event: 'Order Completed',
+  userId: 'u1',
+  writeKey: 'wk_shop',
+  properties: { total: 1 },
+};
+
+function route(record: IncomingRecord, ...resources: Resource[]): OutgoingRecord[] {
+  return routeWith(new Routes(new FakeConfig(exampleSource(), ...resources), topics), record);
+}
+
+function routeWith(routes: Routes, record: IncomingRecord): OutgoingRecord[] {
+  const read = readCall(record);
+  assert.equal(read.rejection, undefined);
+  return routes.route(read) ?? assert.fail('no source has the write key');
+}
+
+function destinationsOf(records: readonly OutgoingRecord[]): string[] {
+  return records.map((record) => envelopeOf(record).destinationId);
+}
+
+function envelopeOf(record: OutgoingRecord): NonNullable<ReturnType<typeof decodeEnvelope>> {
+  const header = Buffer.from(record.headers?.[envelopeHeader] as string);
+  return decodeEnvelope(header) ?? assert.fail('no envelope');
+}
+
+test('a call becomes one record for each destination of its source', () => {
+  const records = route(
+    incoming(order),
+    exampleDestination(),
+    exampleDestination({ id: 'dwh', topic: 'dedicated' }),
+    exampleDestination({ id: 'other', sources: ['app'] }),
+  );
+  assert.deepEqual(
+    records.map(({ topic, key }) => [topic, String(key)]),
+    [
+      ['p.delivery', 'crm:u1'],
+      ['p.delivery.dwh', 'dwh:u1'],
+    ],
+  );
+  assert.deepEqual(JSON.parse(String(records[0]?.value)), {
+    version: 1,
+    type: 'track',
+    userId: 'u1',
+    event: 'Order Completed',
+    properties: { total: 1 },
+    timestamp: '2026-11-20T18:59:40.123Z',
+  });
+});
+
+test('the envelope says what the router saw', () => {
+  const [record] = route(incoming(order), exampleDestination());
+  assert.deepEqual(envelopeOf(record as OutgoingRecord), {
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId: 'p.ingest:3:42',
+    type: 'track',
+    configOffset: 2,
+    appendTimeMs,
+    attempts: 0,
+  });
+});
+
+test('destinations with the same payload share one body, and full bodies have no write key', () => {
+  const records = route(
+    incoming(order),
+    exampleDestination({ id: 'a' }),
+    exampleDestination({ id: 'b' }),
+    exampleDestination({ id: 'c', payload: 'full' }),
+  );
+  const [a, b, c] = records.map(({ value }) => value);
+  assert.equal(a, b);
+  assert.notDeepEqual(a, c);
+  assert.equal(Object.hasOwn(JSON.parse(String(c)) as object, 'writeKey'), false);
+});
+
+test('a destination gets nothing while it is disabled', () => {
+  const records = route(
+    incoming(order),
+    exampleDestination({ id: 'a', enabled: false }),
+    exampleDestination({ id: 'b' }),
+  );
+  assert.deepEqual(destinationsOf(records), ['b']);
+});
+
+test('a destination gets the call types and the event names that it wants', () => {
+  const resources = [
+    exampleDestination({ id: 'names', eventNames: ['Order Completed'] }),
+    exampleDestination({ id: 'others', eventNames: ['Order Cancelled'] }),
+    exampleDestination({ id: 'types', events: ['track'] }),
+    exampleDestination({ id: 'users', events: ['identify'] }),
+  ];
+  assert.deepEqual(destinationsOf(route(incoming(order), ...resources)), ['names', 'types']);
+  const identify = incoming({ type: 'identify', userId: 'u1', writeKey: 'wk_shop' });
+  assert.deepEqual(destinationsOf(route(identify, ...resources)), ['names', 'others', 'users']);
+});
+
+test('integrations of the call can turn every webhook off', () => {
+  const call = incoming({ ...order, integrations: { Webhooks: false } });
+  assert.deepEqual(route(call, exampleDestination()), []);
+});
+
+test('the write key of the header wins over that of the call', () => {
+  const routes = new Routes(
+    new FakeConfig(
+      exampleSource(),
+      exampleSource({ id: 'app', writeKeys: ['wk_app'] }),
+      exampleDestination({ id: 'a', sources: ['shop'] }),
+      exampleDestination({ id: 'b', sources: ['app'] }),
+    ),
+    topics,
+  );
+  const withHeader = incoming(order, { headers: { 'write-key': Buffer.from('wk_app') } });
+  assert.deepEqual(destinationsOf(routeWith(routes, withHeader)), ['b']);
+  const withEmptyHeader = incoming(order, { headers: { 'write-key': Buffer.alloc(0) } });
+  assert.deepEqual(destinationsOf(routeWith(routes, withEmptyHeader)), ['a']);
+});
+
+test('a changed destination is routed to as it is now', () => {
+  const config = new FakeConfig(exampleSource(), exampleDestination());
+  const routes = new Routes(config, topics);
+  assert.equal(routeWith(routes, incoming(order))[0]?.topic, 'p.delivery');
+  config.put(exampleDestination({ topic: 'dedicated' }));
+  assert.equal(routeWith(routes, incoming(order))[0]?.topic, 'p.delivery.crm');
+});
+
+test('the same record gives the same bytes, whatever was routed before', () => {
+  const config = new FakeConfig(
+    exampleSource({ writeKeys: ['wk_shop_1'] }),
+    exampleDestination({ id: 'a' }),
+    exampleDestination({ id: 'b', payload: 'full' }),
+  );
+  const used = new Routes(config, topics);
+  fc.assert(
+    fc.property(anyCall, (call) => {
+      const record = incoming({ ...call, writeKey: 'wk_shop_1' });
+      const read = readCall(record);
+      if (read.rejection !== undefined) return;
+      const first = used.route(read);
+      const again = readCall(incoming({ ...call, writeKey: 'wk_shop_1' }));
+      assert.ok(again.rejection === undefined);
+      assert.deepEqual(new Routes(config, topics).route(again), first);
+    }),
+  );
+});
+
+test('a call that was sent again keeps the id, the time and the age of its first arrival', () => {
+  const first = { topic: 'p.ingest', partition: 1, offset: 7, appendTimeMs: 1_000 };
+  const headers = { [originHeader]: Buffer.from(encodeOrigin(first)) };
+  const [record] = route(incoming(order, { headers }), exampleDestination());
+  const envelope = envelopeOf(record as OutgoingRecord);
+  assert.equal(envelope.messageId, 'p.ingest:1:7');
+  assert.equal(envelope.appendTimeMs, 1_000);
+  assert.equal(envelope.redrivenMs, appendTimeMs);
+  assert.match(String(record?.value), /"timestamp":"1970-01-01T00:00:01.000Z"/);
+});
+
+test('a forged origin cannot make a call younger than its record', () => {
+  const forged = { topic: 'p.ingest', partition: 1, offset: 7, appendTimeMs: appendTimeMs + 1 };
+  const headers = { [originHeader]: Buffer.from(encodeOrigin(forged)) };
+  const [record] = route(incoming(order, { headers }), exampleDestination());
+  assert.equal(envelopeOf(record as OutgoingRecord).appendTimeMs, appendTimeMs);
+});
+
+test('a header that is no origin is ignored', () => {
+  for (const text of ['', 'web', 'p:1:2', 'p:1:2:x', 'p:1:2:3:4', `p:1:2:${'9'.repeat(16)}`]) {
+    const record = incoming(order, { headers: { [originHeader]: Buffer.from(text) } });
+    assert.equal(readCall(record).arrival.origin.offset, 42, text);
+  }
+});
