@@ -1,7 +1,15 @@
-import type { Clock } from '../ops/clock.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock, Timer } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
+import { BrokerOffsets } from './broker-offsets.ts';
 import type { KafkaClient } from './client.ts';
+import { Committer } from './committer.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
+import { endProcess } from './crash.ts';
+import { GroupMembership } from './group-membership.ts';
+import { Intake } from './intake.ts';
+import { keepTrying, reasonOf } from './keep-trying.ts';
+import { lookUpPositions } from './positions.ts';
 import type { TopicPartition } from './record.ts';
 import type { WindowLimits } from './window.ts';
 
@@ -77,6 +85,206 @@ export function startConsumeLoop(
   kafka: KafkaClient,
   options: ConsumeLoopOptions,
 ): Promise<ConsumeLoop> {
-  void kafka;
-  return Promise.reject(new Error(`not there yet: ${options.groupId}`));
+  return Promise.resolve(new GroupConsumeLoop(kafka, options));
+}
+
+const defaultMaxBytesPerPartition = 1_048_576;
+/** How old the high watermark may be of a partition that brings nothing. */
+const rangesMs = 15_000;
+/** A fetch in flight may keep kafkajs from stopping for as long as a broker hangs. */
+const leaveMs = 5_000;
+
+/** Wires the parts: membership hears kafkajs, intake decides, committer commits. */
+class GroupConsumeLoop implements ConsumeLoop {
+  private readonly options: ConsumeLoopOptions;
+  private readonly offsets: BrokerOffsets;
+  private readonly intake: Intake;
+  private readonly membership: GroupMembership;
+  private readonly committer: Committer;
+  private readonly stopping = new AbortController();
+  private rangesTimer: Timer | undefined;
+
+  constructor(kafka: KafkaClient, options: ConsumeLoopOptions) {
+    const { clock, log, observer } = options;
+    this.options = options;
+    this.offsets = new BrokerOffsets(kafka);
+    this.intake = this.createIntake();
+    this.committer = new Committer({
+      clock,
+      log,
+      owned: () => this.intake.owned(),
+      find: (topic, partition) => this.intake.find(topic, partition),
+      send: (offsets) => this.membership.commit(offsets),
+      onFailed: (error) => observer?.commitFailed?.(error),
+    });
+    this.membership = this.createMembership(kafka);
+    this.committer.start();
+    this.readRangesRegularly();
+    this.membership.start();
+  }
+
+  get joined(): boolean {
+    return this.intake.joined;
+  }
+
+  get inFlightRecords(): number {
+    return this.intake.inFlightRecords;
+  }
+
+  get inFlightBytes(): number {
+    return this.intake.inFlightBytes;
+  }
+
+  assigned(): readonly TopicPartition[] {
+    return Array.from(this.intake.owned(), ({ topic, partition }) => ({ topic, partition }));
+  }
+
+  lag(): readonly PartitionLag[] {
+    return Array.from(this.intake.owned(), ({ topic, partition, lag }) => ({
+      topic,
+      partition,
+      records: lag,
+    }));
+  }
+
+  pause(partition: TopicPartition): void {
+    this.intake.hold(partition, true);
+  }
+
+  resume(partition: TopicPartition): void {
+    this.intake.hold(partition, false);
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.stopping.abort();
+    this.rangesTimer?.cancel();
+    await Promise.race([this.intake.close(), delay(timeoutMs, undefined, { ref: false })]);
+    this.committer.stop();
+    // Before leaving the group: after that, kafkajs drops a commit without a word.
+    await this.committer.commit();
+    await Promise.race([this.membership.leave(), delay(leaveMs, undefined, { ref: false })]);
+    this.intake.joined = false;
+    await this.offsets.close().catch(() => undefined);
+  }
+
+  private createIntake(): Intake {
+    const { options, stopping } = this;
+    const { groupId, log, observer } = options;
+    return new Intake({
+      control: {
+        seek: (partition, offset) => {
+          this.membership.seek(partition, offset);
+        },
+        pause: (partition) => {
+          this.membership.pause(partition);
+        },
+        resume: (partition) => {
+          this.membership.resume(partition);
+        },
+      },
+      lookUp: (partitions) =>
+        keepTrying(() => lookUpPositions(this.offsets, groupId, partitions), {
+          what: `Cannot read the committed offsets of group ${groupId}`,
+          log,
+          signal: stopping.signal,
+        }),
+      limitsOf: (topic) =>
+        options.windowOf?.(topic) ?? { records: options.windowRecords, bytes: options.windowBytes },
+      onRecords: (records) => {
+        this.guarded(() => {
+          options.onRecords(records);
+        });
+      },
+      onAssigned: (partitions) => {
+        this.guarded(() => options.onAssigned?.(partitions));
+      },
+      onLost: (partitions) => {
+        this.guarded(() => options.onLost?.(partitions));
+      },
+      onPositioned: () => {
+        observer?.joined?.(this.assigned().length);
+        void this.committer.commit();
+        void this.readRanges();
+      },
+      onDropped: (partition) => observer?.batchDropped?.(partition),
+    });
+  }
+
+  private createMembership(kafka: KafkaClient): GroupMembership {
+    const { options, intake, committer } = this;
+    const { groupId, topics, clock, log, observer } = options;
+    return new GroupMembership({
+      kafka,
+      groupId,
+      topics,
+      maxBytesPerPartition: options.maxBytesPerPartition ?? defaultMaxBytesPerPartition,
+      clock,
+      log,
+      offsets: this.offsets,
+      signal: this.stopping.signal,
+      ownedIndices: () => [...new Set(this.assigned().map(({ partition }) => partition))],
+      beforeLeaving: () => committer.commit(),
+      onRestart: (error) => {
+        intake.joined = false;
+        observer?.restarted?.(error);
+      },
+      onCrash: (error) => {
+        this.crash(error);
+      },
+      events: {
+        joined: (assignment) => {
+          intake.onJoin(assignment);
+        },
+        rebalancing: () => {
+          intake.joined = false;
+          void committer.commit();
+        },
+        batch: (batch, seekPending, resolve) => {
+          intake.onBatch(batch, seekPending, resolve);
+        },
+        emptyBatch: (batch) => {
+          intake.onEmptyBatch(batch);
+        },
+        committed: (offsets) => {
+          committer.committed(offsets);
+        },
+      },
+    });
+  }
+
+  /** An error in a stage's callback is a defect; inside kafkajs it would be retried. */
+  private guarded(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.crash(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  private crash(error: Error): void {
+    this.intake.joined = false;
+    if (this.options.onCrash === undefined) endProcess(this.options.log, error);
+    else this.options.onCrash(error);
+  }
+
+  private readRangesRegularly(): void {
+    this.rangesTimer = this.options.clock.after(rangesMs, () => {
+      void this.readRanges().then(() => {
+        if (!this.stopping.signal.aborted) this.readRangesRegularly();
+      });
+    });
+  }
+
+  /** One request per topic: a paused or idle partition's lag is known only from here. */
+  private async readRanges(): Promise<void> {
+    const topics = new Set(this.assigned().map(({ topic }) => topic));
+    for (const topic of topics) {
+      if (this.stopping.signal.aborted) return;
+      try {
+        await this.intake.refresh(topic, () => this.offsets.ranges(topic));
+      } catch (error) {
+        this.options.log.debug({ topic, reason: reasonOf(error) }, 'the lag is not known');
+      }
+    }
+  }
 }

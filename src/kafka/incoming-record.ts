@@ -18,12 +18,19 @@ export function incomingRecord(
   };
 }
 
-/** kafkajs makes a list of a header that repeats. */
+/** kafkajs makes a list of a header that repeats, and null of one without a value; both are rare. */
 function lastHeaders(given: KafkaMessage['headers']): IncomingRecord['headers'] {
+  for (const name in given) {
+    if (!Buffer.isBuffer(given[name])) return copyLast(given);
+  }
+  return (given ?? {}) as IncomingRecord['headers'];
+}
+
+function copyLast(given: NonNullable<KafkaMessage['headers']>): IncomingRecord['headers'] {
   const headers: Record<string, Buffer | undefined> = {};
-  for (const [name, value] of Object.entries(given ?? {})) {
+  for (const [name, value] of Object.entries(given)) {
     const last = Array.isArray(value) ? value.at(-1) : value;
-    headers[name] = typeof last === 'string' ? Buffer.from(last) : last;
+    headers[name] = typeof last === 'string' ? Buffer.from(last) : (last ?? undefined);
   }
   return headers;
 }
