@@ -1,0 +1,144 @@
+import { withAdmin } from '../kafka/admin.ts';
+import type { KafkaAdmin } from '../kafka/admin.ts';
+import type { ConsumeLoop } from '../kafka/consume-loop.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import type { Clock, Timer } from '../ops/clock.ts';
+import type { Config } from '../resources/config.ts';
+import type { Topology } from '../topology.ts';
+import type { DeliveryEvents } from './events.ts';
+
+export interface DedicatedTopicsOptions {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly events: DeliveryEvents;
+  /** Starts reading a dedicated topic, with a group of its own. */
+  read(topic: string, groupId: string): Promise<ConsumeLoop>;
+}
+
+const lookMs = 5_000;
+/** After a destination is deleted: no router writes to its topic any more, however far behind it was. */
+const removalGraceMs = 600_000;
+
+/**
+ * Keeps one reader per dedicated topic: joined when the topic is there, also where its destination has
+ * become a shared one or is gone, and left when such a topic is empty. What belonged to a deleted
+ * destination is removed then.
+ */
+export class DedicatedTopics {
+  readonly #options: DedicatedTopicsOptions;
+  readonly #readers = new Map<string, ConsumeLoop>();
+  /** Former dedicated topics that were found empty; nothing is written to them any more. */
+  readonly #left = new Set<string>();
+  /** Since when this worker has known that a topic's destination is gone. */
+  readonly #goneSinceMs = new Map<string, number>();
+  #timer: Timer | undefined;
+  #looking: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(options: DedicatedTopicsOptions) {
+    this.#options = options;
+  }
+
+  get readers(): readonly ConsumeLoop[] {
+    return [...this.#readers.values()];
+  }
+
+  /** Looks at once, and from then on regularly. Resolves after the first look. */
+  start(): Promise<void> {
+    return this.look();
+  }
+
+  /** A destination has changed: its topic may be wanted now. */
+  async look(): Promise<void> {
+    if (this.#stopped) return;
+    // One that has begun may have seen less; the timer comes again soon.
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+      this.#timer?.cancel();
+      if (this.#stopped) return;
+      this.#timer = this.#options.clock.after(lookMs, () => {
+        void this.look();
+      });
+    });
+    return this.#looking;
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#looking;
+    await Promise.all(this.readers.map((reader) => reader.stop(timeoutMs)));
+  }
+
+  async #look(): Promise<void> {
+    const { kafka, topology, events } = this.#options;
+    try {
+      await withAdmin(kafka, async (admin) => {
+        const names = await admin.topicNames(`${topology.topics.delivery}.`);
+        for (const topic of names) await this.#lookAt(topic, admin);
+      });
+    } catch (error) {
+      // Kafka is away, or a topic went while it was looked at.
+      events.dedicatedTopicsUnknown(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #lookAt(topic: string, admin: KafkaAdmin): Promise<void> {
+    const { topology, config } = this.#options;
+    const destinationId = topology.dedicatedDestination(topic);
+    if (destinationId === undefined || this.#stopped) return;
+    const destination = config.destination(destinationId);
+    if (destination?.topic === 'dedicated' || config.isUnreadable(destinationId)) {
+      this.#left.delete(topic);
+      this.#goneSinceMs.delete(topic);
+      await this.#join(topic, destinationId);
+      return;
+    }
+    if (!this.#left.has(topic)) await this.#join(topic, destinationId);
+    const isGone = destination === undefined;
+    if (isGone && !this.#isRemovable(topic)) return;
+    if (!(await this.#isEmpty(topic, destinationId, admin))) return;
+    await this.#leave(topic);
+    if (isGone) await this.#remove(topic, admin);
+  }
+
+  async #join(topic: string, destinationId: string): Promise<void> {
+    if (this.#readers.has(topic)) return;
+    const groupId = this.#options.topology.dedicatedGroup(destinationId);
+    this.#readers.set(topic, await this.#options.read(topic, groupId));
+    this.#options.events.dedicatedTopicJoined(topic);
+  }
+
+  async #leave(topic: string): Promise<void> {
+    const reader = this.#readers.get(topic);
+    this.#left.add(topic);
+    this.#readers.delete(topic);
+    await reader?.stop(0);
+  }
+
+  #isRemovable(topic: string): boolean {
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#goneSinceMs.get(topic) ?? nowMs;
+    this.#goneSinceMs.set(topic, sinceMs);
+    return nowMs - sinceMs >= removalGraceMs && this.#options.config.isFresh();
+  }
+
+  /** Whatever was written has been finished, by whichever worker. */
+  async #isEmpty(topic: string, destinationId: string, admin: KafkaAdmin): Promise<boolean> {
+    const groupId = this.#options.topology.dedicatedGroup(destinationId);
+    const ranges = await admin.offsets(topic);
+    const committed = (await admin.committedOffsets(groupId, [topic])).get(topic) ?? [];
+    return ranges.every(
+      ({ partition, start, end }) => start === end || (committed[partition] ?? -1) >= end,
+    );
+  }
+
+  async #remove(topic: string, admin: KafkaAdmin): Promise<void> {
+    await admin.deleteTopic(topic);
+    this.#goneSinceMs.delete(topic);
+    this.#left.delete(topic);
+    this.#options.events.dedicatedTopicRemoved(topic);
+  }
+}

@@ -1,0 +1,34 @@
+/** Weight of the newest interval. */
+const smoothing = 0.5;
+
+/** How fast a lane works off what it holds, from what it ended in the last few intervals. */
+export class DrainRate {
+  #ended = 0;
+  #perSecond: number | undefined;
+  #sinceMs: number;
+
+  constructor(nowMs: number) {
+    this.#sinceMs = nowMs;
+  }
+
+  ended(): void {
+    this.#ended += 1;
+  }
+
+  /** Closes an interval. One in which there was nothing to do says nothing about speed. */
+  tick(nowMs: number, wasBusy: boolean): void {
+    const seconds = (nowMs - this.#sinceMs) / 1_000;
+    this.#sinceMs = nowMs;
+    const perSecond = seconds > 0 ? this.#ended / seconds : 0;
+    this.#ended = 0;
+    if (!wasBusy) this.#perSecond = undefined;
+    else if (this.#perSecond === undefined) this.#perSecond = perSecond;
+    else this.#perSecond += smoothing * (perSecond - this.#perSecond);
+  }
+
+  /** Until so many records are worked off; undefined while the rate is not known. */
+  drainMs(records: number): number | undefined {
+    if (this.#perSecond === undefined) return undefined;
+    return this.#perSecond === 0 ? Infinity : (records / this.#perSecond) * 1_000;
+  }
+}

@@ -1,0 +1,227 @@
+import { EventEmitter } from 'node:events';
+import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import type { Clock, Timer } from '../ops/clock.ts';
+import type { Destination } from '../resources/resource.ts';
+import { bucketMs } from './breaker.ts';
+import type { BreakerState } from './breaker.ts';
+import { Disposal } from './disposal.ts';
+import type { DisposalTopics, RecordSink } from './disposal.ts';
+import { DueGate } from './due-gate.ts';
+import type { DeliveryEvents } from './events.ts';
+import { Job } from './job.ts';
+import type { Claim, TakenRecord } from './job.ts';
+import { Lane } from './lane.ts';
+import type { LaneContext } from './lane.ts';
+import type { EngineState } from './metrics.ts';
+import type { RetryPolicy } from './retry-policy.ts';
+import type { Sender } from './sender.ts';
+import { SlotPool } from './slot-pool.ts';
+
+/** The part of the configuration that deliveries need. */
+export interface Destinations {
+  /** How far it has been read. */
+  readonly offset: number;
+  destination(id: string): Destination | undefined;
+  isUnreadable(destinationId: string): boolean;
+  isFresh(): boolean;
+}
+
+export interface EngineTopics extends DisposalTopics {
+  retryTierMs(topic: string): number | undefined;
+}
+
+export interface EngineDeps {
+  readonly clock: Clock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly sender: Sender;
+  readonly sink: RecordSink;
+  readonly destinations: Destinations;
+  readonly topics: EngineTopics;
+  readonly policy: RetryPolicy;
+  readonly events: DeliveryEvents;
+  readonly maxInFlight: number;
+  readonly maxInFlightPerDestination: number;
+}
+
+const tickMs = bucketMs;
+/** How soon records that are ahead of the configuration are looked at again. */
+const configPollMs = 50;
+const configResetMs = 10_000;
+const laneUnusedMs = 600_000;
+
+/**
+ * Delivers records: from being taken to being finished, by whatever way that is. Knows no Kafka, no HTTP
+ * and no real time; those are its parameters, and simulations bring their own.
+ */
+export class DeliveryEngine {
+  readonly #deps: EngineDeps;
+  readonly #laneContext: LaneContext;
+  readonly #disposal: Disposal;
+  readonly #gate: DueGate;
+  readonly #pool: SlotPool;
+  readonly #lanes = new Map<string, Lane>();
+  /** Turns the counting windows of all breakers. */
+  readonly #rotation = new EventEmitter();
+  #aheadOfConfig: Job[] = [];
+  #configTimer: Timer | undefined;
+  #tickTimer: Timer;
+  #stopped = false;
+
+  constructor(deps: EngineDeps) {
+    this.#deps = deps;
+    this.#rotation.setMaxListeners(0);
+    this.#disposal = new Disposal(deps.sink, deps.topics, deps.events);
+    this.#pool = new SlotPool(deps.maxInFlight);
+    this.#gate = new DueGate(deps.clock, (job) => {
+      this.#admit(job);
+    });
+    this.#laneContext = {
+      ...deps,
+      disposal: this.#disposal,
+      pool: this.#pool,
+      rotation: this.#rotation,
+    };
+    this.#tickTimer = deps.clock.after(tickMs, this.#tick);
+  }
+
+  /** Newly taken records of one partition, in offset order. Each will be finished, unless the claim is lost. */
+  take(claim: Claim, records: readonly TakenRecord[]): void {
+    if (this.#stopped) return;
+    for (const record of records) this.#take(claim, record);
+  }
+
+  /** Somebody else owns the partition now: what has not been sent yet is theirs. */
+  lose(claim: Claim): void {
+    claim.lost = true;
+    this.#gate.drop(claim);
+    this.#aheadOfConfig = this.#aheadOfConfig.filter((job) => job.claim !== claim);
+    for (const lane of this.#lanes.values()) lane.drop(claim);
+  }
+
+  destinationChanged(id: string): void {
+    const lane = this.#lanes.get(id);
+    if (lane === undefined) return;
+    const destination = this.#deps.destinations.destination(id);
+    if (destination?.enabled === true) {
+      lane.update(destination);
+      return;
+    }
+    if (destination === undefined && this.#deps.destinations.isUnreadable(id)) return;
+    lane.giveUp(destination === undefined ? 'destination-deleted' : 'destination-disabled');
+    this.#closeLane(id, lane);
+  }
+
+  /** Nothing new starts from here on. What waits stays unfinished, for whoever owns it next. */
+  stop(): void {
+    this.#stopped = true;
+    this.#gate.close();
+    this.#configTimer?.cancel();
+    this.#tickTimer.cancel();
+    this.#pool.close();
+  }
+
+  /** Nothing is in flight, and every copy is acknowledged. */
+  get isIdle(): boolean {
+    return this.#pool.taken === 0 && this.#disposal.writing === 0;
+  }
+
+  state(): EngineState {
+    const breakers: Record<BreakerState, number> = { closed: 0, open: 0, 'half-open': 0 };
+    let queued = 0;
+    for (const lane of this.#lanes.values()) {
+      queued += lane.queued;
+      lane.endpoints.count(breakers);
+    }
+    const nowMs = this.#deps.clock.now();
+    const tiers = [...this.#gate.waiting()].map(([topic, { records, firstDueMs }]) => ({
+      tierMs: this.#deps.topics.retryTierMs(topic) ?? 0,
+      records,
+      overdueMs: Math.max(0, nowMs - firstDueMs),
+    }));
+    const inFlight = this.#pool.taken;
+    return { inFlight, lanes: this.#lanes.size, queued, breakers, tiers };
+  }
+
+  #take(claim: Claim, record: TakenRecord): void {
+    const header = record.headers[envelopeHeader];
+    const envelope = header === undefined ? undefined : decodeEnvelope(header);
+    if (envelope === undefined || record.value === null) {
+      const detail = envelope === undefined ? 'no readable envelope' : 'no body';
+      this.#disposal.malformed(record, claim, detail);
+      return;
+    }
+    const job = new Job(record, claim, envelope, record.value);
+    if (envelope.dueMs === undefined) this.#admit(job);
+    else this.#gate.add(job, envelope.dueMs);
+  }
+
+  /** Its time has come. */
+  #admit(job: Job): void {
+    const { destinationId, configOffset } = job.envelope;
+    const { destinations } = this.#deps;
+    if (configOffset > destinations.offset && !this.#isConfigReset(job)) {
+      this.#awaitConfig(job);
+      return;
+    }
+    const lane = this.#lanes.get(destinationId) ?? this.#openLane(destinationId);
+    if (lane !== undefined) lane.offer(job);
+    else if (destinations.isUnreadable(destinationId)) this.#awaitConfig(job);
+    else {
+      const known = destinations.destination(destinationId) !== undefined;
+      const reason = known ? 'destination-disabled' : 'destination-deleted';
+      this.#disposal.deadLetter(job, reason, '', job.envelope.attempts);
+    }
+  }
+
+  #openLane(id: string): Lane | undefined {
+    const destination = this.#deps.destinations.destination(id);
+    if (destination?.enabled !== true) return undefined;
+    const lane = new Lane(destination, this.#laneContext);
+    this.#lanes.set(id, lane);
+    return lane;
+  }
+
+  #closeLane(id: string, lane: Lane): void {
+    lane.close();
+    this.#lanes.delete(id);
+  }
+
+  /** The router had seen more of the configuration than this worker has. */
+  #awaitConfig(job: Job): void {
+    job.aheadSinceMs ??= this.#deps.clock.now();
+    this.#aheadOfConfig.push(job);
+    this.#configTimer ??= this.#deps.clock.after(configPollMs, () => {
+      this.#configTimer = undefined;
+      const jobs = this.#aheadOfConfig;
+      this.#aheadOfConfig = [];
+      for (const waiting of jobs) this.#admit(waiting);
+    });
+  }
+
+  /**
+   * All that the topic holds has been read, and that is less than the router saw: it was made anew. What
+   * counts as fresh may be two seconds old, so only a job that has waited for longer shows it.
+   */
+  #isConfigReset(job: Job): boolean {
+    const { aheadSinceMs } = job;
+    if (aheadSinceMs === undefined || !this.#deps.destinations.isFresh()) return false;
+    return this.#deps.clock.now() - aheadSinceMs > configResetMs;
+  }
+
+  readonly #tick = (): void => {
+    this.#tickTimer = this.#deps.clock.after(tickMs, this.#tick);
+    this.#rotation.emit('rotate');
+    const nowMs = this.#deps.clock.now();
+    const othersHaveRoom = !this.#pool.isFull && this.#someLaneHasRoom();
+    for (const [id, lane] of this.#lanes) {
+      lane.tick(nowMs, othersHaveRoom);
+      if (lane.isUnusedSince(nowMs - laneUnusedMs)) this.#closeLane(id, lane);
+    }
+  };
+
+  #someLaneHasRoom(): boolean {
+    for (const lane of this.#lanes.values()) if (lane.hasRoom) return true;
+    return false;
+  }
+}

@@ -1,0 +1,122 @@
+import { formatDuration } from '../duration.ts';
+import type { Envelope } from '../event/envelope.ts';
+import type { TopicPartition } from '../kafka/record.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { BreakerState } from './breaker.ts';
+import type { DeadLetterReason } from './disposal.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Job } from './job.ts';
+import { LogThrottle } from './log-throttle.ts';
+import { add } from './metrics.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+import type { Outcome } from './outcome.ts';
+import type { DeferralCause } from './retry-policy.ts';
+
+/** What happens in this stage, logged and counted. No bodies, no secrets, no queries of URLs. */
+export class DeliveryEvents {
+  readonly #log: Logger;
+  readonly #metrics: DeliveryMetrics;
+  readonly #clock: Clock;
+  readonly #deadLetterLogs = new Map<string, LogThrottle>();
+
+  constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock) {
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#clock = clock;
+  }
+
+  delivered(job: Job): void {
+    this.#metrics.delivered += 1;
+    this.#metrics.ageSeconds.observe((this.#clock.now() - job.envelope.appendTimeMs) / 1_000);
+  }
+
+  requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
+    this.#metrics.requestSeconds.observe(tookMs / 1_000);
+    add(this.#metrics.requests, outcomeLabel(outcome));
+    if (outcome.kind === 'retryable' && outcome.cause === 'timeout') this.#timedOut(job, endpoint);
+  }
+
+  retryPlanned(tierMs: number): void {
+    add(this.#metrics.retries, formatDuration(tierMs));
+  }
+
+  deferred(cause: DeferralCause): void {
+    add(this.#metrics.deferrals, cause);
+  }
+
+  deadLettered(reason: DeadLetterReason, detail: string, envelope: Envelope | undefined): void {
+    const label = reasonLabel(reason);
+    add(this.#metrics.deadLetters, label);
+    const throttle = this.#deadLetterLogs.get(label) ?? new LogThrottle();
+    this.#deadLetterLogs.set(label, throttle);
+    const unlogged = throttle.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const fields = {
+      destination: envelope?.destinationId,
+      messageId: envelope?.messageId,
+      attempts: envelope?.attempts,
+      reason,
+      detail,
+      unlogged,
+    };
+    this.#log.warn(fields, 'event given up: it is in the dead letters');
+  }
+
+  breakerChanged(destination: string, state: BreakerState): void {
+    add(this.#metrics.breakerChanges, state);
+    this.#log.info({ destination, state }, 'the breaker of an endpoint changed');
+  }
+
+  partitionStuck(partition: TopicPartition, offset: number, error: Error): void {
+    this.#metrics.stuckRecords.inc();
+    const fields = { topic: partition.topic, partition: partition.partition, offset, err: error };
+    this.#log.error(fields, 'dead letters refuse a record: its partition stops here');
+  }
+
+  joined(groupId: string, partitions: number): void {
+    this.#log.info({ groupId, partitions }, 'joined the consumer group');
+  }
+
+  dedicatedTopicJoined(topic: string): void {
+    this.#log.info({ topic }, 'reading a dedicated topic');
+  }
+
+  dedicatedTopicRemoved(topic: string): void {
+    this.#log.info({ topic }, 'removed the dedicated topic of a deleted destination');
+  }
+
+  dedicatedTopicsUnknown(error: Error): void {
+    this.#log.warn({ reason: error.message }, 'cannot look at the dedicated topics; trying again');
+  }
+
+  #timedOut(job: Job, endpoint: Endpoint): void {
+    const unlogged = endpoint.timeoutLog.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const fields = {
+      destination: job.envelope.destinationId,
+      url: endpoint.prepared.publicUrl,
+      messageId: job.messageId,
+      attempt: job.envelope.attempts + 1,
+      unlogged,
+    };
+    this.#log.error(fields, 'no complete answer in time');
+  }
+}
+
+function outcomeLabel(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'delivered':
+      return 'delivered';
+    case 'retryable':
+      return outcome.cause;
+    case 'permanent':
+      return reasonLabel(outcome.reason);
+  }
+}
+
+/** Statuses by their class: servers may make up any number, labels must be few. */
+function reasonLabel(reason: DeadLetterReason): string {
+  const status = /^http-(\d)/.exec(reason);
+  return status === null ? reason : `http-${status[1] ?? ''}xx`;
+}

@@ -1,0 +1,81 @@
+import type { Envelope } from '../event/envelope.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Lane } from './lane.ts';
+import type { Outcome } from './outcome.ts';
+import type { Sending } from './sender.ts';
+
+/** A record that this worker has taken. Its offset is committed some time after `finish`. */
+export interface TakenRecord extends IncomingRecord {
+  finish(): void;
+  /** Copies its buffers out of the fetch response that they are slices of. */
+  detach(): void;
+}
+
+/** A partition for as long as this worker owns it. */
+export interface Claim {
+  readonly topic: string;
+  readonly partition: number;
+  /** Of a dedicated topic: it pauses where others defer. */
+  readonly dedicated: boolean;
+  /** Somebody else's now: what waits here must not be sent by us. */
+  lost: boolean;
+}
+
+/** One record on its way through the worker: what waits in a lane, and what the sender sends. */
+export class Job implements Sending {
+  readonly record: TakenRecord;
+  readonly claim: Claim;
+  readonly envelope: Envelope;
+  body: Buffer;
+  /** Whose order it keeps; undefined for retries, which keep none. */
+  readonly user: string | undefined;
+
+  /** Of the queue that it waits in. */
+  next: Job | undefined = undefined;
+  /** Jobs of the same user that wait for this one, oldest first. */
+  followers: Job[] | undefined = undefined;
+
+  /** Since when it waits for a configuration as new as the one that the router had seen. */
+  aheadSinceMs: number | undefined = undefined;
+  lane: Lane | undefined = undefined;
+  endpoints: readonly Endpoint[] = [];
+  signature: string | undefined = undefined;
+  idempotencyHeader: string | undefined = undefined;
+  /** There is no time left to put it off again: it goes out even where the lane is held. */
+  urgent = false;
+  /** Requests without an outcome yet. */
+  pending = 0;
+  /** The worst, or best, of the URLs' outcomes so far. */
+  outcome: Outcome | undefined = undefined;
+  /** Its outcome is settled; requests to further URLs may still be on their way. */
+  over = false;
+
+  constructor(record: TakenRecord, claim: Claim, envelope: Envelope, body: Buffer) {
+    this.record = record;
+    this.claim = claim;
+    this.envelope = envelope;
+    this.body = body;
+    this.user =
+      envelope.attempts > 0 || record.key === null ? undefined : record.key.toString('latin1');
+  }
+
+  get messageId(): string {
+    return this.envelope.messageId;
+  }
+
+  /** It has been through a retry topic, by a failure or by a deferral. */
+  get hasReturned(): boolean {
+    return this.envelope.dueMs !== undefined;
+  }
+
+  /** For a long wait: a slice pins a whole fetch response. */
+  detach(): void {
+    this.record.detach();
+    if (this.record.value !== null) this.body = this.record.value;
+  }
+
+  settled(outcome: Outcome, endpointIndex: number, tookMs: number): void {
+    this.lane?.settled(this, outcome, endpointIndex, tookMs);
+  }
+}

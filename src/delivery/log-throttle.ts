@@ -1,0 +1,19 @@
+const intervalMs = 1_000;
+
+/** Lets one line a second through and counts the others. */
+export class LogThrottle {
+  #loggedMs = -Infinity;
+  #unlogged = 0;
+
+  /** How many went unlogged since the last line, or undefined where this one goes unlogged too. */
+  pass(nowMs: number): number | undefined {
+    if (nowMs - this.#loggedMs < intervalMs) {
+      this.#unlogged += 1;
+      return undefined;
+    }
+    const unlogged = this.#unlogged;
+    this.#loggedMs = nowMs;
+    this.#unlogged = 0;
+    return unlogged;
+  }
+}

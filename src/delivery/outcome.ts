@@ -1,0 +1,170 @@
+import { parseRetryAfterMs } from './retry-after.ts';
+
+/** What one try at one URL came to. */
+export type Outcome = Delivered | Retryable | Permanent;
+
+export interface Delivered {
+  readonly kind: 'delivered';
+}
+
+export interface Retryable {
+  readonly kind: 'retryable';
+  readonly cause: RetryCause;
+  /** For a person: what exactly went wrong. */
+  readonly detail: string;
+  /** How long the endpoint asked to be left alone. */
+  readonly retryAfterMs?: number;
+}
+
+export interface Permanent {
+  readonly kind: 'permanent';
+  readonly reason: PermanentReason;
+  readonly detail: string;
+}
+
+export const retryCauses = [
+  'timeout',
+  'status-5xx',
+  'status-408',
+  'status-425',
+  'status-429',
+  'connection',
+  'dns',
+  'tls',
+  'other',
+  'skipped',
+] as const;
+export type RetryCause = (typeof retryCauses)[number];
+
+/** Failures that no later attempt with the same configuration would mend. */
+export type PermanentReason = `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http';
+
+export const delivered: Delivered = Object.freeze({ kind: 'delivered' });
+
+/** A URL that was not tried because its breaker is open. */
+export const skipped: Retryable = Object.freeze({
+  kind: 'retryable',
+  cause: 'skipped',
+  detail: 'left out: its breaker is open',
+});
+
+export const timedOut: Retryable = Object.freeze({
+  kind: 'retryable',
+  cause: 'timeout',
+  detail: 'no complete answer in time',
+});
+
+/** The outcome of a complete answer. `retryAfter` is the header's value, if any. */
+export function outcomeOfStatus(
+  status: number,
+  retryAfter: string | undefined,
+  nowMs: number,
+): Outcome {
+  if (status >= 200 && status < 300) return delivered;
+  const cause = retryCauseOfStatus(status);
+  const detail = `answered ${status}`;
+  if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail };
+  const retryAfterMs = retryAfter === undefined ? undefined : parseRetryAfterMs(retryAfter, nowMs);
+  return retryAfterMs === undefined
+    ? { kind: 'retryable', cause, detail }
+    : { kind: 'retryable', cause, detail, retryAfterMs };
+}
+
+function retryCauseOfStatus(status: number): RetryCause | undefined {
+  if (status === 408 || status === 425 || status === 429) return `status-${status}`;
+  if (status >= 500 && status < 600) return 'status-5xx';
+  return status >= 300 && status < 500 ? undefined : 'other';
+}
+
+/** Names that Node, OpenSSL and undici give to what can go wrong. The rest is retryable. */
+const causesByCode: Readonly<Record<string, RetryCause>> = {
+  CERT_HAS_EXPIRED: 'tls',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls',
+  CERT_NOT_YET_VALID: 'tls',
+  EPROTO: 'tls',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  EDNS: 'dns',
+  ECONNREFUSED: 'connection',
+  ECONNRESET: 'connection',
+  EPIPE: 'connection',
+  EHOSTUNREACH: 'connection',
+  ENETUNREACH: 'connection',
+  ETIMEDOUT: 'timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_SOCKET: 'connection',
+};
+
+/** OpenSSL's ways to say that nobody we trust vouches for the certificate. */
+const untrustedCodes: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_UNTRUSTED',
+  'CERT_REJECTED',
+  'INVALID_CA',
+]);
+
+export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';
+
+/**
+ * The outcome of a try that ended without a complete answer. `answering`: the answer's head had been
+ * read, so the other side does speak HTTP.
+ */
+export function outcomeOfError(error: unknown, answering: boolean): Outcome {
+  const { name, code, message } = describe(error);
+  if (code === addressRefusedCode)
+    return { kind: 'permanent', reason: 'address-refused', detail: message };
+  if (untrustedCodes.has(code)) return { kind: 'permanent', reason: 'tls-untrusted', detail: code };
+  if (!answering && (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW'))
+    return { kind: 'permanent', reason: 'not-http', detail: message };
+  const detail = code === '' ? message : `${code}: ${message}`;
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_'))
+    return { kind: 'retryable', cause: 'tls', detail };
+  return { kind: 'retryable', cause: causesByCode[code] ?? 'other', detail };
+}
+
+function describe(error: unknown): { name: string; code: string; message: string } {
+  if (!(error instanceof Error)) return { name: '', code: '', message: String(error) };
+  // Happy Eyeballs reports one error per address; they rarely differ in kind.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const cause = first instanceof Error ? first : error;
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  return { name: cause.name, code, message: cause.message };
+}
+
+/**
+ * A destination's outcome from those of its URLs: any success is one; else any retryable failure makes
+ * all retryable, for as long as the longest `Retry-After` says; else the first permanent one counts.
+ */
+export function worse(a: Outcome | undefined, b: Outcome): Outcome {
+  if (a === undefined || b.kind === 'delivered') return b;
+  if (a.kind === 'delivered' || b.kind === 'permanent') return a;
+  if (a.kind === 'permanent') return b;
+  // What really happened tells more than a URL that was left out.
+  if (a.cause === 'skipped') return b;
+  return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;
+}
+
+/** Whether the failure says that the endpoint is down; an answer of 4xx shows that it is alive. */
+export function countsAgainstEndpoint(outcome: Outcome): boolean {
+  if (outcome.kind !== 'retryable') return false;
+  switch (outcome.cause) {
+    case 'timeout':
+    case 'status-5xx':
+    case 'connection':
+    case 'dns':
+    case 'tls':
+    case 'other':
+      return true;
+    case 'status-408':
+    case 'status-425':
+    case 'status-429':
+    case 'skipped':
+      return false;
+  }
+}

@@ -1,0 +1,70 @@
+import type { KeyObject } from 'node:crypto';
+import type { Destination, Webhook } from '../resources/resource.ts';
+import { sign, signingKey } from './sign.ts';
+
+const fixedHeaders = ['Content-Type', 'application/json', 'User-Agent', 'Postrider/1.0'];
+
+/** One URL of a destination, taken apart once for all the requests that it will see. */
+export interface PreparedEndpoint {
+  readonly url: string;
+  readonly origin: string;
+  readonly path: string;
+  /** Names and values in turn: everything that is the same on each request. */
+  readonly headers: readonly string[];
+  /** Without credentials and query: what logs may show. */
+  readonly publicUrl: string;
+}
+
+/** What one version of a destination means for sending. */
+export class PreparedDestination {
+  readonly destination: Destination;
+  readonly endpoints: readonly PreparedEndpoint[];
+  readonly #key: KeyObject | undefined;
+
+  constructor(destination: Destination) {
+    this.destination = destination;
+    this.endpoints = destination.webhooks.map(prepareEndpoint);
+    const { sharedSecret } = destination;
+    // An empty secret signs nothing, like none.
+    this.#key =
+      sharedSecret === undefined || sharedSecret === '' ? undefined : signingKey(sharedSecret);
+  }
+
+  /** The signature of a body; undefined where nothing is signed. */
+  sign(body: Buffer): string | undefined {
+    return this.#key === undefined ? undefined : sign(this.#key, body);
+  }
+}
+
+function prepareEndpoint(webhook: Webhook): PreparedEndpoint {
+  const url = new URL(webhook.url);
+  const headers = [...fixedHeaders];
+  for (const [name, value] of Object.entries(webhook.headers)) headers.push(name, value);
+  return {
+    url: webhook.url,
+    origin: url.origin,
+    path: url.pathname + url.search,
+    headers,
+    publicUrl: url.origin + url.pathname,
+  };
+}
+
+/** All headers of one request. */
+export function requestHeaders(
+  endpoint: PreparedEndpoint,
+  signature: string | undefined,
+  idempotencyHeader: string | undefined,
+  messageId: string,
+): string[] {
+  const headers = endpoint.headers.slice();
+  if (signature !== undefined) headers.push('X-Signature', signature);
+  if (idempotencyHeader !== undefined) headers.push(idempotencyHeader, headerValue(messageId));
+  return headers;
+}
+
+/** Producers choose message ids freely; what a header cannot carry travels percent-encoded. */
+function headerValue(messageId: string): string {
+  return /^[\x21-\x7e]+$/.test(messageId)
+    ? messageId
+    : encodeURIComponent(messageId.toWellFormed());
+}

@@ -1,0 +1,13 @@
+/**
+ * `Retry-After` (RFC 9110 §10.2.3) as milliseconds from `nowMs`; undefined for anything that is neither
+ * whole seconds nor a date. A date in the past is 0. Absurd values pass: the caller's deadline bounds them.
+ */
+export function parseRetryAfterMs(value: string, nowMs: number): number | undefined {
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  // Date.parse also takes forms like "1" or "-5"; every form of HTTP-date has a weekday's name.
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined;
+  // The oldest form (asctime) has no zone and means GMT.
+  const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}

@@ -1,0 +1,126 @@
+/** When to try again, and when to give up. Pure: time and chance are arguments. */
+export interface RetryPolicy {
+  /** Ascending, at least one. */
+  readonly tiersMs: readonly number[];
+  /** From an event's first failure to the end of its retries. */
+  readonly windowMs: number;
+  /** An event older than this is not put off again. */
+  readonly maxAgeMs: number;
+}
+
+/** How far an event's retries have come; the envelope's part that decisions need. */
+export interface RetryState {
+  /** Attempts made, including one that has just failed. */
+  readonly attempts: number;
+  /** Undefined until the retry clock runs. */
+  readonly deadlineMs?: number | undefined;
+  readonly last?: true | undefined;
+}
+
+export interface Later {
+  readonly kind: 'later';
+  readonly tierMs: number;
+  readonly dueMs: number;
+  readonly deadlineMs: number | undefined;
+  readonly last: boolean;
+}
+
+export interface GiveUp {
+  readonly kind: 'give-up';
+  readonly reason: 'expired' | 'too-old';
+}
+
+/** Nothing shorter than the time left: whatever can be done must be done now. */
+export interface NoTimeLeft {
+  readonly kind: 'no-time-left';
+}
+
+const second = 1_000;
+const minute = 60 * second;
+/** Due times differ by this share in both directions, so that records written together come back spread. */
+const jitter = 0.1;
+/** Between due time and deadline: room for reading the record and for waiting in a lane. */
+const lastAttemptMarginMs = second;
+
+/** After a failed, retryable attempt. The clock starts here unless it runs. */
+export function planRetry(
+  state: RetryState,
+  retryAfterMs: number,
+  nowMs: number,
+  policy: RetryPolicy,
+  random: () => number,
+): Later | GiveUp {
+  if (state.last === true) return { kind: 'give-up', reason: 'expired' };
+  const wantedMs = Math.max(delayAfterAttempt(state.attempts, policy.tiersMs), retryAfterMs);
+  const deadlineMs = state.deadlineMs ?? nowMs + policy.windowMs;
+  return (
+    schedule(wantedMs, deadlineMs, nowMs, policy, random) ?? { kind: 'give-up', reason: 'expired' }
+  );
+}
+
+/** The tiers are the schedule: 10s, 1m, 5m, 15m, 30m, 1h by default, and the longest one repeats. */
+function delayAfterAttempt(attempt: number, tiersMs: readonly number[]): number {
+  return tiersMs[Math.min(attempt, tiersMs.length) - 1] ?? 0;
+}
+
+/** Why a record is put off without an attempt. */
+export const deferralCauses = ['breaker', 'retry-after', 'lane'] as const;
+export type DeferralCause = (typeof deferralCauses)[number];
+
+/**
+ * Puts a record off without an attempt. An open breaker is the endpoint's failure, so it starts the clock;
+ * the other causes leave it as it is.
+ */
+export function planDeferral(
+  state: RetryState,
+  cause: DeferralCause,
+  wantedMs: number,
+  eventAppendMs: number,
+  nowMs: number,
+  policy: RetryPolicy,
+  random: () => number,
+): Later | GiveUp | NoTimeLeft {
+  if (nowMs - eventAppendMs > policy.maxAgeMs) return { kind: 'give-up', reason: 'too-old' };
+  const deadlineMs =
+    state.deadlineMs ?? (cause === 'breaker' ? nowMs + policy.windowMs : undefined);
+  const plan = schedule(wantedMs, deadlineMs, nowMs, policy, random);
+  if (plan === undefined)
+    return cause === 'breaker' ? { kind: 'give-up', reason: 'expired' } : { kind: 'no-time-left' };
+  return state.last === true ? { ...plan, last: true } : plan;
+}
+
+/** Undefined when even the shortest tier would end past the deadline. */
+function schedule(
+  wantedMs: number,
+  deadlineMs: number | undefined,
+  nowMs: number,
+  policy: RetryPolicy,
+  random: () => number,
+): Later | undefined {
+  const { tiersMs } = policy;
+  const tierMs = tiersMs.find((delayMs) => delayMs >= wantedMs) ?? tiersMs.at(-1) ?? 0;
+  if (deadlineMs === undefined || fits(tierMs, deadlineMs, nowMs))
+    return later(tierMs, deadlineMs, false, nowMs, random);
+  const longest = tiersMs.findLast((delayMs) => fits(delayMs, deadlineMs, nowMs));
+  return longest === undefined ? undefined : later(longest, deadlineMs, true, nowMs, random);
+}
+
+function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
+  return nowMs + tierMs * (1 + jitter) + lastAttemptMarginMs <= deadlineMs;
+}
+
+function later(
+  tierMs: number,
+  deadlineMs: number | undefined,
+  last: boolean,
+  nowMs: number,
+  random: () => number,
+): Later {
+  const dueMs = Math.round(nowMs + tierMs * (1 - jitter + 2 * jitter * random()));
+  return { kind: 'later', tierMs, dueMs, deadlineMs, last };
+}
+
+/** For a breaker's deferral: the longer the endpoint has been away, the longer it may stay away. */
+export function wantedBreakerDelayMs(openForMs: number): number {
+  return Math.min(Math.max(openForMs, 10 * second), 15 * minute);
+}

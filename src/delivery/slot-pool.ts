@@ -1,0 +1,52 @@
+/** What can use a slot that has become free. */
+export interface SlotTaker {
+  /** Takes one slot and starts what waited for it, if it still can. True if more waits for a slot. */
+  takeSlot(): boolean;
+}
+
+/** The process's cap on deliveries in flight; lanes that find it reached take turns. */
+export class SlotPool {
+  readonly size: number;
+  #taken = 0;
+  #closed = false;
+  /** In the order in which they asked; a set, because a lane asks again whenever it gets a record. */
+  readonly #waiting = new Set<SlotTaker>();
+
+  constructor(size: number) {
+    this.size = size;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  get isFull(): boolean {
+    return this.#taken >= this.size || this.#closed;
+  }
+
+  /** No slot is given out any more. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** True, and a slot is taken; or false, and the taker's turn will come. */
+  take(taker: SlotTaker): boolean {
+    if (this.isFull) {
+      this.#waiting.add(taker);
+      return false;
+    }
+    this.#taken += 1;
+    return true;
+  }
+
+  release(): void {
+    this.#taken -= 1;
+    if (this.#waiting.size === 0) return;
+    // A taker that wants more goes to the end of the line, and this loop meets it again there.
+    for (const taker of this.#waiting) {
+      if (this.isFull) return;
+      this.#waiting.delete(taker);
+      if (taker.takeSlot()) this.#waiting.add(taker);
+    }
+  }
+}

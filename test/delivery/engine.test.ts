@@ -1,0 +1,424 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PostriderError } from '../../src/errors.ts';
+import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+describe('a healthy endpoint', () => {
+  test('gets every event once, with the bytes of the record', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { sharedSecret: 'teehee' });
+    const ids = Array.from({ length: 200 }, (_, i) => world.publish('crm', `u${i}`));
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(world.delivered.toSorted(), ids.toSorted());
+    assert.deepEqual(world.finished.toSorted(), ids.toSorted());
+    assert.equal(world.requests[0]?.body, '{"n":"m1"}');
+    assert.match(world.requests[0].signature ?? '', /^[0-9a-f]{40}$/);
+    assert.ok(world.engine.isIdle);
+  });
+
+  test('gets the first attempts of one user one after the other, in their order', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = (_url, sending) => ({
+      ...answerOk,
+      afterMs: sending.messageId === 'm1' ? 900 : 5,
+    });
+    const ids = Array.from({ length: 20 }, () => world.publish('crm', 'one'));
+    const other = world.publish('crm', 'other');
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(world.delivered, [other, ...ids]);
+  });
+
+  test('never has more requests at a time than maxInFlight', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 3 });
+    for (let i = 0; i < 50; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(minuteMs);
+    assert.equal(world.mostInFlight.get('https://crm.example/hook'), 3);
+    assert.equal(world.delivered.length, 50);
+  });
+
+  test('shares the process-wide slots with the others in turns', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 2 });
+    for (const id of ['a', 'b', 'c']) world.addDestination(id);
+    for (let i = 0; i < 30; i++) for (const id of ['a', 'b', 'c']) world.publish(id, `u${i}`);
+    await world.clock.pass(300);
+    const count = (id: string): number =>
+      world.requests.filter((r) => r.url.includes(`/${id}.`)).length;
+    assert.ok(Math.min(count('a'), count('b'), count('c')) >= 8, 'each had its turns');
+    await world.clock.pass(minuteMs);
+    assert.equal(world.delivered.length, 90);
+  });
+});
+
+describe('a failing endpoint', () => {
+  test('is tried again after 10s, 1m, 5m, 15m, 30m and each hour, until four hours are over', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => failsWith(500);
+    const id = world.publish('crm');
+    await world.clock.pass(5 * hourMs);
+    const tiers = world.retries.map(({ topic }) => topic.replace('retry.', ''));
+    assert.deepEqual(tiers.slice(0, 7), ['10s', '1m', '5m', '15m', '30m', '1h', '1h']);
+    assert.equal(world.retries.at(-1)?.envelope.last, true);
+    const [dead] = world.deadLetters;
+    assert.deepEqual([dead?.messageId, dead?.reason], [id, 'expired']);
+    assert.equal(dead?.attempts, world.requests.length);
+    const [first, last] = [world.requests[0], world.requests.at(-1)];
+    assert.ok((last?.atMs ?? 0) - (first?.atMs ?? 0) <= 4 * hourMs);
+    assert.ok((last?.atMs ?? 0) - (first?.atMs ?? 0) > 3.2 * hourMs);
+  });
+
+  test('that recovers gets the event, with the same message id and bytes', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const startMs = world.clock.now();
+    world.answer = (_url, _sending, nowMs) =>
+      nowMs < startMs + 3 * minuteMs ? failsWith(503) : answerOk;
+    const id = world.publish('crm');
+    await world.clock.pass(hourMs);
+    assert.deepEqual(world.delivered, [id]);
+    assert.equal(new Set(world.requests.map(({ body }) => body)).size, 1);
+  });
+
+  test('makes a dead letter with the status of a permanent refusal', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => failsWith(404);
+    world.publish('crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.deadLetters, [
+      { messageId: 'm1', reason: 'http-404', detail: 'answered 404', attempts: 1 },
+    ]);
+    assert.deepEqual(world.finished, ['m1']);
+  });
+
+  test('that answers Retry-After holds its lane, and no other', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.addDestination('shop');
+    const startMs = world.clock.now();
+    let asked = false;
+    world.answer = (url) => {
+      if (!url.includes('crm') || asked) return answerOk;
+      asked = true;
+      return failsWith(429, 10 * minuteMs);
+    };
+    world.publish('crm', 'a');
+    await world.clock.pass(1_000);
+    for (let i = 0; i < 10; i++) {
+      world.publish('crm', `u${i}`);
+      world.publish('shop', `u${i}`);
+    }
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 21);
+    const crm = world.requests.filter(({ url }) => url.includes('crm')).slice(1);
+    assert.ok(crm.every(({ atMs }) => atMs >= startMs + 10 * minuteMs));
+    const shop = world.requests.filter(({ url }) => url.includes('shop'));
+    assert.ok(shop.every(({ atMs }) => atMs < startMs + 2_000));
+    assert.equal(world.metrics.deferrals.get('retry-after'), 10);
+  });
+});
+
+describe('a breaker', () => {
+  test('opens after five timeouts in a row, and what arrives then is put off without an attempt', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => hangs;
+    for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(5_100);
+    const id = world.publish('crm', 'late');
+    await world.clock.pass(100);
+    assert.equal(world.requests.length, 5);
+    const deferral = world.retries.find(({ envelope }) => envelope.messageId === id);
+    assert.equal(deferral?.envelope.attempts, 0);
+    assert.ok(deferral.envelope.deadlineMs !== undefined, 'an open breaker starts the clock');
+    assert.equal(world.metrics.deferrals.get('breaker'), 1);
+  });
+
+  test('lets one probe through, and closes when it succeeds', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const startMs = world.clock.now();
+    world.answer = (_url, _sending, nowMs) =>
+      nowMs < startMs + minuteMs ? failsWith(500) : answerOk;
+    const arrive = async (seconds: number): Promise<void> => {
+      for (let i = 0; i < seconds; i++) {
+        for (let n = 0; n < 10; n++) world.publish('crm', `u${i}-${n}`);
+        await world.clock.pass(1_000);
+      }
+    };
+    await arrive(60);
+    const duringOutage = world.requests.length;
+    assert.ok(duringOutage < 60, `${duringOutage} requests instead of 600`);
+    await arrive(60);
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 1_200);
+    assert.deepEqual(world.deadLetters, []);
+  });
+
+  test('is not opened by answers of 4xx', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => failsWith(404);
+    for (let i = 0; i < 100; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(minuteMs);
+    assert.equal(world.requests.length, 100);
+  });
+
+  test('goes with its URL: a new URL starts with a closed one', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = (url) => (url.includes('crm') ? hangs : answerOk);
+    for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(5_100);
+    world.addDestination('crm', { webhooks: [{ url: 'https://new.example/', headers: {} }] });
+    const id = world.publish('crm', 'x');
+    await world.clock.pass(1_000);
+    assert.ok(world.delivered.includes(id));
+  });
+});
+
+describe('several URLs', () => {
+  const webhooks = ['a', 'b', 'c'].map((id) => ({ url: `https://${id}.example/`, headers: {} }));
+
+  test('all get the event, and the first success finishes it', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks });
+    world.answer = (url) => (url.includes('b.') ? { ...answerOk, afterMs: 5 } : failsWith(500));
+    world.publish('crm');
+    await world.clock.pass(10);
+    assert.deepEqual(world.finished, ['m1']);
+    await world.clock.pass(hourMs);
+    assert.equal(world.requests.length, 3);
+    assert.equal(world.atRetry, 0);
+  });
+
+  test('are all tried again if all failed and any of them may recover', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks });
+    const startMs = world.clock.now();
+    world.answer = (url, _sending, nowMs) => {
+      if (nowMs > startMs + 1_000) return answerOk;
+      return failsWith(url.includes('b.') ? 503 : 404);
+    };
+    world.publish('crm');
+    await world.clock.pass(minuteMs);
+    assert.equal(world.requests.length, 6);
+    assert.deepEqual(world.deadLetters, []);
+  });
+
+  test('make a dead letter if every one refuses for good', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks });
+    world.answer = (url) => failsWith(url.includes('b.') ? 410 : 404);
+    world.publish('crm');
+    await world.clock.pass(minuteMs);
+    assert.equal(world.deadLetters.length, 1);
+    assert.equal(world.requests.length, 3);
+  });
+
+  test('leave out the one that hangs, whose requests stay bounded', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });
+    world.answer = (url) => (url.includes('a.') ? hangs : answerOk);
+    for (let second = 0; second < 20; second++) {
+      for (let n = 0; n < 100; n++) world.publish('crm', `u${second}-${n}`);
+      await world.clock.pass(1_000);
+    }
+    assert.equal(world.delivered.length, 2_000);
+    assert.equal(world.mostInFlight.get('https://a.example/'), 64);
+    const hanging = world.requests.filter(({ url }) => url.includes('a.')).length;
+    assert.ok(hanging < 140, `${hanging} requests to the hanging URL`);
+    assert.equal(world.atRetry, 0);
+  });
+});
+
+describe('changes of a destination', () => {
+  test('disabled: its events are dead letters at their turn', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 1 });
+    world.publish('crm', 'a');
+    world.publish('crm', 'b');
+    world.addDestination('crm', { enabled: false });
+    world.publish('crm', 'c');
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.delivered, ['m1']);
+    assert.deepEqual(
+      world.deadLetters.map(({ messageId, reason }) => [messageId, reason]),
+      [
+        ['m2', 'destination-disabled'],
+        ['m3', 'destination-disabled'],
+      ],
+    );
+  });
+
+  test('deleted: likewise, also for those that wait behind another of their user', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    for (let i = 0; i < 5; i++) world.publish('crm', 'same');
+    world.destinations.delete('crm');
+    world.engine.destinationChanged('crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.delivered, ['m1']);
+    assert.equal(world.deadLetters.filter((d) => d.reason === 'destination-deleted').length, 4);
+    assert.equal(world.finished.length, 5);
+  });
+
+  test('a URL changed between two attempts is used by the next one', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = (url) => (url.includes('new') ? answerOk : failsWith(500));
+    world.publish('crm');
+    await world.clock.pass(1_000);
+    world.addDestination('crm', { webhooks: [{ url: 'https://new.example/', headers: {} }] });
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(world.delivered, ['m1']);
+  });
+
+  test('an event that is ahead of the configuration waits for it', async () => {
+    const world = new SimulatedWorld();
+    world.publish('new', 'u', { configOffset: 7 });
+    await world.clock.pass(3_000);
+    assert.deepEqual(world.deadLetters, []);
+    world.addDestination('new');
+    world.configOffset = 7;
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.delivered, ['m1']);
+  });
+
+  test('an event ahead of a configuration that was made anew does not wait for ever', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.publish('crm', 'u', { configOffset: 1_000 });
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(world.delivered, ['m1']);
+  });
+
+  test('an event of an unknown destination is a dead letter', async () => {
+    const world = new SimulatedWorld();
+    world.publish('gone');
+    await world.clock.pass(1_000);
+    assert.equal(world.deadLetters[0]?.reason, 'destination-deleted');
+  });
+});
+
+describe('records', () => {
+  test('without a readable envelope, or without a body, are dead letters and stop nothing', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.publishRaw({}, '{}');
+    world.publishRaw({ postrider: 'nonsense' }, '{}');
+    world.publish('crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(
+      world.deadLetters.map((d) => d.reason),
+      ['malformed', 'malformed'],
+    );
+    assert.equal(world.delivered.length, 1);
+    assert.equal(world.finished.length, 3);
+  });
+
+  test('that a retry topic refuses become dead letters', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => failsWith(500);
+    world.refuses = (topic) =>
+      topic.startsWith('retry') ? new PostriderError('record-refused', 'too large') : undefined;
+    world.publish('crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(
+      world.deadLetters.map((d) => [d.reason, d.detail]),
+      [['record-refused', 'too large']],
+    );
+    assert.deepEqual(world.finished, ['m1']);
+  });
+
+  test('that dead letters refuse too are never finished', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => failsWith(404);
+    world.refuses = () => new PostriderError('record-refused', 'too large');
+    world.publish('crm');
+    await world.clock.pass(hourMs);
+    assert.deepEqual(world.finished, []);
+  });
+
+  test('of a lost partition are not sent any more, and those of others still are', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 1 });
+    world.publish('crm', 'a');
+    world.publish('crm', 'b');
+    world.publish('crm', 'c', {}, 'delivery.crm');
+    world.lose('delivery');
+    await world.clock.pass(hourMs);
+    assert.deepEqual(world.delivered, ['m1', 'm3']);
+  });
+
+  test('whose window is over when they come back are dead letters that say whose fault it was', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const nowMs = world.clock.now();
+    const late = { attempts: 3, dueMs: nowMs - hourMs, deadlineMs: nowMs - minuteMs };
+    world.publish('crm', 'u', late, 'retry.1h');
+    await world.clock.pass(1_000);
+    assert.equal(world.deadLetters[0]?.reason, 'expired-late');
+    assert.equal(world.requests.length, 0);
+  });
+
+  test('too old to be put off once more are given up, but not while they can be tried', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const old = { appendTimeMs: world.clock.now() - 80 * hourMs };
+    world.publish('crm', 'u', old);
+    await world.clock.pass(1_000);
+    assert.equal(world.delivered.length, 1);
+    world.answer = () => hangs;
+    for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(5_100);
+    world.publish('crm', 'x', old);
+    await world.clock.pass(100);
+    assert.equal(world.deadLetters[0]?.reason, 'too-old');
+  });
+});
+
+describe('beside an endpoint that hangs', () => {
+  test('the others are not delayed, and only its own events are put off', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('hung');
+    for (const id of ['a', 'b', 'c']) world.addDestination(id);
+    world.answer = (url) => (url.includes('hung') ? hangs : answerOk);
+    for (let step = 0; step < 3_000; step++) {
+      world.publish('hung', `u${step % 500}`);
+      for (const id of ['a', 'b', 'c']) if (step % 3 === 0) world.publish(id, `u${step}`);
+      await world.clock.pass(10);
+    }
+    await world.clock.pass(100);
+    assert.equal(world.delivered.length, 3_000);
+    assert.ok(world.retries.every(({ envelope }) => envelope.destinationId === 'hung'));
+    const state = world.engine.state();
+    assert.ok(state.queued <= 128, `${state.queued} queued`);
+  });
+
+  test('a lane that is only busy keeps its backlog: nothing is put off', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('slow');
+    world.answer = () => ({ ...answerOk, afterMs: 200 });
+    for (let i = 0; i < 5_000; i++) world.publish('slow', `u${i}`);
+    await world.clock.pass(minuteMs);
+    assert.equal(world.delivered.length, 5_000);
+    assert.equal(world.atRetry, 0);
+  });
+});
+
+describe('a worker that stops', () => {
+  test('starts nothing more and ends what is in flight', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 2 });
+    for (let i = 0; i < 10; i++) world.publish('crm', `u${i}`);
+    world.engine.stop();
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(world.finished, ['m1', 'm2']);
+    assert.ok(world.engine.isIdle);
+  });
+});

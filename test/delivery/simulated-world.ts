@@ -1,0 +1,280 @@
+import { Registry } from 'prom-client';
+import { DeliveryEngine } from '../../src/delivery/engine.ts';
+import type { Destinations } from '../../src/delivery/engine.ts';
+import { DeliveryEvents } from '../../src/delivery/events.ts';
+import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
+import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
+import { timedOut } from '../../src/delivery/outcome.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
+import type { PreparedEndpoint } from '../../src/delivery/prepared-destination.ts';
+import type { RetryPolicy } from '../../src/delivery/retry-policy.ts';
+import type { Sender, Sending } from '../../src/delivery/sender.ts';
+import type { PostriderError } from '../../src/errors.ts';
+import {
+  decodeEnvelope,
+  deliveryKey,
+  encodeEnvelope,
+  envelopeHeader,
+} from '../../src/event/envelope.ts';
+import type { Envelope } from '../../src/event/envelope.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import type { Destination } from '../../src/resources/resource.ts';
+import { createTopology } from '../../src/topology.ts';
+import type { Topology } from '../../src/topology.ts';
+import { seededRandom, SimulatedClock } from './simulated-clock.ts';
+
+export const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
+
+export const defaultPolicy: RetryPolicy = {
+  tiersMs: [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000],
+  windowMs: 4 * hourMs,
+  maxAgeMs: 72 * hourMs,
+};
+
+/** What an endpoint does with a request. */
+export interface Answer {
+  readonly outcome: Outcome;
+  readonly afterMs: number;
+}
+
+export const hangs: Answer = { outcome: timedOut, afterMs: 5_000 };
+
+export interface SentRequest {
+  readonly atMs: number;
+  readonly url: string;
+  readonly messageId: string;
+  readonly body: string;
+  readonly signature: string | undefined;
+}
+
+/**
+ * The production engine in a world of its own: time, endpoints and Kafka are simulated. What the engine
+ * writes to a retry topic comes back to it; what it finishes, delivers and gives up is written down.
+ */
+export class SimulatedWorld {
+  readonly clock = new SimulatedClock();
+  readonly topology: Topology;
+  readonly engine: DeliveryEngine;
+  readonly requests: SentRequest[] = [];
+  readonly delivered: string[] = [];
+  readonly finished: string[] = [];
+  readonly deadLetters: { messageId: string; reason: string; detail: string; attempts: number }[] =
+    [];
+  /** Writes to retry topics. */
+  readonly retries: { topic: string; envelope: Envelope; atMs: number }[] = [];
+  readonly destinations = new Map<string, Destination>();
+  readonly metrics = new DeliveryMetrics(new Registry());
+  configOffset = 1;
+  configFresh = true;
+  /** Largest number of requests on their way at one time, by URL. */
+  readonly mostInFlight = new Map<string, number>();
+  answer: (url: string, sending: Sending, nowMs: number) => Answer = () => answerOk;
+  /** Records that the sink refuses for ever, by topic. */
+  refuses: (topic: string) => PostriderError | undefined = () => undefined;
+  readonly #inFlight = new Map<string, number>();
+  readonly #claims = new Map<string, Claim>();
+  #sequence = 0;
+
+  constructor(options: { policy?: RetryPolicy; maxInFlight?: number; seed?: number } = {}) {
+    const policy = options.policy ?? defaultPolicy;
+    this.topology = createTopology({
+      prefix: '',
+      partitions: 1,
+      replicationFactor: 1,
+      retryTiersMs: policy.tiersMs,
+      extraIngestTopics: [],
+    });
+    const sender: Sender = {
+      send: (sending, endpoint, index) => {
+        this.#send(sending, endpoint, index);
+      },
+      close: () => Promise.resolve(),
+    };
+    this.engine = new DeliveryEngine({
+      clock: this.clock,
+      random: seededRandom(options.seed ?? 1),
+      sender,
+      sink: {
+        produce: (record, done) => {
+          this.clock.after(2, () => {
+            const refused = this.refuses(record.topic);
+            done(refused);
+            if (refused === undefined) this.#written(record);
+          });
+        },
+      },
+      destinations: this.#config(),
+      topics: {
+        retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
+        retryTierMs: (topic) => this.topology.retryTierMs(topic),
+        deadLetter: this.topology.topics.deadLetter,
+      },
+      policy,
+      events: new DeliveryEvents(silentLogger, this.metrics, this.clock),
+      maxInFlight: options.maxInFlight ?? 1_024,
+      maxInFlightPerDestination: 64,
+    });
+  }
+
+  addDestination(id: string, changes: Partial<Destination> = {}): Destination {
+    const destination: Destination = {
+      kind: 'Destination',
+      id,
+      name: id,
+      sources: ['shop'],
+      enabled: true,
+      webhooks: [{ url: `https://${id}.example/hook`, headers: {} }],
+      payload: 'standard',
+      topic: 'shared',
+      ...changes,
+    };
+    this.destinations.set(id, destination);
+    this.configOffset += 1;
+    this.engine.destinationChanged(id);
+    return destination;
+  }
+
+  claim(topic: string, partition = 0): Claim {
+    const key = `${topic}:${partition}`;
+    let claim = this.#claims.get(key);
+    if (claim === undefined) {
+      const dedicated = this.topology.dedicatedDestination(topic) !== undefined;
+      claim = { topic, partition, dedicated, lost: false };
+      this.#claims.set(key, claim);
+    }
+    return claim;
+  }
+
+  /** The partition goes to another worker. */
+  lose(topic: string, partition = 0): void {
+    this.engine.lose(this.claim(topic, partition));
+    this.#claims.delete(`${topic}:${partition}`);
+  }
+
+  /** A fresh event arrives. Returns its message id. */
+  publish(
+    destinationId: string,
+    user = 'u1',
+    changes: Partial<Envelope> = {},
+    topic: string = this.topology.topics.delivery,
+  ): string {
+    const messageId = `m${++this.#sequence}`;
+    const envelope: Envelope = {
+      destinationId,
+      sourceId: 'shop',
+      messageId,
+      type: 'track',
+      configOffset: this.configOffset,
+      appendTimeMs: this.clock.now(),
+      attempts: 0,
+      ...changes,
+    };
+    const headers = { [envelopeHeader]: encodeEnvelope(envelope) };
+    this.#take({
+      topic,
+      key: deliveryKey(destinationId, user),
+      value: `{"n":"${messageId}"}`,
+      headers,
+    });
+    return messageId;
+  }
+
+  /** Unlike `publish`, with any header and value. */
+  publishRaw(headers: Record<string, string>, value: string | null): void {
+    this.#take({ topic: this.topology.topics.delivery, key: 'raw', value, headers });
+  }
+
+  get atRetry(): number {
+    return this.retries.length;
+  }
+
+  #take(record: OutgoingRecord): void {
+    const headers: Record<string, Buffer> = {};
+    for (const [name, value] of Object.entries(record.headers ?? {}))
+      headers[name] = Buffer.from(value);
+    const envelope = decodeEnvelope(headers[envelopeHeader] ?? Buffer.alloc(0));
+    let done = false;
+    const taken: TakenRecord = {
+      topic: record.topic,
+      partition: 0,
+      offset: this.#sequence,
+      timestampMs: this.clock.now(),
+      key: record.key === null ? null : Buffer.from(record.key),
+      value: record.value === null ? null : Buffer.from(record.value),
+      headers,
+      detach: () => undefined,
+      finish: () => {
+        if (done) throw new Error('a record was finished twice');
+        done = true;
+        this.finished.push(envelope?.messageId ?? '');
+      },
+    };
+    this.engine.take(this.claim(record.topic), [taken]);
+  }
+
+  #written(record: OutgoingRecord): void {
+    const header = Buffer.from(record.headers?.[envelopeHeader] ?? '');
+    const envelope = decodeEnvelope(header);
+    if (record.topic === this.topology.topics.deadLetter) {
+      this.deadLetters.push({
+        messageId: envelope?.messageId ?? '',
+        reason: String(record.headers?.['reason']),
+        detail: String(record.headers?.['detail']),
+        attempts: envelope?.attempts ?? 0,
+      });
+    } else if (envelope !== undefined) {
+      this.retries.push({ topic: record.topic, envelope, atMs: this.clock.now() });
+      this.clock.after(3, () => {
+        this.#take(record);
+      });
+    }
+  }
+
+  #send(sending: Sending, endpoint: PreparedEndpoint, index: number): void {
+    const { url } = endpoint;
+    const nowMs = this.clock.now();
+    const { messageId, signature } = sending;
+    this.requests.push({ atMs: nowMs, url, messageId, body: sending.body.toString(), signature });
+    const inFlight = (this.#inFlight.get(url) ?? 0) + 1;
+    this.#inFlight.set(url, inFlight);
+    this.mostInFlight.set(url, Math.max(inFlight, this.mostInFlight.get(url) ?? 0));
+    const { outcome, afterMs } = this.answer(url, sending, nowMs);
+    this.clock.after(afterMs, () => {
+      this.#inFlight.set(url, (this.#inFlight.get(url) ?? 0) - 1);
+      if (outcome.kind === 'delivered') this.delivered.push(messageId);
+      sending.settled(outcome, index, afterMs);
+    });
+  }
+
+  #config(): Destinations {
+    const offset = (): number => this.configOffset;
+    const fresh = (): boolean => this.configFresh;
+    return {
+      get offset() {
+        return offset();
+      },
+      destination: (id) => this.destinations.get(id),
+      isUnreadable: () => false,
+      isFresh: fresh,
+    };
+  }
+}
+
+export const answerOk: Answer = { outcome: { kind: 'delivered' }, afterMs: 20 };
+
+export function failsWith(status: number, retryAfterMs?: number): Answer {
+  const detail = `answered ${status}`;
+  const cause = status === 429 ? 'status-429' : 'status-5xx';
+  const outcome: Outcome =
+    status >= 500 || status === 429
+      ? {
+          kind: 'retryable',
+          cause,
+          detail,
+          ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        }
+      : { kind: 'permanent', reason: `http-${status}`, detail };
+  return { outcome, afterMs: 20 };
+}

@@ -1,0 +1,364 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { Registry } from 'prom-client';
+import { startDelivery } from '../../src/delivery/worker.ts';
+import {
+  decodeEnvelope,
+  deliveryKey,
+  encodeEnvelope,
+  envelopeHeader,
+} from '../../src/event/envelope.ts';
+import { ensureTopics, withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import type { KafkaClient } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/producer.ts';
+import type { Producer } from '../../src/kafka/producer.ts';
+import { startConsumeLoop } from '../../src/kafka/consume-loop.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import type { Role } from '../../src/ops/role.ts';
+import type { Config, ConfigChange } from '../../src/resources/config.ts';
+import type { Destination } from '../../src/resources/resource.ts';
+import { createTopology } from '../../src/topology.ts';
+import type { Topology } from '../../src/topology.ts';
+import { testBroker, testPrefix } from '../harness/broker.ts';
+import { eventually } from '../harness/eventually.ts';
+
+/** A configuration that the test changes by hand. */
+class HandMadeConfig implements Config {
+  offset = 1;
+  readonly #destinations = new Map<string, Destination>();
+  readonly #listeners: ((change: ConfigChange) => void)[] = [];
+
+  put(destination: Destination): void {
+    this.#destinations.set(destination.id, destination);
+    this.#changed(destination.id);
+  }
+
+  remove(id: string): void {
+    this.#destinations.delete(id);
+    this.#changed(id);
+  }
+
+  sourceByWriteKey(): undefined {
+    return undefined;
+  }
+
+  source(): undefined {
+    return undefined;
+  }
+
+  destination(id: string): Destination | undefined {
+    return this.#destinations.get(id);
+  }
+
+  destinations(): Iterable<Destination> {
+    return this.#destinations.values();
+  }
+
+  destinationsOf(): readonly Destination[] {
+    return [];
+  }
+
+  isUnreadable(): boolean {
+    return false;
+  }
+
+  onChange(listener: (change: ConfigChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  isFresh(): boolean {
+    return true;
+  }
+
+  caughtUp(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #changed(id: string): void {
+    this.offset += 1;
+    for (const listener of this.#listeners) listener({ kind: 'Destination', id });
+  }
+}
+
+interface Endpoint {
+  url: string;
+  bodies: string[];
+  answer: (body: string) => number;
+  close: () => void;
+}
+
+/** An endpoint that remembers what it got, and answers as it is told. */
+async function startEndpoint(): Promise<Endpoint> {
+  const endpoint: Endpoint = {
+    url: '',
+    bodies: [],
+    answer: () => 200,
+    close: () => undefined,
+  };
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8');
+    request.on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      endpoint.bodies.push(body);
+      response.writeHead(endpoint.answer(body)).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  endpoint.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  endpoint.close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return endpoint;
+}
+
+describe('the delivery role on Kafka', () => {
+  let kafka: KafkaClient;
+  let producer: Producer;
+  const closers: (() => unknown)[] = [];
+
+  before(async () => {
+    const { brokers } = await testBroker();
+    kafka = createKafka({ brokers, clientId: 'delivery-test' }, silentLogger);
+    producer = await createProducer(kafka, { log: silentLogger });
+  });
+
+  after(async () => {
+    for (const close of closers.reverse()) await close();
+    await producer.close(5_000);
+  });
+
+  interface Stage {
+    readonly topology: Topology;
+    readonly config: HandMadeConfig;
+    start(): Promise<Role>;
+    publish(destinationId: string, user: string, body: string, topic?: string): Promise<void>;
+    read(topic: string): Promise<IncomingRecord[]>;
+  }
+
+  async function createStage(
+    options: { retryTiersMs?: number[]; formerTiersMs?: number[] } = {},
+  ): Promise<Stage> {
+    const tiers = (retryTiersMs: number[], prefix: string): Topology =>
+      createTopology({
+        prefix,
+        partitions: 2,
+        replicationFactor: 1,
+        retryTiersMs,
+        extraIngestTopics: [],
+      });
+    const prefix = testPrefix();
+    const topology = tiers(options.retryTiersMs ?? [500, 60_000], prefix);
+    const { delivery, deadLetter } = topology.topics;
+    const wanted = topology.all.filter(
+      ({ name }) =>
+        name === delivery || name === deadLetter || topology.retryTierMs(name) !== undefined,
+    );
+    const former = options.formerTiersMs ?? [];
+    const old = tiers(former, prefix).all.filter(
+      ({ name }) => topology.retryTierMs(name) !== undefined,
+    );
+    await ensureTopics(kafka, [...wanted, ...old]);
+    const config = new HandMadeConfig();
+    let sequence = 0;
+    return {
+      topology,
+      config,
+      start: async () => {
+        const role = await startDelivery({
+          ...{ kafka, topology, config, producer, clock: systemClock, log: silentLogger },
+          metrics: new Registry(),
+          timeoutMs: 1_000,
+          retryWindowMs: 60_000,
+          maxAgeMs: 3_600_000,
+          maxInFlight: 64,
+          maxInFlightPerDestination: 16,
+          allowNetworks: ['127.0.0.0/8'],
+        });
+        await eventually(() => {
+          assert.ok(role.ready());
+        });
+        return role;
+      },
+      publish: (destinationId, user, body, topic = delivery) =>
+        producer.send([
+          {
+            topic,
+            key: deliveryKey(destinationId, user),
+            value: body,
+            headers: {
+              [envelopeHeader]: encodeEnvelope({
+                destinationId,
+                sourceId: 'shop',
+                messageId: `m${++sequence}`,
+                type: 'track',
+                configOffset: config.offset,
+                appendTimeMs: Date.now(),
+                attempts: 0,
+              }),
+            },
+          },
+        ]),
+      read: async (topic) => {
+        const records: IncomingRecord[] = [];
+        const loop = await startConsumeLoop(kafka, {
+          groupId: `${prefix}reader-${Math.random()}`,
+          topics: [topic],
+          windowRecords: 1_000,
+          windowBytes: 1_000_000,
+          clock: systemClock,
+          log: silentLogger,
+          onRecords: (more) => records.push(...more),
+        });
+        closers.push(() => loop.stop(0));
+        await eventually(() => {
+          assert.ok(records.length > 0);
+        });
+        return records;
+      },
+    };
+  }
+
+  function destination(id: string, url: string, changes: Partial<Destination> = {}): Destination {
+    return {
+      kind: 'Destination',
+      id,
+      name: id,
+      sources: ['shop'],
+      enabled: true,
+      webhooks: [{ url, headers: {} }],
+      payload: 'standard',
+      topic: 'shared',
+      ...changes,
+    };
+  }
+
+  const committed = async (topic: string, group: string): Promise<boolean> =>
+    withAdmin(kafka, async (admin) => {
+      const ranges = await admin.offsets(topic);
+      const offsets = (await admin.committedOffsets(group, [topic])).get(topic) ?? [];
+      return ranges.every(({ partition, end }) => end === 0 || offsets[partition] === end);
+    });
+
+  test('delivers, commits, and after a restart delivers nothing again', async () => {
+    const stage = await createStage();
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    stage.config.put(destination('crm', endpoint.url));
+    const bodies = Array.from({ length: 50 }, (_, i) => `{"n":${i}}`);
+    for (const [i, body] of bodies.entries()) await stage.publish('crm', `u${i % 7}`, body);
+    const role = await stage.start();
+    await eventually(() => {
+      assert.equal(endpoint.bodies.length, 50);
+    });
+    assert.deepEqual(endpoint.bodies.toSorted(), bodies.toSorted());
+    await role.stop(5_000);
+    assert.ok(await committed(stage.topology.topics.delivery, stage.topology.groups.delivery));
+
+    const again = await stage.start();
+    await stage.publish('crm', 'u', '{"n":"new"}');
+    await eventually(() => {
+      assert.ok(endpoint.bodies.includes('{"n":"new"}'));
+    });
+    await again.stop(5_000);
+    assert.equal(endpoint.bodies.length, 51);
+  });
+
+  test('sends a failed event again from its retry topic, with the same bytes', async () => {
+    const stage = await createStage();
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    let failures = 2;
+    endpoint.answer = () => (failures-- > 0 ? 503 : 200);
+    stage.config.put(destination('crm', endpoint.url));
+    const role = await stage.start();
+    closers.push(() => role.stop(0));
+    // The second tier is a minute: only the first retry is waited for.
+    failures = 1;
+    await stage.publish('crm', 'u', '{"once":"more"}');
+    await eventually(() => {
+      assert.deepEqual(endpoint.bodies, ['{"once":"more"}', '{"once":"more"}']);
+    });
+    await role.stop(5_000);
+  });
+
+  test('keeps what is refused in the dead letters, with envelope, reason and detail', async () => {
+    const stage = await createStage();
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    endpoint.answer = () => 410;
+    stage.config.put(destination('crm', endpoint.url));
+    const role = await stage.start();
+    closers.push(() => role.stop(0));
+    await stage.publish('crm', 'u', '{"bad":true}');
+    const [dead] = await stage.read(stage.topology.topics.deadLetter);
+    assert.equal(dead?.value?.toString(), '{"bad":true}');
+    assert.equal(dead.key?.toString(), 'crm:u');
+    assert.equal(dead.headers['reason']?.toString(), 'http-410');
+    assert.equal(dead.headers['detail']?.toString(), 'answered 410');
+    assert.equal(decodeEnvelope(dead.headers[envelopeHeader] ?? Buffer.alloc(0))?.attempts, 1);
+    await role.stop(5_000);
+  });
+
+  test('reads the retry topics of former tiers until they are empty', async () => {
+    const stage = await createStage({ formerTiersMs: [7_000] });
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    stage.config.put(destination('crm', endpoint.url));
+    const role = await stage.start();
+    closers.push(() => role.stop(0));
+    await stage.publish('crm', 'u', '{"old":1}', `${stage.topology.prefix}retry.7s`);
+    await eventually(() => {
+      assert.deepEqual(endpoint.bodies, ['{"old":1}']);
+    });
+    await role.stop(5_000);
+  });
+
+  test('joins a dedicated topic when the configuration names it', async () => {
+    const stage = await createStage();
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    const role = await stage.start();
+    closers.push(() => role.stop(0));
+    const topic = stage.topology.dedicatedTopic('big');
+    await ensureTopics(kafka, [topic]);
+    await stage.publish('big', 'u', '{"big":1}', topic.name);
+    stage.config.put(destination('big', endpoint.url, { topic: 'dedicated' }));
+    await eventually(() => {
+      assert.deepEqual(endpoint.bodies, ['{"big":1}']);
+    });
+    await role.stop(5_000);
+    assert.ok(await committed(topic.name, stage.topology.dedicatedGroup('big')));
+  });
+
+  test('leaves what it has not sent when it stops to the next one', async () => {
+    const stage = await createStage();
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    stage.config.put(destination('crm', endpoint.url, { maxInFlight: 1 }));
+    for (let i = 0; i < 300; i++) await stage.publish('crm', `u${i}`, `{"n":${i}}`);
+    const first = await stage.start();
+    await eventually(() => {
+      assert.ok(endpoint.bodies.length > 5);
+    });
+    await first.stop(5_000);
+    const second = await stage.start();
+    await eventually(() => {
+      assert.equal(new Set(endpoint.bodies).size, 300);
+    });
+    await second.stop(5_000);
+    assert.equal(endpoint.bodies.length, 300);
+  });
+});
