@@ -31,7 +31,16 @@ export class InvalidResources extends PostriderError {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
-    super('resource-invalid', problems.map(formatProblem).join('\n'));
-    this.problems = problems;
+    const ordered = inReadingOrder(problems);
+    super('resource-invalid', ordered.map(formatProblem).join('\n'));
+    this.problems = ordered;
   }
+}
+
+/** Files as they were given, each from top to bottom. */
+function inReadingOrder(problems: readonly Problem[]): readonly Problem[] {
+  const files = [...new Set(problems.map(({ file }) => file))];
+  return problems.toSorted(
+    (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || (a.line ?? 0) - (b.line ?? 0),
+  );
 }

@@ -176,20 +176,20 @@ test('the same resource twice is refused with the place of the first', () => {
   ]);
 });
 
-test('problems of every kind are reported together', () => {
+test('problems of every kind are reported together, from top to bottom', () => {
   const files = parseDocuments(
     'f.yaml',
     [
-      'kind: Source\nid: a\nname: ${MISSING}\nwriteKeys: []',
       'kind: Nonsense',
+      'kind: Source\nid: a\nname: ${MISSING}\nwriteKeys: []',
       'kind: Destination\nid: crm\nname: CRM\nsources: [none]\nwebhooks: [{ url: "https://x" }]',
     ].join('\n---\n'),
     'yaml',
     {},
   );
   assert.deepEqual(problemsOf(files), [
-    'f.yaml:3: name: the environment variable MISSING is not set',
-    'f.yaml:6: kind: "Nonsense" is not a kind of resource; allowed: Source, Destination',
+    'f.yaml:1: kind: "Nonsense" is not a kind of resource; allowed: Source, Destination',
+    'f.yaml:5: name: the environment variable MISSING is not set',
     'f.yaml:11: sources[0]: source none does not exist',
   ]);
 });
