@@ -1,4 +1,4 @@
-import { openAdmin } from '../kafka/admin.ts';
+import { ensureTopics } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Producer } from '../kafka/producer.ts';
 import type { Topology } from '../topology.ts';
@@ -38,10 +38,7 @@ export async function writeChanges(
       ? [topology.dedicatedTopic(resource.id)]
       : [],
   );
-  if (dedicated.length > 0) {
-    const admin = await openAdmin(kafka);
-    await admin.createTopics(dedicated).finally(() => admin.close());
-  }
+  if (dedicated.length > 0) await ensureTopics(kafka, dedicated);
   const records = written.map((change) => ({
     topic: topology.topics.config,
     partition: 0,

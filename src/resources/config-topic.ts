@@ -1,5 +1,5 @@
 import { PostriderError } from '../errors.ts';
-import { openAdmin } from '../kafka/admin.ts';
+import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startFollower } from '../kafka/follower.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -43,8 +43,7 @@ export async function readStoredResources(access: ConfigTopicAccess): Promise<St
 
 /** A follower would wait for it, which is right for a role and wrong for a command. */
 async function requireTopic(kafka: KafkaClient, topic: string): Promise<void> {
-  const admin = await openAdmin(kafka);
-  const existing = await admin.describeTopics([topic]).finally(() => admin.close());
+  const existing = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
   if (existing.has(topic)) return;
   const message = `topic ${topic} does not exist; create it with \`postrider topics --create\``;
   throw new PostriderError('not-found', message);

@@ -1,4 +1,4 @@
-import { openAdmin, type KafkaAdmin, type TopicSpec } from '../kafka/admin.ts';
+import { withAdmin, type KafkaAdmin, type TopicSpec } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Topology } from '../topology.ts';
 import { readStoredResources, type ConfigTopicAccess } from './config-topic.ts';
@@ -41,12 +41,4 @@ async function readDestinations(access: ConfigTopicAccess): Promise<Destination[
   return ofKind(await readStoredResources(access), 'Destination').flatMap(({ sealed }) =>
     sealed?.sealed.kind === 'Destination' ? [sealed.sealed] : [],
   );
-}
-
-async function withAdmin<T>(
-  kafka: KafkaClient,
-  use: (admin: KafkaAdmin) => Promise<T>,
-): Promise<T> {
-  const admin = await openAdmin(kafka);
-  return use(admin).finally(() => admin.close());
 }

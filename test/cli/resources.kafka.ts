@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Command } from 'commander';
+import { registerApply } from '../../src/cli/apply.ts';
+import { createContext, type Context } from '../../src/cli/context.ts';
+import { registerDelete } from '../../src/cli/delete.ts';
+import { registerGet } from '../../src/cli/get.ts';
+import { registerTopics } from '../../src/cli/topics.ts';
+import { secretMask } from '../../src/resources/schema.ts';
+import { testBroker, testPrefix } from '../harness/broker.ts';
+
+let folder: string;
+let environment: Record<string, string>;
+
+before(async () => {
+  const { brokers } = await testBroker();
+  folder = await mkdtemp(path.join(tmpdir(), 'postrider-cli-'));
+  environment = {
+    KAFKA_BROKERS: brokers.join(','),
+    TOPIC_PREFIX: testPrefix(),
+    TOPIC_PARTITIONS: '1',
+    TOPIC_REPLICATION_FACTOR: '1',
+    RETRY_TIERS: '1s',
+    LOG_LEVEL: 'silent',
+    SECRET_KEY: Buffer.alloc(32, 5).toString('base64'),
+    CRM_SECRET: 's3cret-value',
+  };
+});
+
+after(() => rm(folder, { recursive: true }));
+
+/** What the command prints; rejects as the command does. */
+async function postrider(...args: readonly string[]): Promise<string> {
+  const lines: string[] = [];
+  const context: Context = {
+    ...createContext(environment),
+    print: (line) => {
+      lines.push(line);
+    },
+  };
+  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+  for (const register of [registerApply, registerGet, registerDelete, registerTopics])
+    register(program, context);
+  await program.parseAsync(args, { from: 'user' });
+  return lines.join('\n');
+}
+
+async function file(name: string, text: string): Promise<string> {
+  const where = path.join(folder, name);
+  await writeFile(where, text);
+  return where;
+}
+
+const shop = 'kind: Source\nid: shop\nname: Web shop\nwriteKeys: [wk_shop]\n';
+const crm = `kind: Destination
+id: crm
+name: CRM
+sources: [shop]
+sharedSecret: \${CRM_SECRET}
+webhooks:
+  - url: https://crm.example.com/events
+    headers: { Authorization: "Bearer \${CRM_SECRET}" }
+`;
+
+test('resources are applied, shown without their secrets, and deleted', async (t) => {
+  t.mock.method(process.stderr, 'write', () => true);
+  await assert.rejects(postrider('get', 'sources'), {
+    message: /topic .*config does not exist; create it with `postrider topics --create`/,
+  });
+  await assert.rejects(postrider('topics', '--check'), { code: 'topics-differ', exitCode: 1 });
+  assert.match(await postrider('topics', '--create', '--check'), /config +ok +1 /);
+
+  const resources = await file('resources.yaml', `${shop}---\n${crm}`);
+  assert.equal(
+    await postrider('apply', '--dry-run', '-f', resources),
+    'create Source shop (dry run)\ncreate Destination crm (dry run)',
+  );
+  assert.equal(await postrider('get', 'source', '-o', 'json'), '[]');
+  assert.equal(
+    await postrider('apply', '-f', resources),
+    'create Source shop\ncreate Destination crm',
+  );
+  assert.equal(
+    await postrider('apply', '-f', resources),
+    'unchanged Source shop\nunchanged Destination crm',
+  );
+
+  for (const format of ['table', 'yaml', 'json']) {
+    const shown = await postrider('get', 'destination', 'crm', '-o', format);
+    assert.match(shown, /crm\.example\.com/);
+    assert.doesNotMatch(shown, /s3cret-value|Bearer|v1\./);
+    // Applying what was shown would replace the secrets by the mask.
+    if (format === 'table') continue;
+    assert.ok(shown.includes(secretMask));
+    await assert.rejects(postrider('apply', '-f', await file(`shown.${format}`, shown)), {
+      message: 'nothing was applied, because of 2 problems',
+    });
+  }
+
+  await assert.rejects(postrider('get', 'destination', 'other'), {
+    code: 'not-found',
+    message: 'there is no Destination other',
+  });
+  await assert.rejects(postrider('delete', 'source', 'shop'), {
+    exitCode: 1,
+    message: 'Source shop cannot be deleted, because these destinations name it: crm',
+  });
+  assert.equal(await postrider('delete', 'destination', 'crm'), 'delete Destination crm');
+  assert.equal(await postrider('delete', 'source', 'shop'), 'delete Source shop');
+  await assert.rejects(postrider('get', 'source', 'shop'), { message: 'there is no Source shop' });
+  await assert.rejects(postrider('delete', 'source', 'shop'), {
+    message: 'there is no Source shop',
+  });
+});
+
+test('every problem is one line on stderr, and nothing is applied', async (t) => {
+  const broken = await file('broken.yaml', `${shop}color: red\n---\n${crm.replace('shop', 'x')}`);
+  const written = t.mock.method(process.stderr, 'write', () => true);
+  await assert.rejects(postrider('apply', '-f', broken), {
+    exitCode: 1,
+    message: 'nothing was applied, because of 2 problems',
+  });
+  written.mock.restore();
+  assert.deepEqual(
+    written.mock.calls.map(({ arguments: [line] }) => line),
+    [
+      `${broken}:5: color: is not a known field; allowed: kind, id, name, writeKeys\n`,
+      `${broken}:10: sources[0]: source x does not exist\n`,
+    ],
+  );
+  assert.equal(await postrider('get', 'sources', '-o', 'json'), '[]');
+});
+
+test('wrong usage is refused before Kafka is asked', async () => {
+  await assert.rejects(postrider('get', 'audience'), { code: 'usage', exitCode: 2 });
+  await assert.rejects(postrider('get', 'source', '-o', 'xml'), {
+    code: 'commander.invalidArgument',
+  });
+  await assert.rejects(postrider('apply'), { code: 'commander.missingMandatoryOptionValue' });
+});

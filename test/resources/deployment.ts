@@ -1,0 +1,58 @@
+import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
+import { createProducer, type Producer } from '../../src/kafka/producer.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { planFiles, writeChanges } from '../../src/resources/apply.ts';
+import type { ConfigTopicAccess } from '../../src/resources/config-topic.ts';
+import { parseDocuments } from '../../src/resources/document.ts';
+import { formatChange } from '../../src/resources/plan.ts';
+import type { Resource } from '../../src/resources/resource.ts';
+import type { SecretKeys } from '../../src/resources/secrets.ts';
+import { toDocument } from '../../src/resources/stored.ts';
+import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
+import { createTopology } from '../../src/topology.ts';
+import { testBroker, testPrefix } from '../harness/broker.ts';
+import { exampleKeys } from './examples.ts';
+
+export interface TestDeployment extends ConfigTopicAccess {
+  readonly brokers: readonly string[];
+  readonly kafka: KafkaClient;
+  readonly producer: Producer;
+  /** Applies, and returns the changes as `apply` prints them. */
+  apply(resources: readonly Resource[], options?: ApplyOptions): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+interface ApplyOptions {
+  readonly secretKeys?: SecretKeys;
+  readonly prune?: boolean;
+}
+
+/** Topics of its own on the tests' broker. */
+export async function testDeployment(): Promise<TestDeployment> {
+  const { brokers } = await testBroker();
+  const kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
+  const topology = createTopology({
+    prefix: testPrefix(),
+    partitions: 2,
+    replicationFactor: 1,
+    retryTiersMs: [1_000],
+    extraIngestTopics: [],
+  });
+  const access = { kafka, topology, clock: systemClock, log: silentLogger };
+  await createTopics(kafka, await inspectTopics(access));
+  const producer = await createProducer(kafka, { log: silentLogger });
+  return {
+    ...access,
+    brokers,
+    producer,
+    apply: async (resources, { secretKeys = exampleKeys, prune = false } = {}) => {
+      const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
+      const files = parseDocuments('f.yaml', text, 'yaml', {});
+      const changes = await planFiles(access, files, { secretKeys, prune });
+      await writeChanges({ kafka, topology, producer }, changes);
+      return changes.map(formatChange);
+    },
+    stop: () => producer.close(5_000),
+  };
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openAdmin } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { findDifferences } from '../../src/resources/topic-diff.ts';
+import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
+import { createTopology } from '../../src/topology.ts';
+import { testBroker, testPrefix } from '../harness/broker.ts';
+
+test('what is missing is made, what is too small grows, and what may not grow is reported', async () => {
+  const { brokers } = await testBroker();
+  const kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
+  const options = {
+    prefix: testPrefix(),
+    partitions: 1,
+    replicationFactor: 1,
+    retryTiersMs: [1_000],
+    extraIngestTopics: [],
+  };
+  const inspect = (changes: object): ReturnType<typeof inspectTopics> => {
+    const topology = createTopology({ ...options, ...changes });
+    return inspectTopics({ kafka, topology, clock: systemClock, log: silentLogger });
+  };
+
+  const missing = await inspect({});
+  assert.ok(missing.every(({ state }) => state === 'missing'));
+  await createTopics(kafka, missing);
+  assert.deepEqual(findDifferences(await inspect({})), []);
+
+  await createTopics(kafka, await inspect({ partitions: 3, retryTiersMs: [2_000] }));
+  const left = findDifferences(await inspect({ partitions: 3, retryTiersMs: [2_000] }));
+  assert.deepEqual(
+    left.map(({ name, state }) => [name.slice(options.prefix.length), state]),
+    [
+      ['audience-members', 'differs'],
+      ['retry.1s', 'leftover'],
+    ],
+  );
+
+  const admin = await openAdmin(kafka);
+  for (const name of await admin.topicNames(options.prefix)) await admin.deleteTopic(name);
+  await admin.close();
+});
