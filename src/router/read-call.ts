@@ -1,11 +1,9 @@
 import type { Call } from '../event/call.ts';
 import { parseCall } from '../event/parse-call.ts';
 import type { Rejection } from '../event/rejection.ts';
+import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { arrivalOf, type Arrival } from './arrival.ts';
-
-/** The header by which a Kafka producer names its source; it wins over the call's own `writeKey`. */
-export const writeKeyHeader = 'write-key';
 
 /** A record's call, which names its source but may not have one. */
 export interface ReadCall {
@@ -25,8 +23,7 @@ export function readCall(record: IncomingRecord): ReadCall | Unreadable {
   const arrival = arrivalOf(record);
   const { call, rejected } = parseCall(record.value, arrival.origin);
   if (call === undefined) return { arrival, rejection: rejected };
-  const header = record.headers[writeKeyHeader];
-  const writeKey = header === undefined || header.length === 0 ? call.writeKey : header.toString();
+  const writeKey = chooseWriteKey(record.headers[writeKeyHeader], call.writeKey);
   return writeKey === undefined
     ? { arrival, rejection: withoutWriteKey }
     : { call, writeKey, arrival };

@@ -6,7 +6,7 @@ import {
   reasonHeader,
 } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
-import type { HeaderValue, IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
+import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 
 /** Key, value and headers as they came, with the reason and where the record first stood. */
 export function rejectedRecord(
@@ -15,8 +15,10 @@ export function rejectedRecord(
   origin: Origin,
   { reason, detail }: Rejection,
 ): OutgoingRecord {
+  const own = Object.entries(record.headers);
   const headers = {
-    ...(record.headers as Record<string, HeaderValue>),
+    // Kafka allows headers without a value, kafkajs cannot write them.
+    ...Object.fromEntries(own.map(([name, value]) => [name, value ?? Buffer.alloc(0)])),
     [reasonHeader]: reason,
     [detailHeader]: detail,
     [originHeader]: encodeOrigin(origin),

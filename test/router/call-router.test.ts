@@ -45,7 +45,7 @@ test('a bad record is rejected with its bytes, key and headers, and its neighbou
   assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
   const rejected = router.written[0]?.record;
   assert.equal(rejected?.value, bad.value);
-  assert.deepEqual(rejected?.headers, {
+  assert.deepEqual(rejected.headers, {
     trace: Buffer.from('t'),
     reason: 'invalid-json',
     detail: 'The value is not JSON.',
@@ -61,6 +61,12 @@ test('a record that is rejected again keeps the origin of its first arrival', ()
   const first = encodeOrigin({ topic: 'p.web', partition: 1, offset: 7, appendTimeMs: 5 });
   router.take(incoming('nothing', { headers: { [originHeader]: Buffer.from(first) } }));
   assert.equal(router.written[0]?.record.headers?.[originHeader], first);
+});
+
+test('a header without a value does not keep a record from being rejected', () => {
+  const router = new TestRouter(exampleSource());
+  router.take(incoming('nothing', { headers: { empty: undefined } }));
+  assert.deepEqual(router.written[0]?.record.headers?.['empty'], Buffer.alloc(0));
 });
 
 test('a call without a write key is rejected', () => {

@@ -1,0 +1,29 @@
+import type { Clock } from '../ops/clock.ts';
+
+/** Pauses shorter than this are saved up: a timer for each record would cost more than the record. */
+const shortestPauseMs = 10;
+/** What a pause of somebody else's (Kafka away) may be caught up with, in one go. */
+const catchUpMs = 100;
+
+/** Lets things happen so many times a second, evenly. */
+export class Pace {
+  readonly #intervalMs: number;
+  readonly #clock: Clock;
+  #nextMs: number;
+
+  constructor(perSecond: number, clock: Clock) {
+    this.#intervalMs = 1_000 / perSecond;
+    this.#clock = clock;
+    this.#nextMs = clock.now();
+  }
+
+  /** Resolves when the next one may happen. */
+  async turn(): Promise<void> {
+    const nowMs = this.#clock.now();
+    const dueMs = Math.max(this.#nextMs, nowMs - catchUpMs);
+    this.#nextMs = dueMs + this.#intervalMs;
+    const pauseMs = dueMs - nowMs;
+    if (pauseMs < shortestPauseMs) return;
+    await new Promise<void>((resume) => this.#clock.after(pauseMs, resume));
+  }
+}

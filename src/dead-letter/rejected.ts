@@ -1,0 +1,65 @@
+import type { Origin } from '../event/parse-call.ts';
+import {
+  decodeOrigin,
+  detailHeader,
+  encodeOrigin,
+  originHeader,
+  reasonHeader,
+} from '../event/rejected-headers.ts';
+import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
+import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
+import type { Topology } from '../topology.ts';
+import type { Letter } from './letter.ts';
+
+/** A record of `ingest.rejected`, as what an operator sees and selects. */
+export function readRejected(record: IncomingRecord): Letter {
+  const { headers } = record;
+  return {
+    record,
+    reason: headers[reasonHeader]?.toString() ?? 'unknown',
+    detail: headers[detailHeader]?.toString() ?? '',
+    origin: originOf(record),
+  };
+}
+
+/**
+ * The call on its way back to where it first arrived, as it was, with its origin: so it keeps the id,
+ * the time and the age that it had. A topic that is none of ours to read calls from is not written to,
+ * whatever the header says, because any producer may have written that: `ingest` takes its place.
+ */
+export function sentAgain({ record, origin }: Letter, topology: Topology): OutgoingRecord {
+  const { ingestTopics, topics } = topology;
+  const own = Object.entries(record.headers).filter(
+    ([name]) => name !== reasonHeader && name !== detailHeader && name !== originHeader,
+  );
+  const headers = Object.fromEntries(own.map(([name, value]) => [name, value ?? Buffer.alloc(0)]));
+  return {
+    topic: ingestTopics.includes(origin.topic) ? origin.topic : topics.ingest,
+    key: record.key,
+    value: record.value,
+    headers: { ...headers, [originHeader]: encodeOrigin(origin) },
+  };
+}
+
+/** Undefined where the record names no source, or its value is not even JSON. */
+export function writeKeyOf({ headers, value }: IncomingRecord): string | undefined {
+  return chooseWriteKey(headers[writeKeyHeader], fieldWriteKey(value));
+}
+
+/** Without the header, only somebody else's record: its own place is the best origin that there is. */
+function originOf(record: IncomingRecord): Origin {
+  const { topic, partition, offset, timestampMs } = record;
+  const origin = decodeOrigin(record.headers[originHeader]);
+  return origin ?? { topic, partition, offset, appendTimeMs: timestampMs };
+}
+
+function fieldWriteKey(value: Buffer | null): string | undefined {
+  try {
+    const json: unknown = JSON.parse(value?.toString() ?? '');
+    const isObject = typeof json === 'object' && json !== null;
+    const writeKey = isObject ? (json as Record<string, unknown>)['writeKey'] : undefined;
+    return typeof writeKey === 'string' ? writeKey : undefined;
+  } catch {
+    return undefined;
+  }
+}

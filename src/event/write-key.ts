@@ -1,0 +1,10 @@
+/** The header by which a Kafka producer names its source; it wins over the call's own `writeKey`. */
+export const writeKeyHeader = 'write-key';
+
+/** Undefined where neither the header nor the call names a source. */
+export function chooseWriteKey(
+  header: Buffer | undefined,
+  ofCall: string | undefined,
+): string | undefined {
+  return header === undefined || header.length === 0 ? ofCall : header.toString();
+}

@@ -1,0 +1,30 @@
+/** Bounds what one caller has on its way to Kafka, which the producer itself does not. */
+export class SendWindow {
+  readonly #most: number;
+  #open = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Takes a place, once there is one. Only one caller may wait. */
+  async enter(): Promise<void> {
+    while (this.#open >= this.#most) await this.#change();
+    this.#open += 1;
+  }
+
+  leave(): void {
+    this.#open -= 1;
+    this.#wake?.();
+  }
+
+  /** Resolves when every place is free. */
+  async emptied(): Promise<void> {
+    while (this.#open > 0) await this.#change();
+  }
+
+  async #change(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+}

@@ -1,0 +1,19 @@
+import { PostriderError } from '../errors.ts';
+import { readStoredResources, type ConfigTopicAccess } from './config-topic.ts';
+import type { Source } from './resource.ts';
+import { ofKind } from './stored-resources.ts';
+
+/**
+ * The source as it is stored now. Needs no secret key.
+ * @throws PostriderError `not-found`, which names those that there are
+ */
+export async function findSource(access: ConfigTopicAccess, id: string): Promise<Source> {
+  const sources = ofKind(await readStoredResources(access), 'Source').flatMap(({ sealed }) =>
+    sealed?.sealed.kind === 'Source' ? [sealed.sealed] : [],
+  );
+  const found = sources.find((source) => source.id === id);
+  if (found !== undefined) return found;
+  const known = sources.map((source) => source.id).join(', ');
+  const others = known === '' ? 'there are none yet: apply one first' : `known are: ${known}`;
+  throw new PostriderError('not-found', `there is no source ${id}; ${others}`);
+}

@@ -1,0 +1,43 @@
+import type { Letter } from '../../src/dead-letter/letter.ts';
+import { readRejected } from '../../src/dead-letter/rejected.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { createTopology, type Topology } from '../../src/topology.ts';
+
+export const topology: Topology = createTopology({
+  prefix: 'p.',
+  partitions: 3,
+  replicationFactor: 1,
+  retryTiersMs: [10_000],
+  extraIngestTopics: ['web-calls'],
+});
+
+/** Headers are given as text. */
+export function rejectedRecord(changes: {
+  readonly offset?: number;
+  readonly key?: string | null;
+  readonly value?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}): IncomingRecord {
+  const { offset = 0, key = 'u1', value = '{}', headers = {} } = changes;
+  const own = {
+    reason: 'unknown-write-key',
+    detail: 'No source has the write key "wk_new".',
+    'postrider-origin': 'web-calls:1:7:1000',
+    ...headers,
+  };
+  return {
+    topic: 'p.ingest.rejected',
+    partition: 2,
+    offset,
+    timestampMs: 2_000,
+    key: key === null ? null : Buffer.from(key),
+    value: Buffer.from(value as string),
+    headers: Object.fromEntries(
+      Object.entries(own).map(([name, text]) => [name, Buffer.from(text)]),
+    ),
+  };
+}
+
+export function rejectedLetter(changes: Parameters<typeof rejectedRecord>[0] = {}): Letter {
+  return readRejected(rejectedRecord(changes));
+}

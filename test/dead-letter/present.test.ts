@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { presentCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
+import type { Redrives } from '../../src/dead-letter/redrives.ts';
+import { rejectedLetter } from './letters.ts';
+
+const none: Redrives = new Map();
+const sent: Redrives = new Map([
+  ['p.ingest.rejected:2:5', { time: '2026-11-20T18:59:40.123Z', redrive: 'run1' }],
+]);
+
+test('the list has a line for each call', () => {
+  assert.equal(
+    presentLetters([rejectedLetter({}), rejectedLetter({ offset: 5, key: null })], sent, 'table'),
+    [
+      'PLACE  TIME                      REASON             KEY  SENT AGAIN                DETAIL',
+      '2:0    1970-01-01T00:00:02.000Z  unknown-write-key  u1   -                         No source has the write key "wk_new".',
+      '2:5    1970-01-01T00:00:02.000Z  unknown-write-key  -    2026-11-20T18:59:40.123Z  No source has the write key "wk_new".',
+    ].join('\n'),
+  );
+});
+
+test('the list for programs has everything but the bytes', () => {
+  assert.deepEqual(JSON.parse(presentLetters([rejectedLetter({ offset: 5 })], sent, 'json')), [
+    {
+      partition: 2,
+      offset: 5,
+      time: '1970-01-01T00:00:02.000Z',
+      reason: 'unknown-write-key',
+      detail: 'No source has the write key "wk_new".',
+      key: 'u1',
+      sentAgain: '2026-11-20T18:59:40.123Z',
+      origin: { topic: 'web-calls', partition: 1, offset: 7, time: '1970-01-01T00:00:01.000Z' },
+    },
+  ]);
+});
+
+test('one call is shown with its headers and its value', () => {
+  const letter = rejectedLetter({ value: '{"writeKey":"wk_new"}', headers: { trace: 't' } });
+  const text = presentLetter(letter, none);
+  assert.match(text, /^header trace +t$/m);
+  assert.match(text, /^origin +web-calls 1:7$/m);
+  assert.match(text, /\n\n\{"writeKey":"wk_new"\}$/);
+});
+
+test('what producers wrote cannot command the terminal', () => {
+  const letter = rejectedLetter({
+    key: '\u001b[2J',
+    value: 'a\u0007b\u202ec\n\u009bd',
+    headers: { '\u001b]0;': '\r' },
+  });
+  const shown = presentLetter(letter, none) + presentLetters([letter], none, 'table');
+  assert.deepEqual(
+    shown.match(/[\p{Cc}\p{Cf}]/gu)?.filter((found) => found !== '\n'),
+    [],
+  );
+  assert.match(shown, /a\\u\{7\}b\\u\{202e\}c\\u\{a\}\\u\{9b\}d/);
+});
+
+test('bytes that are no text are shown in base64', () => {
+  const letter = rejectedLetter({ value: Buffer.from([0xff, 0xfe]) });
+  assert.match(presentLetter(letter, none), /2 bytes that are no text, in base64: \/\/4=$/);
+});
+
+test('counts start with the most frequent reason', () => {
+  const counts = new Map([
+    ['batch', 2],
+    ['empty', 30],
+  ]);
+  assert.equal(presentCounts(counts), 'REASON  CALLS\nempty   30\nbatch   2');
+});

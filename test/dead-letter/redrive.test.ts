@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Letter } from '../../src/dead-letter/letter.ts';
+import { Pace } from '../../src/dead-letter/pace.ts';
+import { notRedriven, redrive, type RedriveOptions } from '../../src/dead-letter/redrive.ts';
+import { sentAgain } from '../../src/dead-letter/rejected.ts';
+import { PostriderError } from '../../src/errors.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import type { Clock } from '../../src/ops/clock.ts';
+import { rejectedLetter, topology } from './letters.ts';
+
+/** Time passes only while somebody waits. */
+class FakeClock implements Clock {
+  nowMs = 0;
+
+  now(): number {
+    return this.nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): { cancel(): void } {
+    this.nowMs += delayMs;
+    setImmediate(callback);
+    return { cancel: () => undefined };
+  }
+}
+
+async function* lettersOf(...offsets: readonly number[]): AsyncGenerator<Letter> {
+  for (const offset of offsets) {
+    await Promise.resolve();
+    yield rejectedLetter({ offset });
+  }
+}
+
+/** A run whose producer answers at once, with what `refuse` says. */
+function run(
+  changes: Partial<RedriveOptions>,
+  refuse: (record: OutgoingRecord) => PostriderError | undefined = () => undefined,
+): { readonly written: OutgoingRecord[]; readonly done: Promise<void> } {
+  const written: OutgoingRecord[] = [];
+  const done = redrive({
+    letters: lettersOf(1),
+    sentAgain: (letter) => sentAgain(letter, topology),
+    producer: {
+      produce: (record, answer) => {
+        written.push(record);
+        const refused = refuse(record);
+        queueMicrotask(() => {
+          answer(refused);
+        });
+      },
+    },
+    clock: new FakeClock(),
+    redrivesTopic: 'p.redrives',
+    rate: 1_000,
+    id: 'run1',
+    signal: new AbortController().signal,
+    onRefused: () => {
+      assert.fail('refused');
+    },
+    ...changes,
+  });
+  return { written, done };
+}
+
+test('a letter is written down once its copy is safe', async () => {
+  const { written, done } = run({});
+  await done;
+  assert.deepEqual(
+    written.map(({ topic, key }) => `${topic} ${String(key)}`),
+    ['web-calls u1', 'p.redrives p.ingest.rejected:2:1'],
+  );
+  assert.equal(written[1]?.value, '{"time":"1970-01-01T00:00:00.000Z","redrive":"run1"}');
+});
+
+test('a letter that Kafka refuses is reported, not written down, and the others go on', async () => {
+  const error = new PostriderError('record-refused', 'too large');
+  const reported: number[] = [];
+  let sends = 0;
+  const { written, done } = run(
+    {
+      letters: lettersOf(1, 2),
+      onRefused: ({ record }) => {
+        reported.push(record.offset);
+      },
+    },
+    ({ topic }) => (topic === 'web-calls' && sends++ === 0 ? error : undefined),
+  );
+  await done;
+  assert.deepEqual(reported, [1]);
+  assert.deepEqual(
+    written.filter(({ topic }) => topic === 'p.redrives').map(({ key }) => key),
+    ['p.ingest.rejected:2:2'],
+  );
+});
+
+test('a run that is ended early finishes what it began', async () => {
+  const stop = new AbortController();
+  const sent: number[] = [];
+  const { done } = run({
+    letters: lettersOf(1, 2, 3),
+    signal: stop.signal,
+    onSent: ({ record }) => {
+      sent.push(record.offset);
+      stop.abort();
+    },
+  });
+  await done;
+  assert.deepEqual(sent, [1]);
+});
+
+test('no more than some hundred letters are on their way at a time', async () => {
+  const answers: (() => void)[] = [];
+  const offsets = Array.from({ length: 2_000 }, (_, offset) => offset);
+  let most = 0;
+  const { done } = run({
+    letters: lettersOf(...offsets),
+    rate: 1e9,
+    producer: {
+      produce: (_, answer) => {
+        answers.push(answer);
+        most = Math.max(most, answers.length);
+      },
+    },
+  });
+  const ended = done.then(() => true);
+  for (;;) {
+    const isOver = await Promise.race([ended, new Promise((go) => setTimeout(go, 1, false))]);
+    if (isOver === true) break;
+    for (const answer of answers.splice(0)) answer();
+  }
+  assert.ok(most > 100 && most <= 500, `${most} at a time`);
+});
+
+test('letters that were sent again before are left out', async () => {
+  const skipped: number[] = [];
+  const already = new Map([['p.ingest.rejected:2:2', { time: 'then', redrive: 'run0' }]]);
+  const left: number[] = [];
+  const letters = notRedriven(lettersOf(1, 2, 3), already, ({ record }) => {
+    skipped.push(record.offset);
+  });
+  for await (const { record } of letters) left.push(record.offset);
+  assert.deepEqual([left, skipped], [[1, 3], [2]]);
+});
+
+test('a pace spreads turns evenly', async () => {
+  const clock = new FakeClock();
+  const pace = new Pace(2, clock);
+  const turns: number[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    await pace.turn();
+    turns.push(clock.now());
+  }
+  assert.deepEqual(turns, [0, 500, 1_000, 1_500]);
+});
+
+test('a pace does not make up for a long pause', async () => {
+  const clock = new FakeClock();
+  const pace = new Pace(100, clock);
+  await pace.turn();
+  clock.nowMs = 60_000;
+  for (let i = 0; i < 111; i += 1) await pace.turn();
+  // A tenth of a second's worth at once, then ten milliseconds each.
+  assert.equal(clock.now(), 61_000);
+});
