@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'topics-differ'
   | 'broker-unavailable'
   | 'record-refused'
+  | 'accounts-differ'
   | 'kafka-unavailable'
   | 'kafka-refused'
   | 'stopped';
@@ -24,6 +25,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'topics-differ': { retry: false, exitCode: 1 },
   'broker-unavailable': { retry: false, exitCode: 1 },
   'record-refused': { retry: false, exitCode: 1 },
+  'accounts-differ': { retry: false, exitCode: 1 },
   'kafka-unavailable': { retry: true, exitCode: 1 },
   'kafka-refused': { retry: false, exitCode: 1 },
   stopped: { retry: false, exitCode: 1 },

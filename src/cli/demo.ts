@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { demoDestinations, startDemoEndpoints } from '../dev/demo-endpoints.ts';
+import { progressLine, summaryTable } from '../dev/demo-report.ts';
+import { replay, settled, watchDeadLetters } from '../dev/demo.ts';
+import { balances, createLedger, type Ledger } from '../dev/ledger.ts';
+import { purchaseCalls, purchaseRows, type PurchaseCall } from '../dev/purchases.ts';
+import { PostriderError } from '../errors.ts';
+import { shutdownSignal } from '../ops/shutdown.ts';
+import { loadFiles } from '../resources/load-files.ts';
+import type { Settings } from '../settings/table.ts';
+import type { Context } from './context.ts';
+import { startPipeline } from './pipeline.ts';
+import { startProgress } from './progress.ts';
+
+/** Retries as in production but shortened, so that the dead endpoint's events expire within the demo. */
+const decided: Partial<Settings> = {
+  retryTiersMs: [1_000, 3_000, 10_000],
+  retryWindowMs: 30_000,
+  topicPartitions: 6,
+  opsPort: 0,
+};
+/** After the last event: a retry window, its longest tier, and reading them. */
+const settleLimitMs = 75_000;
+
+/** `postrider demo`: real purchases from Kafka to three endpoints, and accounts of every event. */
+export function registerDemo(program: Command, context: Context): void {
+  program
+    .command('demo')
+    .description('real purchases through the whole pipeline, with accounts of every event')
+    .action(() => demo(context));
+}
+
+async function demo(given: Context): Promise<void> {
+  void shutdownSignal().then(() => process.exit(1));
+  const ledger = createLedger(demoDestinations);
+  const endpoints = await startDemoEndpoints(ledger);
+  const stdin = Readable.from([JSON.stringify(endpoints.resources)]);
+  const quiet = given.environment['LOG_LEVEL'] === undefined ? { logLevel: 'silent' as const } : {};
+  given.print('Starting a Kafka broker, the topics, the router and the delivery worker …');
+  const pipeline = await startPipeline(given, {
+    resources: await loadFiles(['-'], { environment: {}, stdin }),
+    // On a shared broker, demos must not meet.
+    decided: { ...decided, ...quiet, topicPrefix: `demo-${randomBytes(3).toString('hex')}.` },
+  });
+  const { context, roles } = pipeline;
+  const topology = await context.topology();
+  const deps = { kafka: context.kafka, topology, producer: roles.producer, log: context.log };
+
+  const calls: PurchaseCall[] = [];
+  for await (const call of purchaseCalls(purchaseRows())) calls.push(call);
+  given.print(
+    `Replaying ${calls.length} events of a gift shop to ${demoDestinations.join(', ')} …`,
+  );
+  const deadLetters = await watchDeadLetters(deps, ledger);
+  const progress = startProgress(given, roles.metrics, (counts) =>
+    progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
+  );
+  await replay(deps, calls, ledger);
+  await settled(ledger, settleLimitMs);
+  progress.stop();
+  await deadLetters.stop();
+  await pipeline.stop();
+  await endpoints.close();
+  conclude(given, ledger);
+  process.exit(0);
+}
+
+function conclude(context: Context, ledger: Ledger): void {
+  const accounts = ledger.accounts();
+  context.print(`\n${summaryTable(accounts)}\n`);
+  const late = accounts.find(({ destination }) => destination === 'healthy')?.outOfOrder ?? 0;
+  if (!balances(accounts) || late > 0) {
+    throw new PostriderError('accounts-differ', 'the accounts of the demo do not balance');
+  }
+  context.print('Every event was delivered or given up with a reason; every signature was valid;');
+  context.print("each user's events reached the healthy endpoint in order.");
+}

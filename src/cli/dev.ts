@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { shutdownSignal } from '../ops/shutdown.ts';
+import { loadFiles } from '../resources/load-files.ts';
+import type { Context } from './context.ts';
+import { startPipeline, type Pipeline } from './pipeline.ts';
+
+interface DevOptions {
+  readonly file?: readonly string[];
+  readonly dataDir?: string;
+  readonly json?: true;
+}
+
+/** `postrider dev`: the whole pipeline in one process, for a developer's machine. */
+export function registerDev(program: Command, context: Context): void {
+  program
+    .command('dev')
+    .description('run a broker if none is given, topics, resources and all roles in one process')
+    .option('-f, --file <files...>', 'resources to apply: YAML or JSON files, or folders of them')
+    .option('--data-dir <dir>', "keep the broker's data and the secret key here")
+    .option('--json', 'print `ready` as one JSON object')
+    .action((options: DevOptions) => dev(context, options));
+}
+
+async function dev(context: Context, options: DevOptions): Promise<void> {
+  const signalled = shutdownSignal();
+  const resources =
+    options.file === undefined
+      ? undefined
+      : await loadFiles(options.file, { environment: context.environment, stdin: process.stdin });
+  if (context.settings.deliveryAllowNetworks === undefined) {
+    context.log.info({}, 'endpoints on loopback are allowed; DELIVERY_ALLOW_NETWORKS decides');
+  }
+  const starting = startPipeline(context, { dataDir: options.dataDir, resources });
+  const pipeline = await Promise.race([starting, signalled]);
+  if (typeof pipeline === 'string') process.exit(0);
+  context.print(options.json === true ? readyJson(pipeline) : readyText(pipeline));
+  await signalled;
+  await pipeline.stop();
+  process.exit(0);
+}
+
+function readyJson({ brokers, roles }: Pipeline): string {
+  return JSON.stringify({ ready: true, ops: roles.ops.url, brokers });
+}
+
+function readyText({ brokers, roles }: Pipeline): string {
+  return `ready  ops ${roles.ops.url}  brokers ${brokers.join(',')}`;
+}

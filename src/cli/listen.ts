@@ -1,0 +1,71 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { startReceiver, type Arrival } from '../dev/receiver.ts';
+import { parseDuration } from '../duration.ts';
+import { shutdownSignal } from '../ops/shutdown.ts';
+import type { Context } from './context.ts';
+
+interface ListenOptions {
+  readonly port: number;
+  readonly secret?: string;
+  readonly status: number;
+  readonly delay: number;
+  readonly failRate: number;
+}
+
+/** `postrider listen`: an endpoint to look at deliveries with, and to rehearse failures. */
+export function registerListen(program: Command, context: Context): void {
+  program
+    .command('listen')
+    .description('receive webhooks, verify their signatures and print what arrives')
+    .option('--port <port>', 'where to listen; 0: any free port', integer(0, 65_535), 9000)
+    .option('--secret <secret>', 'shared secret that signatures are verified with')
+    .option('--status <code>', 'answer with this status', integer(200, 599), 200)
+    .addOption(
+      new Option('--delay <duration>', 'wait before answering, e.g. 6s')
+        .argParser(duration)
+        .default(0, 'none'),
+    )
+    .option('--fail-rate <share>', 'answer this share of requests with 500, e.g. 0.1', share, 0)
+    .action((options: ListenOptions) => listen(context, options));
+}
+
+async function listen(context: Context, options: ListenOptions): Promise<void> {
+  const receiver = await startReceiver({
+    port: options.port,
+    sharedSecret: options.secret,
+    answer: (arrival) => {
+      const status = Math.random() < options.failRate ? 500 : options.status;
+      context.print(describe(arrival, status));
+      return { status, delayMs: options.delay };
+    },
+  });
+  context.print(`listening on ${receiver.url}`);
+  await shutdownSignal();
+  await receiver.close();
+}
+
+function describe(arrival: Arrival, status: number): string {
+  const verdict = { true: 'valid', false: 'INVALID' }[String(arrival.signatureValid)];
+  const given = arrival.headers['x-signature'] === undefined ? 'none' : 'not verified';
+  return `${String(status)} ${arrival.path} signature: ${verdict ?? given} ${arrival.body.toString()}`;
+}
+
+function integer(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`);
+  };
+}
+
+function duration(text: string): number {
+  const valueMs = parseDuration(text);
+  if (valueMs !== undefined) return valueMs;
+  throw new InvalidArgumentError('Allowed: a duration such as 250ms, 6s or 1m.');
+}
+
+function share(text: string): number {
+  const value = Number(text);
+  if (text !== '' && value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('Allowed: a number from 0 to 1.');
+}

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { startDelivery, type DeliveryDeps } from '../delivery/worker.ts';
+import { PostriderError } from '../errors.ts';
+import { withAdmin } from '../kafka/admin.ts';
+import { createProducer, type Producer } from '../kafka/producer.ts';
+import { systemClock } from '../ops/clock.ts';
+import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
+import { createMetrics, type MetricsRegistry } from '../ops/metrics.ts';
+import type { Role } from '../ops/role.ts';
+import { startConfig } from '../resources/config-store.ts';
+import { createSecretKeys } from '../resources/secrets.ts';
+import { startRouter, type RouterDeps } from '../router/router.ts';
+import { describeSettings } from '../settings/read.ts';
+import type { Settings } from '../settings/table.ts';
+import type { Context } from './context.ts';
+import { producerHooks } from './producer-metrics.ts';
+
+/** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
+const graceMs = 15_000;
+const reachAgainMs = 2_000;
+
+export type RoleName = 'router' | 'delivery';
+
+/** Roles that share a process: its Kafka producer, configuration, metrics and ops server. */
+export interface RunningRoles {
+  readonly ops: OpsServer;
+  readonly metrics: MetricsRegistry;
+  readonly producer: Producer;
+  /** Drains the roles, then closes what they shared. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the roles; resolves when all are running, which while Kafka is away can take long.
+ * @throws PostriderError what only a person can mend: settings, topics, secrets
+ */
+export async function startRoles(
+  context: Context,
+  names: readonly RoleName[],
+): Promise<RunningRoles> {
+  const { settings, log, kafka } = context;
+  log.info({ settings: describeSettings(settings) }, `starting ${names.join(' and ')}`);
+  const metrics = createMetrics();
+  const roles: Role[] = [];
+  const ops = await startOpsServer({
+    port: settings.opsPort,
+    metrics,
+    ready: () => roles.length === names.length && roles.every((role) => role.ready()),
+  });
+  await untilReachable(context);
+  const topology = await context.topology();
+  const shared = { kafka, topology, clock: systemClock, log, metrics };
+  const hooks = producerHooks(metrics);
+  const producer = await createProducer(kafka, { clock: systemClock, log, hooks });
+  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  const config = await startConfig({ ...shared, secretKeys });
+  const deps = { ...shared, producer, config };
+  const starters: Record<RoleName, () => Promise<Role>> = {
+    router: () => startRouter(deps),
+    delivery: () => startDelivery({ ...deps, ...deliverySettings(settings) }),
+  };
+  for (const name of names) roles.push(await starters[name]());
+  log.info({ ops: ops.url }, `running ${names.join(' and ')}`);
+
+  const stop = async (): Promise<void> => {
+    await Promise.all(roles.map((role) => role.stop(graceMs)));
+    await Promise.all([config.stop(), producer.close(graceMs)]);
+    await ops.close();
+    log.info({}, 'stopped');
+  };
+  return { ops, metrics, producer, stop };
+}
+
+function deliverySettings(settings: Settings): Omit<DeliveryDeps, keyof RouterDeps> {
+  return {
+    timeoutMs: settings.deliveryTimeoutMs,
+    retryWindowMs: settings.retryWindowMs,
+    maxAgeMs: settings.maxAgeMs,
+    maxInFlight: settings.deliveryMaxInFlight,
+    maxInFlightPerDestination: settings.deliveryMaxInFlightPerDestination,
+    allowNetworks: settings.deliveryAllowNetworks ?? [],
+  };
+}
+
+/** Kafka away at the start is no mistake of a user's: say so, and wait. */
+async function untilReachable({ kafka, log }: Context): Promise<void> {
+  for (;;) {
+    try {
+      await withAdmin(kafka, (admin) => admin.brokerCount());
+      return;
+    } catch (error) {
+      if (!(error instanceof PostriderError && error.retry)) throw error;
+      log.warn({}, `${error.message}; trying again`);
+    }
+    await delay(reachAgainMs);
+  }
+}

@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { startFollower } from '../kafka/follower.ts';
+import type { Producer } from '../kafka/producer.ts';
+import { systemClock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { Topology } from '../topology.ts';
+import { demoWriteKey } from './demo-endpoints.ts';
+import { balances, type Ledger } from './ledger.ts';
+import type { PurchaseCall } from './purchases.ts';
+
+/** Fast enough to be a load, slow enough to be watched. */
+const eventsPerSecond = 200;
+const checkEveryMs = 200;
+
+export interface DemoDeps {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly producer: Producer;
+  readonly log: Logger;
+}
+
+/** Sends the calls to `ingest` at an even pace, each entered into the ledger first. */
+export async function replay(
+  { producer, topology }: DemoDeps,
+  calls: readonly PurchaseCall[],
+  ledger: Ledger,
+): Promise<void> {
+  const startedMs = Date.now();
+  const written: Promise<void>[] = [];
+  for (const [index, call] of calls.entries()) {
+    const user = String(call['userId'] ?? call['anonymousId']);
+    ledger.produced(call.messageId, user);
+    const record = {
+      topic: topology.topics.ingest,
+      key: user,
+      value: JSON.stringify(call),
+      headers: { 'write-key': demoWriteKey },
+    };
+    written.push(producer.send([record]));
+    const dueMs = startedMs + ((index + 1) * 1_000) / eventsPerSecond;
+    if (dueMs > Date.now() + 20) await delay(dueMs - Date.now());
+  }
+  await Promise.all(written);
+}
+
+/** Enters what arrives in `dead-letter` into the ledger, until stopped. */
+export async function watchDeadLetters(
+  { kafka, topology, log }: DemoDeps,
+  ledger: Ledger,
+): Promise<{ stop(): Promise<void> }> {
+  return startFollower(kafka, {
+    topic: topology.topics.deadLetter,
+    clock: systemClock,
+    log,
+    onRecord: ({ headers }) => {
+      const header = headers[envelopeHeader];
+      const envelope = header === undefined ? undefined : decodeEnvelope(header);
+      if (envelope === undefined) return;
+      const reason = headers['reason']?.toString() ?? 'unknown';
+      ledger.deadLettered(envelope.destinationId, envelope.messageId, reason);
+    },
+  });
+}
+
+/** Resolves with true when every event is accounted for, with false after `timeLimitMs`. */
+export async function settled(ledger: Ledger, timeLimitMs: number): Promise<boolean> {
+  const giveUpMs = Date.now() + timeLimitMs;
+  while (Date.now() < giveUpMs) {
+    if (balances(ledger.accounts())) return true;
+    await delay(checkEveryMs);
+  }
+  return false;
+}
