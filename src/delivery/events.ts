@@ -7,7 +7,7 @@ import type { BreakerState } from './breaker.ts';
 import type { DeadLetterReason } from './disposal.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Job } from './job.ts';
-import { LogThrottle } from './log-throttle.ts';
+import { LogThrottle } from '../ops/log-throttle.ts';
 import { add } from './metrics.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { Outcome } from './outcome.ts';

@@ -297,9 +297,9 @@ export class Lane implements SlotTaker {
   /** False where only the time for an attempt now is left. */
   #defer(job: Job, cause: DeferralCause, wantedMs: number): boolean {
     const { clock, policy, random, disposal } = this.#context;
-    const { appendTimeMs, attempts } = job.envelope;
+    const { appendTimeMs, redrivenMs = appendTimeMs, attempts } = job.envelope;
     const nowMs = clock.now();
-    const plan = planDeferral(job.envelope, cause, wantedMs, appendTimeMs, nowMs, policy, random);
+    const plan = planDeferral(job.envelope, cause, wantedMs, redrivenMs, nowMs, policy, random);
     if (plan.kind === 'later') disposal.defer(job, plan, cause);
     else if (plan.kind === 'give-up') disposal.deadLetter(job, plan.reason, cause, attempts);
     else job.urgent = true;
