@@ -1,7 +1,23 @@
-import type { Clock } from '../ops/clock.ts';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PostriderError } from '../errors.ts';
+import type { Clock, Timer } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
+import { judgeEmptyBatch } from './acceptance.ts';
+import { BrokerOffsets } from './broker-offsets.ts';
 import type { KafkaClient } from './client.ts';
-import type { IncomingRecord } from './record.ts';
+import {
+  ConsumerSession,
+  isPassing,
+  isUnknownTopic,
+  type EmptyBatchEvent,
+  type FetchedBatch,
+} from './consumer-session.ts';
+import { endProcess } from './crash.ts';
+import { FollowerProgress, type Ranges } from './follower-progress.ts';
+import { incomingRecord } from './incoming-record.ts';
+import { keepTrying, reasonOf } from './keep-trying.ts';
+import type { IncomingRecord, TopicPartition } from './record.ts';
 
 export interface FollowerOptions {
   readonly topic: string;
@@ -33,6 +49,232 @@ export interface Follower {
 
 /** Resolves at once: Kafka or the topic being away is retried, with a log line, until `stop`. */
 export function startFollower(kafka: KafkaClient, options: FollowerOptions): Promise<Follower> {
-  kafka.logger();
-  return Promise.reject(new Error(`not there yet: ${options.topic}`));
+  return Promise.resolve(new TopicFollower(kafka, options));
+}
+
+const askEveryMs = 1_000;
+const maxBytesPerPartition = 1_048_576;
+/** A fetch in flight may keep kafkajs from stopping for as long as a broker hangs. */
+const leaveMs = 5_000;
+
+/**
+ * kafkajs reads only as a member of a group; this one has a random name, no other members and no
+ * commits. After a rejoin kafkajs would begin again, and bring old values back.
+ */
+class TopicFollower implements Follower {
+  readonly loaded: Promise<void>;
+  private readonly kafka: KafkaClient;
+  private readonly options: FollowerOptions;
+  private readonly groupId: string;
+  private readonly offsets: BrokerOffsets;
+  private readonly progress: FollowerProgress;
+  private readonly stopping = new AbortController();
+  private readonly stopped: Promise<never>;
+  private session: ConsumerSession | undefined;
+  private work: Promise<void>;
+  private askTimer: Timer | undefined;
+  private asking = false;
+  private askAgain = false;
+  /** The broker said that there is no such topic. */
+  private vanished = false;
+  /** Partitions whose batches may still be from before a restart. */
+  private readonly unsettled = new Set<number>();
+
+  constructor(kafka: KafkaClient, options: FollowerOptions) {
+    this.kafka = kafka;
+    this.options = options;
+    this.groupId = `${options.topic}.follower-${randomBytes(8).toString('hex')}`;
+    this.offsets = new BrokerOffsets(kafka);
+    this.progress = new FollowerProgress(options.clock.now());
+    this.stopped = new Promise((_, reject) => {
+      this.stopping.signal.addEventListener('abort', () => {
+        reject(new PostriderError('stopped', `The follower of ${options.topic} was stopped`));
+      });
+    });
+    this.stopped.catch(() => undefined);
+    this.loaded = this.caughtUp();
+    this.loaded.catch(() => undefined);
+    this.work = this.open();
+  }
+
+  position(partition: number = 0): number {
+    return this.progress.position(partition) ?? 0;
+  }
+
+  isFresh(): boolean {
+    return this.progress.isFresh(this.options.clock.now());
+  }
+
+  caughtUp(): Promise<void> {
+    const reached = this.progress.reached();
+    this.ask();
+    return Promise.race([reached, this.stopped]);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.askTimer?.cancel();
+    await Promise.race([this.leave(), delay(leaveMs, undefined, { ref: false })]);
+    await this.offsets.close().catch(() => undefined);
+  }
+
+  private async leave(): Promise<void> {
+    await this.session?.close();
+    await this.work;
+    await this.offsets.deleteGroup(this.groupId).catch((error: unknown) => {
+      this.options.log.debug({ reason: reasonOf(error) }, 'the group of a follower is left over');
+    });
+  }
+
+  private async open(): Promise<void> {
+    const { topic, log } = this.options;
+    const { signal } = this.stopping;
+    const { groupId } = this;
+    await keepTrying(
+      async () => {
+        const session = new ConsumerSession(
+          this.kafka,
+          { groupId, maxBytesPerPartition, log },
+          {
+            joined: (assignment) => {
+              this.onJoin(assignment);
+            },
+            batch: (batch, seekPending, resolve) => {
+              try {
+                if (!seekPending) this.onBatch(batch, resolve);
+              } catch (error) {
+                // A defect of the listener; inside kafkajs it would be retried.
+                this.onCrash(error instanceof Error ? error : new Error(String(error)), false);
+              }
+            },
+            emptyBatch: (batch) => {
+              this.onEmptyBatch(batch);
+            },
+            fetching: (nodeId) => {
+              this.progress.fetching(nodeId, this.options.clock.now());
+            },
+            crashed: (error, restart) => {
+              this.onCrash(error, restart);
+            },
+          },
+        );
+        this.session = session;
+        await session.open([topic]).catch(async (error: unknown) => {
+          await session.close();
+          throw error;
+        });
+      },
+      { what: `Cannot read topic ${topic}`, log, signal },
+    );
+  }
+
+  private onJoin(assignment: readonly TopicPartition[]): void {
+    this.progress.stirred(this.options.clock.now());
+    for (const partition of assignment) {
+      const position = this.progress.position(partition.partition);
+      if (position !== undefined) this.session?.seek(partition, position);
+    }
+  }
+
+  private onBatch(batch: FetchedBatch, resolve: (offset: string) => void): void {
+    const { topic, partition } = batch;
+    const fetchedOffset = Number(batch.fetchedOffset);
+    const position = this.progress.position(partition) ?? fetchedOffset;
+    if (fetchedOffset > position && !this.isAhead(partition, position)) return;
+    this.unsettled.delete(partition);
+    for (const message of batch.messages) {
+      // After a rejoin kafkajs may begin again: the old values of a compacted topic must not return.
+      if (Number(message.offset) >= position) {
+        this.options.onRecord(incomingRecord(topic, partition, message));
+      }
+    }
+    this.progress.moved(partition, Number(batch.lastOffset()) + 1, this.options.clock.now());
+    resolve(batch.lastOffset());
+  }
+
+  private onEmptyBatch(batch: EmptyBatchEvent): void {
+    const { partition } = batch;
+    const position = this.progress.position(partition) ?? 0;
+    const settled = !this.unsettled.has(partition);
+    const verdict = judgeEmptyBatch({ ...batch, position, settled });
+    if (verdict === 'accept') {
+      this.progress.moved(partition, batch.lastOffset + 1, this.options.clock.now());
+    } else if (!settled) {
+      this.unsettled.delete(partition);
+      this.session?.seek(batch, position);
+    }
+  }
+
+  /**
+   * A batch from further on than our position: from before a restart, or because retention has
+   * removed what was between. It is sought once; the second time it is true.
+   */
+  private isAhead(partition: number, position: number): boolean {
+    if (this.unsettled.delete(partition)) {
+      this.session?.seek({ topic: this.options.topic, partition }, position);
+      return false;
+    }
+    return true;
+  }
+
+  private onCrash(error: Error, restart: boolean): void {
+    const { topic, log } = this.options;
+    if (isUnknownTopic(error)) this.vanished = true;
+    if (restart || isPassing(error)) {
+      log.warn({ topic, reason: reasonOf(error) }, 'lost Kafka; reading on as soon as it is back');
+      if (!restart) this.reopen();
+    } else if (this.options.onCrash === undefined) endProcess(log, error);
+    else this.options.onCrash(error);
+  }
+
+  private reopen(): void {
+    this.work = this.work.then(async () => {
+      await this.session?.close();
+      await this.open();
+    });
+  }
+
+  /** Asks for the ends of the topic, now and from then on every second. */
+  private ask(): void {
+    this.askTimer?.cancel();
+    this.askAgain = this.asking;
+    if (this.asking || this.stopping.signal.aborted) return;
+    this.asking = true;
+    void this.askOnce().then(() => {
+      this.asking = false;
+      if (this.stopping.signal.aborted) return;
+      if (this.askAgain) this.ask();
+      else {
+        this.askTimer = this.options.clock.after(askEveryMs, () => {
+          this.ask();
+        });
+      }
+    });
+  }
+
+  private async askOnce(): Promise<void> {
+    const { topic, clock, log } = this.options;
+    const { askId, positions } = this.progress.beginAsk();
+    try {
+      const ranges = await this.offsets.ranges(topic);
+      const isNew = this.vanished && positions.size > 0;
+      this.vanished = false;
+      if (this.progress.hasShrunk(positions, ranges) || isNew) this.restart(ranges);
+      else this.progress.answered(askId, ranges, clock.now());
+    } catch (error) {
+      if (isUnknownTopic(error)) this.vanished = true;
+      log.debug({ topic, reason: reasonOf(error) }, 'the end of a topic is not known');
+    }
+  }
+
+  private restart(ranges: Ranges): void {
+    const { topic, log, clock } = this.options;
+    log.warn({ topic }, 'the topic was deleted and made again; reading it from its beginning');
+    this.progress.restart(ranges, clock.now());
+    this.options.onRestart?.();
+    for (const [partition, { earliest }] of ranges) {
+      this.unsettled.add(partition);
+      this.session?.seek({ topic, partition }, earliest);
+    }
+  }
 }
