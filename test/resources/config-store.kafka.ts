@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { withAdmin } from '../../src/kafka/admin.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import { startConfig } from '../../src/resources/config-store.ts';
 import type { Config, ConfigChange } from '../../src/resources/config.ts';
 import type { SecretKeys } from '../../src/resources/secrets.ts';
+import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testDeployment, type TestDeployment } from './deployment.ts';
 import { exampleDestination, exampleKeys, exampleSource, otherKeys } from './examples.ts';
@@ -119,4 +121,21 @@ test('a wrong key stops the start with a sentence that names the resource and SE
     withConfig(() => Promise.resolve(), otherKeys),
     { code: 'secret-unreadable', message: /^Destination crm: .* other than SECRET_KEY/ },
   );
+});
+
+test('when the topic was deleted and made again, what is applied then replaces everything', async () => {
+  const gone = exampleDestination({ id: 'gone' });
+  await deployment.apply([exampleSource(), exampleDestination(), gone]);
+  await withConfig(async (config) => {
+    const { kafka, topology } = deployment;
+    await withAdmin(kafka, (admin) => admin.deleteTopic(topology.topics.config));
+    await createTopics(kafka, await inspectTopics(deployment));
+    await deployment.apply([exampleSource(), exampleDestination({ name: 'Anew' })]);
+    await eventually(() => {
+      assert.equal(config.destination('gone'), undefined);
+      assert.equal(config.destination('crm')?.name, 'Anew');
+      assert.equal(config.isFresh(), true);
+    });
+    assert.equal(config.offset, 2);
+  });
 });
