@@ -48,17 +48,17 @@ export class ProduceConnection {
    * that its metadata does not know, without a word.
    */
   async call(batch: Batch): Promise<void> {
-    const answer = await this.#use(async ({ producer, connected }) => {
+    await this.#use(async ({ producer, connected }) => {
       await connected;
-      return producer.sendBatch({
+      const answer = await producer.sendBatch({
         acks: -1,
         timeout: ackTimeoutMs,
         compression: kafkajs.CompressionTypes.ZSTD,
         topicMessages: topicMessages(batch),
       });
+      const missing = firstUnanswered(batch, answer);
+      if (missing !== undefined) throw named('PartitionUnanswered', `no answer for ${missing}`);
     });
-    const missing = firstUnanswered(batch, answer);
-    if (missing !== undefined) throw named('PartitionUnanswered', `no answer for ${missing}`);
   }
 
   async close(): Promise<void> {
@@ -67,17 +67,16 @@ export class ProduceConnection {
     await connection?.producer.disconnect();
   }
 
-  async #use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  async #use(work: (connection: Connection) => Promise<void>): Promise<void> {
     const connection = (this.#current ??= this.#open());
     connection.calls += 1;
     try {
-      const result = await this.#withDeadline(work(connection));
+      await this.#withDeadline(work(connection));
       connection.failuresInARow = 0;
-      return result;
     } catch (error) {
-      const { condemns, isSilence } = failureOf(error);
+      const { condemns, needsReconnect } = failureOf(error);
       if (!condemns) connection.failuresInARow += 1;
-      if (isSilence || connection.failuresInARow >= failuresBeforeReconnect)
+      if (needsReconnect || connection.failuresInARow >= failuresBeforeReconnect)
         this.#replace(connection);
       throw error;
     } finally {
@@ -113,7 +112,7 @@ export class ProduceConnection {
    * kafkajs waits for ever when a broker hangs while its connection is being closed: nobody checks the
    * requests' own timeouts any more, and the metadata refresh waits for them.
    */
-  async #withDeadline<T>(work: Promise<T>): Promise<T> {
+  async #withDeadline(work: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.after(answerTimeoutMs, () => {
         reject(named('NoAnswer', `Kafka did not answer within ${answerTimeoutMs / 1000} s`));

@@ -5,8 +5,8 @@ export interface ProduceFailure {
   readonly message: string;
   /** At least one of the records can never be written. Else the same call may succeed later. */
   readonly condemns: boolean;
-  /** Nothing came back: the connection may be dead although it looks open. */
-  readonly isSilence: boolean;
+  /** What kafkajs holds is dead although it looks open, or is out of date: only a new connection helps. */
+  readonly needsReconnect: boolean;
 }
 
 /**
@@ -15,7 +15,7 @@ export interface ProduceFailure {
  * record cannot be mended.
  */
 const condemning = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD']);
-const silence = new Set(['KafkaJSRequestTimeoutError', 'NoAnswer']);
+const reconnecting = new Set(['KafkaJSRequestTimeoutError', 'NoAnswer', 'PartitionUnanswered']);
 
 /** kafkajs's errors are told by name: its classes cannot be imported from ES modules. */
 export function failureOf(error: unknown): ProduceFailure {
@@ -25,7 +25,7 @@ export function failureOf(error: unknown): ProduceFailure {
     reason,
     message: root.message,
     condemns: condemning.has(reason),
-    isSilence: silence.has(reason),
+    needsReconnect: reconnecting.has(reason),
   };
 }
 

@@ -90,6 +90,15 @@ test('a call that is never answered fails after 45 s, and the next uses a new co
   assert.equal(producers[0]?.isDisconnected, true);
 });
 
+test('after a partition was left out, the next call uses a new connection', async () => {
+  const { connection, producers } = fakeKafka((sent, producer) =>
+    Promise.resolve(partitionsOf(sent).slice(producer === 0 ? 1 : 0)),
+  );
+  await assert.rejects(connection.call(batch));
+  await connection.call(batch);
+  assert.equal(producers.length, 2);
+});
+
 test('after a request that timed out, the next call uses a new connection', async () => {
   const timeout = Object.assign(new Error('timed out'), { name: 'KafkaJSRequestTimeoutError' });
   const { connection, producers } = fakeKafka((sent, producer) =>

@@ -18,13 +18,13 @@ test('without an answer, the reason is the error’s name', () => {
     reason: 'KafkaJSConnectionError',
     message: 'refused',
     condemns: false,
-    isSilence: false,
+    needsReconnect: false,
   });
 });
 
-test('a request that timed out is silence', () => {
+test('a request that timed out asks for a new connection', () => {
   const error = Object.assign(new Error('timed out'), { name: 'KafkaJSRequestTimeoutError' });
-  assert.equal(failureOf(error).isSilence, true);
+  assert.equal(failureOf(error).needsReconnect, true);
 });
 
 test('what is no error at all condemns nothing', () => {

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { adminError, retryWhileUnsettled } from '../../src/kafka/admin-error.ts';
+import { kafkaError } from './batches.ts';
+
+test('what Kafka did not answer means that it is unavailable', () => {
+  for (const name of ['KafkaJSConnectionError', 'KafkaJSRequestTimeoutError']) {
+    const error = adminError(Object.assign(new Error('connect ECONNREFUSED'), { name }));
+    assert.equal(error.code, 'kafka-unavailable');
+    assert.equal(error.message, 'Kafka cannot be reached: connect ECONNREFUSED');
+  }
+});
+
+test('an unknown topic is not found', () => {
+  const error = adminError(kafkaError('UNKNOWN_TOPIC_OR_PARTITION'), 'orders');
+  assert.equal(error.code, 'not-found');
+  assert.equal(error.message, 'Topic orders does not exist');
+});
+
+test('any other answer of Kafka is a refusal with its reason', () => {
+  const error = adminError(kafkaError('TOPIC_AUTHORIZATION_FAILED'), 'orders');
+  assert.equal(error.code, 'kafka-refused');
+  assert.equal(error.message, 'Kafka refused for topic orders: topic_authorization_failed');
+});
+
+test('of several topics, each that was refused is named', () => {
+  const errors = [
+    Object.assign(kafkaError('INVALID_CONFIG'), { topic: 'a' }),
+    Object.assign(kafkaError('INVALID_PARTITIONS'), { topic: 'b' }),
+  ];
+  const error = adminError(
+    Object.assign(new Error('Topic creation errors'), { name: 'KafkaJSAggregateError', errors }),
+  );
+  assert.equal(error.code, 'kafka-refused');
+  assert.equal(error.message, 'Kafka refused: a: invalid_config; b: invalid_partitions');
+});
+
+test('while any topic has no leader yet, the question is asked again', async () => {
+  const errors = [kafkaError('LEADER_NOT_AVAILABLE'), new TypeError('topicMetadata of null')];
+  const answer = await retryWhileUnsettled(() => {
+    const error = errors.shift();
+    return error === undefined ? Promise.resolve(7) : Promise.reject(error);
+  });
+  assert.equal(answer, 7);
+});
+
+test('any other failure is not repeated', async () => {
+  let asks = 0;
+  const question = (): Promise<never> => {
+    asks += 1;
+    return Promise.reject(kafkaError('INVALID_CONFIG'));
+  };
+  await assert.rejects(retryWhileUnsettled(question));
+  assert.equal(asks, 1);
+});

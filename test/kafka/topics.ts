@@ -1,0 +1,38 @@
+import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { readRange } from '../../src/kafka/read-range.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { testBroker, testPrefix } from '../harness/broker.ts';
+
+/** A client of the run's broker. */
+export async function testKafka(): Promise<KafkaClient> {
+  const { brokers } = await testBroker();
+  return createKafka({ brokers, clientId: 'test' }, silentLogger);
+}
+
+/** A new topic; its name. */
+export async function makeTopic(
+  kafka: KafkaClient,
+  partitions: number,
+  config: Record<string, string> = {},
+  replicationFactor: number = 1,
+): Promise<string> {
+  const name = `${testPrefix()}topic`;
+  await withAdmin(kafka, (admin) =>
+    admin.createTopics([{ name, partitions, replicationFactor, config }]),
+  );
+  return name;
+}
+
+/** All that is in the topic now. */
+export async function readAll(kafka: KafkaClient, topic: string): Promise<IncomingRecord[]> {
+  const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
+  const records: IncomingRecord[] = [];
+  for await (const record of readRange(kafka, { topic, ranges })) records.push(record);
+  return records;
+}
+
+export function valuesOf(records: readonly IncomingRecord[]): string[] {
+  return records.map(({ value }) => String(value));
+}
