@@ -55,7 +55,7 @@ function parseNetwork(text: string): [Address, number] {
 
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
-  readonly code = addressRefusedCode;
+  readonly code: string = addressRefusedCode;
 
   constructor(address: string) {
     super(`${address} is not a public address`);

@@ -1,7 +1,7 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
 import type { Job } from './job.ts';
-import { LogThrottle } from './log-throttle.ts';
+import { LogThrottle } from '../ops/log-throttle.ts';
 import { countsAgainstEndpoint } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import type { PreparedEndpoint } from './prepared-destination.ts';
@@ -16,7 +16,7 @@ const breakerIdleMs = 60_000;
 export class Endpoint {
   prepared: PreparedEndpoint;
   inFlight = 0;
-  readonly timeoutLog = new LogThrottle();
+  readonly timeoutLog: LogThrottle = new LogThrottle();
   readonly #breakerOptions: BreakerOptions;
   #breaker: EndpointBreaker | undefined;
   #probe: Job | undefined;

@@ -25,7 +25,7 @@ import type { Topology } from '../../src/topology.ts';
 import { seededRandom, SimulatedClock } from './simulated-clock.ts';
 
 export const minuteMs = 60_000;
-export const hourMs = 60 * minuteMs;
+export const hourMs: number = 60 * minuteMs;
 
 export const defaultPolicy: RetryPolicy = {
   tiersMs: [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000],
@@ -54,7 +54,7 @@ export interface SentRequest {
  * writes to a retry topic comes back to it; what it finishes, delivers and gives up is written down.
  */
 export class SimulatedWorld {
-  readonly clock = new SimulatedClock();
+  readonly clock: SimulatedClock = new SimulatedClock();
   readonly topology: Topology;
   readonly engine: DeliveryEngine;
   readonly requests: SentRequest[] = [];
@@ -64,12 +64,12 @@ export class SimulatedWorld {
     [];
   /** Writes to retry topics. */
   readonly retries: { topic: string; envelope: Envelope; atMs: number }[] = [];
-  readonly destinations = new Map<string, Destination>();
-  readonly metrics = new DeliveryMetrics(new Registry());
+  readonly destinations: Map<string, Destination> = new Map();
+  readonly metrics: DeliveryMetrics = new DeliveryMetrics(new Registry());
   configOffset = 1;
   configFresh = true;
   /** Largest number of requests on their way at one time, by URL. */
-  readonly mostInFlight = new Map<string, number>();
+  readonly mostInFlight: Map<string, number> = new Map();
   answer: (url: string, sending: Sending, nowMs: number) => Answer = () => answerOk;
   /** Records that the sink refuses for ever, by topic. */
   refuses: (topic: string) => PostriderError | undefined = () => undefined;

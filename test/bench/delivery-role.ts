@@ -1,0 +1,35 @@
+import { Registry } from 'prom-client';
+import { startDelivery } from '../../src/delivery/worker.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/producer.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { HandMadeConfig } from '../delivery/hand-made-config.ts';
+import { loadDestinations, loadTopology, measure, timeoutMs } from './delivery-load.ts';
+import type { DeliveryLoad } from './delivery-load.ts';
+
+/** The delivery role, measured: argument 1 is the load as JSON; prints a measurement as JSON. */
+const load = JSON.parse(process.argv[2] ?? '') as DeliveryLoad;
+const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
+const topology = loadTopology(load.prefix);
+const config = new HandMadeConfig();
+for (const destination of loadDestinations(load)) config.put(destination);
+const metrics = new Registry();
+const producer = await createProducer(kafka, { log: silentLogger });
+await startDelivery({
+  ...{ kafka, config, producer, metrics, timeoutMs },
+  topology: { ...topology, groups: { ...topology.groups, delivery: load.group } },
+  clock: systemClock,
+  log: silentLogger,
+  retryWindowMs: 4 * 3_600_000,
+  maxAgeMs: 3 * 86_400_000,
+  maxInFlight: load.inFlight,
+  maxInFlightPerDestination: 64,
+  allowNetworks: ['127.0.0.0/8'],
+});
+const result = await measure(load, async () => {
+  const counter = await metrics.getSingleMetric('postrider_delivered_total')?.get();
+  return counter?.values[0]?.value ?? 0;
+});
+process.stdout.write(`${JSON.stringify(result)}\n`);
+process.exit();
