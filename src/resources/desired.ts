@@ -5,7 +5,7 @@ import { parseResource } from './schema.ts';
 import { recordKey } from './stored.ts';
 
 /** A valid resource and where it was written. */
-export interface DesiredResource {
+interface DesiredResource {
   readonly resource: Resource;
   readonly document: SourceDocument;
 }

@@ -9,7 +9,7 @@ import { urlProblem } from './url.ts';
 export const secretMask = '(set, not shown)';
 
 /** Something wrong at one place of a document. */
-export interface Issue {
+interface Issue {
   readonly path: readonly PropertyKey[];
   readonly reason: string;
 }
