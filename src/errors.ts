@@ -2,6 +2,7 @@ export type ErrorCode =
   | 'usage'
   | 'setting-invalid'
   | 'resource-invalid'
+  | 'input-invalid'
   | 'not-found'
   | 'secret-unreadable'
   | 'topics-differ'
@@ -20,6 +21,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   usage: { retry: false, exitCode: 2 },
   'setting-invalid': { retry: false, exitCode: 1 },
   'resource-invalid': { retry: false, exitCode: 1 },
+  'input-invalid': { retry: false, exitCode: 1 },
   'not-found': { retry: false, exitCode: 1 },
   'secret-unreadable': { retry: false, exitCode: 1 },
   'topics-differ': { retry: false, exitCode: 1 },

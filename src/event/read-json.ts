@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Rejection } from './rejection.ts';
 
 /** Of one call, as sent. */
-const maxCallBytes = 32 * 1024;
+export const maxCallBytes: number = 32 * 1024;
 /** The call itself is the first level. */
 const maxDepth = 64;
 

@@ -1,0 +1,67 @@
+import { userOf } from '../event/envelope.ts';
+import { parseCall } from '../event/parse-call.ts';
+import { maxCallBytes } from '../event/read-json.ts';
+import { writeKeyHeader } from '../event/write-key.ts';
+import type { Producer } from '../kafka/producer.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
+import { SendWindow } from '../kafka/send-window.ts';
+import { splitLines, type Line } from './lines.ts';
+
+export interface ImportOptions {
+  /** NDJSON: one call a line. Blank lines are skipped. */
+  readonly input: AsyncIterable<Buffer>;
+  readonly topic: string;
+  /** Names the source of all calls, whatever they say themselves. */
+  readonly writeKey: string;
+  readonly producer: Pick<Producer, 'produce'>;
+  /** Ends the import early; what was begun is finished. */
+  readonly signal: AbortSignal;
+  /** A call is on every in-sync replica. */
+  readonly onSent: (line: number) => void;
+  /** A line is not sent, for a reason in one sentence. */
+  readonly onBad: (line: number, reason: string) => void;
+}
+
+/** With calls of the largest size, 64 MB. */
+const mostInFlight = 2_000;
+
+/**
+ * Sends each line to the ingest topic as it is, keyed by its user, so that it is routed like any other
+ * call: with its own message id and timestamp where it has them. Resolves when all are safe.
+ */
+export async function importCalls(options: ImportOptions): Promise<void> {
+  const { input, producer, signal, onSent, onBad } = options;
+  const inFlight = new SendWindow(mostInFlight);
+  for await (const lines of splitLines(input, maxCallBytes)) {
+    for (const line of lines) {
+      const record = readLine(line, options);
+      if (typeof record === 'string') onBad(line.number, record);
+      if (typeof record !== 'object') continue;
+      await inFlight.enter();
+      producer.produce(record, (refused) => {
+        inFlight.leave();
+        if (refused === undefined) onSent(line.number);
+        else onBad(line.number, refused.message);
+      });
+    }
+    if (signal.aborted) break;
+  }
+  await inFlight.emptied();
+}
+
+/** The record to write, or why there is none; undefined for a blank line. */
+function readLine(
+  { bytes }: Line,
+  { topic, writeKey }: ImportOptions,
+): OutgoingRecord | string | undefined {
+  if (bytes.length > maxCallBytes) return `The line is longer than ${maxCallBytes} bytes.`;
+  if (isBlank(bytes)) return undefined;
+  // Only whether it is a call is asked here: what it lacks, the router gives it from where it will stand.
+  const { call, rejected } = parseCall(bytes, { topic, partition: 0, offset: 0, appendTimeMs: 0 });
+  if (call === undefined) return rejected.detail;
+  return { topic, key: userOf(call), value: bytes, headers: { [writeKeyHeader]: writeKey } };
+}
+
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || byte === 0x09);
+}

@@ -1,0 +1,96 @@
+import { createReadStream } from 'node:fs';
+import { Argument, type Command } from 'commander';
+import { gunzipIfNeeded } from '../bulk-import/gunzip.ts';
+import { importCalls } from '../bulk-import/import-calls.ts';
+import { PostriderError } from '../errors.ts';
+import { createProducer } from '../kafka/producer.ts';
+import { systemClock } from '../ops/clock.ts';
+import { shutdownSignal } from '../ops/shutdown.ts';
+import { findSource } from '../resources/find-source.ts';
+import type { Context } from './context.ts';
+import { startStatusLine, type StatusLine } from './status-line.ts';
+
+interface ProduceOptions {
+  readonly source: string;
+}
+
+interface Counts {
+  sent: number;
+  bad: number;
+  /** The highest line that was sent. */
+  lastLine: number;
+}
+
+const closeMs = 30_000;
+
+/** `postrider produce`: history and other bulk, straight to the ingest topic. */
+export function registerProduce(program: Command, context: Context): void {
+  program
+    .command('produce')
+    .description('send calls from a file, one JSON call a line, straight to the ingest topic')
+    .requiredOption('--source <id>', 'the source that the calls come from')
+    .addArgument(new Argument('[file]', 'NDJSON, also gzipped').default('-', 'stdin'))
+    .action((file: string, options: ProduceOptions) => produce(context, file, options));
+}
+
+async function produce(context: Context, file: string, options: ProduceOptions): Promise<void> {
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const access = { kafka, topology, clock: systemClock, log };
+  const source = await findSource(access, options.source);
+  const producer = await createProducer(kafka, { log });
+  const stop = new AbortController();
+  void shutdownSignal().then(() => {
+    stop.abort();
+  });
+  const counts: Counts = { sent: 0, bad: 0, lastLine: 0 };
+  const startMs = Date.now();
+  const status = startStatusLine(() => progressOf(counts, Date.now() - startMs));
+  try {
+    await importCalls({
+      input: gunzipIfNeeded(file === '-' ? process.stdin : createReadStream(file)),
+      topic: topology.topics.ingest,
+      writeKey: source.writeKeys[0] ?? '',
+      producer,
+      signal: stop.signal,
+      onSent: (line) => {
+        counts.sent += 1;
+        counts.lastLine = Math.max(counts.lastLine, line);
+      },
+      onBad: (line, reason) => {
+        counts.bad += 1;
+        reportBad(status, line, reason);
+      },
+    });
+  } catch (cause) {
+    throw unreadable(file, cause, counts);
+  } finally {
+    status.stop();
+    await producer.close(closeMs);
+  }
+  context.print(`${counts.sent} calls sent`);
+  if (stop.signal.aborted)
+    throw new PostriderError('stopped', `stopped early, after line ${counts.lastLine}`);
+  if (counts.bad > 0)
+    throw new PostriderError('input-invalid', `${counts.bad} lines were not sent, named above`);
+}
+
+function reportBad(status: StatusLine, line: number, reason: string): void {
+  status.clear();
+  process.stderr.write(`line ${line}: ${reason}\n`);
+}
+
+/** What Node and zlib say of a file that is missing or broken; other errors pass. */
+function unreadable(file: string, cause: unknown, { sent }: Counts): unknown {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  if (cause instanceof PostriderError || code === undefined) return cause;
+  const name = file === '-' ? 'the standard input' : file;
+  const message = `${name} cannot be read (${code}); ${sent} calls were sent before`;
+  return new PostriderError('input-invalid', message, { cause });
+}
+
+function progressOf({ sent, bad }: Counts, tookMs: number): string {
+  const perSecond = Math.round((sent * 1_000) / Math.max(1, tookMs));
+  const numbers = [sent, perSecond].map((n) => n.toLocaleString('en'));
+  return `${numbers[0] ?? ''} calls sent, ${numbers[1] ?? ''}/s${bad === 0 ? '' : `, ${bad} bad lines`}`;
+}
