@@ -7,6 +7,8 @@ import { registerDemo } from './demo.ts';
 import { registerDev } from './dev.ts';
 import { registerGet } from './get.ts';
 import { registerListen } from './listen.ts';
+import { registerProduce } from './produce.ts';
+import { registerRejected } from './rejected.ts';
 import { registerRoles } from './run-role.ts';
 import { registerTopics } from './topics.ts';
 
@@ -20,7 +22,7 @@ const context = createContext();
 const commands = [
   ...[registerDev, registerDemo, registerRoles],
   ...[registerApply, registerGet, registerDelete, registerTopics],
-  registerListen,
+  ...[registerProduce, registerRejected, registerListen],
 ];
 for (const register of commands) register(program, context);
 
