@@ -71,8 +71,10 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   context.print(`${counts.sent} calls sent`);
   if (stop.signal.aborted)
     throw new PostriderError('stopped', `stopped early, after line ${counts.lastLine}`);
-  if (counts.bad > 0)
-    throw new PostriderError('input-invalid', `${counts.bad} lines were not sent, named above`);
+  if (counts.bad > 0) {
+    const lines = `${counts.bad} of ${counts.sent + counts.bad} lines`;
+    throw new PostriderError('input-invalid', `${lines} were not sent; their numbers are above`);
+  }
 }
 
 function reportBad(status: StatusLine, line: number, reason: string): void {

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
+import { readRange } from '../../src/kafka/read-range.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { install, type Ended, type Installation } from '../harness/postrider.ts';
+
+let postrider: Installation;
+let kafka: KafkaClient;
+let folder: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postrider-'));
+  postrider = await install();
+  const brokers = (postrider.environment['KAFKA_BROKERS'] ?? '').split(',');
+  kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
+  assert.equal((await postrider.run(['topics', '--create'])).code, 0);
+  const stdin = JSON.stringify({
+    kind: 'Source',
+    id: 'shop',
+    name: 'Shop',
+    writeKeys: ['wk', 'k'],
+  });
+  assert.equal((await postrider.run(['apply', '-f', '-'], { stdin })).code, 0);
+});
+
+after(() => rm(folder, { recursive: true }));
+
+async function ingested(): Promise<IncomingRecord[]> {
+  const topic = `${postrider.environment['TOPIC_PREFIX'] ?? ''}ingest`;
+  const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
+  const records: IncomingRecord[] = [];
+  for await (const record of readRange(kafka, { topic, ranges })) records.push(record);
+  return records;
+}
+
+async function produce(file: string, content: string | Buffer): Promise<Ended> {
+  const path = join(folder, file);
+  await writeFile(path, content);
+  return postrider.run(['produce', '--source', 'shop', path]);
+}
+
+function identify(userId: string): string {
+  return JSON.stringify({ type: 'identify', userId, timestamp: '2010-12-01T08:26:00.000Z' });
+}
+
+test('a gzipped file is sent line by line, in the order of each user', async () => {
+  const lines = Array.from({ length: 5_000 }, (_, i) => identify(`u${i % 7}`));
+  const numbered = lines.map((line, i) => line.replace('{', `{"messageId":"${i}",`));
+  const { code, stdout, stderr } = await produce('calls.ndjson.gz', gzipSync(numbered.join('\n')));
+  assert.deepEqual([code, stdout], [0, '5000 calls sent\n'], stderr);
+  const records = await ingested();
+  assert.equal(records.length, 5_000);
+  const last = new Map<string, number>();
+  for (const { key, value, headers } of records) {
+    const user = String(key);
+    const id = Number((JSON.parse(String(value)) as { messageId: string }).messageId);
+    assert.ok(id > (last.get(user) ?? -1), 'out of order');
+    last.set(user, id);
+    assert.equal(String(headers['write-key']), 'wk');
+    assert.match(String(value), /"timestamp":"2010-12-01T08:26:00.000Z"/);
+  }
+});
+
+test('bad lines are named by number, the rest is sent, and the exit code says so', async () => {
+  const before = (await ingested()).length;
+  const { code, stdout, stderr } = await produce(
+    'bad.ndjson',
+    [identify('a'), 'no JSON', identify('b'), '{"type":"identify"}', ''].join('\n'),
+  );
+  assert.deepEqual([code, stdout], [1, '2 calls sent\n']);
+  assert.match(stderr, /^line 2: The value is not JSON/m);
+  assert.match(stderr, /^line 4: The call has neither a userId nor an anonymousId\.$/m);
+  assert.match(stderr, /^postrider: 2 of 4 lines were not sent; their numbers are above$/m);
+  assert.equal((await ingested()).length, before + 2);
+});
+
+test('an unknown source, a missing file and broken gzip are errors in one sentence', async () => {
+  const unknown = await postrider.run(['produce', '--source', 'nobody']);
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /^postrider: there is no source nobody; known are: shop$/m);
+  const missing = await postrider.run(['produce', '--source', 'shop', join(folder, 'nothing')]);
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /nothing cannot be read \(ENOENT\); 0 calls were sent before\n$/);
+  const broken = await produce('broken.gz', gzipSync(identify('a')).subarray(0, -5));
+  assert.equal(broken.code, 1);
+  assert.match(broken.stderr, /broken\.gz cannot be read \(Z_BUF_ERROR\)/);
+});
