@@ -39,6 +39,7 @@ test('nothing is fetched between a join and the moment when the positions are kn
   const model = new KafkajsModel(1);
   model.log(0).append();
   model.join([0]);
+  assert.ok(model.paused.has(0));
   read(model, 10);
   assert.deepEqual(offsetsOf(model), []);
   await model.settle();
@@ -186,6 +187,55 @@ test('markers fetched before a rebalance do not move the new position', async ()
   await model.settle();
   read(model, 10);
   assert.deepEqual(offsetsOf(model), [0, 1, 2, 1, 2, 6]);
+});
+
+test('markers fetched before a rebalance that reach past the new position are taken as they are', async () => {
+  const model = await joined(0);
+  for (let i = 0; i < 3; i += 1) model.log(0).append(true);
+  model.log(0).append();
+  await model.committer.commit();
+  model.fetch(0, 3);
+  model.join([0]);
+  await model.settle();
+  model.handle();
+  read(model, 10);
+  assert.deepEqual(offsetsOf(model), [3]);
+  assert.equal(model.dropped, 0);
+});
+
+test('nothing is committed between a join and the moment when the positions are known', async () => {
+  const model = await joined(6);
+  read(model, 3);
+  finishAll(model);
+  model.log(0).committed = 5;
+  model.join([0]);
+  await model.committer.commit();
+  assert.equal(model.log(0).committed, 5);
+});
+
+test('what was looked up for a join is void after the next one', async () => {
+  const model = new KafkajsModel(1);
+  for (let i = 0; i < 5; i += 1) model.log(0).append();
+  model.join([0]);
+  model.log(0).committed = 3;
+  model.join([0]);
+  await model.settle();
+  assert.deepEqual(model.lost, []);
+  read(model, 10);
+  assert.deepEqual(offsetsOf(model), [3, 4]);
+});
+
+test('a commit that is answered after its account was replaced is not taken for the new one', async () => {
+  const model = await joined(6);
+  model.log(0).committed = 1;
+  model.join([0]);
+  await model.settle();
+  model.committer.committed([{ topic, partition: 0, offset: 4 }]);
+  model.log(0).committed = 4;
+  model.join([0]);
+  await model.settle();
+  read(model, 10);
+  assert.deepEqual(offsetsOf(model), [4, 5]);
 });
 
 test('a lost partition is forgotten: its batches, its finished records and its pause', async () => {
