@@ -71,10 +71,10 @@ async function rejectedAs(marker: string): Promise<IncomingRecord> {
 
 test('a call goes to every destination of its source, to a dedicated topic where there is one', async () => {
   await deployment.producer.send([call('fan-out')]);
-  const { topics, dedicatedTopic } = deployment.topology;
+  const { topology } = deployment;
   await eventually(async () => {
-    assert.deepEqual(await messageIdsIn(topics.delivery), ['fan-out']);
-    assert.deepEqual(await messageIdsIn(dedicatedTopic('dwh').name), ['fan-out']);
+    assert.deepEqual(await messageIdsIn(topology.topics.delivery), ['fan-out']);
+    assert.deepEqual(await messageIdsIn(topology.dedicatedTopic('dwh').name), ['fan-out']);
   });
 });
 
