@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { PostriderError } from '../errors.ts';
 import { addressRefusedCode } from './outcome.ts';
@@ -16,7 +17,7 @@ export class AddressGuard {
   /** `address`: a written-out IPv4 or IPv6 address, as sockets and name servers give them. */
   allows(address: string): boolean {
     // A zone id names a link, and links are local.
-    if (address.includes('%') || !ipaddr.isValid(address)) return false;
+    if (address.includes('%') || isIP(address) === 0) return false;
     const parsed = ipaddr.process(address);
     return isPublic(parsed) || this.#allowed.some((network) => isIn(parsed, network));
   }

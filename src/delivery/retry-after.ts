@@ -5,8 +5,8 @@
 export function parseRetryAfterMs(value: string, nowMs: number): number | undefined {
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1_000;
-  // Date.parse also takes forms like "1" or "-5"; every form of HTTP-date has a weekday's name.
-  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined;
+  // Date.parse also takes "1" or "-5"; every form of HTTP-date has a weekday's name and a time of day.
+  if (!/^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(text)) return undefined;
   // The oldest form (asctime) has no zone and means GMT.
   const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { ensureTopics } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/producer.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { compare, runMeasured, type BenchResult } from './measure.ts';
+import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
+
+export interface RouterBenchOptions {
+  readonly brokers: readonly string[];
+  /** Of topics and groups that nobody else uses. */
+  readonly prefix: string;
+  /** Default 5. */
+  readonly pairs?: number;
+  readonly calls?: number;
+  readonly log?: (line: string) => void;
+}
+
+/** Deliveries per CPU second of the router at one call to three destinations, against a bare loop. */
+export async function benchRouter(options: RouterBenchOptions): Promise<BenchResult> {
+  const { brokers, prefix, pairs = 5, calls = 60_000, log = () => undefined } = options;
+  await writeCalls(brokers, prefix, calls);
+  const total = calls * copiesPerCall;
+  const run = (script: string, group: string): ReturnType<typeof runMeasured> => {
+    const load: RouterLoad = { brokers, prefix, group, warmUp: total / 4, total };
+    return runMeasured(new URL(script, import.meta.url), load);
+  };
+  return compare({
+    name: 'router, 1 call to 3 destinations: deliveries per CPU second, role against bare loop',
+    requiredRatio: 0.75,
+    pairs,
+    bare: (pair) => run('router-bare.ts', `${prefix}bare-${pair}`),
+    role: (pair) => run('router-role.ts', `${prefix}role-${pair}`),
+    log,
+  });
+}
+
+async function writeCalls(
+  brokers: readonly string[],
+  prefix: string,
+  calls: number,
+): Promise<void> {
+  const topology = loadTopology({ prefix, group: '' });
+  const kafka = createKafka({ brokers, clientId: 'bench' }, silentLogger);
+  await ensureTopics(kafka, topology.all);
+  const producer = await createProducer(kafka, { log: silentLogger });
+  const chunk = 5_000;
+  for (let from = 0; from < calls; from += chunk) {
+    await producer.send(
+      Array.from({ length: Math.min(chunk, calls - from) }, (_, offset) => {
+        const index = from + offset;
+        const userId = `user-${index % 9_973}`;
+        return { topic: topology.topics.ingest, key: userId, value: callOf(index, userId) };
+      }),
+    );
+  }
+  await producer.close(10_000);
+}
+
+/** About 600 bytes, of which random ones keep compression from being too easy. */
+function callOf(index: number, userId: string): string {
+  return JSON.stringify({
+    type: 'track',
+    messageId: `bench-${index}`,
+    userId,
+    writeKey: 'wk_shop',
+    event: 'Order Completed',
+    timestamp: '2026-11-20T18:59:40.123Z',
+    properties: { order_id: index, total: 39.95, currency: 'GBP', note: filler() },
+    context: { ip: '203.0.113.7', library: { name: 'bench', version: '1.0.0' } },
+  });
+}
+
+/** 300 bytes that compress to about half, as real events do. */
+function filler(): string {
+  return randomBytes(150).toString('hex');
+}
+
+if (import.meta.main) {
+  const brokers = process.env['KAFKA_BROKERS']?.split(',') ?? [];
+  const prefix = `bench${process.pid}.`;
+  const pairs = Number(process.argv[2] ?? 5);
+  const result = await benchRouter({ brokers, prefix, pairs, log: console.log });
+  console.log(JSON.stringify(result, null, 2));
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  countsAgainstEndpoint,
+  delivered,
+  outcomeOfError,
+  outcomeOfStatus,
+  skipped,
+  timedOut,
+  worse,
+} from '../../src/delivery/outcome.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
+import { parseRetryAfterMs } from '../../src/delivery/retry-after.ts';
+
+const nowMs = Date.UTC(1994, 10, 6, 8, 49, 30);
+
+describe('Retry-After', () => {
+  test('is read as seconds and as every form of an HTTP date', () => {
+    assert.equal(parseRetryAfterMs('0', nowMs), 0);
+    assert.equal(parseRetryAfterMs(' 120 ', nowMs), 120_000);
+    for (const date of [
+      'Sun, 06 Nov 1994 08:49:37 GMT',
+      'Sunday, 06-Nov-94 08:49:37 GMT',
+      'Sun Nov  6 08:49:37 1994',
+    ])
+      assert.equal(parseRetryAfterMs(date, nowMs), 7_000, date);
+    assert.equal(parseRetryAfterMs('Sat, 05 Nov 1994 08:49:37 GMT', nowMs), 0);
+  });
+
+  test('that is neither is as good as none', () => {
+    for (const value of ['', '-5', '1.5', 'soon', '0x10', 'Sun, 99 Nov', '1e3'])
+      assert.equal(parseRetryAfterMs(value, nowMs), undefined, value);
+  });
+
+  test('never throws and never gives less than nothing', () => {
+    fc.assert(
+      fc.property(fc.string(), (value) => {
+        assert.ok((parseRetryAfterMs(value, nowMs) ?? 0) >= 0);
+      }),
+    );
+  });
+});
+
+describe('outcomes', () => {
+  test('of any status are one of the three, and only 2xx is a delivery', () => {
+    for (let status = 200; status < 1_000; status++)
+      assert.equal(outcomeOfStatus(status, undefined, nowMs).kind === 'delivered', status < 300);
+  });
+
+  test('of errors that nobody named are retryable', () => {
+    for (const error of [
+      new Error('?'),
+      'text',
+      undefined,
+      Object.assign(new Error(), { code: 'E_NEW' }),
+    ])
+      assert.equal(outcomeOfError(error, false).kind, 'retryable');
+  });
+
+  test('of unknown authorities are final, of other certificate failures not', () => {
+    const outcome = (code: string): Outcome =>
+      outcomeOfError(Object.assign(new Error(code), { code }), false);
+    for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'])
+      assert.equal(outcome(code).kind, 'permanent', code);
+    for (const code of [
+      'CERT_HAS_EXPIRED',
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'CERT_REVOKED',
+      'EPROTO',
+    ])
+      assert.equal(outcome(code).kind, 'retryable', code);
+  });
+
+  test('of several addresses are that of the first', () => {
+    const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+    const outcome = outcomeOfError(new AggregateError([refused]), false);
+    assert.equal(outcome.kind === 'retryable' && outcome.cause, 'connection');
+  });
+
+  test('of bytes that are not HTTP are final only if no answer had begun', () => {
+    const error = Object.assign(new Error('Expected HTTP/'), { name: 'HTTPParserError' });
+    assert.equal(outcomeOfError(error, false).kind, 'permanent');
+    assert.equal(outcomeOfError(error, true).kind, 'retryable');
+  });
+
+  test('of several URLs: success before retryable before final, in any order', () => {
+    const gone: Outcome = { kind: 'permanent', reason: 'http-410', detail: '' };
+    const all: Outcome[] = [delivered, timedOut, skipped, gone];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 5 }), (outcomes) => {
+        const sum = outcomes.reduce<Outcome | undefined>(worse, undefined);
+        const kinds = outcomes.map(({ kind }) => kind);
+        const expected = kinds.includes('delivered')
+          ? 'delivered'
+          : kinds.includes('retryable')
+            ? 'retryable'
+            : 'permanent';
+        assert.equal(sum?.kind, expected);
+        if (sum === skipped) assert.ok(!outcomes.includes(timedOut), 'a real failure tells more');
+      }),
+    );
+  });
+
+  test('that show a living endpoint do not count against it', () => {
+    for (const status of [200, 301, 404, 408, 425, 429])
+      assert.equal(
+        countsAgainstEndpoint(outcomeOfStatus(status, undefined, nowMs)),
+        false,
+        `${status}`,
+      );
+    assert.equal(countsAgainstEndpoint(outcomeOfStatus(500, undefined, nowMs)), true);
+    assert.equal(countsAgainstEndpoint(timedOut), true);
+  });
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { planDeferral, planRetry, wantedBreakerDelayMs } from '../../src/delivery/retry-policy.ts';
+import type { DeferralCause } from '../../src/delivery/retry-policy.ts';
+import { defaultPolicy, hourMs, minuteMs } from './simulated-world.ts';
+
+const nowMs = Date.UTC(2026, 0, 1);
+const middle = (): number => 0.5;
+const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+describe('a retry', () => {
+  test('waits for the tier of its attempt, and starts the clock once', () => {
+    const plans = [1, 2, 3, 4, 5, 6, 7, 20].map((attempts) =>
+      planRetry({ attempts }, 0, nowMs, defaultPolicy, middle),
+    );
+    assert.deepEqual(
+      plans.map((plan) => plan.kind === 'later' && plan.tierMs),
+      [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000, 3_600_000, 3_600_000],
+    );
+    assert.ok(
+      plans.every((plan) => plan.kind === 'later' && plan.deadlineMs === nowMs + 4 * hourMs),
+    );
+    const deadlineMs = nowMs + 2 * hourMs;
+    const running = planRetry({ attempts: 3, deadlineMs }, 0, nowMs, defaultPolicy, middle);
+    assert.equal(running.kind === 'later' && running.deadlineMs, deadlineMs);
+  });
+
+  test('is due after exactly its tier, give or take a tenth', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 12 }), chance, (attempts, random) => {
+        const plan = planRetry({ attempts }, 0, nowMs, defaultPolicy, () => random);
+        assert.ok(plan.kind === 'later');
+        const share = (plan.dueMs - nowMs) / plan.tierMs;
+        assert.ok(share >= 0.899 && share <= 1.101, `${share} of the tier`);
+      }),
+    );
+  });
+
+  test('waits as long as Retry-After says, rounded up to a tier, but never beyond the deadline', () => {
+    const plan = (retryAfterMs: number): unknown => {
+      const planned = planRetry({ attempts: 1 }, retryAfterMs, nowMs, defaultPolicy, middle);
+      return planned.kind === 'later' && planned.tierMs;
+    };
+    assert.equal(plan(5_000), 10_000);
+    assert.equal(plan(61_000), 5 * minuteMs);
+    assert.equal(plan(24 * hourMs), hourMs);
+    assert.equal(plan(Infinity), hourMs);
+  });
+
+  test('that would land past the deadline goes once more, as the last, to the longest tier that fits', () => {
+    const deadlineMs = nowMs + 20 * minuteMs;
+    const plan = planRetry({ attempts: 6, deadlineMs }, 0, nowMs, defaultPolicy, middle);
+    assert.ok(plan.kind === 'later');
+    assert.deepEqual([plan.tierMs, plan.last], [15 * minuteMs, true]);
+    assert.deepEqual(
+      planRetry({ attempts: 7, deadlineMs, last: true }, 0, nowMs, defaultPolicy, middle),
+      {
+        kind: 'give-up',
+        reason: 'expired',
+      },
+    );
+  });
+
+  test('never lands past the deadline, whatever the attempt, the time left and the endpoint say', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 0, max: 4 * hourMs }),
+        fc.integer({ min: 0, max: 8 * hourMs }),
+        chance,
+        (attempts, leftMs, retryAfterMs, random) => {
+          const deadlineMs = nowMs + leftMs;
+          const state = { attempts, deadlineMs };
+          const plan = planRetry(state, retryAfterMs, nowMs, defaultPolicy, () => random);
+          if (plan.kind === 'later') assert.ok(plan.dueMs <= deadlineMs);
+          else assert.ok(leftMs < 13_000, 'gives up only where not even the shortest tier fits');
+        },
+      ),
+    );
+  });
+});
+
+describe('a deferral', () => {
+  const defer = (
+    cause: DeferralCause,
+    state = {},
+    appendMs = nowMs,
+  ): ReturnType<typeof planDeferral> =>
+    planDeferral(
+      { attempts: 0, ...state },
+      cause,
+      minuteMs,
+      appendMs,
+      nowMs,
+      defaultPolicy,
+      middle,
+    );
+
+  test('for an open breaker starts the clock, for other causes it does not', () => {
+    const deadlines = (['breaker', 'retry-after', 'lane'] as const).map((cause) => {
+      const plan = defer(cause);
+      return plan.kind === 'later' && plan.deadlineMs;
+    });
+    assert.deepEqual(deadlines, [nowMs + 4 * hourMs, undefined, undefined]);
+  });
+
+  test('keeps a last attempt the last', () => {
+    const plan = defer('lane', { deadlineMs: nowMs + hourMs, last: true });
+    assert.ok(plan.kind === 'later' && plan.last);
+  });
+
+  test('without time left is an attempt now, unless there can be none', () => {
+    const state = { deadlineMs: nowMs + 5_000 };
+    assert.deepEqual(defer('lane', state), { kind: 'no-time-left' });
+    assert.deepEqual(defer('breaker', state), { kind: 'give-up', reason: 'expired' });
+  });
+
+  test('of an event older than the maximum gives it up', () => {
+    assert.deepEqual(defer('lane', {}, nowMs - 73 * hourMs), {
+      kind: 'give-up',
+      reason: 'too-old',
+    });
+  });
+
+  test('for a breaker lasts as long as it has been open, between 10 s and 15 min', () => {
+    assert.deepEqual([0, 40_000, 3 * hourMs].map(wantedBreakerDelayMs), [
+      10_000,
+      40_000,
+      15 * minuteMs,
+    ]);
+  });
+});
