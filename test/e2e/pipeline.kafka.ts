@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiver.ts';
+import { eventually } from '../harness/eventually.ts';
+import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
+
+const arrivals: Arrival[] = [];
+let receiver: Receiver;
+let postrider: Installation;
+let roles: RunningRole[] = [];
+
+function resources(sharedSecret: string): string {
+  const destination = {
+    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], sharedSecret },
+    webhooks: [{ url: `${receiver.url}/events?team=growth`, headers: { 'X-Team': 'growth' } }],
+    idempotencyHeader: 'Idempotency-Key',
+  };
+  const source = { kind: 'Source', id: 'shop', name: 'Web shop', writeKeys: ['wk_shop_1'] };
+  return JSON.stringify([source, destination]);
+}
+
+async function apply(sharedSecret: string): Promise<void> {
+  const { code, stderr } = await postrider.run(['apply', '-f', '-'], {
+    stdin: resources(sharedSecret),
+  });
+  assert.equal(code, 0, stderr);
+}
+
+async function produce(...calls: readonly object[]): Promise<void> {
+  const stdin = calls.map((call) => JSON.stringify(call)).join('\n');
+  const { code, stderr } = await postrider.run(['produce', '--source', 'shop'], { stdin });
+  assert.equal(code, 0, stderr);
+}
+
+async function arrivalOf(messageId: string): Promise<Arrival> {
+  return eventually(() => {
+    const found = arrivals.find(({ headers }) => headers['idempotency-key'] === messageId);
+    assert.ok(found, `${messageId} has not arrived`);
+    return found;
+  });
+}
+
+before(async () => {
+  receiver = await startReceiver({
+    port: 0,
+    sharedSecret: 'teehee',
+    answer: (arrival) => {
+      arrivals.push(arrival);
+      return { status: 200 };
+    },
+  });
+  postrider = await install();
+  const topics = await postrider.run(['topics', '--create', '--check']);
+  assert.equal(topics.code, 0, topics.stderr);
+  await apply('teehee');
+  roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
+});
+
+after(async () => {
+  await Promise.all(roles.map((role) => role.kill('SIGKILL')));
+  await receiver.close();
+});
+
+test('a call arrives as the documented body, signed, with the configured headers', async () => {
+  await produce({
+    type: 'track',
+    messageId: 'm-1',
+    userId: '019mr8mf4r',
+    event: 'Purchased an Item',
+    properties: { revenue: '39.95', shippingMethod: '2-day' },
+    timestamp: '2012-12-02T00:30:08.276Z',
+  });
+  const { headers, body, path, signatureValid } = await arrivalOf('m-1');
+  assert.equal(
+    body.toString(),
+    '{"version":1,"type":"track","userId":"019mr8mf4r","event":"Purchased an Item","properties":{"revenue":"39.95","shippingMethod":"2-day"},"timestamp":"2012-12-02T00:30:08.276Z"}',
+  );
+  assert.equal(headers['x-signature'], '6584c31d030ff167eca14a1042eb7e88c881b8e8');
+  assert.equal(signatureValid, true);
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(headers['user-agent'], 'Postrider/1.0');
+  assert.equal(headers['x-team'], 'growth');
+  assert.equal(path, '/events?team=growth');
+});
+
+test('a changed destination takes effect without a restart', async () => {
+  await apply('changed');
+  await eventually(async () => {
+    const messageId = `m-changed-${Date.now()}`;
+    await produce({ type: 'identify', messageId, userId: 'u' });
+    assert.equal((await arrivalOf(messageId)).signatureValid, false);
+  });
+  await apply('teehee');
+});
+
+test('the ops servers of running roles answer, and no secret is in metrics or logs', async () => {
+  for (const role of roles) {
+    assert.equal((await fetch(`${role.url}/livez`)).status, 200);
+    const metrics = await (await fetch(`${role.url}/metrics`)).text();
+    assert.match(metrics, /^postrider_/m);
+    for (const text of [metrics, role.log()]) {
+      assert.doesNotMatch(text, /teehee|changed|wk_shop_1|growth|Purchased an Item/);
+      assert.ok(!text.includes(postrider.environment['SECRET_KEY'] ?? 'missing'));
+    }
+  }
+});
+
+test('a role ends with code 0 on SIGTERM, and its successor goes on', async () => {
+  const before = await Promise.all(roles.map((role) => role.kill('SIGTERM')));
+  assert.deepEqual(before, [0, 0]);
+  await produce({ type: 'page', messageId: 'm-after', userId: 'u', name: 'Home' });
+  roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
+  const { body } = await arrivalOf('m-after');
+  assert.deepEqual((JSON.parse(body.toString()) as { properties: unknown }).properties, {
+    name: 'Home',
+  });
+  assert.equal(arrivals.filter(({ headers }) => headers['idempotency-key'] === 'm-1').length, 1);
+});
