@@ -12,11 +12,11 @@ export interface OffsetRange {
  * own. Every method throws when Kafka is away; the callers try again.
  */
 export class BrokerOffsets {
-  private readonly admin: Admin;
+  private readonly kafka: KafkaClient;
+  private admin: Admin | undefined;
 
   constructor(kafka: KafkaClient) {
-    // The callers have loops of their own.
-    this.admin = kafka.admin({ retry: { retries: 1, initialRetryTime: 100 } });
+    this.kafka = kafka;
   }
 
   /** Of a group, by topic and partition; -1 where nothing is committed. */
@@ -24,8 +24,7 @@ export class BrokerOffsets {
     groupId: string,
     topics: readonly string[],
   ): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> {
-    await this.admin.connect();
-    const answer = await this.admin.fetchOffsets({ groupId, topics: [...topics] });
+    const answer = await this.ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }));
     return new Map(
       answer.map(({ topic, partitions }) => [
         topic,
@@ -35,8 +34,7 @@ export class BrokerOffsets {
   }
 
   async ranges(topic: string): Promise<ReadonlyMap<number, OffsetRange>> {
-    await this.admin.connect();
-    const answer = await this.admin.fetchTopicOffsets(topic);
+    const answer = await this.ask((admin) => admin.fetchTopicOffsets(topic));
     return new Map(
       answer.map(({ partition, low, high }) => [
         partition,
@@ -46,17 +44,34 @@ export class BrokerOffsets {
   }
 
   async existing(topics: readonly string[]): Promise<string[]> {
-    await this.admin.connect();
-    const known = new Set(await this.admin.listTopics());
+    const known = new Set(await this.ask((admin) => admin.listTopics()));
     return topics.filter((topic) => known.has(topic));
   }
 
   async deleteGroup(groupId: string): Promise<void> {
-    await this.admin.connect();
-    await this.admin.deleteGroups([groupId]);
+    await this.ask((admin) => admin.deleteGroups([groupId]));
   }
 
   async close(): Promise<void> {
-    await this.admin.disconnect();
+    const { admin } = this;
+    this.admin = undefined;
+    await admin?.disconnect();
+  }
+
+  private async ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+    // The callers have loops of their own.
+    const admin = (this.admin ??= this.kafka.admin({
+      retry: { retries: 1, initialRetryTime: 100 },
+    }));
+    try {
+      await admin.connect();
+      return await question(admin);
+    } catch (error) {
+      // kafkajs asks for the metadata of every topic that a connection ever dealt with, and fails for
+      // ever once one of them is deleted.
+      if (this.admin === admin) this.admin = undefined;
+      void admin.disconnect().catch(() => undefined);
+      throw error;
+    }
   }
 }
