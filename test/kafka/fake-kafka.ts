@@ -1,0 +1,191 @@
+import { EventEmitter } from 'node:events';
+import type { ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
+import type { KafkaClient } from '../../src/kafka/client.ts';
+import type { Logger } from '../../src/ops/log.ts';
+
+type EventName =
+  | 'GROUP_JOIN'
+  | 'REBALANCING'
+  | 'END_BATCH_PROCESS'
+  | 'FETCH_START'
+  | 'COMMIT_OFFSETS'
+  | 'RECEIVED_UNSUBSCRIBED_TOPICS'
+  | 'CRASH';
+
+const events: Readonly<Record<EventName, string>> = {
+  GROUP_JOIN: 'consumer.group_join',
+  REBALANCING: 'consumer.rebalancing',
+  END_BATCH_PROCESS: 'consumer.end_batch_process',
+  FETCH_START: 'consumer.fetch_start',
+  COMMIT_OFFSETS: 'consumer.commit_offsets',
+  RECEIVED_UNSUBSCRIBED_TOPICS: 'consumer.received_unsubscribed_topics',
+  CRASH: 'consumer.crash',
+};
+
+type LogMethod = (fields: object, message: string) => void;
+
+/** Stands for kafkajs's consumer: remembers what it was told, and says what a test wants. */
+export class FakeConsumer {
+  readonly events: Readonly<Record<EventName, string>> = events;
+  readonly calls: string[] = [];
+  readonly config: ConsumerConfig;
+  runConfig: ConsumerRunConfig | undefined;
+  topics: string[] = [];
+  fromBeginning: boolean | undefined;
+  private readonly emitter = new EventEmitter();
+  private readonly kafka: FakeKafka;
+
+  constructor(kafka: FakeKafka, config: ConsumerConfig) {
+    this.kafka = kafka;
+    this.config = config;
+  }
+
+  on(name: string, listener: (event: { payload: unknown }) => void): void {
+    this.emitter.on(name, listener);
+  }
+
+  emit(name: EventName, payload: unknown = {}): void {
+    this.emitter.emit(events[name], { payload });
+  }
+
+  connect(): Promise<void> {
+    this.calls.push('connect');
+    return this.kafka.isAway
+      ? Promise.reject(new Error('connect ECONNREFUSED'))
+      : Promise.resolve();
+  }
+
+  subscribe(subscription: { topics: string[]; fromBeginning: boolean }): Promise<void> {
+    this.topics = subscription.topics;
+    this.fromBeginning = subscription.fromBeginning;
+    return Promise.resolve();
+  }
+
+  run(config: ConsumerRunConfig): Promise<void> {
+    this.calls.push('run');
+    this.runConfig = config;
+    return Promise.resolve();
+  }
+
+  commitOffsets(offsets: { topic: string; partition: number; offset: string }[]): Promise<void> {
+    this.calls.push(`commit ${offsets.map(({ offset }) => offset).join(' ')}`);
+    const topics = offsets.map(({ topic, partition, offset }) => ({
+      topic,
+      partitions: [{ partition, offset }],
+    }));
+    this.emit('COMMIT_OFFSETS', { topics });
+    return Promise.resolve();
+  }
+
+  seek({ partition, offset }: { partition: number; offset: string }): void {
+    this.calls.push(`seek ${partition} to ${offset}`);
+  }
+
+  pause(): void {
+    this.calls.push('pause');
+  }
+
+  resume(): void {
+    this.calls.push('resume');
+  }
+
+  disconnect(): Promise<void> {
+    this.calls.push('disconnect');
+    return Promise.resolve();
+  }
+
+  /** One batch of records from `fetchedOffset` on, through the handler. */
+  async handle(fetchedOffset: number, count: number, resolved: string[] = []): Promise<void> {
+    const messages = Array.from({ length: count }, (_, i) => ({
+      offset: String(fetchedOffset + i),
+      timestamp: '0',
+      key: null,
+      value: null,
+      headers: {},
+    }));
+    const batch = {
+      topic: this.topics[0],
+      partition: 0,
+      fetchedOffset: String(fetchedOffset),
+      highWatermark: String(fetchedOffset + count),
+      messages,
+      lastOffset: () => String(fetchedOffset + count - 1),
+    };
+    const payload = {
+      batch,
+      isStale: () => false,
+      resolveOffset: (offset: string) => resolved.push(offset),
+    };
+    await this.runConfig?.eachBatch?.(payload as never);
+  }
+}
+
+/** Topics with one partition each, in which nothing is committed. */
+export class FakeKafka {
+  readonly consumers: FakeConsumer[] = [];
+  readonly groupsDeleted: string[] = [];
+  isAway = false;
+  topics: string[];
+  end = 0;
+
+  constructor(topics: string[]) {
+    this.topics = topics;
+  }
+
+  get client(): KafkaClient {
+    return this as unknown as KafkaClient;
+  }
+
+  /** The consumer that was made last. */
+  get consumerNow(): FakeConsumer {
+    const consumer = this.consumers.at(-1);
+    if (consumer === undefined) throw new Error('no consumer was made');
+    return consumer;
+  }
+
+  consumer(config: ConsumerConfig): FakeConsumer {
+    const consumer = new FakeConsumer(this, config);
+    this.consumers.push(consumer);
+    return consumer;
+  }
+
+  admin(): object {
+    const answer = <T>(value: T): Promise<T> =>
+      this.isAway ? Promise.reject(new Error('connect ECONNREFUSED')) : Promise.resolve(value);
+    return {
+      connect: () => answer(undefined),
+      disconnect: () => Promise.resolve(),
+      listTopics: () => answer(this.topics),
+      fetchOffsets: ({ topics }: { topics: string[] }) =>
+        answer(topics.map((topic) => ({ topic, partitions: [{ partition: 0, offset: '-1' }] }))),
+      fetchTopicOffsets: () => answer([{ partition: 0, low: '0', high: String(this.end) }]),
+      deleteGroups: (groups: string[]) => answer(this.groupsDeleted.push(...groups)),
+    };
+  }
+}
+
+/** Keeps what was logged. */
+export class FakeLogger implements Logger {
+  readonly lines: { level: string; fields: object; message: string }[] = [];
+  readonly debug: LogMethod = this.keep('debug');
+  readonly info: LogMethod = this.keep('info');
+  readonly warn: LogMethod = this.keep('warn');
+  readonly error: LogMethod = this.keep('error');
+
+  child(): Logger {
+    return this;
+  }
+
+  /** Lines that an operator sees. */
+  get visible(): string[] {
+    return this.lines
+      .filter(({ level }) => level !== 'debug')
+      .map(({ level, fields, message }) => `${level}: ${message} ${JSON.stringify(fields)}`);
+  }
+
+  private keep(level: string): LogMethod {
+    return (fields, message) => {
+      this.lines.push({ level, fields, message });
+    };
+  }
+}
