@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'broker-unavailable'
   | 'record-refused'
   | 'accounts-differ'
+  | 'not-delivered'
   | 'kafka-unavailable'
   | 'kafka-refused'
   | 'stopped';
@@ -28,6 +29,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'broker-unavailable': { retry: false, exitCode: 1 },
   'record-refused': { retry: false, exitCode: 1 },
   'accounts-differ': { retry: false, exitCode: 1 },
+  'not-delivered': { retry: false, exitCode: 1 },
   'kafka-unavailable': { retry: true, exitCode: 1 },
   'kafka-refused': { retry: false, exitCode: 1 },
   stopped: { retry: false, exitCode: 1 },

@@ -1,30 +1,9 @@
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { PostriderError } from '../errors.ts';
-import { registerApply } from './apply.ts';
 import { createContext } from './context.ts';
-import { registerDelete } from './delete.ts';
-import { registerDemo } from './demo.ts';
-import { registerDev } from './dev.ts';
-import { registerGet } from './get.ts';
-import { registerListen } from './listen.ts';
-import { registerProduce } from './produce.ts';
-import { registerRejected } from './rejected.ts';
-import { registerRoles } from './run-role.ts';
-import { registerTopics } from './topics.ts';
+import { createProgram } from './program.ts';
 
-const program = new Command('postrider')
-  .description('Outbound event delivery: analytics calls from Kafka to customer endpoints')
-  .option('--verbose', 'print the stack of an error too')
-  .configureHelp({ showGlobalOptions: true })
-  .exitOverride();
-
-const context = createContext();
-const commands = [
-  ...[registerDev, registerDemo, registerRoles],
-  ...[registerApply, registerGet, registerDelete, registerTopics],
-  ...[registerProduce, registerRejected, registerListen],
-];
-for (const register of commands) register(program, context);
+const program = createProgram(createContext());
 
 try {
   await program.parseAsync();

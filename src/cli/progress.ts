@@ -1,12 +1,13 @@
 import type { DemoProgress } from '../dev/demo-report.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Context } from './context.ts';
+import { startStatusLine } from './status-line.ts';
 
 type Counts = Omit<DemoProgress, 'produced' | 'total'>;
 
-/** A terminal shows one line that is overwritten; elsewhere a line now and then is enough. */
-const terminalEveryMs = 250;
-const plainEveryMs = 5_000;
+const lookEveryMs = 500;
+/** Where no terminal overwrites a line, one now and then is enough. */
+const linesBetween = 10;
 
 /** Shows what the metrics say until stopped. */
 export function startProgress(
@@ -14,28 +15,30 @@ export function startProgress(
   metrics: MetricsRegistry,
   describe: (counts: Counts) => string,
 ): { stop(): void } {
-  const isTerminal = process.stdout.isTTY;
   let before = { delivered: 0, atMs: Date.now() };
-  const show = async (): Promise<void> => {
+  let looks = 0;
+  let line = '';
+  const look = async (): Promise<void> => {
     const nowMs = Date.now();
     const delivered = await total(metrics, 'postrider_delivered_total');
     const perSecond = ((delivered - before.delivered) * 1_000) / Math.max(1, nowMs - before.atMs);
     before = { delivered, atMs: nowMs };
-    const line = describe({
+    line = describe({
       delivered,
       deliveriesPerSecond: Math.round(perSecond),
       retries: await total(metrics, 'postrider_retries_total'),
       deadLetters: await total(metrics, 'postrider_dead_letters_total'),
       breakersOpen: await total(metrics, 'postrider_breakers', 'open'),
     });
-    if (isTerminal) process.stdout.write(`\r\u001b[2K${line}`);
-    else context.print(line);
+    looks += 1;
+    if (!process.stderr.isTTY && looks % linesBetween === 0) context.print(line);
   };
-  const timer = setInterval(() => void show(), isTerminal ? terminalEveryMs : plainEveryMs);
+  const timer = setInterval(() => void look(), lookEveryMs);
+  const status = startStatusLine(() => line);
   return {
     stop: () => {
       clearInterval(timer);
-      if (isTerminal) process.stdout.write('\n');
+      status.stop();
     },
   };
 }
