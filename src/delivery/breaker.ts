@@ -18,8 +18,8 @@ export type BreakerState = 'closed' | 'open' | 'half-open';
 export const bucketMs = 1_000;
 const buckets = 10;
 const firstOpenMs = 10_000;
-/** Each time by half: the sum grows with it, so a probe comes after at most half as long again as the outage. */
-const openGrowth = 1.5;
+/** Each time by a fifth: the sum is five times as much, so a probe comes after a fifth of the outage again. */
+const openGrowth = 1.2;
 const maxOpenMs = 600_000;
 const openJitter = 0.2;
 const timeoutsToOpen = 5;

@@ -34,6 +34,7 @@ export class Disposal {
   readonly #topics: DisposalTopics;
   readonly #events: DeliveryEvents;
   #writing = 0;
+  #closed = false;
 
   constructor(sink: RecordSink, topics: DisposalTopics, events: DeliveryEvents) {
     this.#sink = sink;
@@ -44,6 +45,11 @@ export class Disposal {
   /** Copies that are not acknowledged yet. */
   get writing(): number {
     return this.#writing;
+  }
+
+  /** Nothing is written any more; what comes later stays unfinished. */
+  close(): void {
+    this.#closed = true;
   }
 
   retry(job: Job, plan: Later): void {
@@ -57,7 +63,7 @@ export class Disposal {
   }
 
   deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
-    if (job.claim.lost) return;
+    if (job.claim.lost || this.#closed) return;
     const envelope = encodeEnvelope({ ...job.envelope, attempts });
     this.#deadLetter(job.record, job.claim, envelope, job.envelope, reason, detail);
   }
@@ -69,7 +75,7 @@ export class Disposal {
   }
 
   #putOff(job: Job, attempts: number, plan: Later): void {
-    if (job.claim.lost) return;
+    if (job.claim.lost || this.#closed) return;
     const { record, envelope } = job;
     const next: Envelope = {
       ...envelope,

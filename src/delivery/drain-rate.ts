@@ -5,6 +5,7 @@ const smoothing = 0.5;
 export class DrainRate {
   #ended = 0;
   #perSecond: number | undefined;
+  #endedBefore = 0;
   #sinceMs: number;
 
   constructor(nowMs: number) {
@@ -15,11 +16,17 @@ export class DrainRate {
     this.#ended += 1;
   }
 
+  /** Something ended in this interval or the one before. */
+  get isActive(): boolean {
+    return this.#ended + this.#endedBefore > 0;
+  }
+
   /** Closes an interval. One in which there was nothing to do says nothing about speed. */
   tick(nowMs: number, wasBusy: boolean): void {
     const seconds = (nowMs - this.#sinceMs) / 1_000;
     this.#sinceMs = nowMs;
     const perSecond = seconds > 0 ? this.#ended / seconds : 0;
+    this.#endedBefore = this.#ended;
     this.#ended = 0;
     if (!wasBusy) this.#perSecond = undefined;
     else if (this.#perSecond === undefined) this.#perSecond = perSecond;

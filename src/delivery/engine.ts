@@ -91,17 +91,19 @@ export class DeliveryEngine {
     for (const record of records) this.#take(claim, record);
   }
 
-  /** Somebody else owns the partition now: what has not been sent yet is theirs. */
-  lose(claim: Claim): void {
-    claim.lost = true;
-    this.#gate.drop(claim);
-    this.#aheadOfConfig = this.#aheadOfConfig.filter((job) => job.claim !== claim);
-    for (const lane of this.#lanes.values()) lane.drop(claim);
+  /** Somebody else owns these partitions now: what has not been sent yet is theirs. */
+  lose(claims: readonly Claim[]): void {
+    for (const claim of claims) {
+      claim.lost = true;
+      this.#gate.drop(claim);
+    }
+    this.#aheadOfConfig = this.#aheadOfConfig.filter((job) => !job.claim.lost);
+    for (const lane of this.#lanes.values()) lane.dropLost();
   }
 
   destinationChanged(id: string): void {
     const lane = this.#lanes.get(id);
-    if (lane === undefined) return;
+    if (lane === undefined || this.#stopped) return;
     const destination = this.#deps.destinations.destination(id);
     if (destination?.enabled === true) {
       lane.update(destination);
@@ -119,6 +121,12 @@ export class DeliveryEngine {
     this.#configTimer?.cancel();
     this.#tickTimer.cancel();
     this.#pool.close();
+  }
+
+  /** After `stop`: what is still in flight leaves no trace any more. */
+  close(): void {
+    this.#disposal.close();
+    for (const [id, lane] of this.#lanes) this.#closeLane(id, lane);
   }
 
   /** Nothing is in flight, and every copy is acknowledged. */

@@ -6,7 +6,7 @@ import type { DeadLetterReason, Disposal } from './disposal.ts';
 import { DrainRate } from './drain-rate.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { DeliveryEvents } from './events.ts';
-import type { Claim, Job } from './job.ts';
+import type { Job } from './job.ts';
 import { LaneEndpoints } from './lane-endpoints.ts';
 import { skipped, worse } from './outcome.ts';
 import type { Outcome, Retryable } from './outcome.ts';
@@ -81,9 +81,9 @@ export class Lane implements SlotTaker {
     return this.#endpoints;
   }
 
-  /** Has work, and could do more. */
+  /** Gets work, and could do more. */
   get hasRoom(): boolean {
-    return this.#inFlight > 0 && this.#waiting.size === 0;
+    return this.#rate.isActive && this.#waiting.size === 0;
   }
 
   /** Takes responsibility for the job: it is delivered, put off or given up from here. */
@@ -129,9 +129,10 @@ export class Lane implements SlotTaker {
       this.#context.disposal.deadLetter(job, reason, '', job.envelope.attempts);
   }
 
-  /** Somebody else delivers what waits of this partition. */
-  drop(claim: Claim): void {
-    for (const job of this.#waiting.takeAll()) if (job.claim !== claim) this.#keep(job);
+  /** Somebody else delivers what waits of lost partitions. */
+  dropLost(): void {
+    if (this.#waiting.size === 0) return;
+    for (const job of this.#waiting.takeAll()) if (!job.claim.lost) this.#keep(job);
     this.#pump();
   }
 
@@ -286,7 +287,10 @@ export class Lane implements SlotTaker {
   #deferIfBlocked(job: Job): boolean {
     if (job.claim.dedicated) return false;
     const nowMs = this.#context.clock.now();
-    if (this.#endpoints.availability === 'no') {
+    const availability = this.#endpoints.availability;
+    // A few wait for the probe's result; it may take a whole timeout, and partitions must not fill up.
+    const probing = availability === 'wait' && this.#waiting.size >= this.#maxInFlight;
+    if (availability === 'no' || probing) {
       const wantedMs = wantedBreakerDelayMs(this.#endpoints.openForMs(nowMs));
       return this.#defer(job, 'breaker', wantedMs);
     }

@@ -56,13 +56,9 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
       if (first !== undefined) engine.take(claimOf(first), records);
     },
     onLost: (partitions) => {
-      for (const partition of partitions) {
-        const key = `${partition.topic}:${partition.partition}`;
-        const claim = claims.get(key);
-        if (claim === undefined) continue;
-        claims.delete(key);
-        engine.lose(claim);
-      }
+      const lost = partitions.map(claimOf);
+      for (const { topic, partition } of lost) claims.delete(`${topic}:${partition}`);
+      engine.lose(lost);
     },
     observer: {
       joined: (partitions) => {

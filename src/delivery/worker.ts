@@ -89,6 +89,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       while (!engine.isIdle && clock.now() < untilMs) await delay(idlePollMs);
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await Promise.all([shared.stop(0), dedicated.stop(0)]);
+      engine.close();
       await Promise.race([sender.close(), delay(leaveMs, undefined, { ref: false })]);
     },
   };

@@ -422,3 +422,66 @@ describe('a worker that stops', () => {
     assert.ok(world.engine.isIdle);
   });
 });
+
+describe('a user with very many events', () => {
+  test('has at most 32 of them waiting; further ones are put off, and others are not', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => ({ ...answerOk, afterMs: 500 });
+    for (let i = 0; i < 40; i++) world.publish('crm', 'busy');
+    for (let i = 0; i < 10; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(100);
+    assert.equal(world.metrics.deferrals.get('lane'), 7);
+    assert.ok(world.retries.every(({ envelope }) => envelope.deadlineMs === undefined));
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 50);
+  });
+
+  test('pauses a dedicated topic instead', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    for (let i = 0; i < 100; i++) world.publish('crm', 'busy', {}, 'delivery.crm');
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(
+      world.delivered,
+      world.requests.map(({ messageId }) => messageId),
+    );
+    assert.equal(world.delivered.length, 100);
+    assert.equal(world.atRetry, 0);
+  });
+});
+
+describe('a dedicated topic', () => {
+  test('waits behind an open breaker and goes on when it closes', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const startMs = world.clock.now();
+    world.answer = (_url, _sending, nowMs) => (nowMs < startMs + minuteMs ? hangs : answerOk);
+    for (let i = 0; i < 50; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
+    await world.clock.pass(5 * minuteMs);
+    assert.ok(world.retries.every(({ envelope }) => envelope.attempts > 0));
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 50);
+  });
+});
+
+describe('a lane that falls behind while others have room', () => {
+  test('keeps what it can work off in two seconds and puts the rest off, without starting its clock', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('slow', { maxInFlight: 1 });
+    world.addDestination('fast');
+    world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slow') ? 400 : 5 });
+    for (let second = 0; second < 10; second++) {
+      for (let n = 0; n < 20; n++) world.publish('slow', `u${second}-${n}`);
+      for (let step = 0; step < 20; step++) {
+        world.publish('fast', `u${second}-${step}`);
+        await world.clock.pass(50);
+      }
+    }
+    assert.ok((world.metrics.deferrals.get('lane') ?? 0) > 100);
+    assert.ok(world.retries.every(({ envelope }) => envelope.destinationId === 'slow'));
+    assert.ok(world.retries.every(({ envelope }) => envelope.deadlineMs === undefined));
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 400);
+  });
+});

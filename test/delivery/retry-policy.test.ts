@@ -123,8 +123,8 @@ describe('a deferral', () => {
     });
   });
 
-  test('for a breaker lasts as long as it has been open, between 10 s and 15 min', () => {
-    assert.deepEqual([0, 40_000, 3 * hourMs].map(wantedBreakerDelayMs), [
+  test('for a breaker lasts half as long as it has been open, between 10 s and 15 min', () => {
+    assert.deepEqual([0, 80_000, 3 * hourMs].map(wantedBreakerDelayMs), [
       10_000,
       40_000,
       15 * minuteMs,

@@ -70,11 +70,14 @@ export class SimulatedWorld {
   configFresh = true;
   /** Largest number of requests on their way at one time, by URL. */
   readonly mostInFlight: Map<string, number> = new Map();
+  /** Of all URLs together. */
+  mostInFlightAtAll = 0;
   answer: (url: string, sending: Sending, nowMs: number) => Answer = () => answerOk;
   /** Records that the sink refuses for ever, by topic. */
   refuses: (topic: string) => PostriderError | undefined = () => undefined;
   readonly #inFlight = new Map<string, number>();
   readonly #claims = new Map<string, Claim>();
+  #inFlightAtAll = 0;
   #sequence = 0;
 
   constructor(options: { policy?: RetryPolicy; maxInFlight?: number; seed?: number } = {}) {
@@ -149,7 +152,7 @@ export class SimulatedWorld {
 
   /** The partition goes to another worker. */
   lose(topic: string, partition = 0): void {
-    this.engine.lose(this.claim(topic, partition));
+    this.engine.lose([this.claim(topic, partition)]);
     this.#claims.delete(`${topic}:${partition}`);
   }
 
@@ -240,8 +243,11 @@ export class SimulatedWorld {
     const inFlight = (this.#inFlight.get(url) ?? 0) + 1;
     this.#inFlight.set(url, inFlight);
     this.mostInFlight.set(url, Math.max(inFlight, this.mostInFlight.get(url) ?? 0));
+    this.#inFlightAtAll += 1;
+    this.mostInFlightAtAll = Math.max(this.mostInFlightAtAll, this.#inFlightAtAll);
     const { outcome, afterMs } = this.answer(url, sending, nowMs);
     this.clock.after(afterMs, () => {
+      this.#inFlightAtAll -= 1;
       this.#inFlight.set(url, (this.#inFlight.get(url) ?? 0) - 1);
       if (outcome.kind === 'delivered') this.delivered.push(messageId);
       sending.settled(outcome, index, afterMs);
