@@ -4,7 +4,7 @@ import { ensureTopics, openAdmin, type TopicSpec } from '../../src/kafka/admin.t
 import { createProducer } from '../../src/kafka/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { testPrefix } from '../harness/broker.ts';
-import { makeTopic, testKafka } from './topics.ts';
+import { makeTopic, testKafka, withRawAdmin } from './topics.ts';
 
 const kafka = await testKafka();
 const admin = await openAdmin(kafka);
@@ -78,10 +78,8 @@ test('offsets are those of the records kept; by time, of the first one after it'
 test('a group’s offsets are -1 where it has committed none', async () => {
   const topic = await makeTopic(kafka, 2);
   const groupId = `${testPrefix()}group`;
-  const raw = kafka.admin();
-  await raw.connect();
-  await raw.setOffsets({ groupId, topic, partitions: [{ partition: 1, offset: '7' }] });
-  await raw.disconnect();
+  const partitions = [{ partition: 1, offset: '7' }];
+  await withRawAdmin(kafka, (raw) => raw.setOffsets({ groupId, topic, partitions }));
   const offsets = await admin.committedOffsets(groupId, [topic]);
   assert.deepEqual(offsets.get(topic), [-1, 7]);
 });

@@ -1,3 +1,4 @@
+import type { Admin } from 'kafkajs';
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
@@ -9,6 +10,16 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 export async function testKafka(): Promise<KafkaClient> {
   const { brokers } = await testBroker();
   return createKafka({ brokers, clientId: 'test' }, silentLogger);
+}
+
+/** kafkajs's own admin, for what ours does not offer. Closed also after a failure, or the run never ends. */
+export async function withRawAdmin<T>(
+  kafka: KafkaClient,
+  use: (admin: Admin) => Promise<T>,
+): Promise<T> {
+  const admin = kafka.admin();
+  await admin.connect();
+  return use(admin).finally(() => admin.disconnect());
 }
 
 /** A new topic; its name. */
