@@ -8,7 +8,13 @@ import { eventually } from '../harness/eventually.ts';
 import { testPrefix } from '../harness/broker.ts';
 import { makeTopic, readAll, testKafka, valuesOf } from './topics.ts';
 
-const kafka = await testKafka();
+let refusedCalls = 0;
+const kafka = await testKafka({
+  ...silentLogger,
+  debug: (fields, message) => {
+    if (message.startsWith('Response Produce') && 'error' in fields) refusedCalls += 1;
+  },
+});
 const failures: string[] = [];
 const producer = await createProducer(kafka, {
   log: silentLogger,
@@ -60,13 +66,15 @@ test('a record that is too large is refused alone; its neighbours are written in
   );
 });
 
-test('2 MB for one partition go in batches that Kafka takes, although nothing compresses', async () => {
+test('2 MB for one partition go in batches that Kafka takes at once, although nothing compresses', async () => {
   const topic = await makeTopic(kafka, 1, { 'max.message.bytes': '1048576' });
   const given = Array.from({ length: 64 }, () => ({
     ...{ topic, key: 'user' },
     value: randomBytes(32_768),
   }));
+  refusedCalls = 0;
   await producer.send(given);
+  assert.equal(refusedCalls, 0);
   assert.deepEqual(
     (await readAll(kafka, topic)).map(({ value }) => value),
     given.map(({ value }) => value),

@@ -3,13 +3,13 @@ import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
-import { silentLogger } from '../../src/ops/log.ts';
+import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 
 /** A client of the run's broker. */
-export async function testKafka(): Promise<KafkaClient> {
+export async function testKafka(log: Logger = silentLogger): Promise<KafkaClient> {
   const { brokers } = await testBroker();
-  return createKafka({ brokers, clientId: 'test' }, silentLogger);
+  return createKafka({ brokers, clientId: 'test' }, log);
 }
 
 /** kafkajs's own admin, for what ours does not offer. Closed also after a failure, or the run never ends. */
