@@ -75,6 +75,7 @@ export class Disposal {
   }
 
   #putOff(job: Job, attempts: number, plan: Later): void {
+    // Its new owner delivers it again, and counts this attempt by itself.
     if (job.claim.lost || this.#closed) return;
     const { record, envelope } = job;
     const next: Envelope = {

@@ -111,7 +111,6 @@ class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    if (status < 200) return;
     this.#status = status;
     if (status < 300) return;
     const retryAfter = headers['retry-after'];

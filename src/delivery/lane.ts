@@ -225,8 +225,7 @@ export class Lane implements SlotTaker {
     if (job.envelope.attempts > 0) this.#retriesInFlight -= 1;
     this.#rate.ended();
     this.#waiting.release(job);
-    // Otherwise its new owner delivers it again, and counts this attempt by itself.
-    if (!job.claim.lost) this.#dispose(job, outcome);
+    this.#dispose(job, outcome);
     this.#context.pool.release();
   }
 

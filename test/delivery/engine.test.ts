@@ -120,6 +120,24 @@ describe('a failing endpoint', () => {
   });
 });
 
+describe('a short Retry-After', () => {
+  test('is waited for, because a retry topic would take longer', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const startMs = world.clock.now();
+    world.answer = (_url, _sending, nowMs) =>
+      nowMs < startMs + 1_000 ? failsWith(429, 1_500) : answerOk;
+    world.publish('crm', 'a');
+    await world.clock.pass(500);
+    const id = world.publish('crm', 'b');
+    await world.clock.pass(900);
+    assert.equal(world.requests.length, 1);
+    await world.clock.pass(500);
+    assert.deepEqual(world.delivered, [id]);
+    assert.equal(world.metrics.deferrals.size, 0);
+  });
+});
+
 describe('a breaker', () => {
   test('opens after five timeouts in a row, and what arrives then is put off without an attempt', async () => {
     const world = new SimulatedWorld();
@@ -134,6 +152,17 @@ describe('a breaker', () => {
     assert.equal(deferral?.envelope.attempts, 0);
     assert.ok(deferral.envelope.deadlineMs !== undefined, 'an open breaker starts the clock');
     assert.equal(world.metrics.deferrals.get('breaker'), 1);
+  });
+
+  test('that opens puts off what waits already', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 5 });
+    world.answer = () => hangs;
+    for (let i = 0; i < 20; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(5_100);
+    // Four more had started when the fifth timeout came.
+    assert.equal(world.metrics.deferrals.get('breaker'), 11);
+    assert.equal(world.engine.state().queued, 0);
   });
 
   test('lets one probe through, and closes when it succeeds', async () => {
@@ -309,14 +338,15 @@ describe('records', () => {
     world.addDestination('crm');
     world.publishRaw({}, '{}');
     world.publishRaw({ postrider: 'nonsense' }, '{}');
+    world.publishRaw({ postrider: world.envelopeFor('crm') }, null);
     world.publish('crm');
     await world.clock.pass(1_000);
     assert.deepEqual(
       world.deadLetters.map((d) => d.reason),
-      ['malformed', 'malformed'],
+      ['malformed', 'malformed', 'malformed'],
     );
     assert.equal(world.delivered.length, 1);
-    assert.equal(world.finished.length, 3);
+    assert.equal(world.finished.length, 4);
   });
 
   test('that a retry topic refuses become dead letters', async () => {
@@ -454,7 +484,7 @@ describe('a user with very many events', () => {
 describe('a dedicated topic', () => {
   test('waits behind an open breaker and goes on when it closes', async () => {
     const world = new SimulatedWorld();
-    world.addDestination('crm');
+    world.addDestination('crm', { maxInFlight: 5 });
     const startMs = world.clock.now();
     world.answer = (_url, _sending, nowMs) => (nowMs < startMs + minuteMs ? hangs : answerOk);
     for (let i = 0; i < 50; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');

@@ -62,6 +62,13 @@ describe('a retry', () => {
     );
   });
 
+  test('has room for its jitter and for a moment in the lane before the deadline', () => {
+    const plan = (leftMs: number): unknown =>
+      planRetry({ attempts: 1, deadlineMs: nowMs + leftMs }, 0, nowMs, defaultPolicy, () => 0.999)
+        .kind;
+    assert.deepEqual([10_500, 11_500, 12_000].map(plan), ['give-up', 'give-up', 'later']);
+  });
+
   test('never lands past the deadline, whatever the attempt, the time left and the endpoint say', () => {
     fc.assert(
       fc.property(

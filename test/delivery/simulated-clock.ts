@@ -22,7 +22,8 @@ export class SimulatedClock implements Clock {
   }
 
   after(delayMs: number, callback: () => void): Timer {
-    const atMs = this.#nowMs + Math.max(0, delayMs);
+    // Whole milliseconds, like the real one.
+    const atMs = Math.ceil(this.#nowMs + Math.max(0, delayMs));
     const entry: Entry = { atMs, order: this.#order++, callback, cancelled: false };
     this.#push(entry);
     return {

@@ -184,6 +184,13 @@ export class SimulatedWorld {
     return messageId;
   }
 
+  envelopeFor(destinationId: string): string {
+    return encodeEnvelope({
+      ...{ destinationId, sourceId: 'shop', messageId: 'raw', type: 'track', attempts: 0 },
+      ...{ configOffset: this.configOffset, appendTimeMs: this.clock.now() },
+    });
+  }
+
   /** Unlike `publish`, with any header and value. */
   publishRaw(headers: Record<string, string>, value: string | null): void {
     this.#take({ topic: this.topology.topics.delivery, key: 'raw', value, headers });
@@ -227,7 +234,9 @@ export class SimulatedWorld {
         detail: String(record.headers?.['detail']),
         attempts: envelope?.attempts ?? 0,
       });
-    } else if (envelope !== undefined) {
+    } else {
+      if (envelope === undefined)
+        throw new Error(`written without an envelope: ${header.toString()}`);
       this.retries.push({ topic: record.topic, envelope, atMs: this.clock.now() });
       this.clock.after(3, () => {
         this.#take(record);
