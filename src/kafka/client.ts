@@ -4,6 +4,7 @@ import type { Kafka, SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { registerCodecs } from './codecs.ts';
 import { kafkaLog } from './kafka-log.ts';
+import { encodeRecordsCheaply } from './record-encoder.ts';
 import { stopIdleTimers } from './timer-patch.ts';
 
 /** What the other stages hold of kafkajs: they pass it on and never look inside. */
@@ -21,6 +22,7 @@ export interface KafkaOptions {
 export function createKafka(options: KafkaOptions, log: Logger): KafkaClient {
   registerCodecs();
   stopIdleTimers();
+  encodeRecordsCheaply();
   return new kafkajs.Kafka({
     brokers: [...options.brokers],
     clientId: options.clientId,
