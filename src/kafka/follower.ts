@@ -65,7 +65,7 @@ class TopicFollower implements Follower {
   readonly loaded: Promise<void>;
   private readonly kafka: KafkaClient;
   private readonly options: FollowerOptions;
-  private readonly groupId: string;
+  private readonly groupIds: string[] = [];
   private readonly offsets: BrokerOffsets;
   private readonly progress: FollowerProgress;
   private readonly stopping = new AbortController();
@@ -83,7 +83,6 @@ class TopicFollower implements Follower {
   constructor(kafka: KafkaClient, options: FollowerOptions) {
     this.kafka = kafka;
     this.options = options;
-    this.groupId = `${options.topic}.follower-${randomBytes(8).toString('hex')}`;
     this.offsets = new BrokerOffsets(kafka);
     this.progress = new FollowerProgress(options.clock.now());
     this.stopped = new Promise((_, reject) => {
@@ -121,15 +120,19 @@ class TopicFollower implements Follower {
   private async leave(): Promise<void> {
     await this.session?.close();
     await this.work;
-    await this.offsets.deleteGroup(this.groupId).catch((error: unknown) => {
-      this.options.log.debug({ reason: reasonOf(error) }, 'the group of a follower is left over');
-    });
+    for (const groupId of this.groupIds) {
+      await this.offsets.deleteGroup(groupId).catch((error: unknown) => {
+        this.options.log.debug({ groupId, reason: reasonOf(error) }, 'a group is left over');
+      });
+    }
   }
 
   private async open(): Promise<void> {
     const { topic, log } = this.options;
     const { signal } = this.stopping;
-    const { groupId } = this;
+    // Not the one of before a crash: its former member would hold the join up until it is forgotten.
+    const groupId = `${topic}.follower-${randomBytes(8).toString('hex')}`;
+    this.groupIds.push(groupId);
     await keepTrying(
       async () => {
         const session = new ConsumerSession(
@@ -218,19 +221,21 @@ class TopicFollower implements Follower {
   }
 
   private onCrash(error: Error, restart: boolean): void {
-    const { topic, log } = this.options;
+    const { topic, clock, log } = this.options;
+    this.progress.stirred(clock.now());
     if (isUnknownTopic(error)) this.vanished = true;
     if (restart || isPassing(error)) {
       log.warn({ topic, reason: reasonOf(error) }, 'lost Kafka; reading on as soon as it is back');
-      if (!restart) this.reopen();
+      this.reopen();
     } else if (this.options.onCrash === undefined) endProcess(log, error);
     else this.options.onCrash(error);
   }
 
   private reopen(): void {
+    const crashed = this.session;
     this.work = this.work.then(async () => {
-      await this.session?.close();
-      await this.open();
+      await crashed?.close();
+      if (!this.stopping.signal.aborted && this.session === crashed) await this.open();
     });
   }
 

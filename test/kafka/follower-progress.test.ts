@@ -84,16 +84,15 @@ test('the position never goes back', () => {
   assert.equal(progress.position(0), 10);
 });
 
-function fetchTwice(progress: FollowerProgress, nodeId: number, now: number): void {
-  progress.fetching(nodeId, now);
-  progress.fetching(nodeId, now);
+function fetchInVain(progress: FollowerProgress, nodeId: number, now: number): void {
+  for (let i = 0; i < 10; i += 1) progress.fetching(nodeId, now);
 }
 
 test('where only emptied batches remain, the end counts as reached after two quiet seconds', () => {
   const progress = new FollowerProgress(0);
   progress.moved(0, 6, 0);
   ask(progress, 10, 100);
-  fetchTwice(progress, 1, 1_000);
+  fetchInVain(progress, 1, 1_000);
   ask(progress, 10, 1_900);
   assert.equal(progress.isFresh(1_900), false);
   ask(progress, 10, 2_100);
@@ -107,10 +106,10 @@ test('quiet says nothing unless every broker was asked for records and has answe
   progress.fetching(2, 0);
   progress.moved(0, 6, 0);
   ask(progress, 10, 100);
-  fetchTwice(progress, 1, 2_000);
+  fetchInVain(progress, 1, 2_000);
   ask(progress, 10, 3_000);
   assert.equal(progress.isFresh(3_000), false);
-  fetchTwice(progress, 2, 3_500);
+  fetchInVain(progress, 2, 3_500);
   ask(progress, 10, 3_600);
   assert.equal(progress.isFresh(3_600), true);
 });
@@ -120,10 +119,29 @@ test('quiet says nothing right after a rejoin or before the first fetch', () => 
   ask(progress, 10, 0);
   ask(progress, 10, 5_000);
   assert.equal(progress.isFresh(5_000), false);
-  fetchTwice(progress, 1, 5_000);
+  fetchInVain(progress, 1, 5_000);
   progress.stirred(6_000);
   ask(progress, 10, 9_000);
   assert.equal(progress.isFresh(9_000), false);
+});
+
+test('quiet says nothing while the consumer does not fetch, however often it did before', () => {
+  const progress = new FollowerProgress(0);
+  progress.moved(0, 6, 0);
+  fetchInVain(progress, 1, 1_000);
+  // Kafka was away and is back; the consumer has not joined again, and four records are new.
+  ask(progress, 10, 20_000);
+  ask(progress, 10, 23_000);
+  assert.equal(progress.isFresh(23_000), false);
+  assert.equal(progress.position(0), 6);
+});
+
+test('a few fetches that fail without a word are no sign of quiet', () => {
+  const progress = new FollowerProgress(0);
+  ask(progress, 10, 0);
+  for (let i = 0; i < 9; i += 1) progress.fetching(1, 100);
+  ask(progress, 10, 3_000);
+  assert.equal(progress.isFresh(3_000), false);
 });
 
 test('a topic that ends before the position twice in a row was made again', () => {

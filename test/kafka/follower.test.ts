@@ -57,6 +57,27 @@ test('after a rejoin a follower goes on at its own position and ignores what it 
   await follower.stop();
 });
 
+test('after a crash a follower reads on in another group, which no former member holds up', async () => {
+  const kafka = new FakeKafka([topic]);
+  const { follower, offsets, log } = await start(kafka);
+  await kafka.consumerNow.handle(0, 3);
+  const first = kafka.consumerNow;
+  first.emit('CRASH', { error: new Error('connection lost'), restart: true });
+  await eventually(() => {
+    assert.equal(kafka.consumers.length, 2);
+    assert.ok(kafka.consumerNow.runConfig);
+  });
+  assert.equal(first.calls.at(-1), 'disconnect');
+  assert.notEqual(kafka.consumerNow.config.groupId, first.config.groupId);
+  join(kafka);
+  assert.equal(kafka.consumerNow.calls.at(-1), 'seek 0 to 3');
+  await kafka.consumerNow.handle(3, 1);
+  assert.deepEqual(offsets, [0, 1, 2, 3]);
+  assert.match(log.visible.join('\n'), /^warn: lost Kafka.*connection lost/);
+  await follower.stop();
+  assert.equal(kafka.groupsDeleted.length, 2);
+});
+
 test('markers move the position, so that a topic that ends in one is read to its end', async () => {
   const kafka = new FakeKafka([topic]);
   kafka.end = 4;

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createKafka } from '../../src/kafka/client.ts';
+import { startConsumeLoop } from '../../src/kafka/consume-loop.ts';
+import { startFollower } from '../../src/kafka/follower.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { startBrokers, testPrefix } from '../harness/broker.ts';
+import { eventually } from '../harness/eventually.ts';
+import { FakeLogger } from './fake-kafka.ts';
+import { numbers } from './kafka-scene.ts';
+
+type Cluster = Awaited<ReturnType<typeof startBrokers>>;
+
+/** A broker of its own: killing it must not disturb other tests. */
+let cluster: Cluster;
+before(async () => {
+  cluster = await startBrokers(1);
+});
+after(async () => {
+  await cluster.stop();
+});
+
+async function write(topic: string, from: number, count: number): Promise<void> {
+  const kafka = createKafka({ brokers: cluster.brokers, clientId: 'writer' }, silentLogger);
+  const producer = kafka.producer();
+  await producer.connect();
+  const messages = numbers(count, from).map((value) => ({ value: String(value) }));
+  await producer.send({ topic, messages });
+  await producer.disconnect();
+}
+
+test('Kafka away at the start and again later: said in lines without stacks, and work resumes by itself', async (t) => {
+  const topic = `${testPrefix()}calls`;
+  const kafka = createKafka({ brokers: cluster.brokers, clientId: 'test' }, silentLogger);
+  const admin = kafka.admin();
+  await admin.connect();
+  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
+  await admin.disconnect();
+  await write(topic, 0, 10);
+  await cluster.kill(1);
+
+  const log = new FakeLogger();
+  const values: number[] = [];
+  const followed: number[] = [];
+  const crashes: Error[] = [];
+  const onCrash = (error: Error): void => {
+    crashes.push(error);
+  };
+  const loop = await startConsumeLoop(kafka, {
+    ...{ groupId: `${topic}.group`, topics: [topic], windowRecords: 100, windowBytes: 10_000 },
+    ...{ clock: systemClock, log, onCrash },
+    onRecords: (records) => {
+      for (const record of records) {
+        values.push(Number(record.value));
+        record.finish();
+      }
+    },
+  });
+  t.after(() => loop.stop(1_000));
+  const follower = await startFollower(kafka, {
+    ...{ topic, clock: systemClock, log, onCrash },
+    onRecord: ({ value }) => {
+      followed.push(Number(value));
+    },
+  });
+  t.after(() => follower.stop());
+  await eventually(() => {
+    assert.ok(log.visible.some((line) => line.includes('Cannot join group')));
+    assert.ok(log.visible.some((line) => line.includes('Cannot read topic')));
+  });
+  await cluster.start(1);
+  await eventually(() => {
+    assert.deepEqual(values, numbers(10));
+    assert.deepEqual(followed, numbers(10));
+  }, 60_000);
+
+  await cluster.kill(1);
+  await eventually(() => {
+    assert.ok(log.visible.some((line) => line.includes('lost Kafka')));
+    assert.equal(loop.joined, false);
+    assert.equal(follower.isFresh(), false);
+  }, 60_000);
+  await cluster.start(1);
+  await write(topic, 10, 10);
+  await eventually(() => {
+    assert.deepEqual([...new Set(values)], numbers(20));
+    assert.deepEqual(followed, numbers(20));
+    assert.ok(loop.joined);
+    assert.ok(follower.isFresh());
+  }, 60_000);
+  assert.deepEqual(crashes, []);
+  assert.doesNotMatch(log.visible.join('\n'), /\\n\s+at /);
+});
