@@ -4,6 +4,7 @@ import type { Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import { arrivalOf } from './arrival.ts';
+import { Backlog } from './backlog.ts';
 import type { RouterEvents } from './events.ts';
 import { HeldCalls, type HeldCall } from './held-calls.ts';
 import { readCall, unknownWriteKey, type ReadCall } from './read-call.ts';
@@ -25,6 +26,12 @@ export interface CallRouterOptions {
   readonly events: RouterEvents;
 }
 
+/**
+ * A call may become hundreds of records, so the intake's window does not bound what they take. Five full
+ * batches keep the producer busy; what is above that waits as the records that it came in.
+ */
+const mostCopies = 5_000;
+
 interface Held extends HeldCall {
   readonly record: ConsumedRecord;
   readonly read: ReadCall;
@@ -37,6 +44,9 @@ export class CallRouter {
   readonly #rejectedTopic: string;
   readonly #events: RouterEvents;
   readonly #held: HeldCalls<Held>;
+  readonly #backlog = new Backlog<ConsumedRecord>();
+  /** Produced and not acknowledged. */
+  #copies = 0;
 
   constructor({ routes, caughtUp, sink, rejectedTopic, events }: CallRouterOptions) {
     this.#routes = routes;
@@ -63,7 +73,24 @@ export class CallRouter {
 
   /** Records of one partition, in order. */
   accept(records: readonly ConsumedRecord[]): void {
-    for (const record of records) {
+    for (const record of records) this.#backlog.push(record);
+    this.#work();
+  }
+
+  /** Partitions that somebody else reads now. */
+  drop(partitions: readonly TopicPartition[]): void {
+    const isGone = (record: ConsumedRecord): boolean =>
+      partitions.some(
+        ({ topic, partition }) => topic === record.topic && partition === record.partition,
+      );
+    this.#backlog.drop(isGone);
+    this.#held.drop(({ record }) => isGone(record));
+  }
+
+  #work(): void {
+    while (this.#copies < mostCopies) {
+      const record = this.#backlog.shift();
+      if (record === undefined) break;
       try {
         this.#accept(record);
       } catch (error) {
@@ -71,15 +98,6 @@ export class CallRouter {
       }
     }
     this.#held.look();
-  }
-
-  /** Partitions that somebody else reads now. */
-  drop(partitions: readonly TopicPartition[]): void {
-    this.#held.drop(({ record }) =>
-      partitions.some(
-        ({ topic, partition }) => topic === record.topic && partition === record.partition,
-      ),
-    );
   }
 
   #accept(record: ConsumedRecord): void {
@@ -106,6 +124,7 @@ export class CallRouter {
       record.finish();
       return;
     }
+    this.#copies += copies.length;
     let unsettled = copies.length;
     let refused: PostriderError | undefined;
     // One function for all copies of a call.
@@ -118,12 +137,14 @@ export class CallRouter {
   }
 
   #settle(record: ConsumedRecord, copies: number, refused: PostriderError | undefined): void {
-    if (refused !== undefined) {
+    this.#copies -= copies;
+    if (refused === undefined) {
+      this.#events.routed(record, copies);
+      record.finish();
+    } else {
       this.#reject(record, { reason: 'unwritable', detail: refused.message });
-      return;
     }
-    this.#events.routed(record, copies);
-    record.finish();
+    if (this.#backlog.size > 0 && this.#copies <= mostCopies / 2) this.#work();
   }
 
   /** A record that cannot even be rejected is never finished: its partition stops before it is lost. */

@@ -9,7 +9,10 @@ import { createOutlet, type DeliveryTopics, type Outlet } from './outlet.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** What the router needs of the configuration. */
-export type RouterConfig = Pick<Config, 'offset' | 'sourceByWriteKey' | 'destinationsOf'>;
+export type RouterConfig = Pick<
+  Config,
+  'offset' | 'sourceByWriteKey' | 'destinationsOf' | 'caughtUp'
+>;
 
 /**
  * Decides which records a call becomes. The same call, arrival and configuration give the same bytes,

@@ -29,9 +29,9 @@ export interface Comparison {
   /** Deliveries per CPU second, as a share of the bare loop's. */
   readonly requiredRatio: number;
   readonly pairs: number;
-  bare(pair: number): Promise<Measurement>;
-  role(pair: number): Promise<Measurement>;
-  log(line: string): void;
+  readonly bare: (pair: number) => Promise<Measurement>;
+  readonly role: (pair: number) => Promise<Measurement>;
+  readonly log: (line: string) => void;
 }
 
 /** Runs both in turn, so that whatever else the machine does hits both alike. */
@@ -120,7 +120,7 @@ function describe(measurement: Measurement): string {
   return `${cpuPerDelivery(measurement).toFixed(2)} µs, ${perSecond}/s, ${rssMb} MB`;
 }
 
-function medianOf(samples: readonly number[]): number {
+export function medianOf(samples: readonly number[]): number {
   const sorted = samples.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] ?? NaN;

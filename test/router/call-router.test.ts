@@ -170,6 +170,29 @@ test('a record that cannot even be rejected is never finished', async () => {
   assert.equal((await router.metrics.stuck.get()).values[0]?.value, 1);
 });
 
+test('a call of many destinations does not take memory without bound, and none is left behind', () => {
+  const ids = Array.from({ length: 300 }, (_, i) => `d${i}`);
+  const router = new TestRouter(exampleSource(), ...ids.map((id) => exampleDestination({ id })));
+  const offsets = Array.from({ length: 500 }, (_, i) => i);
+  router.take(...offsets.map((offset) => call(offset)));
+  let most = 0;
+  while (router.written.length > 0) {
+    most = Math.max(most, router.written.length);
+    router.acknowledge();
+  }
+  assert.ok(most < 5_300, `${most} records on their way`);
+  assert.deepEqual(router.finished, offsets);
+});
+
+test('waiting records of a lost partition are forgotten', () => {
+  const ids = Array.from({ length: 300 }, (_, i) => `d${i}`);
+  const router = new TestRouter(exampleSource(), ...ids.map((id) => exampleDestination({ id })));
+  router.take(...Array.from({ length: 100 }, (_, i) => call(i)));
+  router.drop({ topic: 'p.ingest', partition: 3 });
+  router.acknowledge();
+  assert.equal(router.written.length, 0);
+});
+
 test('a mistake in our own code rejects the record and goes on with the next', () => {
   const router = new TestRouter(exampleSource(), exampleDestination());
   const { config } = router;

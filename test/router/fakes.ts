@@ -44,6 +44,10 @@ export class FakeConfig implements RouterConfig {
     this.offset += 1;
   }
 
+  caughtUp(): Promise<void> {
+    return Promise.resolve();
+  }
+
   sourceByWriteKey(writeKey: string): ReturnType<RouterConfig['sourceByWriteKey']> {
     return this.#index.sourceByWriteKey(writeKey);
   }

@@ -1,0 +1,30 @@
+/** First in, first out. */
+export class Backlog<T> {
+  #items: T[] = [];
+  #next = 0;
+
+  get size(): number {
+    return this.#items.length - this.#next;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#next];
+    this.#next += 1;
+    // Array.shift would move all that follow, each time; what is done must not stay in memory either.
+    if (this.#next * 2 >= this.#items.length) this.#reset(this.#items.slice(this.#next));
+    return item;
+  }
+
+  drop(isGone: (item: T) => boolean): void {
+    this.#reset(this.#items.slice(this.#next).filter((item) => !isGone(item)));
+  }
+
+  #reset(items: T[]): void {
+    this.#items = items;
+    this.#next = 0;
+  }
+}
