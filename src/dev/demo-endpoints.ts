@@ -5,7 +5,7 @@ import { startReceiver, type Answer } from './receiver.ts';
 
 /** The demo's three endpoints: one healthy, one that fails at random, one that is dead. */
 
-export const demoSourceId = 'shop';
+const demoSourceId = 'shop';
 export const demoWriteKey = 'wk_shop_demo';
 export const demoDestinations = ['healthy', 'flaky', 'dead'] as const;
 
