@@ -6,8 +6,9 @@ import type { Timed } from '../../src/delivery/deadlines.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { loadTopology, measure, sharedSecret, timeoutMs } from './delivery-load.ts';
+import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
+import { reportMeasurement } from './measure.ts';
 
 /**
  * The least that can be called a delivery: consume, sign, POST with a deadline and a cap on the answer. No
@@ -99,6 +100,4 @@ await consumer.run({
     });
   },
 });
-const result = await measure(load, () => delivered);
-process.stdout.write(`${JSON.stringify(result)}\n`);
-process.exit();
+await reportMeasurement({ warmUp: load.warmUp, total: load.events }, () => delivered);

@@ -16,14 +16,6 @@ export interface DeliveryLoad {
   readonly inFlight: number;
 }
 
-/** What a measured process prints. */
-export interface DeliveryMeasurement {
-  readonly deliveries: number;
-  readonly cpuUs: number;
-  readonly wallMs: number;
-  readonly rssBytes: number;
-}
-
 export const sharedSecret = 'bench';
 export const timeoutMs = 5_000;
 
@@ -55,29 +47,4 @@ export function loadDestinations(load: DeliveryLoad): Destination[] {
     payload: 'standard',
     topic: 'shared',
   }));
-}
-
-/** Waits until `delivered` has reached the end, and measures from the end of the warm-up on. */
-export async function measure(
-  load: DeliveryLoad,
-  delivered: () => Promise<number> | number,
-): Promise<DeliveryMeasurement> {
-  const reach = async (count: number): Promise<number> => {
-    for (;;) {
-      const now = await delivered();
-      if (now >= count) return now;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
-  const first = await reach(load.warmUp);
-  const cpuBefore = process.cpuUsage();
-  const startedMs = performance.now();
-  const last = await reach(load.events);
-  const cpu = process.cpuUsage(cpuBefore);
-  return {
-    deliveries: last - first,
-    cpuUs: cpu.user + cpu.system,
-    wallMs: performance.now() - startedMs,
-    rssBytes: process.memoryUsage.rss(),
-  };
 }

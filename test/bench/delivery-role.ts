@@ -5,8 +5,9 @@ import { createProducer } from '../../src/kafka/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
-import { loadDestinations, loadTopology, measure, timeoutMs } from './delivery-load.ts';
+import { loadDestinations, loadTopology, timeoutMs } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
+import { reportMeasurement } from './measure.ts';
 
 /** The delivery role, measured: argument 1 is the load as JSON; prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as DeliveryLoad;
@@ -27,9 +28,7 @@ await startDelivery({
   maxInFlightPerDestination: 64,
   allowNetworks: ['127.0.0.0/8'],
 });
-const result = await measure(load, async () => {
+await reportMeasurement({ warmUp: load.warmUp, total: load.events }, async () => {
   const counter = await metrics.getSingleMetric('postrider_delivered_total')?.get();
   return counter?.values[0]?.value ?? 0;
 });
-process.stdout.write(`${JSON.stringify(result)}\n`);
-process.exit();

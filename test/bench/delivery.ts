@@ -1,15 +1,13 @@
 import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { destinationId, loadTopology } from './delivery-load.ts';
-import type { DeliveryLoad, DeliveryMeasurement } from './delivery-load.ts';
+import type { DeliveryLoad } from './delivery-load.ts';
+import { compare, firstLine, runMeasured, type BenchResult } from './measure.ts';
 
 export interface DeliveryBenchOptions {
   readonly brokers: readonly string[];
@@ -20,21 +18,6 @@ export interface DeliveryBenchOptions {
   readonly events?: number;
   readonly log?: (line: string) => void;
 }
-
-export interface BenchResult {
-  readonly name: string;
-  /** What must be reached; every sample is one alternating pair of runs. */
-  readonly required: string;
-  readonly ratios: readonly number[];
-  readonly median: number;
-  /** Smallest and largest. */
-  readonly spread: readonly [number, number];
-  readonly passed: boolean;
-  /** Absolute figures beside the ratio, for a person. */
-  readonly absolutes: Readonly<Record<string, string>>;
-}
-
-const requiredRatio = 0.75;
 
 /** Deliveries per CPU second of the delivery role, as a share of the bare loop's, in alternating pairs. */
 export async function benchDelivery(options: DeliveryBenchOptions): Promise<BenchResult> {
@@ -54,30 +37,16 @@ export async function benchDelivery(options: DeliveryBenchOptions): Promise<Benc
       inFlight: 256,
     };
     await writeEvents(load);
-    const ratios: number[] = [];
-    const bareUs: number[] = [];
-    const roleUs: number[] = [];
-    for (let pair = 0; pair < pairs; pair++) {
-      const bare = await run('delivery-bare.ts', { ...load, group: `${prefix}bare-${pair}` });
-      const role = await run('delivery-role.ts', { ...load, group: `${prefix}role-${pair}` });
-      bareUs.push(cpuPerDelivery(bare));
-      roleUs.push(cpuPerDelivery(role));
-      ratios.push(cpuPerDelivery(bare) / cpuPerDelivery(role));
-      log(`bare ${describe(bare)}, role ${describe(role)}, ratio ${format(ratios.at(-1))}`);
-    }
-    const median = medianOf(ratios);
-    return {
-      name: 'deliveries per CPU second, role against bare loop',
-      required: `at least ${requiredRatio}`,
-      ratios,
-      median,
-      spread: [Math.min(...ratios), Math.max(...ratios)],
-      passed: median >= requiredRatio,
-      absolutes: {
-        'bare loop, CPU µs a delivery': format(medianOf(bareUs)),
-        'role, CPU µs a delivery': format(medianOf(roleUs)),
-      },
-    };
+    const run = (script: string, group: string): ReturnType<typeof runMeasured> =>
+      runMeasured(new URL(script, import.meta.url), { ...load, group } satisfies DeliveryLoad);
+    return await compare({
+      name: 'delivery: deliveries per CPU second, role against bare loop',
+      requiredRatio: 0.75,
+      pairs,
+      bare: (pair) => run('delivery-bare.ts', `${prefix}bare-${pair}`),
+      role: (pair) => run('delivery-role.ts', `${prefix}role-${pair}`),
+      log,
+    });
   } finally {
     receiver.disconnect();
   }
@@ -128,42 +97,6 @@ async function writeEvents(load: Omit<DeliveryLoad, 'group'>): Promise<void> {
 /** 300 bytes that compress to about half, as real events do. */
 function filler(): string {
   return randomBytes(150).toString('hex');
-}
-
-async function run(file: string, load: DeliveryLoad): Promise<DeliveryMeasurement> {
-  const child = fork(new URL(file, import.meta.url), [JSON.stringify(load)], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  const line = await firstLine(child);
-  if (child.exitCode === null) await once(child, 'exit');
-  return JSON.parse(line) as DeliveryMeasurement;
-}
-
-async function firstLine(child: ChildProcess): Promise<string> {
-  if (child.stdout === null) throw new Error('its output is not a pipe');
-  for await (const line of createInterface({ input: child.stdout })) return line;
-  throw new Error(`it ended without a result: ${child.spawnargs.join(' ')}`);
-}
-
-function cpuPerDelivery({ cpuUs, deliveries }: DeliveryMeasurement): number {
-  return cpuUs / deliveries;
-}
-
-function describe(measurement: DeliveryMeasurement): string {
-  const perSecond = Math.round((measurement.deliveries / measurement.wallMs) * 1_000);
-  const rssMb = Math.round(measurement.rssBytes / 1_048_576);
-  return `${format(cpuPerDelivery(measurement))} µs, ${perSecond}/s, ${rssMb} MB`;
-}
-
-function medianOf(samples: readonly number[]): number {
-  const sorted = samples.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
-}
-
-function format(value: number = NaN): string {
-  return value.toFixed(2);
 }
 
 if (import.meta.main) {

@@ -104,7 +104,7 @@ export async function reportMeasurement(
   process.exit();
 }
 
-async function firstLine(child: ChildProcess): Promise<string> {
+export async function firstLine(child: ChildProcess): Promise<string> {
   if (child.stdout === null) throw new Error('its output is not a pipe');
   for await (const line of createInterface({ input: child.stdout })) return line;
   throw new Error(`it ended without a result: ${child.spawnargs.join(' ')}`);
