@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startBroker, type DevBroker } from '../dev/broker.ts';
+import { startBroker } from '../dev/broker.ts';
+import type { DevBroker } from '../dev/dev-broker.ts';
 import { ensureTopics } from '../kafka/admin.ts';
 import type { ParsedFile } from '../resources/document.ts';
 import type { Settings } from '../settings/table.ts';

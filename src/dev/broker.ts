@@ -10,14 +10,8 @@ import { PostriderError } from '../errors.ts';
 import { brokerProperties, log4jProperties, type BrokerPorts } from './broker-config.ts';
 import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
 import { startComposeBroker } from './compose-broker.ts';
+import type { DevBroker } from './dev-broker.ts';
 import { kafkaJars } from './kafka-jars.ts';
-
-/** A Kafka broker, or a cluster of them, for development and tests. It ends with this process. */
-export interface DevBroker {
-  /** `host:port` each. */
-  readonly brokers: readonly string[];
-  stop(): Promise<void>;
-}
 
 /** A cluster whose brokers can be crashed and started again. */
 export interface DevCluster extends DevBroker {

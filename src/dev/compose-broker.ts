@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { PostriderError } from '../errors.ts';
-import type { DevBroker } from './broker.ts';
+import type { DevBroker } from './dev-broker.ts';
 
 const composeFile = fileURLToPath(new URL('../../docker-compose.yml', import.meta.url));
 

@@ -1,10 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import {
-  startBroker,
-  startCluster,
-  type DevBroker,
-  type DevCluster,
-} from '../../src/dev/broker.ts';
+import { startBroker, startCluster, type DevCluster } from '../../src/dev/broker.ts';
+import type { DevBroker } from '../../src/dev/dev-broker.ts';
 
 let own: Promise<DevBroker> | undefined;
 

@@ -1,4 +1,5 @@
-import { startBroker, type DevBroker } from '../../src/dev/broker.ts';
+import { startBroker } from '../../src/dev/broker.ts';
+import type { DevBroker } from '../../src/dev/dev-broker.ts';
 
 /** Node's test runner calls these around a whole run: one broker for all files. */
 

@@ -1,0 +1,6 @@
+/** A Kafka broker, or a cluster of them, for development and tests. It ends with this process. */
+export interface DevBroker {
+  /** `host:port` each. */
+  readonly brokers: readonly string[];
+  stop(): Promise<void>;
+}
