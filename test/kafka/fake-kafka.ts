@@ -125,6 +125,8 @@ export class FakeKafka {
   readonly consumers: FakeConsumer[] = [];
   readonly groupsDeleted: string[] = [];
   isAway = false;
+  /** How often somebody connected, or tried to. */
+  attempts = 0;
   topics: string[];
   end = 0;
 
@@ -153,7 +155,10 @@ export class FakeKafka {
     const answer = <T>(value: T): Promise<T> =>
       this.isAway ? Promise.reject(new Error('connect ECONNREFUSED')) : Promise.resolve(value);
     return {
-      connect: () => answer(undefined),
+      connect: () => {
+        this.attempts += 1;
+        return answer(undefined);
+      },
       disconnect: () => Promise.resolve(),
       listTopics: () => answer(this.topics),
       fetchOffsets: ({ topics }: { topics: string[] }) =>

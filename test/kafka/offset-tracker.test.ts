@@ -39,12 +39,24 @@ test('markers after the last record are finished once it is', () => {
 
 test('finishing a record twice counts once', () => {
   const tracker = new OffsetTracker(0);
-  const slot = tracker.add(0, 5) ?? NaN;
-  tracker.add(1, 5);
-  assert.equal(tracker.finish(slot), true);
-  assert.equal(tracker.finish(slot), false);
+  const [first, second] = [tracker.add(0, 5) ?? NaN, tracker.add(1, 5) ?? NaN];
+  tracker.add(2, 5);
+  for (const slot of [second, first]) {
+    assert.equal(tracker.finish(slot), true);
+    assert.equal(tracker.finish(slot), false);
+  }
   assert.equal(tracker.inFlight, 1);
   assert.equal(tracker.inFlightBytes, 5);
+});
+
+test('what was finished stays finished when more records are in flight than ever before', () => {
+  const tracker = new OffsetTracker(0);
+  const slots = Array.from({ length: 200 }, (_, offset) => tracker.add(offset, 1) ?? NaN);
+  for (const slot of slots.slice(50)) tracker.finish(slot);
+  for (let offset = 200; offset < 2_000; offset += 1) tracker.add(offset, 1);
+  for (const slot of slots.slice(0, 50)) tracker.finish(slot);
+  assert.equal(tracker.finishedUpTo, 200);
+  assert.equal(tracker.inFlight, 1_800);
 });
 
 test('an offset that was accepted before is not accepted again', () => {
