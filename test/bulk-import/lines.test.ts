@@ -40,6 +40,11 @@ test('a line of exactly the limit is whole, also before a carriage return', asyn
   assert.deepEqual(await linesOf(['12', '34\r', '\n1'], 4), ['1234', '1']);
 });
 
+test('a longer line is not mistaken for one of the limit where a carriage return follows that', async () => {
+  const [cut] = await linesOf(['1234\rx\n'], 4);
+  assert.equal(cut, '1234\rx');
+});
+
 test('a longer line is cut, but not to the limit, and the next line is whole', async () => {
   const [cut, next] = await linesOf(['123', '456789', '0'.repeat(1_000), '\nabc'], 4);
   assert.equal(cut?.slice(0, 5), '12345');

@@ -72,6 +72,27 @@ test('a letter is written down once its copy is safe', async () => {
   assert.equal(written[1]?.value, '{"time":"1970-01-01T00:00:00.000Z","redrive":"run1"}');
 });
 
+test('a run is not over before everything is written down', async () => {
+  const answers: (() => void)[] = [];
+  const { done } = run({
+    producer: {
+      produce: (_, answer) => {
+        answers.push(answer);
+      },
+    },
+  });
+  let isOver = false;
+  const ended = done.then(() => {
+    isOver = true;
+  });
+  for (const step of ['the copy', 'the mark']) {
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(isOver, false, `over before ${step} is safe`);
+    answers.shift()?.();
+  }
+  await ended;
+});
+
 test('a letter that Kafka refuses is reported, not written down, and the others go on', async () => {
   const error = new PostriderError('record-refused', 'too large');
   const reported: number[] = [];

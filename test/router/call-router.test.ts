@@ -131,6 +131,14 @@ test('a user whose next call is held for a later look keeps the order', async ()
   assert.equal(router.heldCalls, 0);
 });
 
+test('a user whose held call is settled no longer waits for those of others', async () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(call(1, 'u1', 'wk_other'));
+  await router.look();
+  router.take(call(2, 'u2', 'wk_other'), call(3, 'u1'));
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
+});
+
 test('held calls of a lost partition are forgotten', async () => {
   const router = new TestRouter();
   router.take(
