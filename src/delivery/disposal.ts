@@ -4,18 +4,8 @@ import type { Envelope } from '../event/envelope.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
-import type { PermanentReason } from './outcome.ts';
+import type { DeadLetterReason } from './outcome.ts';
 import type { DeferralCause, Later } from './retry-policy.ts';
-
-export type DeadLetterReason =
-  | PermanentReason
-  | 'expired'
-  | 'expired-late'
-  | 'too-old'
-  | 'destination-disabled'
-  | 'destination-deleted'
-  | 'malformed'
-  | 'record-refused';
 
 /** Where records go that are not delivered; the producer in production. */
 export interface RecordSink {

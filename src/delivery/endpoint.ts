@@ -1,6 +1,5 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
-import type { Job } from './job.ts';
 import { LogThrottle } from '../ops/log-throttle.ts';
 import { countsAgainstEndpoint } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
@@ -19,7 +18,7 @@ export class Endpoint {
   readonly timeoutLog: LogThrottle = new LogThrottle();
   readonly #breakerOptions: BreakerOptions;
   #breaker: EndpointBreaker | undefined;
-  #probe: Job | undefined;
+  #probe: object | undefined;
   #closed = false;
 
   constructor(prepared: PreparedEndpoint, breakerOptions: BreakerOptions) {
@@ -37,8 +36,8 @@ export class Endpoint {
     return breaker.state === 'half-open' ? 'wait' : 'no';
   }
 
-  /** A request of the job goes out. */
-  started(job: Job): void {
+  /** A request goes out; `job` only tells it from others when it ends. */
+  started(job: object): void {
     this.inFlight += 1;
     if (this.#breaker?.awaitsProbe === true) {
       this.#probe = job;
@@ -46,7 +45,7 @@ export class Endpoint {
     }
   }
 
-  ended(job: Job, outcome: Outcome): void {
+  ended(job: object, outcome: Outcome): void {
     this.inFlight -= 1;
     if (this.#closed) return;
     const failed = countsAgainstEndpoint(outcome);

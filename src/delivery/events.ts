@@ -4,13 +4,12 @@ import type { TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { BreakerState } from './breaker.ts';
-import type { DeadLetterReason } from './disposal.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Job } from './job.ts';
 import { LogThrottle } from '../ops/log-throttle.ts';
 import { add } from './metrics.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import type { Outcome } from './outcome.ts';
+import type { DeadLetterReason, Outcome } from './outcome.ts';
 import type { DeferralCause } from './retry-policy.ts';
 
 /** What happens in this stage, logged and counted. No bodies, no secrets, no queries of URLs. */

@@ -1,7 +1,6 @@
 import type { Envelope } from '../event/envelope.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { Lane } from './lane.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
 
@@ -22,6 +21,11 @@ export interface Claim {
   lost: boolean;
 }
 
+/** Whoever has taken responsibility for jobs: a lane. */
+export interface JobKeeper {
+  settled(job: Job, outcome: Outcome, endpointIndex: number, tookMs: number): void;
+}
+
 /** One record on its way through the worker: what waits in a lane, and what the sender sends. */
 export class Job implements Sending {
   readonly record: TakenRecord;
@@ -38,7 +42,7 @@ export class Job implements Sending {
 
   /** Since when it waits for a configuration as new as the one that the router had seen. */
   aheadSinceMs: number | undefined = undefined;
-  lane: Lane | undefined = undefined;
+  keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
   signature: string | undefined = undefined;
   idempotencyHeader: string | undefined = undefined;
@@ -76,6 +80,6 @@ export class Job implements Sending {
   }
 
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void {
-    this.lane?.settled(this, outcome, endpointIndex, tookMs);
+    this.keeper?.settled(this, outcome, endpointIndex, tookMs);
   }
 }

@@ -2,14 +2,14 @@ import type { EventEmitter } from 'node:events';
 import type { Clock, Timer } from '../ops/clock.ts';
 import type { Destination } from '../resources/resource.ts';
 import type { BreakerState } from './breaker.ts';
-import type { DeadLetterReason, Disposal } from './disposal.ts';
+import type { Disposal } from './disposal.ts';
 import { DrainRate } from './drain-rate.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Job } from './job.ts';
 import { LaneEndpoints } from './lane-endpoints.ts';
 import { skipped, worse } from './outcome.ts';
-import type { Outcome, Retryable } from './outcome.ts';
+import type { DeadLetterReason, Outcome, Retryable } from './outcome.ts';
 import { PreparedDestination } from './prepared-destination.ts';
 import { planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
 import type { DeferralCause, RetryPolicy } from './retry-policy.ts';
@@ -88,7 +88,7 @@ export class Lane implements SlotTaker {
 
   /** Takes responsibility for the job: it is delivered, put off or given up from here. */
   offer(job: Job): void {
-    job.lane = this;
+    job.keeper = this;
     if (this.#isBlocked() && this.#deferIfBlocked(job)) return;
     if (!this.#waiting.add(job)) {
       if (this.#defer(job, 'lane', this.#wantedDrainMs())) return;

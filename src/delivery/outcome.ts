@@ -39,6 +39,17 @@ export type RetryCause = (typeof retryCauses)[number];
 /** Failures that no later attempt with the same configuration would mend. */
 export type PermanentReason = `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http';
 
+/** Why an event is given up. */
+export type DeadLetterReason =
+  | PermanentReason
+  | 'expired'
+  | 'expired-late'
+  | 'too-old'
+  | 'destination-disabled'
+  | 'destination-deleted'
+  | 'malformed'
+  | 'record-refused';
+
 export const delivered: Delivered = Object.freeze({ kind: 'delivered' });
 
 /** A URL that was not tried because its breaker is open. */
