@@ -65,7 +65,7 @@ export function presentCounts(counts: ReadonlyMap<string, number>): string {
  * Producers decide what is in a record, and a terminal obeys some of it: control characters, and those
  * that turn the direction of writing, are shown as their code points.
  */
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
