@@ -7,7 +7,7 @@ import { createProducer } from '../../src/kafka/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { destinationId, loadTopology } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
-import { compare, firstLine, runMeasured, type BenchResult } from './measure.ts';
+import { compare, firstLine, runMeasured, type BenchResult, type Measurement } from './measure.ts';
 
 export interface DeliveryBenchOptions {
   readonly brokers: readonly string[];
@@ -21,32 +21,38 @@ export interface DeliveryBenchOptions {
 
 /** Deliveries per CPU second of the delivery role, as a share of the bare loop's, in alternating pairs. */
 export async function benchDelivery(options: DeliveryBenchOptions): Promise<BenchResult> {
-  const { brokers, prefix, pairs = 5, events = 60_000, log = () => undefined } = options;
-  const receiver = fork(new URL('raw-receiver.ts', import.meta.url), {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  try {
-    const receiverPort = Number(await firstLine(receiver));
-    const load = {
-      brokers,
-      prefix,
-      receiverPort,
-      destinations: 10,
-      events,
-      warmUp: events / 4,
-      inFlight: 256,
-    };
-    await writeEvents(load);
-    const run = (script: string, group: string): ReturnType<typeof runMeasured> =>
-      runMeasured(new URL(script, import.meta.url), { ...load, group } satisfies DeliveryLoad);
-    return await compare({
+  const { prefix, pairs = 5, events = 60_000, log = () => undefined } = options;
+  return withDeliveryLoad({ ...options, events, warmUp: events / 4 }, (run) =>
+    compare({
       name: 'delivery: deliveries per CPU second, role against bare loop',
       requiredRatio: 0.75,
       pairs,
       bare: (pair) => run('delivery-bare.ts', `${prefix}bare-${pair}`),
       role: (pair) => run('delivery-role.ts', `${prefix}role-${pair}`),
       log,
-    });
+    }),
+  );
+}
+
+type RunScript = (script: string, group: string) => Promise<Measurement>;
+
+/** With a receiver, and the events in the delivery topic, which every run's group reads from its beginning. */
+export async function withDeliveryLoad<T>(
+  options: Pick<DeliveryLoad, 'brokers' | 'prefix' | 'events' | 'warmUp'>,
+  use: (run: RunScript) => Promise<T>,
+): Promise<T> {
+  const { brokers, prefix, events, warmUp } = options;
+  const receiver = fork(new URL('raw-receiver.ts', import.meta.url), {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  try {
+    const receiverPort = Number(await firstLine(receiver));
+    const common = { brokers, prefix, events, warmUp, receiverPort };
+    const load = { ...common, destinations: 10, inFlight: 256 };
+    await writeEvents(load);
+    return await use((script, group) =>
+      runMeasured(new URL(script, import.meta.url), { ...load, group } satisfies DeliveryLoad),
+    );
   } finally {
     receiver.disconnect();
   }

@@ -22,6 +22,8 @@ export interface Measurement {
   readonly cpuUs: number;
   readonly wallMs: number;
   readonly rssBytes: number;
+  /** When the warm-up ended. */
+  readonly rssAtWarmUpBytes: number;
 }
 
 export interface Comparison {
@@ -90,6 +92,7 @@ export async function reportMeasurement(
     }
   };
   const first = await reach(warmUp);
+  const rssAtWarmUpBytes = process.memoryUsage.rss();
   const cpuBefore = process.cpuUsage();
   const startedMs = performance.now();
   const last = await reach(total);
@@ -99,6 +102,7 @@ export async function reportMeasurement(
     cpuUs: cpu.user + cpu.system,
     wallMs: performance.now() - startedMs,
     rssBytes: process.memoryUsage.rss(),
+    rssAtWarmUpBytes,
   };
   process.stdout.write(`${JSON.stringify(measurement)}\n`);
   process.exit();

@@ -3,7 +3,7 @@ import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { compare, runMeasured, type BenchResult } from './measure.ts';
+import { compare, runMeasured, type BenchResult, type Measurement } from './measure.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
 
 export interface RouterBenchOptions {
@@ -18,20 +18,40 @@ export interface RouterBenchOptions {
 
 /** Deliveries per CPU second of the router at one call to three destinations, against a bare loop. */
 export async function benchRouter(options: RouterBenchOptions): Promise<BenchResult> {
-  const { brokers, prefix, pairs = 5, calls = 60_000, log = () => undefined } = options;
-  await writeCalls(brokers, prefix, calls);
+  const { prefix, pairs = 5, calls = 60_000, log = () => undefined } = options;
   const total = calls * copiesPerCall;
-  const run = (script: string, group: string): ReturnType<typeof runMeasured> => {
-    const load: RouterLoad = { brokers, prefix, group, warmUp: total / 4, total };
+  return withRouterLoad({ ...options, calls, warmUp: total / 4 }, (run) =>
+    compare({
+      name: 'router, 1 call to 3 destinations: deliveries per CPU second, role against bare loop',
+      requiredRatio: 0.75,
+      pairs,
+      bare: (pair) => run('router-bare.ts', `${prefix}bare-${pair}`),
+      role: (pair) => run('router-role.ts', `${prefix}role-${pair}`),
+      log,
+    }),
+  );
+}
+
+type RunScript = (script: string, group: string) => Promise<Measurement>;
+
+interface RouterLoadOptions {
+  readonly brokers: readonly string[];
+  readonly prefix: string;
+  readonly calls: number;
+  /** Copies that are not measured. */
+  readonly warmUp: number;
+}
+
+/** With the calls in the ingest topic, which every run's group reads from its beginning. */
+export async function withRouterLoad<T>(
+  { brokers, prefix, calls, warmUp }: RouterLoadOptions,
+  use: (run: RunScript) => Promise<T>,
+): Promise<T> {
+  await writeCalls(brokers, prefix, calls);
+  return use((script, group) => {
+    const total = calls * copiesPerCall;
+    const load: RouterLoad = { brokers, prefix, group, warmUp, total };
     return runMeasured(new URL(script, import.meta.url), load);
-  };
-  return compare({
-    name: 'router, 1 call to 3 destinations: deliveries per CPU second, role against bare loop',
-    requiredRatio: 0.75,
-    pairs,
-    bare: (pair) => run('router-bare.ts', `${prefix}bare-${pair}`),
-    role: (pair) => run('router-role.ts', `${prefix}role-${pair}`),
-    log,
   });
 }
 

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { startBroker } from '../../src/dev/broker.ts';
+import { benchDelivery } from './delivery.ts';
+import { benchLatency } from './latency.ts';
+import type { BenchResult } from './measure.ts';
+import { benchMemory } from './memory.ts';
+import { benchRouter } from './router.ts';
+
+/**
+ * `npm run bench [NAME…]`: every figure of the README's performance section, each as a ratio inside one
+ * run. Ends with 1 if one misses what is required.
+ */
+const benches = {
+  delivery: benchDelivery,
+  router: benchRouter,
+  latency: benchLatency,
+  memory: benchMemory,
+};
+
+const names = process.argv.slice(2);
+const given = process.env['KAFKA_BROKERS']?.split(',');
+const broker = given === undefined ? await startBroker() : undefined;
+const brokers = given ?? broker?.brokers ?? [];
+// The latency bench starts roles, which find the broker as the tests do.
+process.env['KAFKA_BROKERS'] = brokers.join(',');
+
+const results: BenchResult[] = [];
+for (const [name, bench] of Object.entries(benches)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  console.log(`\n${name}`);
+  const prefix = `bench-${randomBytes(4).toString('hex')}.`;
+  const found = await bench({ brokers, prefix, log: console.log });
+  results.push(...[found].flat());
+}
+
+for (const result of results) {
+  const [least, most] = result.spread.map((ratio) => ratio.toFixed(2));
+  const verdict = result.passed ? 'ok' : 'MISSED';
+  const samples = `median ${result.median.toFixed(2)} of ${result.ratios.length}, ${least ?? ''} to ${most ?? ''}`;
+  console.log(`\n${verdict}  ${result.name}\n    ${samples}, required: ${result.required}`);
+  for (const [what, figure] of Object.entries(result.absolutes))
+    console.log(`    ${what}: ${figure}`);
+}
+await broker?.stop();
+process.exit(results.every(({ passed }) => passed) ? 0 : 1);
