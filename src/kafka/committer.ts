@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
+import { mayKeepTracker, noCommit } from './acceptance.ts';
 import type { PartitionOffset } from './consumer-session.ts';
 import { reasonOf } from './keep-trying.ts';
 import type { OwnedPartition } from './owned-partition.ts';
@@ -8,6 +9,10 @@ export interface CommitterOptions {
   owned(): Iterable<OwnedPartition>;
   find(topic: string, partition: number): OwnedPartition | undefined;
   send(offsets: readonly PartitionOffset[]): Promise<void>;
+  /** What the broker holds, by topic and partition. */
+  held(topics: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>>;
+  /** The broker holds something else than this member committed. */
+  onMoved(partition: OwnedPartition): void;
   readonly clock: Clock;
   readonly log: Logger;
   onFailed?(error: Error): void;
@@ -30,7 +35,7 @@ export class Committer {
 
   start(): void {
     this.timer = this.options.clock.after(everyMs, () => {
-      void this.commit().then(() => {
+      void this.commitWhatIsOurs().then(() => {
         if (this.timer !== undefined) this.start();
       });
     });
@@ -41,15 +46,36 @@ export class Committer {
     this.timer = undefined;
   }
 
-  /** Never rejects: what failed is sent again with the next one. */
+  /**
+   * Commits where the broker still holds the last commit. A topic may be deleted, made again and
+   * filled between two fetches, so that kafkajs reads on in the middle of it without an error; a
+   * commit would then hide the only sign of it. Never rejects.
+   */
+  async commitWhatIsOurs(): Promise<void> {
+    const due = [...this.options.owned()].filter(isDue);
+    if (due.length === 0) return;
+    try {
+      const held = await this.options.held([...new Set(due.map(({ topic }) => topic))]);
+      for (const partition of due) {
+        const onBroker = held.get(partition.topic)?.get(partition.partition) ?? noCommit;
+        if (partition.account === undefined || !partition.positioned) continue;
+        if (!mayKeepTracker(partition.account, onBroker)) this.options.onMoved(partition);
+      }
+    } catch (error) {
+      this.failed(error);
+      return;
+    }
+    await this.commit();
+  }
+
+  /** When there is no time to ask first. Never rejects: what failed is sent again with the next one. */
   async commit(): Promise<void> {
     const due = this.take();
     if (due.length === 0) return;
     try {
       await this.options.send(due);
     } catch (error) {
-      this.options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
-      this.options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
+      this.failed(error);
     }
   }
 
@@ -65,13 +91,22 @@ export class Committer {
 
   private take(): PartitionOffset[] {
     const due: PartitionOffset[] = [];
-    for (const { topic, partition, positioned, account } of this.options.owned()) {
-      const offset = account?.tracker.finishedUpTo;
-      if (!positioned || account === undefined || offset === undefined) continue;
-      if (offset === account.committed) continue;
+    for (const owned of this.options.owned()) {
+      const { topic, partition, account } = owned;
+      if (account === undefined || !isDue(owned)) continue;
+      const offset = account.tracker.finishedUpTo;
       account.attempted = offset;
       due.push({ topic, partition, offset });
     }
     return due;
   }
+
+  private failed(error: unknown): void {
+    this.options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
+    this.options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+function isDue({ positioned, account }: OwnedPartition): boolean {
+  return positioned && account !== undefined && account.tracker.finishedUpTo !== account.committed;
 }

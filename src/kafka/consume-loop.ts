@@ -115,6 +115,10 @@ class GroupConsumeLoop implements ConsumeLoop {
       owned: () => this.intake.owned(),
       find: (topic, partition) => this.intake.find(topic, partition),
       send: (offsets) => this.membership.commit(offsets),
+      held: (topics) => this.offsets.committed(options.groupId, topics),
+      onMoved: (partition) => {
+        this.intake.reposition(partition);
+      },
       onFailed: (error) => observer?.commitFailed?.(error),
     });
     this.membership = this.createMembership(kafka);

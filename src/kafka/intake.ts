@@ -92,7 +92,7 @@ export class Intake {
       fetchedOffset: Number(batch.fetchedOffset),
       seekPending,
     });
-    if (verdict === 'reposition') this.reposition(partition);
+    if (verdict === 'reposition') this.refuse(partition);
     if (verdict !== 'accept') return;
     const records = partition.accept(partition.account, batch);
     resolve(batch.lastOffset());
@@ -105,7 +105,7 @@ export class Intake {
     if (partition?.account === undefined || this.closing) return;
     const { position, settled } = partition;
     const verdict = judgeEmptyBatch({ ...batch, position, settled });
-    if (verdict === 'reposition') this.reposition(partition);
+    if (verdict === 'reposition') this.refuse(partition);
     if (verdict !== 'accept') return;
     partition.advance(partition.account, batch.lastOffset + 1, batch.highWatermark);
     // A seek may be pending that would go back.
@@ -135,6 +135,19 @@ export class Intake {
       // Compared with where it was before the question: it has moved on since.
       if (end < position && partition.positioned) this.reposition(partition);
     }
+  }
+
+  /** Looks the position of a partition up again, because the one that is known is in doubt. */
+  reposition(partition: OwnedPartition): void {
+    const { generation } = this;
+    this.suspend(partition);
+    void this.options.lookUp([partition]).then((positions) => {
+      if (positions?.[0] === undefined || generation !== this.generation) return;
+      this.place(positions[0]);
+      // No batch from before the seek is left: kafkajs handles one batch of a partition at a time.
+      partition.settled = true;
+      this.applyPause(partition);
+    });
   }
 
   hold({ topic, partition }: TopicPartition, held: boolean): void {
@@ -178,18 +191,10 @@ export class Intake {
     partition.paused = true;
   }
 
-  /** kafkajs reads a partition from somewhere else: after a reset to the earliest, or by a batch from before a seek. */
-  private reposition(partition: OwnedPartition): void {
-    const { generation } = this;
-    this.suspend(partition);
+  /** kafkajs read from somewhere else: after a reset to the earliest, or before the last seek. */
+  private refuse(partition: OwnedPartition): void {
     this.options.onDropped(plain(partition));
-    void this.options.lookUp([partition]).then((positions) => {
-      if (positions?.[0] === undefined || generation !== this.generation) return;
-      this.place(positions[0]);
-      // No batch from before the seek is left: kafkajs handles one batch of a partition at a time.
-      partition.settled = true;
-      this.applyPause(partition);
-    });
+    this.reposition(partition);
   }
 
   private place({ partition, account, overruled }: Positioned): void {

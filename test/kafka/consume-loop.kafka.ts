@@ -187,8 +187,10 @@ test('a topic that is deleted and made again while it is consumed is read from i
   await scene.admin.deleteTopics({ topics: [topic] });
   await scene.createTopic('calls', 1);
   await scene.write(topic, 1, 50, 100);
-  await until(member, 70);
-  assert.deepEqual(member.values(), [...numbers(20), ...numbers(50, 100)]);
+  // Some are read twice where kafkajs reads on in the middle of the new topic before it is noticed.
+  await eventually(() => {
+    assert.deepEqual([...new Set(member.values())], [...numbers(20), ...numbers(50, 100)]);
+  });
 });
 
 test('while one of the topics is gone the others are read, and it again when it is back', async () => {
@@ -267,6 +269,25 @@ test('a partition that the stage paused brings nothing until it is resumed', asy
   assert.ok(member.received.every(({ partition }) => partition === 1));
   member.loop.resume({ topic, partition: 0 });
   await until(member, 10);
+});
+
+test('records that are deleted before they are read are skipped, and the rest is read and committed', async () => {
+  const topic = await scene.createTopic('calls', 1);
+  const member = await scene.member([topic], {
+    onAssigned: () => {
+      member.loop.pause({ topic, partition: 0 });
+    },
+  });
+  member.finishes = true;
+  await untilJoined(member);
+  await scene.write(topic, 1, 20);
+  await scene.admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '12' }] });
+  member.loop.resume({ topic, partition: 0 });
+  await until(member, 8);
+  assert.deepEqual(member.values(), numbers(8, 12));
+  await eventually(async () => {
+    assert.deepEqual(await scene.committed(topic), [20]);
+  });
 });
 
 const stoppedClock = { now: () => Date.now(), after: () => ({ cancel: () => undefined }) };

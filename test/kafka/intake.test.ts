@@ -129,6 +129,36 @@ test('a topic that was made again without a rejoin is noticed because the positi
   assert.equal(model.dropped, 1);
 });
 
+test('a topic that was made again and filled between two fetches is noticed at the next commit', async () => {
+  const model = await joined(5);
+  read(model, 5);
+  finishAll(model);
+  await model.committer.commit();
+  model.log(0).makeAgain();
+  for (let i = 0; i < 9; i += 1) model.log(0).append();
+  // kafkajs reads on at 5, where the new topic has records too.
+  read(model, 20);
+  assert.deepEqual(offsetsOf(model).slice(5), [5, 6, 7, 8]);
+  finishAll(model);
+  await model.committer.commitWhatIsOurs();
+  await model.settle();
+  read(model, 20);
+  assert.deepEqual(offsetsOf(model).slice(9), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test('a regular commit leaves alone what somebody else has moved', async () => {
+  const model = await joined(6);
+  read(model, 3);
+  await model.committer.commit();
+  model.log(0).committed = 5;
+  finishAll(model);
+  await model.committer.commitWhatIsOurs();
+  await model.settle();
+  assert.equal(model.log(0).committed, 5);
+  read(model, 10);
+  assert.deepEqual(offsetsOf(model), [0, 1, 2, 5]);
+});
+
 test('a paused partition of a topic that was made again goes back to the beginning', async () => {
   const model = await joined(5);
   read(model, 5);
@@ -337,7 +367,18 @@ const step = fc.record({
       'handle',
       'handle',
     ],
-    ...['finish', 'finish', 'commit', 'rejoin', 'lose', 'settle', 'settle', 'moveBack', 'retain'],
+    ...[
+      'finish',
+      'finish',
+      'commit',
+      'commitOurs',
+      'rejoin',
+      'lose',
+      'settle',
+      'settle',
+      'moveBack',
+      'retain',
+    ],
   ),
   partition: fc.nat(1),
   count: fc.integer({ min: 1, max: 5 }),
@@ -372,6 +413,7 @@ test('whatever happens, no commit passes an unfinished record and every record i
         else if (kind === 'handle') model.handle();
         else if (kind === 'finish') finish(count);
         else if (kind === 'commit') await model.committer.commit();
+        else if (kind === 'commitOurs') await model.committer.commitWhatIsOurs();
         else if (kind === 'rejoin') model.join([0, 1]);
         else if (kind === 'lose') model.join([partition]);
         else if (kind === 'settle') await model.settle();

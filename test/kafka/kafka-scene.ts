@@ -9,6 +9,7 @@ import type { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
+import { eventually } from '../harness/eventually.ts';
 
 /** A client of its own: two members of one group in one client would share kafkajs's offsets. */
 export async function newClient(): Promise<KafkaClient> {
@@ -48,8 +49,10 @@ export class Scene {
     const topic = this.topic(name);
     await this.admin.createTopics({
       topics: [{ topic, numPartitions: partitions }],
-      waitForLeaders: true,
+      // kafkajs's own waiting fails when the broker that it asks does not know the topic yet.
+      waitForLeaders: false,
     });
+    await eventually(() => this.admin.fetchTopicMetadata({ topics: [topic] }));
     return topic;
   }
 

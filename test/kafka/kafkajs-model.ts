@@ -104,6 +104,10 @@ export class KafkajsModel {
       owned: () => this.intake.owned(),
       find: (name, partition) => this.intake.find(name, partition),
       send: (offsets) => this.commit(offsets),
+      held: () => this.committed(),
+      onMoved: (partition) => {
+        this.intake.reposition(partition);
+      },
     });
   }
 
