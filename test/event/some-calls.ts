@@ -33,7 +33,7 @@ const anyKey = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', 'hasOwnProperty', 'toJSON', 'length', '2', '1', ''),
 );
 
-const { value: anyJson } = fc.letrec<{ value: unknown }>((tie) => ({
+const nested = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
     fc.oneof(anyText, fc.double(), fc.boolean(), fc.constant(null)),
@@ -42,7 +42,7 @@ const { value: anyJson } = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 }));
 
-export { anyJson };
+export const anyJson: fc.Arbitrary<unknown> = nested.value;
 
 const anyId = fc.oneof(anyText, fc.maxSafeInteger(), fc.constant(null), fc.constant(undefined));
 
