@@ -22,7 +22,7 @@ export interface Permanent {
   readonly detail: string;
 }
 
-export const retryCauses = [
+const retryCauses = [
   'timeout',
   'status-5xx',
   'status-408',

@@ -64,7 +64,7 @@ function delayAfterAttempt(attempt: number, tiersMs: readonly number[]): number 
 }
 
 /** Why a record is put off without an attempt. */
-export const deferralCauses = ['breaker', 'retry-after', 'lane'] as const;
+const deferralCauses = ['breaker', 'retry-after', 'lane'] as const;
 export type DeferralCause = (typeof deferralCauses)[number];
 
 /**
