@@ -14,6 +14,7 @@ import {
   type FetchedBatch,
 } from './consumer-session.ts';
 import { endProcess } from './crash.ts';
+import { DeletionMark } from './deletion-mark.ts';
 import { FollowerProgress, type Ranges } from './follower-progress.ts';
 import { incomingRecord } from './incoming-record.ts';
 import { keepTrying, reasonOf } from './keep-trying.ts';
@@ -58,8 +59,9 @@ const maxBytesPerPartition = 1_048_576;
 const leaveMs = 5_000;
 
 /**
- * kafkajs reads only as a member of a group; this one has a random name, no other members and no
- * commits. After a rejoin kafkajs would begin again, and bring old values back.
+ * kafkajs reads only as a member of a group; this one has a random name and no other members. After a
+ * rejoin kafkajs would begin again, and bring old values back. Nothing is ever read from a commit: the
+ * one that is made after joining is a mark, which the broker forgets when the topic is deleted.
  */
 class TopicFollower implements Follower {
   readonly loaded: Promise<void>;
@@ -75,8 +77,9 @@ class TopicFollower implements Follower {
   private askTimer: Timer | undefined;
   private asking = false;
   private askAgain = false;
-  /** The broker said that there is no such topic. */
+  /** The broker said that there is no such topic, or has forgotten the mark. */
   private vanished = false;
+  private readonly mark: DeletionMark;
   /** Partitions whose batches may still be from before a restart. */
   private readonly unsettled = new Set<number>();
 
@@ -84,6 +87,7 @@ class TopicFollower implements Follower {
     this.kafka = kafka;
     this.options = options;
     this.offsets = new BrokerOffsets(kafka);
+    this.mark = new DeletionMark(options.topic, this.offsets);
     this.progress = new FollowerProgress(options.clock.now());
     this.stopped = new Promise((_, reject) => {
       this.stopping.signal.addEventListener('abort', () => {
@@ -133,6 +137,7 @@ class TopicFollower implements Follower {
     // Not the one of before a crash: its former member would hold the join up until it is forgotten.
     const groupId = `${topic}.follower-${randomBytes(8).toString('hex')}`;
     this.groupIds.push(groupId);
+    this.mark.clear();
     await keepTrying(
       async () => {
         const session = new ConsumerSession(
@@ -155,6 +160,9 @@ class TopicFollower implements Follower {
             },
             fetching: (nodeId) => {
               this.progress.fetching(nodeId, this.options.clock.now());
+            },
+            committed: () => {
+              this.mark.set(groupId);
             },
             crashed: (error, restart) => {
               this.onCrash(error, restart);
@@ -261,11 +269,13 @@ class TopicFollower implements Follower {
     const { topic, clock, log } = this.options;
     const { askId, positions } = this.progress.beginAsk();
     try {
+      if (await this.mark.isForgotten()) this.vanished = true;
       const ranges = await this.offsets.ranges(topic);
       const isNew = this.vanished && positions.size > 0;
       this.vanished = false;
       if (this.progress.hasShrunk(positions, ranges) || isNew) this.restart(ranges);
       else this.progress.answered(askId, ranges, clock.now());
+      if (!this.mark.isSet) await this.session?.commit(this.mark.offsetsOf(ranges));
     } catch (error) {
       if (isUnknownTopic(error)) this.vanished = true;
       log.debug({ topic, reason: reasonOf(error) }, 'the end of a topic is not known');
@@ -276,6 +286,7 @@ class TopicFollower implements Follower {
     const { topic, log, clock } = this.options;
     log.warn({ topic }, 'the topic was deleted and made again; reading it from its beginning');
     this.progress.restart(ranges, clock.now());
+    this.mark.clear();
     this.options.onRestart?.();
     for (const [partition, { earliest }] of ranges) {
       this.unsettled.add(partition);

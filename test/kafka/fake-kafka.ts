@@ -69,6 +69,7 @@ export class FakeConsumer {
 
   commitOffsets(offsets: { topic: string; partition: number; offset: string }[]): Promise<void> {
     this.calls.push(`commit ${offsets.map(({ offset }) => offset).join(' ')}`);
+    this.kafka.committed = offsets[0]?.offset ?? '-1';
     const topics = offsets.map(({ topic, partition, offset }) => ({
       topic,
       partitions: [{ partition, offset }],
@@ -120,7 +121,7 @@ export class FakeConsumer {
   }
 }
 
-/** Topics with one partition each, in which nothing is committed. */
+/** Topics with one partition each. */
 export class FakeKafka {
   readonly consumers: FakeConsumer[] = [];
   readonly groupsDeleted: string[] = [];
@@ -129,6 +130,8 @@ export class FakeKafka {
   attempts = 0;
   topics: string[];
   end = 0;
+  /** What the group has committed. */
+  committed = '-1';
 
   constructor(topics: string[]) {
     this.topics = topics;
@@ -161,8 +164,10 @@ export class FakeKafka {
       },
       disconnect: () => Promise.resolve(),
       listTopics: () => answer(this.topics),
-      fetchOffsets: ({ topics }: { topics: string[] }) =>
-        answer(topics.map((topic) => ({ topic, partitions: [{ partition: 0, offset: '-1' }] }))),
+      fetchOffsets: ({ topics }: { topics: string[] }) => {
+        const partitions = [{ partition: 0, offset: this.committed }];
+        return answer(topics.map((topic) => ({ topic, partitions })));
+      },
       fetchTopicOffsets: () => answer([{ partition: 0, low: '0', high: String(this.end) }]),
       deleteGroups: (groups: string[]) => answer(this.groupsDeleted.push(...groups)),
     };
