@@ -221,15 +221,21 @@ export class DeliveryEngine {
     this.#tickTimer = this.#deps.clock.after(tickMs, this.#tick);
     this.#rotation.emit('rotate');
     const nowMs = this.#deps.clock.now();
-    const othersHaveRoom = !this.#pool.isFull && this.#someLaneHasRoom();
+    const othersHaveRoom = this.#mostLanesHaveRoom() && !this.#pool.wasShort();
     for (const [id, lane] of this.#lanes) {
       lane.tick(nowMs, othersHaveRoom);
       if (lane.isUnusedSince(nowMs - laneUnusedMs)) this.#closeLane(id, lane);
     }
   };
 
-  #someLaneHasRoom(): boolean {
-    for (const lane of this.#lanes.values()) if (lane.hasRoom) return true;
-    return false;
+  /** Behind are then only a few; where most are, everything is busy, and the backlog belongs in Kafka. */
+  #mostLanesHaveRoom(): boolean {
+    let active = 0;
+    let roomy = 0;
+    for (const lane of this.#lanes.values()) {
+      if (lane.isActive) active += 1;
+      if (lane.hasRoom) roomy += 1;
+    }
+    return roomy > 0 && roomy * 2 >= active;
   }
 }

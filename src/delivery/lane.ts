@@ -81,6 +81,11 @@ export class Lane implements SlotTaker {
     return this.#endpoints;
   }
 
+  /** Has work, or had some just now. */
+  get isActive(): boolean {
+    return this.#waiting.size > 0 || this.#inFlight > 0 || this.#rate.isActive;
+  }
+
   /** Gets work, and could do more. */
   get hasRoom(): boolean {
     return this.#rate.isActive && this.#waiting.size === 0;

@@ -22,19 +22,17 @@ export interface Permanent {
   readonly detail: string;
 }
 
-const retryCauses = [
-  'timeout',
-  'status-5xx',
-  'status-408',
-  'status-425',
-  'status-429',
-  'connection',
-  'dns',
-  'tls',
-  'other',
-  'skipped',
-] as const;
-export type RetryCause = (typeof retryCauses)[number];
+export type RetryCause =
+  | 'timeout'
+  | 'status-5xx'
+  | 'status-408'
+  | 'status-425'
+  | 'status-429'
+  | 'connection'
+  | 'dns'
+  | 'tls'
+  | 'other'
+  | 'skipped';
 
 /** Failures that no later attempt with the same configuration would mend. */
 export type PermanentReason = `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http';

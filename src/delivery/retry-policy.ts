@@ -64,8 +64,7 @@ function delayAfterAttempt(attempt: number, tiersMs: readonly number[]): number 
 }
 
 /** Why a record is put off without an attempt. */
-const deferralCauses = ['breaker', 'retry-after', 'lane'] as const;
-export type DeferralCause = (typeof deferralCauses)[number];
+export type DeferralCause = 'breaker' | 'retry-after' | 'lane';
 
 /**
  * Puts a record off without an attempt. An open breaker is the endpoint's failure, so it starts the clock;

@@ -9,6 +9,7 @@ export class SlotPool {
   readonly size: number;
   #taken = 0;
   #closed = false;
+  #refused = false;
   /** In the order in which they asked; a set, because a lane asks again whenever it gets a record. */
   readonly #waiting = new Set<SlotTaker>();
 
@@ -32,11 +33,19 @@ export class SlotPool {
   /** True, and a slot is taken; or false, and the taker's turn will come. */
   take(taker: SlotTaker): boolean {
     if (this.isFull) {
+      this.#refused = true;
       this.#waiting.add(taker);
       return false;
     }
     this.#taken += 1;
     return true;
+  }
+
+  /** Whether somebody had to wait since the last question. */
+  wasShort(): boolean {
+    const refused = this.#refused || this.#waiting.size > 0;
+    this.#refused = false;
+    return refused;
   }
 
   release(): void {

@@ -8,7 +8,7 @@ export type Turn = 'now' | 'follows' | 'crowded';
 /** Lets first attempts of one user go out one after the other, and those of different users side by side. */
 export class UserOrder {
   /** The job of each user that is queued or in flight; further ones are its followers. */
-  readonly #first = new Map<string, Job>();
+  readonly #first = new Map<number, Job>();
 
   /** `follows`: the job waits here and comes out of `advance`. `crowded`: it was not taken. */
   enter(job: Job): Turn {

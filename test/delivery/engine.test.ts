@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PostriderError } from '../../src/errors.ts';
+import { seededRandom } from './simulated-clock.ts';
 import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 describe('a healthy endpoint', () => {
@@ -437,6 +438,20 @@ describe('beside an endpoint that hangs', () => {
     for (let i = 0; i < 5_000; i++) world.publish('slow', `u${i}`);
     await world.clock.pass(minuteMs);
     assert.equal(world.delivered.length, 5_000);
+    assert.equal(world.atRetry, 0);
+  });
+});
+
+describe('a backlog for healthy endpoints', () => {
+  test('is worked off without a deferral, however uneven they are and however short of slots', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 64 });
+    const random = seededRandom(7);
+    for (let d = 0; d < 10; d++) world.addDestination(`d${d}`);
+    world.answer = (url) => ({ ...answerOk, afterMs: 20 + Number(/d(\d)/.exec(url)?.[1]) * 4 });
+    for (let i = 0; i < 20_000; i++)
+      world.publish(`d${Math.floor(random() * 10)}`, `u${Math.floor(random() * 5_000)}`);
+    await world.clock.pass(5 * minuteMs);
+    assert.equal(world.delivered.length, 20_000);
     assert.equal(world.atRetry, 0);
   });
 });
