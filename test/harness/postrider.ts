@@ -15,6 +15,13 @@ export interface Installation {
   run(args: readonly string[], options?: { stdin?: string; env?: Environment }): Promise<Ended>;
   /** Starts a role; resolves once `/readyz` says yes. */
   start(role: 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
+  /** Starts a command that runs until it is told to end; resolves with what it prints first. */
+  startCommand(args: readonly string[], options?: { stdin?: string }): Promise<RunningCommand>;
+}
+
+export interface RunningCommand {
+  readonly firstLine: string;
+  kill(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface Ended {
@@ -51,6 +58,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     run: (args, options = {}) =>
       runToEnd(args, { ...environment, ...options.env }, options.stdin ?? ''),
     start: (role, more = {}) => startRole(role, { ...environment, ...more }),
+    startCommand: (args, { stdin = '' } = {}) => startCommand(args, environment, stdin),
   };
   return installation;
 }
@@ -62,6 +70,33 @@ async function runToEnd(args: readonly string[], env: Environment, stdin: string
   child.stdin.end(stdin);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: stdout(), stderr: stderr() };
+}
+
+async function startCommand(
+  args: readonly string[],
+  env: Environment,
+  stdin: string,
+): Promise<RunningCommand> {
+  const child = spawn(process.execPath, [main, ...args], { env });
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  child.stdin.end(stdin);
+  const firstLine = await eventually(() => {
+    failIfEnded(child, stderr());
+    const [line, ...rest] = stdout().split('\n');
+    if (line === undefined || rest.length === 0) throw new Error(`nothing printed:\n${stderr()}`);
+    return line;
+  });
+  return { firstLine, kill: killer(child) };
+}
+
+function killer(child: ChildProcess): (signal: NodeJS.Signals) => Promise<number | null> {
+  const exited = once(child, 'exit');
+  return async (signal) => {
+    child.kill(signal);
+    const [code] = (await exited) as [number | null];
+    return code;
+  };
 }
 
 async function startRole(role: string, env: Environment): Promise<RunningRole> {
@@ -78,16 +113,7 @@ async function startRole(role: string, env: Environment): Promise<RunningRole> {
     const { ok } = await fetch(`${url}/readyz`);
     if (!ok) throw new Error(`${role} is not ready:\n${log()}`);
   });
-  const exited = once(child, 'exit');
-  return {
-    url,
-    log,
-    kill: async (signal) => {
-      child.kill(signal);
-      const [code] = (await exited) as [number | null];
-      return code;
-    },
-  };
+  return { url, log, kill: killer(child) };
 }
 
 function failIfEnded(child: ChildProcess, log: string): void {
