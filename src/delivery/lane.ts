@@ -48,6 +48,7 @@ export class Lane implements SlotTaker {
   #maxInFlight: number;
   /** Fewer slots than allowed while the endpoint recovers: each success adds one. */
   #recoveringSlots = Infinity;
+  isInLine = false;
   #inFlight = 0;
   #retriesInFlight = 0;
   /** 0: not held. */

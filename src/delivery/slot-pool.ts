@@ -1,5 +1,7 @@
 /** What can use a slot that has become free. */
 export interface SlotTaker {
+  /** In the pool's line; the pool's own note. */
+  isInLine: boolean;
   /** Takes one slot and starts what waited for it, if it still can. True if more waits for a slot. */
   takeSlot(): boolean;
 }
@@ -10,8 +12,8 @@ export class SlotPool {
   #taken = 0;
   #closed = false;
   #refused = false;
-  /** In the order in which they asked; a set, because a lane asks again whenever it gets a record. */
-  readonly #waiting = new Set<SlotTaker>();
+  /** In the order in which they asked, each once. */
+  readonly #line: SlotTaker[] = [];
 
   constructor(size: number) {
     this.size = size;
@@ -34,7 +36,7 @@ export class SlotPool {
   take(taker: SlotTaker): boolean {
     if (this.isFull) {
       this.#refused = true;
-      this.#waiting.add(taker);
+      this.#queue(taker);
       return false;
     }
     this.#taken += 1;
@@ -43,19 +45,25 @@ export class SlotPool {
 
   /** Whether somebody had to wait since the last question. */
   wasShort(): boolean {
-    const refused = this.#refused || this.#waiting.size > 0;
+    const refused = this.#refused || this.#line.length > 0;
     this.#refused = false;
     return refused;
   }
 
   release(): void {
     this.#taken -= 1;
-    if (this.#waiting.size === 0) return;
     // A taker that wants more goes to the end of the line, and this loop meets it again there.
-    for (const taker of this.#waiting) {
-      if (this.isFull) return;
-      this.#waiting.delete(taker);
-      if (taker.takeSlot()) this.#waiting.add(taker);
+    while (this.#line.length > 0 && !this.isFull) {
+      const taker = this.#line.shift();
+      if (taker === undefined) return;
+      taker.isInLine = false;
+      if (taker.takeSlot()) this.#queue(taker);
     }
+  }
+
+  #queue(taker: SlotTaker): void {
+    if (taker.isInLine) return;
+    taker.isInLine = true;
+    this.#line.push(taker);
   }
 }

@@ -7,6 +7,7 @@ import { DueGate } from '../../src/delivery/due-gate.ts';
 import { Job } from '../../src/delivery/job.ts';
 import type { Claim } from '../../src/delivery/job.ts';
 import { SlotPool } from '../../src/delivery/slot-pool.ts';
+import type { SlotTaker } from '../../src/delivery/slot-pool.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function claimOf(partition: number): Claim {
@@ -134,9 +135,10 @@ describe('the slot pool', () => {
   test('never gives out more than its size, and those that wait take turns', () => {
     const pool = new SlotPool(2);
     const turns: string[] = [];
-    const taker = (name: string, wants: number): { takeSlot: () => boolean } => {
+    const taker = (name: string, wants: number): SlotTaker => {
       let left = wants;
       const self = {
+        isInLine: false,
         takeSlot: () => {
           if (left > 0 && pool.take(self)) {
             left -= 1;
@@ -161,6 +163,6 @@ describe('the slot pool', () => {
   test('gives out nothing once it is closed', () => {
     const pool = new SlotPool(2);
     pool.close();
-    assert.equal(pool.take({ takeSlot: () => false }), false);
+    assert.equal(pool.take({ isInLine: false, takeSlot: () => false }), false);
   });
 });
