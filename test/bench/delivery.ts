@@ -21,7 +21,7 @@ export interface DeliveryBenchOptions {
 
 /** Deliveries per CPU second of the delivery role, as a share of the bare loop's, in alternating pairs. */
 export async function benchDelivery(options: DeliveryBenchOptions): Promise<BenchResult> {
-  const { prefix, pairs = 5, events = 60_000, log = () => undefined } = options;
+  const { prefix, pairs = 5, events = 120_000, log = () => undefined } = options;
   return withDeliveryLoad({ ...options, events, warmUp: events / 4 }, (run) =>
     compare({
       name: 'delivery: deliveries per CPU second, role against bare loop',
