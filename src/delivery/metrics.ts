@@ -89,9 +89,23 @@ export class DeliveryMetrics {
   }
 }
 
-/** Gauges that ask the engine when they are scraped. */
-export function exposeState(registry: MetricsRegistry, state: () => EngineState): void {
+/** Gauges that ask the engine, and for the lag by topic, when they are scraped. */
+export function exposeState(
+  registry: MetricsRegistry,
+  state: () => EngineState,
+  lag: () => ReadonlyMap<string, number>,
+): void {
   const registers = [registry];
+  new Gauge({
+    name: 'postrider_delivery_lag_records',
+    help: 'Records not delivered yet, those in flight included; of a retry topic, those not due too.',
+    labelNames: ['topic'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [topic, records] of lag()) this.set({ topic }, records);
+    },
+  });
   const gauge = (name: string, help: string, read: (state: EngineState) => number): void => {
     new Gauge({
       name,

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume-loop.ts';
+import { lagByTopic } from '../kafka/lag.ts';
 import type { Producer } from '../kafka/producer.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -55,7 +56,6 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     clock,
   });
   const engine = createEngine(deps, sender, events);
-  exposeState(metrics, () => engine.state());
   config.onChange(({ kind, id }) => {
     if (kind === 'Destination') engine.destinationChanged(id);
   });
@@ -74,6 +74,11 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   });
   const shared = await read(topology.groups.delivery, await sharedTopics(kafka, topology), false);
   await dedicated.start();
+  exposeState(
+    metrics,
+    () => engine.state(),
+    () => lagByTopic([shared, ...dedicated.readers]),
+  );
   config.onChange(({ kind }) => {
     if (kind === 'Destination') void dedicated.look();
   });

@@ -1,5 +1,6 @@
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume-loop.ts';
+import { lagByTopic } from '../kafka/lag.ts';
 import type { Producer } from '../kafka/producer.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -74,7 +75,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
   exposeState(metrics, () => ({
     inFlight: loop.inFlightRecords,
     held: router.heldCalls,
-    lag: sumByTopic(loop.lag()),
+    lag: lagByTopic([loop]),
   }));
   let stopping = false;
   return {
@@ -85,10 +86,4 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       await loop.stop(graceMs);
     },
   };
-}
-
-function sumByTopic(lag: readonly { topic: string; records: number }[]): Map<string, number> {
-  const sums = new Map<string, number>();
-  for (const { topic, records } of lag) sums.set(topic, (sums.get(topic) ?? 0) + records);
-  return sums;
 }

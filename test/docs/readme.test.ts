@@ -59,9 +59,10 @@ test('the README lists exactly the metrics', () => {
   new RouterMetrics(metrics);
   exposeRouter(metrics, () => state);
   new DeliveryMetrics(metrics);
-  exposeDelivery(metrics, () => {
+  const notScraped = (): never => {
     throw new Error('not scraped');
-  });
+  };
+  exposeDelivery(metrics, notScraped, notScraped);
   producerHooks(metrics);
   const names = metrics
     .getMetricsAsArray()
