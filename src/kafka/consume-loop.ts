@@ -200,13 +200,13 @@ class GroupConsumeLoop implements ConsumeLoop {
         });
       },
       onAssigned: (partitions) => {
+        observer?.joined?.(partitions.length);
         this.guarded(() => options.onAssigned?.(partitions));
       },
       onLost: (partitions) => {
         this.guarded(() => options.onLost?.(partitions));
       },
-      onPositioned: () => {
-        observer?.joined?.(this.assigned().length);
+      onPlaced: () => {
         void this.committer.commit();
         void this.readRanges();
       },

@@ -58,6 +58,7 @@ export class ConsumerSession {
   private readonly events: SessionEvents;
   private readonly log: Logger;
   private closed = false;
+  private opening: Promise<void> | undefined;
 
   constructor(kafka: KafkaClient, options: SessionOptions, events: SessionEvents) {
     this.events = events;
@@ -78,6 +79,13 @@ export class ConsumerSession {
 
   /** Throws when Kafka is away or a topic unknown. What goes wrong later is a `crashed` event. */
   async open(topics: readonly string[]): Promise<void> {
+    this.opening = this.run(topics);
+    await this.opening.finally(() => {
+      this.opening = undefined;
+    });
+  }
+
+  private async run(topics: readonly string[]): Promise<void> {
     await this.consumer.connect();
     await this.consumer.subscribe({ topics: [...topics], fromBeginning: true });
     await this.consumer.run({
@@ -127,6 +135,11 @@ export class ConsumerSession {
 
   async close(): Promise<void> {
     this.closed = true;
+    const { opening } = this;
+    await this.disconnect();
+    if (opening === undefined) return;
+    // kafkajs does not stop a consumer that is just joining: it must have joined to leave.
+    await opening.catch(() => undefined);
     await this.disconnect();
   }
 
@@ -135,8 +148,8 @@ export class ConsumerSession {
     const names = consumer.events;
     consumer.on(names.GROUP_JOIN, ({ payload }) => {
       if (this.closed) {
-        // kafkajs does not stop a consumer that is just joining.
-        void this.disconnect();
+        // It was restarting when it was closed. It can be stopped once the join is complete.
+        setImmediate(() => void this.disconnect());
         return;
       }
       events.joined(

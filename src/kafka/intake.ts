@@ -22,8 +22,8 @@ export interface IntakeOptions {
   onRecords(records: ConsumedRecord[]): void;
   onAssigned(partitions: TopicPartition[]): void;
   onLost(partitions: TopicPartition[]): void;
-  /** All positions of a join are known; what is due may be committed. */
-  onPositioned(): void;
+  /** Positions are known. They must be committed where the broker holds none, or one of a reset. */
+  onPlaced(): void;
   onDropped(partition: TopicPartition): void;
 }
 
@@ -79,7 +79,7 @@ export class Intake {
       this.joined = true;
       this.options.onAssigned(all.map(plain));
       for (const partition of all) this.applyPause(partition);
-      this.options.onPositioned();
+      this.options.onPlaced();
     });
   }
 
@@ -147,6 +147,7 @@ export class Intake {
       // No batch from before the seek is left: kafkajs handles one batch of a partition at a time.
       partition.settled = true;
       this.applyPause(partition);
+      this.options.onPlaced();
     });
   }
 

@@ -232,6 +232,24 @@ test('stopping while Kafka is away ends the attempts', async () => {
   assert.equal(kafka.consumers.length, 0);
 });
 
+test('a consumer that is still joining when the loop stops leaves the group once it has joined', async () => {
+  const kafka = new FakeKafka([topic]);
+  const joining = Promise.withResolvers<undefined>();
+  kafka.joining = joining.promise;
+  const { loop } = await start(kafka);
+  await eventually(() => {
+    assert.ok(kafka.consumers.at(-1)?.runConfig);
+  });
+  const stopped = loop.stop(0);
+  await eventually(() => {
+    assert.equal(kafka.consumerNow.calls.at(-1), 'disconnect');
+  });
+  kafka.consumerNow.calls.push('joined');
+  joining.resolve(undefined);
+  await stopped;
+  assert.deepEqual(kafka.consumerNow.calls.slice(-2), ['joined', 'disconnect']);
+});
+
 test('a consumer that joins after the stop is told to leave again', async () => {
   const kafka = new FakeKafka([topic]);
   const { loop } = await start(kafka);
@@ -239,6 +257,7 @@ test('a consumer that joins after the stop is told to leave again', async () => 
   await loop.stop(0);
   const before = kafka.consumerNow.calls.length;
   kafka.consumerNow.emit('GROUP_JOIN', { memberAssignment: { [topic]: [0] } });
+  await turn();
   assert.deepEqual(kafka.consumerNow.calls.slice(before), ['disconnect']);
   assert.equal(await kafka.consumerNow.config.retry?.restartOnFailure?.(new Error('late')), false);
 });

@@ -64,7 +64,7 @@ export class FakeConsumer {
   run(config: ConsumerRunConfig): Promise<void> {
     this.calls.push('run');
     this.runConfig = config;
-    return Promise.resolve();
+    return this.kafka.joining;
   }
 
   commitOffsets(offsets: { topic: string; partition: number; offset: string }[]): Promise<void> {
@@ -126,6 +126,8 @@ export class FakeKafka {
   readonly consumers: FakeConsumer[] = [];
   readonly groupsDeleted: string[] = [];
   isAway = false;
+  /** Resolves when a consumer that runs has joined its group. */
+  joining: Promise<void> = Promise.resolve();
   /** How often somebody connected, or tried to. */
   attempts = 0;
   topics: string[];

@@ -188,6 +188,23 @@ test('records that retention removed before they were read are skipped', async (
   assert.deepEqual(model.lost, []);
 });
 
+test('after a reset the position is committed, and not taken for another reset', async () => {
+  const model = await joined(8);
+  model.log(0).retainFrom(5);
+  model.fetch(0, 10);
+  assert.equal(model.log(0).committed, -2);
+  read(model, 10);
+  await model.settle();
+  assert.equal(model.log(0).committed, 5);
+  read(model, 10);
+  finishAll(model);
+  await model.committer.commitWhatIsOurs();
+  await model.settle();
+  read(model, 10);
+  assert.equal(model.log(0).committed, 8);
+  assert.deepEqual(offsetsOf(model), [5, 6, 7]);
+});
+
 test('the committed prefix moves past markers and aborted records', async () => {
   const model = await joined(1);
   model.log(0).append(true);
@@ -278,7 +295,7 @@ test('a lost partition is forgotten: its batches, its finished records and its p
   assert.ok(!model.paused.has(0));
   finishAll(model);
   await model.committer.commit();
-  assert.equal(model.log(0).committed, -1);
+  assert.equal(model.log(0).committed, 0);
   model.join([0, 1]);
   await model.settle();
   read(model, 2);

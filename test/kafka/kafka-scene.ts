@@ -52,7 +52,8 @@ export class Scene {
       // kafkajs's own waiting fails when the broker that it asks does not know the topic yet.
       waitForLeaders: false,
     });
-    await eventually(() => this.admin.fetchTopicMetadata({ topics: [topic] }));
+    // The leaders themselves answer: until they do, kafkajs's producer may write twice.
+    await eventually(() => this.admin.fetchTopicOffsets(topic));
     return topic;
   }
 

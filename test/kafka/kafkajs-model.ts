@@ -93,7 +93,7 @@ export class KafkajsModel {
       onLost: (lost: TopicPartition[]) => {
         this.lost.push(...lost.map(({ partition }) => partition));
       },
-      onPositioned: () => undefined,
+      onPlaced: () => void this.committer.commit(),
       onDropped: () => {
         this.dropped += 1;
       },

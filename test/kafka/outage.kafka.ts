@@ -35,7 +35,8 @@ test('Kafka away at the start and again later: said in lines without stacks, and
   const kafka = createKafka({ brokers: cluster.brokers, clientId: 'test' }, silentLogger);
   const admin = kafka.admin();
   await admin.connect();
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
+  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: false });
+  await eventually(() => admin.fetchTopicOffsets(topic));
   await admin.disconnect();
   await write(topic, 0, 10);
   await cluster.kill(1);
