@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Batch, Consumer, PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import type { KafkaClient } from './client.ts';
@@ -49,6 +50,9 @@ const heartbeatInterval = 1_000;
 const maxWaitTimeInMs = 100;
 /** 2.5 s in all, during which kafkajs sends no heartbeat. */
 const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
+
+/** How long a consumer that is just joining may take before it is cut off. */
+const joinMs = 3_000;
 
 const done = Promise.resolve();
 
@@ -135,11 +139,10 @@ export class ConsumerSession {
 
   async close(): Promise<void> {
     this.closed = true;
-    const { opening } = this;
-    await this.disconnect();
-    if (opening === undefined) return;
-    // kafkajs does not stop a consumer that is just joining: it must have joined to leave.
-    await opening.catch(() => undefined);
+    // A consumer that is just joining cannot be stopped: cut off now, the broker would keep it as a
+    // member, with partitions, until its session times out.
+    const opened = this.opening?.catch(() => undefined);
+    await Promise.race([opened, delay(joinMs, undefined, { ref: false })]);
     await this.disconnect();
   }
 
