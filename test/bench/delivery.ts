@@ -34,7 +34,11 @@ export async function benchDelivery(options: DeliveryBenchOptions): Promise<Benc
   );
 }
 
-type RunScript = (script: string, group: string) => Promise<Measurement>;
+type RunScript = (
+  script: string,
+  group: string,
+  execArgv?: readonly string[],
+) => Promise<Measurement>;
 
 /** With a receiver, and the events in the delivery topic, which every run's group reads from its beginning. */
 export async function withDeliveryLoad<T>(
@@ -50,8 +54,12 @@ export async function withDeliveryLoad<T>(
     const common = { brokers, prefix, events, warmUp, receiverPort };
     const load = { ...common, destinations: 10, inFlight: 256 };
     await writeEvents(load);
-    return await use((script, group) =>
-      runMeasured(new URL(script, import.meta.url), { ...load, group } satisfies DeliveryLoad),
+    return await use((script, group, execArgv) =>
+      runMeasured(
+        new URL(script, import.meta.url),
+        { ...load, group } satisfies DeliveryLoad,
+        execArgv,
+      ),
     );
   } finally {
     receiver.disconnect();

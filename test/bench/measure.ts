@@ -67,8 +67,13 @@ export async function compare(comparison: Comparison): Promise<BenchResult> {
 }
 
 /** Runs a script that prints one measurement; its argument is the load as JSON. */
-export async function runMeasured(script: URL, load: object): Promise<Measurement> {
+export async function runMeasured(
+  script: URL,
+  load: object,
+  execArgv: readonly string[] = [],
+): Promise<Measurement> {
   const child = fork(script, [JSON.stringify(load)], {
+    execArgv: [...execArgv],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const line = await firstLine(child);

@@ -15,12 +15,14 @@ const records = 1_000_000;
 const earlyRecords = 200_000;
 const mostRatio = 1.1;
 const mostBytes = 400_000_000;
+/** As in deploy/Dockerfile: without a limit, V8 collects old objects as late as the machine allows. */
+const execArgv = ['--max-old-space-size=300'];
 
 export async function benchMemory(options: MemoryBenchOptions): Promise<BenchResult[]> {
   const { brokers, prefix, log = () => undefined } = options;
   const delivery = await withDeliveryLoad(
     { brokers, prefix: `${prefix}delivery.`, events: records, warmUp: earlyRecords },
-    (run) => run('delivery-role.ts', `${prefix}memory`),
+    (run) => run('delivery-role.ts', `${prefix}memory`, execArgv),
   );
   const results = [resultOf('delivery', delivery)];
   log(describe('delivery', delivery));
@@ -29,7 +31,7 @@ export async function benchMemory(options: MemoryBenchOptions): Promise<BenchRes
       ...{ brokers, prefix: `${prefix}router.`, calls: records },
       warmUp: earlyRecords * copiesPerCall,
     },
-    (run) => run('router-role.ts', `${prefix}memory`),
+    (run) => run('router-role.ts', `${prefix}memory`, execArgv),
   );
   log(describe('router', router));
   return [...results, resultOf('router', router)];

@@ -32,7 +32,11 @@ export async function benchRouter(options: RouterBenchOptions): Promise<BenchRes
   );
 }
 
-type RunScript = (script: string, group: string) => Promise<Measurement>;
+type RunScript = (
+  script: string,
+  group: string,
+  execArgv?: readonly string[],
+) => Promise<Measurement>;
 
 interface RouterLoadOptions {
   readonly brokers: readonly string[];
@@ -48,10 +52,10 @@ export async function withRouterLoad<T>(
   use: (run: RunScript) => Promise<T>,
 ): Promise<T> {
   await writeCalls(brokers, prefix, calls);
-  return use((script, group) => {
+  return use((script, group, execArgv) => {
     const total = calls * copiesPerCall;
     const load: RouterLoad = { brokers, prefix, group, warmUp, total };
-    return runMeasured(new URL(script, import.meta.url), load);
+    return runMeasured(new URL(script, import.meta.url), load, execArgv);
   });
 }
 
