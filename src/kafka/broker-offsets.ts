@@ -12,11 +12,11 @@ export interface OffsetRange {
  * own. Every method throws when Kafka is away; the callers try again.
  */
 export class BrokerOffsets {
-  private readonly kafka: KafkaClient;
-  private admin: Admin | undefined;
+  readonly #kafka: KafkaClient;
+  #admin: Admin | undefined;
 
   constructor(kafka: KafkaClient) {
-    this.kafka = kafka;
+    this.#kafka = kafka;
   }
 
   /** Of a group, by topic and partition; -1 where nothing is committed. */
@@ -24,7 +24,7 @@ export class BrokerOffsets {
     groupId: string,
     topics: readonly string[],
   ): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> {
-    const answer = await this.ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }));
+    const answer = await this.#ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }));
     return new Map(
       answer.map(({ topic, partitions }) => [
         topic,
@@ -34,7 +34,7 @@ export class BrokerOffsets {
   }
 
   async ranges(topic: string): Promise<ReadonlyMap<number, OffsetRange>> {
-    const answer = await this.ask((admin) => admin.fetchTopicOffsets(topic));
+    const answer = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
     return new Map(
       answer.map(({ partition, low, high }) => [
         partition,
@@ -44,23 +44,23 @@ export class BrokerOffsets {
   }
 
   async existing(topics: readonly string[]): Promise<string[]> {
-    const known = new Set(await this.ask((admin) => admin.listTopics()));
+    const known = new Set(await this.#ask((admin) => admin.listTopics()));
     return topics.filter((topic) => known.has(topic));
   }
 
   async deleteGroup(groupId: string): Promise<void> {
-    await this.ask((admin) => admin.deleteGroups([groupId]));
+    await this.#ask((admin) => admin.deleteGroups([groupId]));
   }
 
   async close(): Promise<void> {
-    const { admin } = this;
-    this.admin = undefined;
+    const admin = this.#admin;
+    this.#admin = undefined;
     await admin?.disconnect();
   }
 
-  private async ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+  async #ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
     // The callers have loops of their own.
-    const admin = (this.admin ??= this.kafka.admin({
+    const admin = (this.#admin ??= this.#kafka.admin({
       retry: { retries: 1, initialRetryTime: 100 },
     }));
     try {
@@ -69,7 +69,7 @@ export class BrokerOffsets {
     } catch (error) {
       // kafkajs asks for the metadata of every topic that a connection ever dealt with, and fails for
       // ever once one of them is deleted.
-      if (this.admin === admin) this.admin = undefined;
+      if (this.#admin === admin) this.#admin = undefined;
       void admin.disconnect().catch(() => undefined);
       throw error;
     }

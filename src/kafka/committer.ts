@@ -26,24 +26,24 @@ const everyMs = 1_000;
  * the topic was deleted, with the group's offsets, and made again.
  */
 export class Committer {
-  private readonly options: CommitterOptions;
-  private timer: Timer | undefined;
+  readonly #options: CommitterOptions;
+  #timer: Timer | undefined;
 
   constructor(options: CommitterOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   start(): void {
-    this.timer = this.options.clock.after(everyMs, () => {
+    this.#timer = this.#options.clock.after(everyMs, () => {
       void this.commitWhatIsOurs().then(() => {
-        if (this.timer !== undefined) this.start();
+        if (this.#timer !== undefined) this.start();
       });
     });
   }
 
   stop(): void {
-    this.timer?.cancel();
-    this.timer = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   /**
@@ -52,17 +52,17 @@ export class Committer {
    * commit would then hide the only sign of it. Never rejects.
    */
   async commitWhatIsOurs(): Promise<void> {
-    const due = [...this.options.owned()].filter(isDue);
+    const due = [...this.#options.owned()].filter(isDue);
     if (due.length === 0) return;
     try {
-      const held = await this.options.held([...new Set(due.map(({ topic }) => topic))]);
+      const held = await this.#options.held([...new Set(due.map(({ topic }) => topic))]);
       for (const partition of due) {
         const onBroker = held.get(partition.topic)?.get(partition.partition) ?? noCommit;
         if (partition.account === undefined || !partition.positioned) continue;
-        if (!mayKeepTracker(partition.account, onBroker)) this.options.onMoved(partition);
+        if (!mayKeepTracker(partition.account, onBroker)) this.#options.onMoved(partition);
       }
     } catch (error) {
-      this.failed(error);
+      this.#failed(error);
       return;
     }
     await this.commit();
@@ -70,28 +70,28 @@ export class Committer {
 
   /** When there is no time to ask first. Never rejects: what failed is sent again with the next one. */
   async commit(): Promise<void> {
-    const due = this.take();
+    const due = this.#take();
     if (due.length === 0) return;
     try {
-      await this.options.send(due);
+      await this.#options.send(due);
     } catch (error) {
-      this.failed(error);
+      this.#failed(error);
     }
   }
 
   /** The broker has them. */
   committed(offsets: readonly PartitionOffset[]): void {
     for (const { topic, partition, offset } of offsets) {
-      const account = this.options.find(topic, partition)?.account;
+      const account = this.#options.find(topic, partition)?.account;
       // A commit of an account that was replaced meanwhile is none of its successor's.
       if (account?.attempted === undefined || offset > account.attempted) continue;
       account.committed = Math.max(account.committed ?? offset, offset);
     }
   }
 
-  private take(): PartitionOffset[] {
+  #take(): PartitionOffset[] {
     const due: PartitionOffset[] = [];
-    for (const owned of this.options.owned()) {
+    for (const owned of this.#options.owned()) {
       const { topic, partition, account } = owned;
       if (account === undefined || !isDue(owned)) continue;
       const offset = account.tracker.finishedUpTo;
@@ -101,9 +101,9 @@ export class Committer {
     return due;
   }
 
-  private failed(error: unknown): void {
-    this.options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
-    this.options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
+  #failed(error: unknown): void {
+    this.#options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
+    this.#options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
   }
 }
 

@@ -96,55 +96,55 @@ const leaveMs = 5_000;
 
 /** Wires the parts: membership hears kafkajs, intake decides, committer commits. */
 class GroupConsumeLoop implements ConsumeLoop {
-  private readonly options: ConsumeLoopOptions;
-  private readonly offsets: BrokerOffsets;
-  private readonly intake: Intake;
-  private readonly membership: GroupMembership;
-  private readonly committer: Committer;
-  private readonly stopping = new AbortController();
-  private rangesTimer: Timer | undefined;
+  readonly #options: ConsumeLoopOptions;
+  readonly #offsets: BrokerOffsets;
+  readonly #intake: Intake;
+  readonly #membership: GroupMembership;
+  readonly #committer: Committer;
+  readonly #stopping = new AbortController();
+  #rangesTimer: Timer | undefined;
 
   constructor(kafka: KafkaClient, options: ConsumeLoopOptions) {
     const { clock, log, observer } = options;
-    this.options = options;
-    this.offsets = new BrokerOffsets(kafka);
-    this.intake = this.createIntake();
-    this.committer = new Committer({
+    this.#options = options;
+    this.#offsets = new BrokerOffsets(kafka);
+    this.#intake = this.#createIntake();
+    this.#committer = new Committer({
       clock,
       log,
-      owned: () => this.intake.owned(),
-      find: (topic, partition) => this.intake.find(topic, partition),
-      send: (offsets) => this.membership.commit(offsets),
-      held: (topics) => this.offsets.committed(options.groupId, topics),
+      owned: () => this.#intake.owned(),
+      find: (topic, partition) => this.#intake.find(topic, partition),
+      send: (offsets) => this.#membership.commit(offsets),
+      held: (topics) => this.#offsets.committed(options.groupId, topics),
       onMoved: (partition) => {
-        this.intake.reposition(partition);
+        this.#intake.reposition(partition);
       },
       onFailed: (error) => observer?.commitFailed?.(error),
     });
-    this.membership = this.createMembership(kafka);
-    this.committer.start();
-    this.readRangesRegularly();
-    this.membership.start();
+    this.#membership = this.#createMembership(kafka);
+    this.#committer.start();
+    this.#readRangesRegularly();
+    this.#membership.start();
   }
 
   get joined(): boolean {
-    return this.intake.joined;
+    return this.#intake.joined;
   }
 
   get inFlightRecords(): number {
-    return this.intake.inFlightRecords;
+    return this.#intake.inFlightRecords;
   }
 
   get inFlightBytes(): number {
-    return this.intake.inFlightBytes;
+    return this.#intake.inFlightBytes;
   }
 
   assigned(): readonly TopicPartition[] {
-    return Array.from(this.intake.owned(), ({ topic, partition }) => ({ topic, partition }));
+    return Array.from(this.#intake.owned(), ({ topic, partition }) => ({ topic, partition }));
   }
 
   lag(): readonly PartitionLag[] {
-    return Array.from(this.intake.owned(), ({ topic, partition, lag }) => ({
+    return Array.from(this.#intake.owned(), ({ topic, partition, lag }) => ({
       topic,
       partition,
       records: lag,
@@ -152,42 +152,43 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   pause(partition: TopicPartition): void {
-    this.intake.hold(partition, true);
+    this.#intake.hold(partition, true);
   }
 
   resume(partition: TopicPartition): void {
-    this.intake.hold(partition, false);
+    this.#intake.hold(partition, false);
   }
 
   async stop(timeoutMs: number): Promise<void> {
-    this.stopping.abort();
-    this.rangesTimer?.cancel();
-    await Promise.race([this.intake.close(), delay(timeoutMs, undefined, { ref: false })]);
-    this.committer.stop();
+    this.#stopping.abort();
+    this.#rangesTimer?.cancel();
+    await Promise.race([this.#intake.close(), delay(timeoutMs, undefined, { ref: false })]);
+    this.#committer.stop();
     // Before leaving the group: after that, kafkajs drops a commit without a word.
-    await this.committer.commit();
-    await Promise.race([this.membership.leave(), delay(leaveMs, undefined, { ref: false })]);
-    this.intake.joined = false;
-    await this.offsets.close().catch(() => undefined);
+    await this.#committer.commit();
+    await Promise.race([this.#membership.leave(), delay(leaveMs, undefined, { ref: false })]);
+    this.#intake.joined = false;
+    await this.#offsets.close().catch(() => undefined);
   }
 
-  private createIntake(): Intake {
-    const { options, stopping } = this;
+  #createIntake(): Intake {
+    const options = this.#options;
+    const stopping = this.#stopping;
     const { groupId, log, observer } = options;
     return new Intake({
       control: {
         seek: (partition, offset) => {
-          this.membership.seek(partition, offset);
+          this.#membership.seek(partition, offset);
         },
         pause: (partition) => {
-          this.membership.pause(partition);
+          this.#membership.pause(partition);
         },
         resume: (partition) => {
-          this.membership.resume(partition);
+          this.#membership.resume(partition);
         },
       },
       lookUp: (partitions) =>
-        keepTrying(() => lookUpPositions(this.offsets, groupId, partitions), {
+        keepTrying(() => lookUpPositions(this.#offsets, groupId, partitions), {
           what: `Cannot read the committed offsets of group ${groupId}`,
           log,
           signal: stopping.signal,
@@ -195,27 +196,29 @@ class GroupConsumeLoop implements ConsumeLoop {
       limitsOf: (topic) =>
         options.windowOf?.(topic) ?? { records: options.windowRecords, bytes: options.windowBytes },
       onRecords: (records) => {
-        this.guarded(() => {
+        this.#guarded(() => {
           options.onRecords(records);
         });
       },
       onAssigned: (partitions) => {
         observer?.joined?.(partitions.length);
-        this.guarded(() => options.onAssigned?.(partitions));
+        this.#guarded(() => options.onAssigned?.(partitions));
       },
       onLost: (partitions) => {
-        this.guarded(() => options.onLost?.(partitions));
+        this.#guarded(() => options.onLost?.(partitions));
       },
       onPlaced: () => {
-        void this.committer.commit();
-        void this.readRanges();
+        void this.#committer.commit();
+        void this.#readRanges();
       },
       onDropped: (partition) => observer?.batchDropped?.(partition),
     });
   }
 
-  private createMembership(kafka: KafkaClient): GroupMembership {
-    const { options, intake, committer } = this;
+  #createMembership(kafka: KafkaClient): GroupMembership {
+    const options = this.#options;
+    const intake = this.#intake;
+    const committer = this.#committer;
     const { groupId, topics, clock, log, observer } = options;
     return new GroupMembership({
       kafka,
@@ -224,8 +227,8 @@ class GroupConsumeLoop implements ConsumeLoop {
       maxBytesPerPartition: options.maxBytesPerPartition ?? defaultMaxBytesPerPartition,
       clock,
       log,
-      offsets: this.offsets,
-      signal: this.stopping.signal,
+      offsets: this.#offsets,
+      signal: this.#stopping.signal,
       ownedIndices: () => [...new Set(this.assigned().map(({ partition }) => partition))],
       beforeLeaving: () => committer.commit(),
       onRestart: (error) => {
@@ -233,7 +236,7 @@ class GroupConsumeLoop implements ConsumeLoop {
         observer?.restarted?.(error);
       },
       onCrash: (error) => {
-        this.crash(error);
+        this.#crash(error);
       },
       events: {
         joined: (assignment) => {
@@ -257,37 +260,37 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   /** An error in a stage's callback is a defect; inside kafkajs it would be retried. */
-  private guarded(callback: () => void): void {
+  #guarded(callback: () => void): void {
     try {
       callback();
     } catch (error) {
-      this.crash(error instanceof Error ? error : new Error(String(error)));
+      this.#crash(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  private crash(error: Error): void {
-    this.intake.joined = false;
-    if (this.options.onCrash === undefined) endProcess(this.options.log, error);
-    else this.options.onCrash(error);
+  #crash(error: Error): void {
+    this.#intake.joined = false;
+    if (this.#options.onCrash === undefined) endProcess(this.#options.log, error);
+    else this.#options.onCrash(error);
   }
 
-  private readRangesRegularly(): void {
-    this.rangesTimer = this.options.clock.after(rangesMs, () => {
-      void this.readRanges().then(() => {
-        if (!this.stopping.signal.aborted) this.readRangesRegularly();
+  #readRangesRegularly(): void {
+    this.#rangesTimer = this.#options.clock.after(rangesMs, () => {
+      void this.#readRanges().then(() => {
+        if (!this.#stopping.signal.aborted) this.#readRangesRegularly();
       });
     });
   }
 
   /** One request per topic: a paused or idle partition's lag is known only from here. */
-  private async readRanges(): Promise<void> {
+  async #readRanges(): Promise<void> {
     const topics = new Set(this.assigned().map(({ topic }) => topic));
     for (const topic of topics) {
-      if (this.stopping.signal.aborted) return;
+      if (this.#stopping.signal.aborted) return;
       try {
-        await this.intake.refresh(topic, () => this.offsets.ranges(topic));
+        await this.#intake.refresh(topic, () => this.#offsets.ranges(topic));
       } catch (error) {
-        this.options.log.debug({ topic, reason: reasonOf(error) }, 'the lag is not known');
+        this.#options.log.debug({ topic, reason: reasonOf(error) }, 'the lag is not known');
       }
     }
   }

@@ -58,16 +58,16 @@ const done = Promise.resolve();
 
 /** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
 export class ConsumerSession {
-  private readonly consumer: Consumer;
-  private readonly events: SessionEvents;
-  private readonly log: Logger;
-  private closed = false;
-  private opening: Promise<void> | undefined;
+  readonly #consumer: Consumer;
+  readonly #events: SessionEvents;
+  readonly #log: Logger;
+  #closed = false;
+  #opening: Promise<void> | undefined;
 
   constructor(kafka: KafkaClient, options: SessionOptions, events: SessionEvents) {
-    this.events = events;
-    this.log = options.log;
-    this.consumer = kafka.consumer({
+    this.#events = events;
+    this.#log = options.log;
+    this.#consumer = kafka.consumer({
       groupId: options.groupId,
       maxBytesPerPartition: options.maxBytesPerPartition,
       sessionTimeout,
@@ -75,32 +75,32 @@ export class ConsumerSession {
       maxWaitTimeInMs,
       // A topic that was deleted must not come back with the broker's default settings.
       allowAutoTopicCreation: false,
-      retry: { ...retry, restartOnFailure: () => Promise.resolve(!this.closed) },
+      retry: { ...retry, restartOnFailure: () => Promise.resolve(!this.#closed) },
       ...(options.assigner === undefined ? {} : { partitionAssigners: [options.assigner] }),
     });
-    this.listen();
+    this.#listen();
   }
 
   /** Throws when Kafka is away or a topic unknown. What goes wrong later is a `crashed` event. */
   async open(topics: readonly string[]): Promise<void> {
-    this.opening = this.run(topics);
-    await this.opening.finally(() => {
-      this.opening = undefined;
+    this.#opening = this.#run(topics);
+    await this.#opening.finally(() => {
+      this.#opening = undefined;
     });
   }
 
-  private async run(topics: readonly string[]): Promise<void> {
-    await this.consumer.connect();
-    await this.consumer.subscribe({ topics: [...topics], fromBeginning: true });
-    await this.consumer.run({
+  async #run(topics: readonly string[]): Promise<void> {
+    await this.#consumer.connect();
+    await this.#consumer.subscribe({ topics: [...topics], fromBeginning: true });
+    await this.#consumer.run({
       autoCommit: false,
       // kafkajs's position moves only past batches that were accepted.
       eachBatchAutoResolve: false,
       // Nothing here waits: kafkajs fetches again only when this has returned, and sends no
       // heartbeat meanwhile.
       eachBatch: (payload) => {
-        if (!this.closed) {
-          this.events.batch(payload.batch as FetchedBatch, payload.isStale(), (offset) => {
+        if (!this.#closed) {
+          this.#events.batch(payload.batch as FetchedBatch, payload.isStale(), (offset) => {
             payload.resolveOffset(offset);
           });
         }
@@ -110,20 +110,20 @@ export class ConsumerSession {
   }
 
   seek({ topic, partition }: TopicPartition, offset: number): void {
-    this.act(() => {
-      this.consumer.seek({ topic, partition, offset: String(offset) });
+    this.#act(() => {
+      this.#consumer.seek({ topic, partition, offset: String(offset) });
     });
   }
 
   pause({ topic, partition }: TopicPartition): void {
-    this.act(() => {
-      this.consumer.pause([{ topic, partitions: [partition] }]);
+    this.#act(() => {
+      this.#consumer.pause([{ topic, partitions: [partition] }]);
     });
   }
 
   resume({ topic, partition }: TopicPartition): void {
-    this.act(() => {
-      this.consumer.resume([{ topic, partitions: [partition] }]);
+    this.#act(() => {
+      this.#consumer.resume([{ topic, partitions: [partition] }]);
     });
   }
 
@@ -132,27 +132,28 @@ export class ConsumerSession {
    * running.
    */
   async commit(offsets: readonly PartitionOffset[]): Promise<void> {
-    await this.consumer.commitOffsets(
+    await this.#consumer.commitOffsets(
       offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset: String(offset) })),
     );
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.#closed = true;
     // A consumer that is just joining cannot be stopped: cut off now, the broker would keep it as a
     // member, with partitions, until its session times out.
-    const opened = this.opening?.catch(() => undefined);
+    const opened = this.#opening?.catch(() => undefined);
     await Promise.race([opened, delay(joinMs, undefined, { ref: false })]);
-    await this.disconnect();
+    await this.#disconnect();
   }
 
-  private listen(): void {
-    const { consumer, events } = this;
+  #listen(): void {
+    const consumer = this.#consumer;
+    const events = this.#events;
     const names = consumer.events;
     consumer.on(names.GROUP_JOIN, ({ payload }) => {
-      if (this.closed) {
+      if (this.#closed) {
         // It was restarting when it was closed. It can be stopped once the join is complete.
-        setImmediate(() => void this.disconnect());
+        setImmediate(() => void this.#disconnect());
         return;
       }
       events.joined(
@@ -162,10 +163,10 @@ export class ConsumerSession {
       );
     });
     consumer.on(names.REBALANCING, () => {
-      if (!this.closed) events.rebalancing?.();
+      if (!this.#closed) events.rebalancing?.();
     });
     consumer.on(names.END_BATCH_PROCESS, ({ payload }) => {
-      if (this.closed || payload.batchSize > 0) return;
+      if (this.#closed || payload.batchSize > 0) return;
       const firstOffset = payload.firstOffset as string | null;
       events.emptyBatch({
         topic: payload.topic,
@@ -177,7 +178,7 @@ export class ConsumerSession {
     });
     if (events.fetching !== undefined) {
       consumer.on(names.FETCH_START, ({ payload }) => {
-        if (!this.closed) events.fetching?.(payload.nodeId);
+        if (!this.#closed) events.fetching?.(payload.nodeId);
       });
     }
     consumer.on(names.COMMIT_OFFSETS, ({ payload }) => {
@@ -188,25 +189,25 @@ export class ConsumerSession {
       );
     });
     consumer.on(names.RECEIVED_UNSUBSCRIBED_TOPICS, ({ payload }) => {
-      if (!this.closed) events.unsubscribedTopics?.(payload.topicsNotSubscribed);
+      if (!this.#closed) events.unsubscribedTopics?.(payload.topicsNotSubscribed);
     });
     consumer.on(names.CRASH, ({ payload }) => {
-      if (!this.closed) events.crashed(payload.error, payload.restart);
+      if (!this.#closed) events.crashed(payload.error, payload.restart);
     });
   }
 
   /** kafkajs has no group between a crash and its restart; the join after it sets everything anew. */
-  private act(action: () => void): void {
+  #act(action: () => void): void {
     try {
       action();
     } catch (error) {
-      this.log.debug({ reason: reasonOf(error) }, 'the consumer is not running');
+      this.#log.debug({ reason: reasonOf(error) }, 'the consumer is not running');
     }
   }
 
-  private async disconnect(): Promise<void> {
-    await this.consumer.disconnect().catch((error: unknown) => {
-      this.log.debug({ reason: reasonOf(error) }, 'the consumer did not disconnect cleanly');
+  async #disconnect(): Promise<void> {
+    await this.#consumer.disconnect().catch((error: unknown) => {
+      this.#log.debug({ reason: reasonOf(error) }, 'the consumer did not disconnect cleanly');
     });
   }
 }

@@ -8,33 +8,33 @@ import type { Ranges } from './follower-progress.ts';
  * that is made again and filled between two questions is not taken for the old one.
  */
 export class DeletionMark {
-  private readonly topic: string;
-  private readonly offsets: Pick<BrokerOffsets, 'committed'>;
+  readonly #topic: string;
+  readonly #offsets: Pick<BrokerOffsets, 'committed'>;
   /** The group whose mark the broker holds. */
-  private group: string | undefined;
+  #group: string | undefined;
 
   constructor(topic: string, offsets: Pick<BrokerOffsets, 'committed'>) {
-    this.topic = topic;
-    this.offsets = offsets;
+    this.#topic = topic;
+    this.#offsets = offsets;
   }
 
   get isSet(): boolean {
-    return this.group !== undefined;
+    return this.#group !== undefined;
   }
 
   /** The broker has acknowledged the mark. */
   set(groupId: string): void {
-    this.group = groupId;
+    this.#group = groupId;
   }
 
   clear(): void {
-    this.group = undefined;
+    this.#group = undefined;
   }
 
   /** What to commit. The earliest offsets, because kafkajs may begin at them. */
   offsetsOf(ranges: Ranges): PartitionOffset[] {
     return [...ranges].map(([partition, { earliest }]) => ({
-      topic: this.topic,
+      topic: this.#topic,
       partition,
       offset: earliest,
     }));
@@ -42,10 +42,12 @@ export class DeletionMark {
 
   /** True when the mark was set and is gone. Throws when Kafka is away. */
   async isForgotten(): Promise<boolean> {
-    const { group } = this;
+    const group = this.#group;
     if (group === undefined) return false;
-    const held = (await this.offsets.committed(group, [this.topic])).get(this.topic);
+    const held = (await this.#offsets.committed(group, [this.#topic])).get(this.#topic);
     // Below -1: kafkajs put it there when the new topic ended before our position.
-    return group === this.group && [...(held?.values() ?? [])].some((offset) => offset <= noCommit);
+    return (
+      group === this.#group && [...(held?.values() ?? [])].some((offset) => offset <= noCommit)
+    );
   }
 }

@@ -32,51 +32,51 @@ const fruitless = 10;
  * Pure: told what happens and when.
  */
 export class FollowerProgress {
-  private readonly positions = new Map<number, number>();
+  readonly #positions = new Map<number, number>();
   /** When the last few fetches from each broker began. */
-  private readonly fetches = new Map<number, number[]>();
-  private answers: Answer[] = [];
-  private waiters: Waiter[] = [];
-  private asks = 0;
-  private quietSince: number;
-  private freshUntil = -Infinity;
+  readonly #fetches = new Map<number, number[]>();
+  #answers: Answer[] = [];
+  #waiters: Waiter[] = [];
+  #asks = 0;
+  #quietSince: number;
+  #freshUntil = -Infinity;
   /** Questions in a row whose answer ends before our position. */
-  private shrunk = 0;
+  #shrunk = 0;
 
   constructor(now: number) {
-    this.quietSince = now;
+    this.#quietSince = now;
   }
 
   position(partition: number): number | undefined {
-    return this.positions.get(partition);
+    return this.#positions.get(partition);
   }
 
   /** Everything of the partition before `next` was handed over. */
   moved(partition: number, next: number, now: number): void {
-    this.positions.set(partition, Math.max(next, this.positions.get(partition) ?? next));
+    this.#positions.set(partition, Math.max(next, this.#positions.get(partition) ?? next));
     this.stirred(now);
-    this.settle(now);
+    this.#settle(now);
   }
 
   /** The consumer joined anew, or failed: whether nothing comes must be seen again. */
   stirred(now: number): void {
-    this.quietSince = now;
+    this.#quietSince = now;
   }
 
   /** A fetch from a broker begins; the one before it has brought all that it had. */
   fetching(nodeId: number, now: number): void {
-    this.fetches.set(nodeId, [...(this.fetches.get(nodeId) ?? []), now].slice(-fruitless));
+    this.#fetches.set(nodeId, [...(this.#fetches.get(nodeId) ?? []), now].slice(-fruitless));
   }
 
   /** Before the topic's ends are asked for. */
   beginAsk(): { readonly askId: number; readonly positions: ReadonlyMap<number, number> } {
-    this.asks += 1;
-    return { askId: this.asks, positions: new Map(this.positions) };
+    this.#asks += 1;
+    return { askId: this.#asks, positions: new Map(this.#positions) };
   }
 
   answered(askId: number, ranges: Ranges, now: number): void {
-    this.answers.push({ askId, answeredAt: now, ranges });
-    this.settle(now);
+    this.#answers.push({ askId, answeredAt: now, ranges });
+    this.#settle(now);
   }
 
   /**
@@ -88,59 +88,59 @@ export class FollowerProgress {
       const end = ranges.get(partition)?.end;
       return end !== undefined && end < position;
     });
-    this.shrunk = short ? this.shrunk + 1 : 0;
-    return this.shrunk >= 2;
+    this.#shrunk = short ? this.#shrunk + 1 : 0;
+    return this.#shrunk >= 2;
   }
 
   isFresh(now: number): boolean {
-    return now <= this.freshUntil;
+    return now <= this.#freshUntil;
   }
 
   /** Resolves when the answer to a question is reached that is asked from now on. */
   reached(): Promise<void> {
     return new Promise((resolve) => {
-      this.waiters.push({ askId: this.asks + 1, resolve });
+      this.#waiters.push({ askId: this.#asks + 1, resolve });
     });
   }
 
   /** The topic is read from its beginning again. */
   restart(ranges: Ranges, now: number): void {
-    this.positions.clear();
-    for (const [partition, { earliest }] of ranges) this.positions.set(partition, earliest);
-    this.answers = [];
-    this.shrunk = 0;
-    this.freshUntil = -Infinity;
+    this.#positions.clear();
+    for (const [partition, { earliest }] of ranges) this.#positions.set(partition, earliest);
+    this.#answers = [];
+    this.#shrunk = 0;
+    this.#freshUntil = -Infinity;
     this.stirred(now);
   }
 
-  private settle(now: number): void {
+  #settle(now: number): void {
     for (;;) {
-      const [oldest] = this.answers;
+      const [oldest] = this.#answers;
       if (oldest === undefined) return;
-      if (!this.hasReached(oldest.ranges)) {
-        if (!this.isQuiet(oldest, now)) return;
+      if (!this.#hasReached(oldest.ranges)) {
+        if (!this.#isQuiet(oldest, now)) return;
         // Nothing before the end is left to read, so that is where the follower is.
-        for (const [partition, { end }] of oldest.ranges) this.positions.set(partition, end);
+        for (const [partition, { end }] of oldest.ranges) this.#positions.set(partition, end);
       }
-      this.answers.shift();
-      this.freshUntil = Math.max(this.freshUntil, oldest.answeredAt + freshMs);
+      this.#answers.shift();
+      this.#freshUntil = Math.max(this.#freshUntil, oldest.answeredAt + freshMs);
       const isMet = (waiter: Waiter): boolean => waiter.askId <= oldest.askId;
-      for (const waiter of this.waiters.filter(isMet)) waiter.resolve();
-      this.waiters = this.waiters.filter((waiter) => !isMet(waiter));
+      for (const waiter of this.#waiters.filter(isMet)) waiter.resolve();
+      this.#waiters = this.#waiters.filter((waiter) => !isMet(waiter));
     }
   }
 
-  private hasReached(ranges: Ranges): boolean {
+  #hasReached(ranges: Ranges): boolean {
     return [...ranges].every(
-      ([partition, { earliest, end }]) => (this.positions.get(partition) ?? earliest) >= end,
+      ([partition, { earliest, end }]) => (this.#positions.get(partition) ?? earliest) >= end,
     );
   }
 
   /** Every broker was asked for records after the end was known, again and again, and none came. */
-  private isQuiet({ answeredAt }: Answer, now: number): boolean {
-    const since = Math.max(this.quietSince, answeredAt);
+  #isQuiet({ answeredAt }: Answer, now: number): boolean {
+    const since = Math.max(this.#quietSince, answeredAt);
     if (now - since < quietMs) return false;
-    const current = [...this.fetches.values()].filter(
+    const current = [...this.#fetches.values()].filter(
       (starts) => now - (starts.at(-1) ?? -Infinity) < forgottenMs,
     );
     const isFruitless = (starts: number[]): boolean =>

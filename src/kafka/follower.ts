@@ -65,111 +65,111 @@ const leaveMs = 5_000;
  */
 class TopicFollower implements Follower {
   readonly loaded: Promise<void>;
-  private readonly kafka: KafkaClient;
-  private readonly options: FollowerOptions;
-  private readonly groupIds: string[] = [];
-  private readonly offsets: BrokerOffsets;
-  private readonly progress: FollowerProgress;
-  private readonly stopping = new AbortController();
-  private readonly stopped: Promise<never>;
-  private session: ConsumerSession | undefined;
-  private work: Promise<void>;
-  private askTimer: Timer | undefined;
-  private asking = false;
-  private askAgain = false;
+  readonly #kafka: KafkaClient;
+  readonly #options: FollowerOptions;
+  readonly #groupIds: string[] = [];
+  readonly #offsets: BrokerOffsets;
+  readonly #progress: FollowerProgress;
+  readonly #stopping = new AbortController();
+  readonly #stopped: Promise<never>;
+  #session: ConsumerSession | undefined;
+  #work: Promise<void>;
+  #askTimer: Timer | undefined;
+  #asking = false;
+  #askAgain = false;
   /** The broker said that there is no such topic, or has forgotten the mark. */
-  private vanished = false;
-  private readonly mark: DeletionMark;
+  #vanished = false;
+  readonly #mark: DeletionMark;
   /** Partitions whose batches may still be from before a restart. */
-  private readonly unsettled = new Set<number>();
+  readonly #unsettled = new Set<number>();
 
   constructor(kafka: KafkaClient, options: FollowerOptions) {
-    this.kafka = kafka;
-    this.options = options;
-    this.offsets = new BrokerOffsets(kafka);
-    this.mark = new DeletionMark(options.topic, this.offsets);
-    this.progress = new FollowerProgress(options.clock.now());
-    this.stopped = new Promise((_, reject) => {
-      this.stopping.signal.addEventListener('abort', () => {
+    this.#kafka = kafka;
+    this.#options = options;
+    this.#offsets = new BrokerOffsets(kafka);
+    this.#mark = new DeletionMark(options.topic, this.#offsets);
+    this.#progress = new FollowerProgress(options.clock.now());
+    this.#stopped = new Promise((_, reject) => {
+      this.#stopping.signal.addEventListener('abort', () => {
         reject(new PostriderError('stopped', `The follower of ${options.topic} was stopped`));
       });
     });
-    this.stopped.catch(() => undefined);
+    this.#stopped.catch(() => undefined);
     this.loaded = this.caughtUp();
     this.loaded.catch(() => undefined);
-    this.work = this.open();
+    this.#work = this.#open();
   }
 
   position(partition: number = 0): number {
-    return this.progress.position(partition) ?? 0;
+    return this.#progress.position(partition) ?? 0;
   }
 
   isFresh(): boolean {
-    return this.progress.isFresh(this.options.clock.now());
+    return this.#progress.isFresh(this.#options.clock.now());
   }
 
   caughtUp(): Promise<void> {
-    const reached = this.progress.reached();
-    this.ask();
-    return Promise.race([reached, this.stopped]);
+    const reached = this.#progress.reached();
+    this.#ask();
+    return Promise.race([reached, this.#stopped]);
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort();
-    this.askTimer?.cancel();
-    await Promise.race([this.leave(), delay(leaveMs, undefined, { ref: false })]);
-    await this.offsets.close().catch(() => undefined);
+    this.#stopping.abort();
+    this.#askTimer?.cancel();
+    await Promise.race([this.#leave(), delay(leaveMs, undefined, { ref: false })]);
+    await this.#offsets.close().catch(() => undefined);
   }
 
-  private async leave(): Promise<void> {
-    await this.session?.close();
-    await this.work;
-    for (const groupId of this.groupIds) {
-      await this.offsets.deleteGroup(groupId).catch((error: unknown) => {
-        this.options.log.debug({ groupId, reason: reasonOf(error) }, 'a group is left over');
+  async #leave(): Promise<void> {
+    await this.#session?.close();
+    await this.#work;
+    for (const groupId of this.#groupIds) {
+      await this.#offsets.deleteGroup(groupId).catch((error: unknown) => {
+        this.#options.log.debug({ groupId, reason: reasonOf(error) }, 'a group is left over');
       });
     }
   }
 
-  private async open(): Promise<void> {
-    const { topic, log } = this.options;
-    const { signal } = this.stopping;
+  async #open(): Promise<void> {
+    const { topic, log } = this.#options;
+    const { signal } = this.#stopping;
     // Not the one of before a crash: its former member would hold the join up until it is forgotten.
     const groupId = `${topic}.follower-${randomBytes(8).toString('hex')}`;
-    this.groupIds.push(groupId);
-    this.mark.clear();
+    this.#groupIds.push(groupId);
+    this.#mark.clear();
     await keepTrying(
       async () => {
         const session = new ConsumerSession(
-          this.kafka,
+          this.#kafka,
           { groupId, maxBytesPerPartition, log },
           {
             joined: (assignment) => {
-              this.onJoin(assignment);
+              this.#onJoin(assignment);
             },
             batch: (batch, seekPending, resolve) => {
               try {
-                if (!seekPending) this.onBatch(batch, resolve);
+                if (!seekPending) this.#onBatch(batch, resolve);
               } catch (error) {
                 // A defect of the listener; inside kafkajs it would be retried.
-                this.onCrash(error instanceof Error ? error : new Error(String(error)), false);
+                this.#onCrash(error instanceof Error ? error : new Error(String(error)), false);
               }
             },
             emptyBatch: (batch) => {
-              this.onEmptyBatch(batch);
+              this.#onEmptyBatch(batch);
             },
             fetching: (nodeId) => {
-              this.progress.fetching(nodeId, this.options.clock.now());
+              this.#progress.fetching(nodeId, this.#options.clock.now());
             },
             committed: () => {
-              this.mark.set(groupId);
+              this.#mark.set(groupId);
             },
             crashed: (error, restart) => {
-              this.onCrash(error, restart);
+              this.#onCrash(error, restart);
             },
           },
         );
-        this.session = session;
+        this.#session = session;
         await session.open([topic]).catch(async (error: unknown) => {
           await session.close();
           throw error;
@@ -179,40 +179,40 @@ class TopicFollower implements Follower {
     );
   }
 
-  private onJoin(assignment: readonly TopicPartition[]): void {
-    this.progress.stirred(this.options.clock.now());
+  #onJoin(assignment: readonly TopicPartition[]): void {
+    this.#progress.stirred(this.#options.clock.now());
     for (const partition of assignment) {
-      const position = this.progress.position(partition.partition);
-      if (position !== undefined) this.session?.seek(partition, position);
+      const position = this.#progress.position(partition.partition);
+      if (position !== undefined) this.#session?.seek(partition, position);
     }
   }
 
-  private onBatch(batch: FetchedBatch, resolve: (offset: string) => void): void {
+  #onBatch(batch: FetchedBatch, resolve: (offset: string) => void): void {
     const { topic, partition } = batch;
     const fetchedOffset = Number(batch.fetchedOffset);
-    const position = this.progress.position(partition) ?? fetchedOffset;
-    if (fetchedOffset > position && !this.isAhead(partition, position)) return;
-    this.unsettled.delete(partition);
+    const position = this.#progress.position(partition) ?? fetchedOffset;
+    if (fetchedOffset > position && !this.#isAhead(partition, position)) return;
+    this.#unsettled.delete(partition);
     for (const message of batch.messages) {
       // After a rejoin kafkajs may begin again: the old values of a compacted topic must not return.
       if (Number(message.offset) >= position) {
-        this.options.onRecord(incomingRecord(topic, partition, message));
+        this.#options.onRecord(incomingRecord(topic, partition, message));
       }
     }
-    this.progress.moved(partition, Number(batch.lastOffset()) + 1, this.options.clock.now());
+    this.#progress.moved(partition, Number(batch.lastOffset()) + 1, this.#options.clock.now());
     resolve(batch.lastOffset());
   }
 
-  private onEmptyBatch(batch: EmptyBatchEvent): void {
+  #onEmptyBatch(batch: EmptyBatchEvent): void {
     const { partition } = batch;
-    const position = this.progress.position(partition) ?? 0;
-    const settled = !this.unsettled.has(partition);
+    const position = this.#progress.position(partition) ?? 0;
+    const settled = !this.#unsettled.has(partition);
     const verdict = judgeEmptyBatch({ ...batch, position, settled });
     if (verdict === 'accept') {
-      this.progress.moved(partition, batch.lastOffset + 1, this.options.clock.now());
+      this.#progress.moved(partition, batch.lastOffset + 1, this.#options.clock.now());
     } else if (!settled) {
-      this.unsettled.delete(partition);
-      this.session?.seek(batch, position);
+      this.#unsettled.delete(partition);
+      this.#session?.seek(batch, position);
     }
   }
 
@@ -220,77 +220,77 @@ class TopicFollower implements Follower {
    * A batch from further on than our position: from before a restart, or because retention has
    * removed what was between. It is sought once; the second time it is true.
    */
-  private isAhead(partition: number, position: number): boolean {
-    if (this.unsettled.delete(partition)) {
-      this.session?.seek({ topic: this.options.topic, partition }, position);
+  #isAhead(partition: number, position: number): boolean {
+    if (this.#unsettled.delete(partition)) {
+      this.#session?.seek({ topic: this.#options.topic, partition }, position);
       return false;
     }
     return true;
   }
 
-  private onCrash(error: Error, restart: boolean): void {
-    const { topic, clock, log } = this.options;
-    this.progress.stirred(clock.now());
-    if (isUnknownTopic(error)) this.vanished = true;
+  #onCrash(error: Error, restart: boolean): void {
+    const { topic, clock, log } = this.#options;
+    this.#progress.stirred(clock.now());
+    if (isUnknownTopic(error)) this.#vanished = true;
     if (restart || isPassing(error)) {
       log.warn({ topic, reason: reasonOf(error) }, 'lost Kafka; reading on as soon as it is back');
-      this.reopen();
-    } else if (this.options.onCrash === undefined) endProcess(log, error);
-    else this.options.onCrash(error);
+      this.#reopen();
+    } else if (this.#options.onCrash === undefined) endProcess(log, error);
+    else this.#options.onCrash(error);
   }
 
-  private reopen(): void {
-    const crashed = this.session;
-    this.work = this.work.then(async () => {
+  #reopen(): void {
+    const crashed = this.#session;
+    this.#work = this.#work.then(async () => {
       await crashed?.close();
-      if (!this.stopping.signal.aborted && this.session === crashed) await this.open();
+      if (!this.#stopping.signal.aborted && this.#session === crashed) await this.#open();
     });
   }
 
   /** Asks for the ends of the topic, now and from then on every second. */
-  private ask(): void {
-    this.askTimer?.cancel();
-    this.askAgain = this.asking;
-    if (this.asking || this.stopping.signal.aborted) return;
-    this.asking = true;
-    void this.askOnce().then(() => {
-      this.asking = false;
-      if (this.stopping.signal.aborted) return;
-      if (this.askAgain) this.ask();
+  #ask(): void {
+    this.#askTimer?.cancel();
+    this.#askAgain = this.#asking;
+    if (this.#asking || this.#stopping.signal.aborted) return;
+    this.#asking = true;
+    void this.#askOnce().then(() => {
+      this.#asking = false;
+      if (this.#stopping.signal.aborted) return;
+      if (this.#askAgain) this.#ask();
       else {
-        this.askTimer = this.options.clock.after(askEveryMs, () => {
-          this.ask();
+        this.#askTimer = this.#options.clock.after(askEveryMs, () => {
+          this.#ask();
         });
       }
     });
   }
 
-  private async askOnce(): Promise<void> {
-    const { topic, clock, log } = this.options;
-    const { askId, positions } = this.progress.beginAsk();
+  async #askOnce(): Promise<void> {
+    const { topic, clock, log } = this.#options;
+    const { askId, positions } = this.#progress.beginAsk();
     try {
-      if (await this.mark.isForgotten()) this.vanished = true;
-      const ranges = await this.offsets.ranges(topic);
-      const isNew = this.vanished && positions.size > 0;
-      this.vanished = false;
-      if (this.progress.hasShrunk(positions, ranges) || isNew) this.restart(ranges);
-      else this.progress.answered(askId, ranges, clock.now());
-      if (!this.mark.isSet) await this.session?.commit(this.mark.offsetsOf(ranges));
+      if (await this.#mark.isForgotten()) this.#vanished = true;
+      const ranges = await this.#offsets.ranges(topic);
+      const isNew = this.#vanished && positions.size > 0;
+      this.#vanished = false;
+      if (this.#progress.hasShrunk(positions, ranges) || isNew) this.#restart(ranges);
+      else this.#progress.answered(askId, ranges, clock.now());
+      if (!this.#mark.isSet) await this.#session?.commit(this.#mark.offsetsOf(ranges));
     } catch (error) {
-      if (isUnknownTopic(error)) this.vanished = true;
+      if (isUnknownTopic(error)) this.#vanished = true;
       log.debug({ topic, reason: reasonOf(error) }, 'the end of a topic is not known');
     }
   }
 
-  private restart(ranges: Ranges): void {
-    const { topic, log, clock } = this.options;
+  #restart(ranges: Ranges): void {
+    const { topic, log, clock } = this.#options;
     log.warn({ topic }, 'the topic was deleted and made again; reading it from its beginning');
-    this.progress.restart(ranges, clock.now());
-    this.mark.clear();
-    this.options.onRestart?.();
+    this.#progress.restart(ranges, clock.now());
+    this.#mark.clear();
+    this.#options.onRestart?.();
     for (const [partition, { earliest }] of ranges) {
-      this.unsettled.add(partition);
-      this.session?.seek({ topic, partition }, earliest);
+      this.#unsettled.add(partition);
+      this.#session?.seek({ topic, partition }, earliest);
     }
   }
 }

@@ -41,62 +41,62 @@ const missingMs = 2_000;
  * it must: kafkajs can add none to a running consumer, and reads nothing at all while one is missing.
  */
 export class GroupMembership implements FetchControl {
-  private readonly options: MembershipOptions;
+  readonly #options: MembershipOptions;
   /** Grows by what other members read: the leader assigns its own list to everyone. */
-  private readonly wanted: Set<string>;
-  private subscribed: readonly string[] = [];
-  private session: ConsumerSession | undefined;
-  private work: Promise<void> = Promise.resolve();
-  private reopening = false;
+  readonly #wanted: Set<string>;
+  #subscribed: readonly string[] = [];
+  #session: ConsumerSession | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #reopening = false;
 
   constructor(options: MembershipOptions) {
-    this.options = options;
-    this.wanted = new Set(options.topics);
+    this.#options = options;
+    this.#wanted = new Set(options.topics);
   }
 
   start(): void {
-    this.work = this.open();
+    this.#work = this.#open();
   }
 
   async leave(): Promise<void> {
-    await this.session?.close();
-    await this.work;
+    await this.#session?.close();
+    await this.#work;
   }
 
   seek(partition: TopicPartition, offset: number): void {
-    this.session?.seek(partition, offset);
+    this.#session?.seek(partition, offset);
   }
 
   pause(partition: TopicPartition): void {
-    this.session?.pause(partition);
+    this.#session?.pause(partition);
   }
 
   resume(partition: TopicPartition): void {
-    this.session?.resume(partition);
+    this.#session?.resume(partition);
   }
 
   async commit(offsets: readonly PartitionOffset[]): Promise<void> {
-    await this.session?.commit(offsets);
+    await this.#session?.commit(offsets);
   }
 
-  private async open(): Promise<void> {
-    const { groupId, log, signal } = this.options;
+  async #open(): Promise<void> {
+    const { groupId, log, signal } = this.#options;
     const what = `Cannot join group ${groupId}`;
-    await keepTrying(() => this.openOnce(), { what, log, signal });
-    this.watchMissing();
+    await keepTrying(() => this.#openOnce(), { what, log, signal });
+    this.#watchMissing();
   }
 
-  private async openOnce(): Promise<void> {
-    const { kafka, groupId, maxBytesPerPartition, log, events, signal } = this.options;
-    this.subscribed = await this.options.offsets.existing([...this.wanted]);
+  async #openOnce(): Promise<void> {
+    const { kafka, groupId, maxBytesPerPartition, log, events, signal } = this.#options;
+    this.#subscribed = await this.#options.offsets.existing([...this.#wanted]);
     if (signal.aborted) return;
-    if (this.subscribed.length === 0) {
-      throw new Error(`there is no topic ${[...this.wanted].join(', ')}`);
+    if (this.#subscribed.length === 0) {
+      throw new Error(`there is no topic ${[...this.#wanted].join(', ')}`);
     }
     const assigner = createAssigner({
-      ownedIndices: () => this.options.ownedIndices(),
+      ownedIndices: () => this.#options.ownedIndices(),
       onUnknownTopics: (topics) => {
-        this.adopt(topics);
+        this.#adopt(topics);
       },
     });
     const session = new ConsumerSession(
@@ -105,16 +105,16 @@ export class GroupMembership implements FetchControl {
       {
         ...events,
         unsubscribedTopics: (topics) => {
-          this.adopt(topics);
+          this.#adopt(topics);
         },
         crashed: (error, restart) => {
-          this.crashed(error, restart);
+          this.#crashed(error, restart);
         },
       },
     );
-    this.session = session;
+    this.#session = session;
     try {
-      await session.open(this.subscribed);
+      await session.open(this.#subscribed);
     } catch (error) {
       await session.close();
       throw error;
@@ -122,54 +122,54 @@ export class GroupMembership implements FetchControl {
   }
 
   /** Topics that another member reads and this one does not. Those that were deleted stay out. */
-  private adopt(topics: readonly string[]): void {
-    const { log, signal } = this.options;
+  #adopt(topics: readonly string[]): void {
+    const { log, signal } = this.#options;
     const what = 'Cannot look for topics of other members';
-    void keepTrying(() => this.options.offsets.existing(topics), { what, log, signal }).then(
+    void keepTrying(() => this.#options.offsets.existing(topics), { what, log, signal }).then(
       (existing) => {
-        const found = existing?.filter((topic) => !this.subscribed.includes(topic)) ?? [];
+        const found = existing?.filter((topic) => !this.#subscribed.includes(topic)) ?? [];
         if (found.length === 0) return;
-        for (const topic of found) this.wanted.add(topic);
+        for (const topic of found) this.#wanted.add(topic);
         log.info({ topics: found }, 'other members of the group read more topics; joining again');
-        this.reopen();
+        this.#reopen();
       },
     );
   }
 
-  private watchMissing(): void {
-    const { clock, log, offsets, signal } = this.options;
-    const missing = [...this.wanted].filter((topic) => !this.subscribed.includes(topic));
+  #watchMissing(): void {
+    const { clock, log, offsets, signal } = this.#options;
+    const missing = [...this.#wanted].filter((topic) => !this.#subscribed.includes(topic));
     if (missing.length === 0 || signal.aborted) return;
     log.warn({ topics: missing }, 'these topics do not exist; they are read as soon as they do');
     const look = async (): Promise<void> => {
       if (signal.aborted) return;
       const found = await offsets.existing(missing).catch(() => []);
-      if (found.length > 0) this.reopen();
+      if (found.length > 0) this.#reopen();
       else clock.after(missingMs, () => void look());
     };
     clock.after(missingMs, () => void look());
   }
 
-  private crashed(error: Error, restart: boolean): void {
-    const { groupId, log } = this.options;
+  #crashed(error: Error, restart: boolean): void {
+    const { groupId, log } = this.#options;
     if (!restart && !isPassing(error)) {
-      this.options.onCrash(error);
+      this.#options.onCrash(error);
       return;
     }
     log.warn({ groupId, reason: reasonOf(error) }, 'lost Kafka; joining the group again');
-    this.options.onRestart(error);
-    if (!restart || isUnknownTopic(error)) this.reopen();
+    this.#options.onRestart(error);
+    if (!restart || isUnknownTopic(error)) this.#reopen();
   }
 
-  private reopen(): void {
-    if (this.reopening || this.options.signal.aborted) return;
-    this.reopening = true;
+  #reopen(): void {
+    if (this.#reopening || this.#options.signal.aborted) return;
+    this.#reopening = true;
     // Not while it opens: kafkajs does not stop a consumer that is just joining.
-    this.work = this.work.then(async () => {
-      this.reopening = false;
-      await this.options.beforeLeaving();
-      await this.session?.close();
-      await this.open();
+    this.#work = this.#work.then(async () => {
+      this.#reopening = false;
+      await this.#options.beforeLeaving();
+      await this.#session?.close();
+      await this.#open();
     });
   }
 }

@@ -29,87 +29,87 @@ export interface IntakeOptions {
 
 /** Which partitions are this member's, where each is read on, and what of them is accepted. */
 export class Intake {
-  private readonly options: IntakeOptions;
-  private readonly partitions = new Map<string, OwnedPartition>();
+  readonly #options: IntakeOptions;
+  readonly #partitions = new Map<string, OwnedPartition>();
   /** Counts joins: what was looked up for an earlier one is void. */
-  private generation = 0;
-  private closing = false;
-  private onDrained: (() => void) | undefined;
+  #generation = 0;
+  #closing = false;
+  #onDrained: (() => void) | undefined;
   joined = false;
 
   constructor(options: IntakeOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   owned(): Iterable<OwnedPartition> {
-    return this.partitions.values();
+    return this.#partitions.values();
   }
 
   find(topic: string, partition: number): OwnedPartition | undefined {
-    return this.partitions.get(`${topic}/${partition}`);
+    return this.#partitions.get(`${topic}/${partition}`);
   }
 
   get inFlightRecords(): number {
     let sum = 0;
-    for (const { account } of this.partitions.values()) sum += account?.tracker.inFlight ?? 0;
+    for (const { account } of this.#partitions.values()) sum += account?.tracker.inFlight ?? 0;
     return sum;
   }
 
   get inFlightBytes(): number {
     let sum = 0;
-    for (const { account } of this.partitions.values()) sum += account?.tracker.inFlightBytes ?? 0;
+    for (const { account } of this.#partitions.values()) sum += account?.tracker.inFlightBytes ?? 0;
     return sum;
   }
 
   /** Called inside kafkajs's join, before it fetches anything. */
   onJoin(assignment: readonly TopicPartition[]): void {
     this.joined = false;
-    const generation = ++this.generation;
-    this.drop(assignment);
+    const generation = ++this.#generation;
+    this.#drop(assignment);
     for (const each of assignment) {
       if (this.find(each.topic, each.partition) !== undefined) continue;
-      const partition = new OwnedPartition(each, this.options.limitsOf(each.topic));
-      this.partitions.set(`${each.topic}/${each.partition}`, partition);
+      const partition = new OwnedPartition(each, this.#options.limitsOf(each.topic));
+      this.#partitions.set(`${each.topic}/${each.partition}`, partition);
     }
-    const all = [...this.partitions.values()];
-    for (const partition of all) this.suspend(partition);
-    void this.options.lookUp(all).then((positions) => {
-      if (positions === undefined || generation !== this.generation) return;
-      for (const position of positions) this.place(position);
+    const all = [...this.#partitions.values()];
+    for (const partition of all) this.#suspend(partition);
+    void this.#options.lookUp(all).then((positions) => {
+      if (positions === undefined || generation !== this.#generation) return;
+      for (const position of positions) this.#place(position);
       this.joined = true;
-      this.options.onAssigned(all.map(plain));
-      for (const partition of all) this.applyPause(partition);
-      this.options.onPlaced();
+      this.#options.onAssigned(all.map(plain));
+      for (const partition of all) this.#applyPause(partition);
+      this.#options.onPlaced();
     });
   }
 
   onBatch(batch: FetchedBatch, seekPending: boolean, resolve: (offset: string) => void): void {
     const partition = this.find(batch.topic, batch.partition);
     // Kafka would accept the commit of a partition that is not ours.
-    if (partition?.account === undefined || this.closing) return;
+    if (partition?.account === undefined || this.#closing) return;
     const verdict = judgeBatch({
       position: partition.position,
       fetchedOffset: Number(batch.fetchedOffset),
       seekPending,
     });
-    if (verdict === 'reposition') this.refuse(partition);
+    if (verdict === 'reposition') this.#refuse(partition);
     if (verdict !== 'accept') return;
     const records = partition.accept(partition.account, batch);
     resolve(batch.lastOffset());
-    if (records.length > 0) this.options.onRecords(records);
-    this.applyPause(partition);
+    if (records.length > 0) this.#options.onRecords(records);
+    this.#applyPause(partition);
   }
 
   onEmptyBatch(batch: EmptyBatchEvent): void {
     const partition = this.find(batch.topic, batch.partition);
-    if (partition?.account === undefined || this.closing) return;
+    if (partition?.account === undefined || this.#closing) return;
     const { position, settled } = partition;
     const verdict = judgeEmptyBatch({ ...batch, position, settled });
-    if (verdict === 'reposition') this.refuse(partition);
+    if (verdict === 'reposition') this.#refuse(partition);
     if (verdict !== 'accept') return;
     partition.advance(partition.account, batch.lastOffset + 1, batch.highWatermark);
     // A seek may be pending that would go back.
-    if (!settled) this.options.control.seek(partition, partition.account.tracker.next);
+    if (!settled) this.#options.control.seek(partition, partition.account.tracker.next);
   }
 
   /**
@@ -120,7 +120,7 @@ export class Intake {
     topic: string,
     ask: () => Promise<ReadonlyMap<number, OffsetRange>>,
   ): Promise<void> {
-    const before = [...this.partitions.values()]
+    const before = [...this.#partitions.values()]
       .filter((partition) => partition.topic === topic)
       .map((partition) => ({
         partition,
@@ -139,15 +139,15 @@ export class Intake {
 
   /** Looks the position of a partition up again, because the one that is known is in doubt. */
   reposition(partition: OwnedPartition): void {
-    const { generation } = this;
-    this.suspend(partition);
-    void this.options.lookUp([partition]).then((positions) => {
-      if (positions?.[0] === undefined || generation !== this.generation) return;
-      this.place(positions[0]);
+    const generation = this.#generation;
+    this.#suspend(partition);
+    void this.#options.lookUp([partition]).then((positions) => {
+      if (positions?.[0] === undefined || generation !== this.#generation) return;
+      this.#place(positions[0]);
       // No batch from before the seek is left: kafkajs handles one batch of a partition at a time.
       partition.settled = true;
-      this.applyPause(partition);
-      this.options.onPlaced();
+      this.#applyPause(partition);
+      this.#options.onPlaced();
     });
   }
 
@@ -155,83 +155,84 @@ export class Intake {
     const owned = this.find(topic, partition);
     if (owned === undefined) return;
     owned.held = held;
-    this.applyPause(owned);
+    this.#applyPause(owned);
   }
 
   /** Accepts nothing more; resolves when all that was accepted is finished. */
   async close(): Promise<void> {
-    this.closing = true;
-    for (const partition of this.partitions.values()) this.applyPause(partition);
+    this.#closing = true;
+    for (const partition of this.#partitions.values()) this.#applyPause(partition);
     if (this.inFlightRecords === 0) return;
     await new Promise<void>((resolve) => {
-      this.onDrained = resolve;
+      this.#onDrained = resolve;
     });
   }
 
   /** Partitions that went to somebody else, with all that is known of them. */
-  private drop(assignment: readonly TopicPartition[]): void {
+  #drop(assignment: readonly TopicPartition[]): void {
     const kept = new Set(assignment.map(({ topic, partition }) => `${topic}/${partition}`));
     const lost: TopicPartition[] = [];
-    for (const [key, partition] of this.partitions) {
+    for (const [key, partition] of this.#partitions) {
       if (kept.has(key)) continue;
-      this.partitions.delete(key);
+      this.#partitions.delete(key);
       if (partition.account !== undefined) partition.account.onFinished = undefined;
       // kafkajs keeps pause state over rebalances, until the partition comes back.
-      this.options.control.resume(partition);
+      this.#options.control.resume(partition);
       lost.push(plain(partition));
     }
-    if (lost.length > 0) this.options.onLost(lost);
-    if (this.inFlightRecords === 0) this.onDrained?.();
+    if (lost.length > 0) this.#options.onLost(lost);
+    if (this.inFlightRecords === 0) this.#onDrained?.();
   }
 
   /** Takes nothing of it until its position is known. */
-  private suspend(partition: OwnedPartition): void {
+  #suspend(partition: OwnedPartition): void {
     partition.positioned = false;
     partition.settled = false;
-    this.options.control.pause(partition);
+    this.#options.control.pause(partition);
     partition.paused = true;
   }
 
   /** kafkajs read from somewhere else: after a reset to the earliest, or before the last seek. */
-  private refuse(partition: OwnedPartition): void {
-    this.options.onDropped(plain(partition));
+  #refuse(partition: OwnedPartition): void {
+    this.#options.onDropped(plain(partition));
     this.reposition(partition);
   }
 
-  private place({ partition, account, overruled }: Positioned): void {
+  #place({ partition, account, overruled }: Positioned): void {
     const former = partition.account;
-    if (overruled) this.options.onLost([plain(partition)]);
+    if (overruled) this.#options.onLost([plain(partition)]);
     if (former !== undefined && former !== account) {
       former.onFinished = undefined;
       partition.full = false;
     }
     partition.account = account;
     partition.positioned = true;
-    this.options.control.seek(partition, account.tracker.next);
+    this.#options.control.seek(partition, account.tracker.next);
   }
 
-  private applyPause(partition: OwnedPartition): void {
+  #applyPause(partition: OwnedPartition): void {
     const { account } = partition;
-    const pause = partition.updateFull() || !partition.positioned || partition.held || this.closing;
+    const pause =
+      partition.updateFull() || !partition.positioned || partition.held || this.#closing;
     if (account !== undefined) {
       account.onFinished = pause
         ? () => {
-            this.onFinished(partition);
+            this.#onFinished(partition);
           }
         : undefined;
     }
     if (pause === partition.paused) return;
     partition.paused = pause;
-    if (pause) this.options.control.pause(partition);
-    else this.options.control.resume(partition);
+    if (pause) this.#options.control.pause(partition);
+    else this.#options.control.resume(partition);
   }
 
   /** Called for every finished record of a paused partition. */
-  private onFinished(partition: OwnedPartition): void {
-    if (this.closing) {
-      if (this.inFlightRecords === 0) this.onDrained?.();
+  #onFinished(partition: OwnedPartition): void {
+    if (this.#closing) {
+      if (this.inFlightRecords === 0) this.#onDrained?.();
     } else if (partition.full && !partition.updateFull()) {
-      this.applyPause(partition);
+      this.#applyPause(partition);
     }
   }
 }

@@ -12,41 +12,43 @@ const initialCapacity = 256;
 export class OffsetTracker implements WindowLoad {
   inFlight = 0;
   inFlightBytes = 0;
-  private nextOffset: number;
-  private offsets: Float64Array = new Float64Array(initialCapacity);
-  private sizes: Float64Array = new Float64Array(initialCapacity);
-  private finished: Uint8Array = new Uint8Array(initialCapacity);
-  private headSlot = 0;
-  private nextSlot = 0;
+  #nextOffset: number;
+  #offsets: Float64Array = new Float64Array(initialCapacity);
+  #sizes: Float64Array = new Float64Array(initialCapacity);
+  #finished: Uint8Array = new Uint8Array(initialCapacity);
+  #headSlot = 0;
+  #nextSlot = 0;
 
   constructor(nextOffset: number) {
-    this.nextOffset = nextOffset;
+    this.#nextOffset = nextOffset;
   }
 
   /** The offset to read next; everything before it is in flight or finished. */
   get next(): number {
-    return this.nextOffset;
+    return this.#nextOffset;
   }
 
   /** Everything before this offset is finished: what may be committed. */
   get finishedUpTo(): number {
-    return this.headSlot === this.nextSlot ? this.nextOffset : this.at(this.offsets, this.headSlot);
+    return this.#headSlot === this.#nextSlot
+      ? this.#nextOffset
+      : this.#at(this.#offsets, this.#headSlot);
   }
 
   get span(): number {
-    return this.nextSlot - this.headSlot;
+    return this.#nextSlot - this.#headSlot;
   }
 
   /** Takes a record into account and returns its slot; undefined if it already was. */
   add(offset: number, sizeBytes: number): number | undefined {
-    if (offset < this.nextOffset) return undefined;
-    if (this.span === this.offsets.length) this.grow();
-    const slot = this.nextSlot++;
-    const index = slot & (this.offsets.length - 1);
-    this.offsets[index] = offset;
-    this.sizes[index] = sizeBytes;
-    this.finished[index] = 0;
-    this.nextOffset = offset + 1;
+    if (offset < this.#nextOffset) return undefined;
+    if (this.span === this.#offsets.length) this.#grow();
+    const slot = this.#nextSlot++;
+    const index = slot & (this.#offsets.length - 1);
+    this.#offsets[index] = offset;
+    this.#sizes[index] = sizeBytes;
+    this.#finished[index] = 0;
+    this.#nextOffset = offset + 1;
     this.inFlight += 1;
     this.inFlightBytes += sizeBytes;
     return slot;
@@ -54,41 +56,41 @@ export class OffsetTracker implements WindowLoad {
 
   /** Everything before `offset` that was not added does not exist or needs no work: it is finished. */
   skipTo(offset: number): void {
-    if (offset > this.nextOffset) this.nextOffset = offset;
+    if (offset > this.#nextOffset) this.#nextOffset = offset;
   }
 
   /** False if it was finished before. */
   finish(slot: number): boolean {
-    const mask = this.finished.length - 1;
-    if (slot < this.headSlot || slot >= this.nextSlot || this.finished[slot & mask] === 1) {
+    const mask = this.#finished.length - 1;
+    if (slot < this.#headSlot || slot >= this.#nextSlot || this.#finished[slot & mask] === 1) {
       return false;
     }
-    this.finished[slot & mask] = 1;
+    this.#finished[slot & mask] = 1;
     this.inFlight -= 1;
-    this.inFlightBytes -= this.at(this.sizes, slot);
-    while (this.headSlot < this.nextSlot && this.finished[this.headSlot & mask] === 1) {
-      this.headSlot += 1;
+    this.inFlightBytes -= this.#at(this.#sizes, slot);
+    while (this.#headSlot < this.#nextSlot && this.#finished[this.#headSlot & mask] === 1) {
+      this.#headSlot += 1;
     }
     return true;
   }
 
-  private at(ring: Float64Array, slot: number): number {
+  #at(ring: Float64Array, slot: number): number {
     return ring[slot & (ring.length - 1)] ?? NaN;
   }
 
-  private grow(): void {
-    const capacity = this.offsets.length * 2;
+  #grow(): void {
+    const capacity = this.#offsets.length * 2;
     const offsets = new Float64Array(capacity);
     const sizes = new Float64Array(capacity);
     const finished = new Uint8Array(capacity);
-    for (let slot = this.headSlot; slot < this.nextSlot; slot += 1) {
+    for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
       const index = slot & (capacity - 1);
-      offsets[index] = this.at(this.offsets, slot);
-      sizes[index] = this.at(this.sizes, slot);
-      finished[index] = this.finished[slot & (this.finished.length - 1)] ?? 0;
+      offsets[index] = this.#at(this.#offsets, slot);
+      sizes[index] = this.#at(this.#sizes, slot);
+      finished[index] = this.#finished[slot & (this.#finished.length - 1)] ?? 0;
     }
-    this.offsets = offsets;
-    this.sizes = sizes;
-    this.finished = finished;
+    this.#offsets = offsets;
+    this.#sizes = sizes;
+    this.#finished = finished;
   }
 }
