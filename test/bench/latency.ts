@@ -20,7 +20,8 @@ export interface LatencyBenchOptions {
 }
 
 const eventsPerSecond = 100;
-const warmUpEvents = 200;
+/** Until both sides run compiled code: the first seconds of either say little about the others. */
+const warmUpEvents = 1_000;
 const measuredEvents = 800;
 const mostRatio = 1.5;
 
