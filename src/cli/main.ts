@@ -8,7 +8,8 @@ const program = createProgram(createContext());
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = report(error);
+  // A role that could not start has servers and connections open that nobody would ever close.
+  process.exit(report(error));
 }
 
 /** Prints the error as one line, unless commander already has, and gives the exit code. */

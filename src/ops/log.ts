@@ -23,7 +23,7 @@ export function createLogger(options: LogOptions): Logger {
   const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   return options.format === 'pretty'
     ? pino(settings, PinoPretty({ destination: 2, sync: true }))
-    : pino(settings, pino.destination({ dest: 2, sync: false }));
+    : pino(settings, pino.destination({ dest: 2, sync: true }));
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' });
