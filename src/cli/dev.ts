@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { PostriderError } from '../errors.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { loadFiles } from '../resources/load-files.ts';
 import type { Context } from './context.ts';
@@ -34,7 +35,10 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
   const pipeline = await Promise.race([starting, signalled]);
   if (typeof pipeline === 'string') process.exit(0);
   context.print(options.json === true ? readyJson(pipeline) : readyText(pipeline));
-  await signalled;
+  const signal = await Promise.race([signalled, pipeline.brokerEnded]);
+  if (signal === undefined) {
+    throw new PostriderError('broker-unavailable', 'the Kafka broker has ended by itself');
+  }
   await pipeline.stop();
   process.exit(0);
 }

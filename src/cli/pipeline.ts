@@ -26,6 +26,8 @@ export interface Pipeline {
   readonly context: Context;
   readonly brokers: readonly string[];
   readonly roles: RunningRoles;
+  /** Resolves when the broker that was started here ends by itself. */
+  readonly brokerEnded: Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -49,7 +51,8 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
       await roles.stop();
       await broker?.stop();
     };
-    return { context, brokers, roles, stop };
+    const brokerEnded = broker?.ended ?? new Promise<void>(() => undefined);
+    return { context, brokers, roles, brokerEnded, stop };
   } catch (error) {
     await broker?.stop();
     throw error;

@@ -11,6 +11,7 @@ import { brokerProperties, log4jProperties, type BrokerPorts } from './broker-co
 import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
 import { startComposeBroker } from './compose-broker.ts';
 import type { DevBroker } from './dev-broker.ts';
+import { lockDataDir } from './data-dir-lock.ts';
 import { kafkaJars } from './kafka-jars.ts';
 
 /** A cluster whose brokers can be crashed and started again. */
@@ -44,23 +45,37 @@ export async function startCluster(
   options: BrokerOptions = {},
 ): Promise<DevCluster> {
   const jarsDir = await kafkaJars();
+  const { dataDir } = options;
+  const unlock = dataDir === undefined ? undefined : await lockDataDir(dataDir);
   const home = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
   const ports = await freePorts(count);
   const clusterId = randomBytes(16).toString('base64url');
   const nodes = new Map<number, BrokerProcess>();
   const nodeIds = ports.map((_, index) => index + 1);
 
+  let reportEnd = (): void => undefined;
+  const ended = new Promise<void>((resolve) => {
+    reportEnd = resolve;
+  });
+  let stopping = false;
   const start = async (nodeId: number): Promise<void> => {
-    nodes.set(nodeId, await startNode({ jarsDir, home, nodeId, ports, clusterId }));
+    const node = await startNode({ jarsDir, home, nodeId, ports, clusterId });
+    nodes.set(nodeId, node);
+    void node.exited.then(() => {
+      if (!stopping) reportEnd();
+    });
   };
   const stop = async (): Promise<void> => {
+    stopping = true;
     const signal = options.dataDir === undefined ? 'SIGKILL' : 'SIGTERM';
     await Promise.all([...nodes.values()].map((node) => node.stop(signal)));
     if (options.dataDir === undefined) await rm(home, { recursive: true, force: true });
+    await unlock?.();
   };
   await Promise.all(nodeIds.map(start));
   return {
     brokers: ports.map(({ client }) => `127.0.0.1:${client}`),
+    ended,
     start,
     kill: async (nodeId) => nodes.get(nodeId)?.stop('SIGKILL'),
     stop,

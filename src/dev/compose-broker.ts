@@ -20,6 +20,8 @@ export async function startComposeBroker(): Promise<DevBroker> {
   });
   return {
     brokers: ['127.0.0.1:9092'],
+    // It is the engine's to watch.
+    ended: new Promise(() => undefined),
     stop: () => compose('rm', '--stop', '--force', '--volumes', 'kafka'),
   };
 }

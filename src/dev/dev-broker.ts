@@ -2,5 +2,7 @@
 export interface DevBroker {
   /** `host:port` each. */
   readonly brokers: readonly string[];
+  /** Resolves when it ends without being stopped. */
+  readonly ended: Promise<void>;
   stop(): Promise<void>;
 }

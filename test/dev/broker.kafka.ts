@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startBroker } from '../../src/dev/broker.ts';
+import { startBroker, startCluster } from '../../src/dev/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 
 async function listens(address: string): Promise<boolean> {
@@ -47,4 +47,23 @@ test('a data folder is used again by the next broker', async (t) => {
     await broker.stop();
     assert.equal(await listens(broker.brokers[0] ?? ''), false);
   }
+});
+
+test('a data folder that another broker uses is refused before anything is written', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(dataDir, { recursive: true }));
+  // A process that is certainly alive and not this one.
+  await writeFile(join(dataDir, 'used-by'), `${process.ppid}\n`);
+  await assert.rejects(startBroker({ dataDir }), {
+    code: 'broker-unavailable',
+    message: `the data folder ${dataDir} is used by process ${process.ppid}; end it or name another`,
+  });
+  assert.deepEqual(await readdir(dataDir), ['used-by']);
+});
+
+test('a cluster says when a broker ends without being stopped', async () => {
+  const cluster = await startCluster(1);
+  await cluster.kill(1);
+  await cluster.ended;
+  await cluster.stop();
 });
