@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { formatDuration } from '../duration.ts';
-import { ageBucketsSeconds } from '../ops/metrics.ts';
+import { ageBucketsSeconds, exposeGauge, exposeLag } from '../ops/metrics.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { BreakerState } from './breaker.ts';
 
@@ -96,25 +96,14 @@ export function exposeState(
   lag: () => ReadonlyMap<string, number>,
 ): void {
   const registers = [registry];
-  new Gauge({
-    name: 'postrider_delivery_lag_records',
-    help: 'Records not delivered yet, those in flight included; of a retry topic, those not due too.',
-    labelNames: ['topic'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [topic, records] of lag()) this.set({ topic }, records);
-    },
-  });
+  exposeLag(
+    registry,
+    'postrider_delivery_lag_records',
+    'Records not delivered yet, those in flight included; of a retry topic, those not due too.',
+    lag,
+  );
   const gauge = (name: string, help: string, read: (state: EngineState) => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read(state()));
-      },
-    });
+    exposeGauge(registry, name, help, () => read(state()));
   };
   gauge('postrider_in_flight', 'Deliveries in flight.', ({ inFlight }) => inFlight);
   gauge('postrider_lanes', 'Destinations with a lane.', ({ lanes }) => lanes);

@@ -1,6 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import type { RejectReason } from '../event/rejection.ts';
-import { ageBucketsSeconds, type MetricsRegistry } from '../ops/metrics.ts';
+import { ageBucketsSeconds, exposeGauge, exposeLag, type MetricsRegistry } from '../ops/metrics.ts';
 
 /** What the router is doing now. */
 export interface RouterState {
@@ -66,27 +66,22 @@ export class RouterMetrics {
 
 /** Gauges that ask the router when they are scraped. */
 export function exposeState(registry: MetricsRegistry, state: () => RouterState): void {
-  const registers = [registry];
-  const gauge = (name: string, help: string, read: (state: RouterState) => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read(state()));
-      },
-    });
-  };
-  gauge('postrider_router_in_flight', 'Calls taken and not finished.', ({ inFlight }) => inFlight);
-  gauge('postrider_router_held', 'Calls held for their unknown write key.', ({ held }) => held);
-  new Gauge({
-    name: 'postrider_router_lag_records',
-    help: 'Records of an ingest topic that are not routed yet, those in flight included.',
-    labelNames: ['topic'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [topic, records] of state().lag) this.set({ topic }, records);
-    },
-  });
+  exposeGauge(
+    registry,
+    'postrider_router_in_flight',
+    'Calls taken and not finished.',
+    () => state().inFlight,
+  );
+  exposeGauge(
+    registry,
+    'postrider_router_held',
+    'Calls held for their unknown write key.',
+    () => state().held,
+  );
+  exposeLag(
+    registry,
+    'postrider_router_lag_records',
+    'Records of an ingest topic that are not routed yet, those in flight included.',
+    () => state().lag,
+  );
 }
