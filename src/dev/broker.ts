@@ -105,7 +105,8 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
   ];
 
   if (!(await exists(join(dataDir, 'meta.properties')))) {
-    const args = ['format', '-t', options.clusterId, '-c', propertiesFile];
+    // With `=`, because an id may begin with a hyphen.
+    const args = ['format', `--cluster-id=${options.clusterId}`, '-c', propertiesFile];
     const mainClass = 'kafka.tools.StorageTool';
     const format = await startJava({ jarsDir, jvmOptions, mainClass, args, logFile });
     await format.exited;
