@@ -30,6 +30,7 @@ export function parseDesired(documents: readonly SourceDocument[]): DesiredResou
       invalidSourceIds.add(String((document.value as { id?: unknown } | null)?.id));
       continue;
     }
+    problems.push(...findRepeatedUrls(parsed.resource, document));
     const { kind, id } = parsed.resource;
     const firstPlace = firstPlaces.get(recordKey(parsed.resource));
     if (firstPlace !== undefined)
@@ -66,6 +67,18 @@ export function findReferenceProblems(
             : [problemAt(document, ['sources', index], `source ${id} does not exist`)],
         ),
   );
+}
+
+/** Each URL is posted to, so the same one twice would deliver every event twice. */
+function findRepeatedUrls(resource: Resource, document: SourceDocument): Problem[] {
+  if (resource.kind !== 'Destination') return [];
+  const urls = resource.webhooks.map(({ url }) => new URL(url).href);
+  return urls.flatMap((url, index) => {
+    const first = urls.indexOf(url);
+    if (first === index) return [];
+    const reason = `is the same URL as webhooks[${first}].url; each is posted to once`;
+    return [problemAt(document, ['webhooks', index, 'url'], reason)];
+  });
 }
 
 /** Adds the source's own keys to `owners`. */

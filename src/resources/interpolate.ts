@@ -26,7 +26,7 @@ const reference = new RegExp(
 
 /**
  * Puts variables into one parsed text of a masked file: `${NAME}` becomes the variable's value, `$${`
- * a plain `${`. `reasons` names every reference that cannot be resolved.
+ * a plain `${`. `reasons` names every reference that cannot be resolved: its variable is not set, or empty.
  */
 export function interpolate(
   masked: string,
@@ -46,6 +46,9 @@ export function interpolate(
         );
       else if (environment[name] === undefined)
         reasons.push(`the environment variable ${name} is not set`);
+      // Almost always a secret that did not arrive; taken as it is, it would turn signing off.
+      else if (environment[name] === '')
+        reasons.push(`the environment variable ${name} is empty; leave the field out for no value`);
       else return environment[name];
       return match;
     });

@@ -95,9 +95,9 @@ test('environment variables are put in, also in flow style and in the middle of 
 });
 
 test('a variable is always text, and is not looked into again', () => {
-  const environment = { NUMBER: '16', REFERENCE: '${NUMBER}', EMPTY: '' };
-  assert.deepEqual(valuesOf('a: ${NUMBER}\nb: ${REFERENCE}\nc: ${EMPTY}', environment), [
-    { a: '16', b: '${NUMBER}', c: '' },
+  const environment = { NUMBER: '16', REFERENCE: '${NUMBER}' };
+  assert.deepEqual(valuesOf('a: ${NUMBER}\nb: ${REFERENCE}', environment), [
+    { a: '16', b: '${NUMBER}' },
   ]);
 });
 
@@ -112,6 +112,12 @@ test('a missing variable is refused with its name and line, each one', () => {
     'f.yaml:3: b[0]: the environment variable ONE is not set',
     'f.yaml:4: b[1].x.y: the environment variable TWO is not set',
     'f.yaml:4: b[1].x.y: the environment variable ONE is not set',
+  ]);
+});
+
+test('an empty variable is refused like a missing one: it would turn signing off in silence', () => {
+  assert.deepEqual(problemsOf('a: ${SECRET}\n', { SECRET: '' }), [
+    'f.yaml:1: a: the environment variable SECRET is empty; leave the field out for no value',
   ]);
 });
 

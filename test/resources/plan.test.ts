@@ -105,6 +105,14 @@ test('a stored resource that nobody can read any more can be applied again', () 
   ]);
 });
 
+test('the same URL twice in one destination is refused, however it is written', () => {
+  const urls = ['https://crm.example.com/a', 'HTTPS://CRM.example.com:443/a'];
+  const webhooks = urls.map((url) => ({ url, headers: {} }));
+  assert.throws(() => plan(filesOf(exampleSource(), exampleDestination({ webhooks }))), {
+    message: /webhooks\[1\]\.url: is the same URL as webhooks\[0\]\.url; each is posted to once$/,
+  });
+});
+
 test('secrets without a key to encrypt them are refused before anything is written', () => {
   assert.throws(
     () => plan(filesOf(exampleSource(), exampleDestination()), undefined, { secretKeys: {} }),
