@@ -90,6 +90,7 @@ function crossProblems(settings: Settings): string[] {
   if ((settings.kafkaSslCertFile === undefined) !== (settings.kafkaSslKeyFile === undefined)) {
     problems.push('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE are allowed only together');
   }
+  if (!settings.kafkaSsl) problems.push(...unusedFiles(settings));
   const { kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword } = settings;
   const sasl = [kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword];
   if (sasl.includes(undefined) && sasl.some((part) => part !== undefined)) {
@@ -98,4 +99,12 @@ function crossProblems(settings: Settings): string[] {
     );
   }
   return problems;
+}
+
+/** Whoever names a certificate believes that connections are encrypted. */
+function unusedFiles(settings: Settings): string[] {
+  const fields = ['kafkaSslCaFile', 'kafkaSslCertFile', 'kafkaSslKeyFile'] as const;
+  return fields
+    .filter((field) => settings[field] !== undefined)
+    .map((field) => `${settingsTable[field].name} is given, allowed: only with KAFKA_SSL=true`);
 }

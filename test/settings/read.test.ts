@@ -86,10 +86,25 @@ test('a secret is never shown, neither in a refusal nor among the effective sett
 
 test('settings that only make sense together are refused alone', () => {
   assert.throws(() => readSettings({ KAFKA_SASL_USERNAME: 'me' }), { message: /only together/ });
-  assert.throws(() => readSettings({ KAFKA_SSL_KEY_FILE: '/k' }), { message: /only together/ });
+  assert.throws(() => readSettings({ KAFKA_SASL_MECHANISM: 'plain' }), {
+    message: /only together/,
+  });
+  assert.throws(() => readSettings({ KAFKA_SSL: 'true', KAFKA_SSL_KEY_FILE: '/k' }), {
+    message: /only together/,
+  });
   assert.throws(() => readSettings({ RETRY_WINDOW: '10m' }), {
     message: /RETRY_TIERS goes up to 1h, allowed: up to RETRY_WINDOW \(10m\)/,
   });
+});
+
+test('a certificate without KAFKA_SSL=true is refused: connections would not be encrypted', () => {
+  for (const name of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE']) {
+    assert.throws(() => readSettings({ [name]: '/f' }), {
+      message: new RegExp(`${name} is given, allowed: only with KAFKA_SSL=true`),
+    });
+  }
+  const settings = readSettings({ KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: '/f' });
+  assert.equal(settings.kafkaSslCaFile, '/f');
 });
 
 test('DEBUG=postrider means debug, unless LOG_LEVEL is given', () => {
