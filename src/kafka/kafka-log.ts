@@ -22,6 +22,13 @@ const expected = [
   /^Response Produce\b/,
   /coordinator (is )?(not available|loading)/i,
   /group is rebalancing/i,
+  // Of a topic that was just made, or whose leader has just moved: it is asked for again.
+  /not the leader for that topic-partition/,
+  // We ended the connection ourselves: a consumer was closed while it asked for something.
+  /write after end/,
+  // A consumer that crashes while it is not being closed is told in a line of ours.
+  /NoBrokerAvailable/,
+  /^Restarting the consumer in /,
 ];
 
 /** kafkajs's log as ours: routine as debug, trouble as warnings without stacks, repeats left out. */

@@ -57,6 +57,17 @@ test('what a fresh broker answers, and kafkajs repeats by itself, is no warning'
   assert.deepEqual(levels(), ['debug', 'debug']);
 });
 
+test('what happens while topics are new and consumers are replaced is no warning', () => {
+  const { entry, levels } = recorder();
+  entry(error, 'Response ListOffsets(key: 2, version: 3)', {
+    error: 'This server is not the leader for that topic-partition',
+  });
+  entry(error, 'Connection error: write after end');
+  entry(error, 'Crash: KafkaJSNoBrokerAvailableError: No broker available', {}, 'Consumer');
+  entry(error, 'Restarting the consumer in 214ms', {}, 'Consumer');
+  assert.deepEqual(levels(), ['debug', 'debug', 'debug', 'debug']);
+});
+
 test('a rebalance is no warning', () => {
   const { entry, levels } = recorder();
   const fields = { error: 'The group is rebalancing, so a rejoin is needed' };
