@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { startReceiver, type Arrival } from '../dev/receiver.ts';
 import { parseDuration } from '../duration.ts';
+import { portProblem } from '../ops/port-problem.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import type { Context } from './context.ts';
 
@@ -10,6 +11,7 @@ interface ListenOptions {
   readonly status: number;
   readonly delay: number;
   readonly failRate: number;
+  readonly headers?: true;
 }
 
 /** `postrider listen`: an endpoint to look at deliveries with, and to rehearse failures. */
@@ -26,18 +28,23 @@ export function registerListen(program: Command, context: Context): void {
         .default(0, 'none'),
     )
     .option('--fail-rate <share>', 'answer this share of requests with 500, e.g. 0.1', share, 0)
+    .option('--headers', 'print the headers too')
     .action((options: ListenOptions) => listen(context, options));
 }
 
 async function listen(context: Context, options: ListenOptions): Promise<void> {
+  const { port } = options;
   const receiver = await startReceiver({
-    port: options.port,
+    port,
     sharedSecret: options.secret,
     answer: (arrival) => {
       const status = Math.random() < options.failRate ? 500 : options.status;
       context.print(describe(arrival, status));
+      if (options.headers === true) context.print(headersOf(arrival));
       return { status, delayMs: options.delay };
     },
+  }).catch((error: unknown) => {
+    throw portProblem(error, '--port', port);
   });
   context.print(`listening on ${receiver.url}`);
   await shutdownSignal();
@@ -45,9 +52,19 @@ async function listen(context: Context, options: ListenOptions): Promise<void> {
 }
 
 function describe(arrival: Arrival, status: number): string {
-  const verdict = { true: 'valid', false: 'INVALID' }[String(arrival.signatureValid)];
-  const given = arrival.headers['x-signature'] === undefined ? 'none' : 'not verified';
-  return `${String(status)} ${arrival.path} signature: ${verdict ?? given} ${arrival.body.toString()}`;
+  return `${String(status)} ${arrival.path} ${verdictOf(arrival)} ${arrival.body.toString()}`;
+}
+
+function verdictOf({ headers, signatureValid }: Arrival): string {
+  if (headers['x-signature'] === undefined) return 'no signature';
+  if (signatureValid === undefined) return 'signature not verified';
+  return signatureValid ? 'valid signature' : 'invalid signature';
+}
+
+function headersOf({ headers }: Arrival): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `    ${name}: ${String(value)}`)
+    .join('\n');
 }
 
 function integer(least: number, most: number): (text: string) => number {

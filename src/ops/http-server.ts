@@ -1,6 +1,6 @@
 import { fastify, type FastifyInstance } from 'fastify';
-import { PostriderError } from '../errors.ts';
 import type { MetricsRegistry } from './metrics.ts';
+import { portProblem } from './port-problem.ts';
 
 export interface OpsServer {
   /** `http://host:port` */
@@ -38,11 +38,7 @@ async function listen(server: FastifyInstance, port: number): Promise<string> {
   const url = await server.listen({ port, host: '::' }).catch(async (error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EAFNOSUPPORT') return server.listen({ port, host: '0.0.0.0' });
-    if (code !== 'EADDRINUSE') throw error;
-    throw new PostriderError(
-      'setting-invalid',
-      `OPS_PORT is ${port}, which another process uses; allowed: a free port, or 0 for any`,
-    );
+    throw portProblem(error, 'OPS_PORT', port);
   });
   return new URL(url).port;
 }

@@ -1,12 +1,19 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { spawn } from 'node:child_process';
 import { testBroker, testPrefix } from './broker.ts';
 import { eventually } from './eventually.ts';
+import {
+  collect,
+  failIfEnded,
+  killer,
+  main,
+  runCommand,
+  startCommand,
+  type Ended,
+  type Environment,
+  type RunningCommand,
+} from './run-command.ts';
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-
-type Environment = Readonly<Record<string, string>>;
+export type { Ended } from './run-command.ts';
 
 /** A deployment of its own on the tests' broker, used as an operator does: by commands and processes. */
 export interface Installation {
@@ -17,17 +24,6 @@ export interface Installation {
   start(role: 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
   startCommand(args: readonly string[], options?: { stdin?: string }): Promise<RunningCommand>;
-}
-
-export interface RunningCommand {
-  readonly firstLine: string;
-  kill(signal: NodeJS.Signals): Promise<number | null>;
-}
-
-export interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 export interface RunningRole {
@@ -56,47 +52,11 @@ export async function install(env: Environment = {}): Promise<Installation> {
   const installation: Installation = {
     environment,
     run: (args, options = {}) =>
-      runToEnd(args, { ...environment, ...options.env }, options.stdin ?? ''),
+      runCommand(args, { ...environment, ...options.env }, options.stdin ?? ''),
     start: (role, more = {}) => startRole(role, { ...environment, ...more }),
     startCommand: (args, { stdin = '' } = {}) => startCommand(args, environment, stdin),
   };
   return installation;
-}
-
-async function runToEnd(args: readonly string[], env: Environment, stdin: string): Promise<Ended> {
-  const child = spawn(process.execPath, [main, ...args], { env });
-  const stdout = collect(child.stdout);
-  const stderr = collect(child.stderr);
-  child.stdin.end(stdin);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout: stdout(), stderr: stderr() };
-}
-
-async function startCommand(
-  args: readonly string[],
-  env: Environment,
-  stdin: string,
-): Promise<RunningCommand> {
-  const child = spawn(process.execPath, [main, ...args], { env });
-  const stdout = collect(child.stdout);
-  const stderr = collect(child.stderr);
-  child.stdin.end(stdin);
-  const firstLine = await eventually(() => {
-    failIfEnded(child, stderr());
-    const [line, ...rest] = stdout().split('\n');
-    if (line === undefined || rest.length === 0) throw new Error(`nothing printed:\n${stderr()}`);
-    return line;
-  });
-  return { firstLine, kill: killer(child) };
-}
-
-function killer(child: ChildProcess): (signal: NodeJS.Signals) => Promise<number | null> {
-  const exited = once(child, 'exit');
-  return async (signal) => {
-    child.kill(signal);
-    const [code] = (await exited) as [number | null];
-    return code;
-  };
 }
 
 async function startRole(role: string, env: Environment): Promise<RunningRole> {
@@ -114,16 +74,4 @@ async function startRole(role: string, env: Environment): Promise<RunningRole> {
     if (!ok) throw new Error(`${role} is not ready:\n${log()}`);
   });
   return { url, log, kill: killer(child) };
-}
-
-function failIfEnded(child: ChildProcess, log: string): void {
-  if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}:\n${log}`);
-}
-
-function collect(stream: NodeJS.ReadableStream): () => string {
-  let text = '';
-  stream.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  return () => text;
 }

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { test } from 'node:test';
+import { eventually } from '../harness/eventually.ts';
+import { runCommand, startCommand, type RunningCommand } from '../harness/run-command.ts';
+
+const env = { PATH: process.env['PATH'] ?? '' };
+const body = '{"type":"track"}';
+
+async function listen(t: { after(fn: () => unknown): void }, ...args: string[]): Promise<Listener> {
+  const command = await startCommand(['listen', '--port', '0', ...args], env);
+  t.after(() => command.kill('SIGTERM'));
+  return { ...command, url: command.firstLine.replace('listening on ', '') };
+}
+
+interface Listener extends RunningCommand {
+  readonly url: string;
+}
+
+async function post(url: string, headers: Record<string, string>): Promise<void> {
+  await fetch(`${url}/hook`, { method: 'POST', body, headers });
+}
+
+test('listen tells a valid, an invalid and a missing signature apart', async (t) => {
+  const { url, stdout } = await listen(t, '--secret', 'teehee');
+  const signature = createHmac('sha1', 'teehee').update(body).digest('hex');
+  await post(url, { 'X-Signature': signature });
+  await post(url, { 'X-Signature': signature.replaceAll(/./g, '0') });
+  await post(url, {});
+  await eventually(() => {
+    assert.deepEqual(stdout().trimEnd().split('\n').slice(1), [
+      `200 /hook valid signature ${body}`,
+      `200 /hook invalid signature ${body}`,
+      `200 /hook no signature ${body}`,
+    ]);
+  });
+});
+
+test('without a secret, listen says that it verified nothing', async (t) => {
+  const { url, stdout } = await listen(t);
+  await post(url, { 'X-Signature': 'abc' });
+  await eventually(() => {
+    assert.match(stdout(), /^200 \/hook signature not verified /m);
+  });
+});
+
+test('listen --headers prints what came with the body', async (t) => {
+  const { url, stdout } = await listen(t, '--headers');
+  await post(url, { 'X-Team': 'growth' });
+  await eventually(() => {
+    assert.match(stdout(), /^200 \/hook no signature .*\n(?: {4}.*\n)* {4}x-team: growth$/m);
+  });
+});
+
+test('a port that is taken is told in one sentence', async (t) => {
+  const { url } = await listen(t);
+  const { port } = new URL(url);
+  const { code, stderr } = await runCommand(['listen', '--port', port], env);
+  assert.deepEqual(
+    [code, stderr],
+    [
+      1,
+      `postrider: --port is ${port}, which another process uses; allowed: a free port, or 0 for any\n`,
+    ],
+  );
+});

@@ -1,0 +1,75 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { eventually } from './eventually.ts';
+
+export const main: string = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+export type Environment = Readonly<Record<string, string>>;
+
+export interface RunningCommand {
+  readonly firstLine: string;
+  /** All that it has printed so far. */
+  readonly stdout: () => string;
+  kill(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the CLI to its end, with this environment and nothing else. */
+export async function runCommand(
+  args: readonly string[],
+  env: Environment,
+  stdin: string = '',
+): Promise<Ended> {
+  const child = spawn(process.execPath, [main, ...args], { env });
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  child.stdin.end(stdin);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: stdout(), stderr: stderr() };
+}
+
+/** Resolves with what it prints first. */
+export async function startCommand(
+  args: readonly string[],
+  env: Environment,
+  stdin: string = '',
+): Promise<RunningCommand> {
+  const child = spawn(process.execPath, [main, ...args], { env });
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  child.stdin.end(stdin);
+  const firstLine = await eventually(() => {
+    failIfEnded(child, stderr());
+    const [line, ...rest] = stdout().split('\n');
+    if (line === undefined || rest.length === 0) throw new Error(`nothing printed:\n${stderr()}`);
+    return line;
+  });
+  return { firstLine, stdout, kill: killer(child) };
+}
+
+export function killer(child: ChildProcess): (signal: NodeJS.Signals) => Promise<number | null> {
+  const exited = once(child, 'exit');
+  return async (signal) => {
+    child.kill(signal);
+    const [code] = (await exited) as [number | null];
+    return code;
+  };
+}
+
+export function failIfEnded(child: ChildProcess, log: string): void {
+  if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}:\n${log}`);
+}
+
+export function collect(stream: NodeJS.ReadableStream): () => string {
+  let text = '';
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  return () => text;
+}
