@@ -12,7 +12,7 @@ import { readLetter } from '../dead-letter/read-letters.ts';
 import { notRedriven, redrive } from '../dead-letter/redrive.ts';
 import { loadRedrives, type Redrives } from '../dead-letter/redrives.ts';
 import { readRejected, sentAgain } from '../dead-letter/rejected.ts';
-import { selectRejected } from '../dead-letter/select-rejected.ts';
+import { selectRejected, worthSending } from '../dead-letter/select-rejected.ts';
 import { PostriderError } from '../errors.ts';
 import { rejectReasons } from '../event/rejection.ts';
 import { createProducer } from '../kafka/producer.ts';
@@ -21,7 +21,9 @@ import { shutdownSignal } from '../ops/shutdown.ts';
 import { findSource } from '../resources/find-source.ts';
 import type { Topology } from '../topology.ts';
 import type { Context } from './context.ts';
+import { counted } from './counted.ts';
 import { parseLimit, parsePace, parsePlace, parseTime, type Place } from './letter-options.ts';
+import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';
 
 interface SelectOptions {
@@ -68,7 +70,8 @@ export function registerRejected(program: Command, context: Context): void {
     rejected
       .command('redrive')
       .description(
-        'send rejected calls to their ingest topic again, e.g. once their source exists',
+        'send rejected calls to their ingest topic again, e.g. once their source exists; ' +
+          'those whose own content was refused only where --reason names it',
       ),
   )
     .addOption(new Option('--rate <rate>', 'how fast').argParser(parsePace).default(500, '500/s'))
@@ -113,12 +116,29 @@ async function redriveRejected(context: Context, options: RedriveOptions): Promi
   const topology = await context.topology();
   const already = options.again === true ? new Map() : await redrivesOf(context, topology);
   let skipped = 0;
-  const letters = notRedriven(await select(context, topology, options), already, () => {
+  const notSkipped = notRedriven(await select(context, topology, options), already, () => {
     skipped += 1;
   });
+  const left = new Map<string, number>();
+  // Whoever names reasons means them.
+  const letters =
+    options.reason === undefined
+      ? worthSending(notSkipped, ({ reason }) => left.set(reason, (left.get(reason) ?? 0) + 1))
+      : notSkipped;
   if (options.dryRun === true) await count(context, letters);
   else await send(context, topology, letters, options.rate);
-  if (skipped > 0) note(`${skipped} were sent again before and left out; --again takes them too`);
+  if (skipped > 0)
+    note(`${counted(skipped, 'call')} left out, sent again before; --again takes them too`);
+  if (left.size > 0) note(leftNote(left));
+}
+
+function leftNote(left: ReadonlyMap<string, number>): string {
+  const reasons = [...left.keys()];
+  const each = reasons.map((reason) => `${left.get(reason) ?? 0} ${reason}`).join(', ');
+  return (
+    `${counted(total(left), 'call')} left out, because the same bytes are always rejected again: ${each}; ` +
+    `--reason ${reasons.join(',')} sends them all the same`
+  );
 }
 
 async function count(context: Context, letters: AsyncIterable<Letter>): Promise<void> {
@@ -166,11 +186,14 @@ async function send(
     await producer.close(closeMs);
   }
   context.print(presentCounts(sent));
-  context.print(`${total(sent)} calls sent again, in redrive ${id}`);
+  context.print(`${counted(total(sent), 'call')} sent again, in redrive ${id}`);
   if (stop.signal.aborted)
     throw new PostriderError('stopped', 'stopped early; the same command goes on where it ended');
   if (refused > 0)
-    throw new PostriderError('record-refused', `Kafka refused ${refused} calls, named above`);
+    throw new PostriderError(
+      'record-refused',
+      `Kafka refused ${counted(refused, 'call')}, named above`,
+    );
 }
 
 async function select(
@@ -203,9 +226,4 @@ function parseReasons(text: string): ReadonlySet<string> {
 
 function total(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((sum, n) => sum + n, 0);
-}
-
-/** Beside the answer, which may be read by a program. */
-function note(text: string): void {
-  process.stderr.write(`${text}\n`);
 }

@@ -1,3 +1,4 @@
+import { isMendable } from '../event/rejection.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Topology } from '../topology.ts';
 import type { Letter } from './letter.ts';
@@ -21,6 +22,17 @@ export async function* selectRejected(
   for await (const record of readLetters(kafka, topics.ingestRejected, selection)) {
     const letter = readRejected(record);
     if (isSelected(letter, selection)) yield letter;
+  }
+}
+
+/** Those whose cause can be mended; the others, which would only be rejected again, go to `onLeft`. */
+export async function* worthSending(
+  letters: AsyncIterable<Letter>,
+  onLeft: (letter: Letter) => void,
+): AsyncGenerator<Letter, void, undefined> {
+  for await (const letter of letters) {
+    if (isMendable(letter.reason)) yield letter;
+    else onLeft(letter);
   }
 }
 

@@ -22,6 +22,21 @@ export const rejectReasons = {
 
 export type RejectReason = keyof typeof rejectReasons;
 
+/**
+ * What another configuration, a larger topic limit or a newer version can mend. The other reasons say
+ * that the bytes themselves are bad: the same call is always rejected again.
+ */
+const mendable: ReadonlySet<string> = new Set<RejectReason>([
+  'unknown-write-key',
+  'unroutable',
+  'unwritable',
+]);
+
+/** False only for reasons that stay true of a call however often it is sent again. */
+export function isMendable(reason: string): boolean {
+  return mendable.has(reason) || !Object.hasOwn(rejectReasons, reason);
+}
+
 export interface Rejection {
   readonly reason: RejectReason;
   /** One sentence about this very record, short, without the call's contents. */

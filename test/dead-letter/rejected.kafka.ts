@@ -133,21 +133,34 @@ test('calls of a source that was added later are sent again, once, as if they ha
   assert.ok(after.every(({ sentAgain }) => sentAgain !== null));
 });
 
+test('a call whose own bytes are bad is sent again only where its reason is named', async () => {
+  const left =
+    /^1 call left out, because the same bytes are always rejected again: 1 invalid-json; --reason invalid-json sends them all the same$/m;
+  for (const more of [['--dry-run'], []]) {
+    const { code, stdout, stderr } = await postrider.run(['rejected', 'redrive', ...more]);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, left);
+    assert.doesNotMatch(stdout, /invalid-json/);
+  }
+  assert.equal((await list('--user', 'broken')).length, 1);
+});
+
 test('a call that is rejected again keeps its origin, and can be sent again', async () => {
   const [first = assert.fail()] = await list('--user', 'broken');
-  await run('rejected', 'redrive', '--user', 'broken');
+  const redrive = ['rejected', 'redrive', '--reason', 'invalid-json'];
+  await run(...redrive);
   const [, second] = await eventually(async () => {
     const found = await list('--user', 'broken');
     assert.equal(found.length, 2);
     return found.sort((a, b) => a.offset - b.offset);
   });
   assert.deepEqual(second?.origin, first.origin);
-  assert.match(await run('rejected', 'redrive', '--user', 'broken'), /^1 calls sent again/m);
+  assert.match(await run(...redrive), /^1 call sent again/m);
 });
 
 test('what was sent again before is sent once more only when asked for', async () => {
   const again = ['rejected', 'redrive', '--user', 'u3', '--again'];
-  assert.match(await run(...again), /^1 calls sent again/m);
+  assert.match(await run(...again), /^1 call sent again/m);
 });
 
 test('what makes no sense is refused with what is allowed', async () => {
