@@ -5,8 +5,9 @@ import { systemClock } from '../ops/clock.ts';
 import { planFiles, writeChanges } from '../resources/apply.ts';
 import type { ParsedFile } from '../resources/document.ts';
 import { loadFiles } from '../resources/load-files.ts';
-import { formatChange, type Change } from '../resources/plan.ts';
+import { checkFiles, formatChange, type Change } from '../resources/plan.ts';
 import { formatProblem, InvalidResources } from '../resources/problem.ts';
+import type { Source } from '../resources/resource.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
 import type { Context } from './context.ts';
 
@@ -28,8 +29,10 @@ export function registerApply(program: Command, context: Context): void {
 }
 
 async function apply(context: Context, options: ApplyOptions): Promise<void> {
-  const { environment } = context;
-  const files = await loadFiles(options.file, { environment, stdin: process.stdin });
+  const files = await loadFiles(options.file, {
+    environment: context.environment,
+    stdin: process.stdin,
+  });
   const prune = options.prune === true;
   const isDryRun = options.dryRun === true;
   const changes = isDryRun
@@ -37,6 +40,15 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     : await applyFiles(context, files, prune);
   const note = isDryRun ? ' (dry run)' : '';
   for (const change of changes) context.print(`${formatChange(change)}${note}`);
+}
+
+/** For `dev`: lists what is wrong with the files before anything else is begun. */
+export function checkFirst(files: ParsedFile, stored: readonly Source[] | undefined): void {
+  try {
+    checkFiles(files, stored);
+  } catch (error) {
+    listProblems(error);
+  }
 }
 
 /** Validates, then writes; resolves when all is written. Problems are listed on stderr. */

@@ -1,12 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { PostriderError } from '../errors.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../kafka/client.ts';
-import { createLogger, type Logger } from '../ops/log.ts';
+import { reachKafka } from '../kafka/reach.ts';
+import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
 import { environment, readSettings, type Environment } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import { createTopology, type Topology } from '../topology.ts';
+import { kafkaOptions } from './kafka-options.ts';
+import { note } from './note.ts';
 
 /** What a command works with; each part is made at first use, so `--help` needs no settings. */
 export interface Context {
@@ -17,23 +17,52 @@ export interface Context {
   readonly kafka: KafkaClient;
   /** Asks the cluster for its size where TOPIC_REPLICATION_FACTOR is not set. */
   topology(): Promise<Topology>;
+  /**
+   * Resolves once Kafka answers, and says so while it does not.
+   * @throws PostriderError `kafka-unavailable` after `giveUpMs`
+   */
+  reachKafka(giveUpMs?: number): Promise<void>;
   /** One line of a command's answer, on stdout. */
   print(line: string): void;
   /** The same with some settings decided by the command, e.g. the brokers that `dev` started. */
   with(decided: Partial<Settings>): Context;
+  /**
+   * For a command that answers and ends: it gives up soon when Kafka is away, and what the Kafka client
+   * logs by itself does not stand before the answer, unless `isVerbose` or LOG_LEVEL says so.
+   */
+  forAnswer(isVerbose: () => boolean): Context;
 }
+
+/** Somebody waits for the answer. */
+export const answerGiveUpMs = 10_000;
 
 export function createContext(env: Environment = environment): Context {
   return contextOf(env, () => readSettings(env));
 }
 
-function contextOf(env: Environment, read: () => Settings): Context {
+function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boolean): Context {
   const settings = once(read);
   const log = once(() =>
     createLogger({ level: settings().logLevel, format: settings().logFormat }),
   );
-  const kafka = once(() => kafkaOf(settings(), log()));
-  const topology = once(() => topologyOf(settings(), kafka()));
+  const isAnswer = isVerbose !== undefined;
+  const clientLog = (): Logger =>
+    !isAnswer || isVerbose() || settings().logLevel === 'debug' ? log() : silentLogger;
+  const kafka = once(() => createKafka(kafkaOptions(settings()), clientLog()));
+  const reach = async (giveUpMs?: number): Promise<void> => {
+    const probe = createKafka({ ...kafkaOptions(settings()), retries: 0 }, silentLogger);
+    await reachKafka(probe, {
+      giveUpMs,
+      onWaiting: (text) => {
+        if (isAnswer) note(`postrider: ${text}`);
+        else log().warn({}, text);
+      },
+    });
+  };
+  const topology = once(async () => {
+    if (isAnswer) await reach(answerGiveUpMs);
+    return topologyOf(settings(), kafka());
+  });
   return {
     environment: env,
     get settings() {
@@ -46,51 +75,14 @@ function contextOf(env: Environment, read: () => Settings): Context {
       return kafka();
     },
     topology,
+    reachKafka: reach,
     print: (line) => {
       process.stdout.write(`${line}\n`);
     },
-    with: (decided) => contextOf(env, () => Object.freeze({ ...settings(), ...decided })),
+    with: (decided) =>
+      contextOf(env, () => Object.freeze({ ...settings(), ...decided }), isVerbose),
+    forAnswer: (verbose) => contextOf(env, read, verbose),
   };
-}
-
-function kafkaOf(settings: Settings, log: Logger): KafkaClient {
-  if (settings.kafkaBrokers === undefined) {
-    throw new PostriderError('setting-invalid', 'KAFKA_BROKERS is not set, allowed: host:port,…');
-  }
-  const { kafkaSaslMechanism: mechanism, kafkaSaslUsername, kafkaSaslPassword } = settings;
-  const username = kafkaSaslUsername ?? '';
-  const password = kafkaSaslPassword ?? '';
-  return createKafka(
-    {
-      brokers: settings.kafkaBrokers,
-      clientId: `postrider-${hostname()}`,
-      ...(settings.kafkaSsl ? { ssl: sslOf(settings) } : {}),
-      ...(mechanism === undefined ? {} : { sasl: { mechanism, username, password } }),
-    },
-    log,
-  );
-}
-
-function sslOf(settings: Settings): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
-  const { kafkaSslCaFile, kafkaSslCertFile, kafkaSslKeyFile } = settings;
-  return {
-    ...(kafkaSslCaFile === undefined ? {} : { ca: readFile('KAFKA_SSL_CA_FILE', kafkaSslCaFile) }),
-    ...(kafkaSslCertFile === undefined
-      ? {}
-      : { cert: readFile('KAFKA_SSL_CERT_FILE', kafkaSslCertFile) }),
-    ...(kafkaSslKeyFile === undefined
-      ? {}
-      : { key: readFile('KAFKA_SSL_KEY_FILE', kafkaSslKeyFile) }),
-  };
-}
-
-function readFile(setting: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    const message = `${setting} names "${path}", which cannot be read`;
-    throw new PostriderError('setting-invalid', message, { cause });
-  }
 }
 
 async function topologyOf(settings: Settings, kafka: KafkaClient): Promise<Topology> {

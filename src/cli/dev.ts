@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { loadFiles } from '../resources/load-files.ts';
+import { checkFirst } from './apply.ts';
 import type { Context } from './context.ts';
 import { startPipeline, type Pipeline } from './pipeline.ts';
 
@@ -28,6 +29,8 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
     options.file === undefined
       ? undefined
       : await loadFiles(options.file, { environment: context.environment, stdin: process.stdin });
+  const startsEmpty = context.settings.kafkaBrokers === undefined && options.dataDir === undefined;
+  if (resources !== undefined) checkFirst(resources, startsEmpty ? [] : undefined);
   if (context.settings.deliveryAllowNetworks === undefined) {
     context.log.info({}, 'endpoints on loopback are allowed; DELIVERY_ALLOW_NETWORKS decides');
   }

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startBroker } from '../dev/broker.ts';
 import type { DevBroker } from '../dev/dev-broker.ts';
 import { ensureTopics } from '../kafka/admin.ts';
 import type { ParsedFile } from '../resources/document.ts';
 import type { Settings } from '../settings/table.ts';
 import { applyFiles } from './apply.ts';
-import type { Context } from './context.ts';
+import { answerGiveUpMs, type Context } from './context.ts';
 import { startRoles, type RunningRoles } from './roles.ts';
 
 const loopback = ['127.0.0.0/8', '::1/128'];
+const lookAgainMs = 20;
 
 export interface PipelineOptions {
   /** Keeps the broker's data and the secret key; without it, both are temporary. */
@@ -20,7 +22,7 @@ export interface PipelineOptions {
   readonly decided?: Partial<Settings>;
 }
 
-/** Everything on one machine: a broker unless one is given, topics, resources, all roles. */
+/** Everything on one machine: a broker unless one is given, topics, resources, all roles, which have joined their groups. */
 export interface Pipeline {
   /** With the brokers, keys and networks that were decided here. */
   readonly context: Context;
@@ -43,10 +45,12 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
       deliveryAllowNetworks: settings.deliveryAllowNetworks ?? loopback,
       ...options.decided,
     });
+    await context.reachKafka(answerGiveUpMs);
     const { all } = await context.topology();
     await ensureTopics(context.kafka, all);
     if (options.resources !== undefined) await applyFiles(context, options.resources);
     const roles = await startRoles(context, ['router', 'delivery']);
+    while (!roles.ready()) await delay(lookAgainMs);
     const stop = async (): Promise<void> => {
       await roles.stop();
       await broker?.stop();

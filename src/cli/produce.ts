@@ -1,4 +1,5 @@
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { Argument, type Command } from 'commander';
 import { gunzipIfNeeded } from '../bulk-import/gunzip.ts';
 import { importCalls } from '../bulk-import/import-calls.ts';
@@ -8,6 +9,7 @@ import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { findSource } from '../resources/find-source.ts';
 import type { Context } from './context.ts';
+import { counted } from './counted.ts';
 import { startStatusLine, type StatusLine } from './status-line.ts';
 
 interface ProduceOptions {
@@ -34,6 +36,7 @@ export function registerProduce(program: Command, context: Context): void {
 }
 
 async function produce(context: Context, file: string, options: ProduceOptions): Promise<void> {
+  const input = await openInput(file);
   const { kafka, log } = context;
   const topology = await context.topology();
   const access = { kafka, topology, clock: systemClock, log };
@@ -48,7 +51,7 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const status = startStatusLine(() => progressOf(counts, Date.now() - startMs));
   try {
     await importCalls({
-      input: gunzipIfNeeded(file === '-' ? process.stdin : createReadStream(file)),
+      input: gunzipIfNeeded(input),
       topic: topology.topics.ingest,
       writeKey: source.writeKeys[0] ?? '',
       producer,
@@ -68,12 +71,12 @@ async function produce(context: Context, file: string, options: ProduceOptions):
     status.stop();
     await producer.close(closeMs);
   }
-  context.print(`${counts.sent} calls sent`);
+  context.print(`${counted(counts.sent, 'call')} sent`);
   if (stop.signal.aborted)
     throw new PostriderError('stopped', `stopped early, after line ${counts.lastLine}`);
   if (counts.bad > 0) {
-    const lines = `${counts.bad} of ${counts.sent + counts.bad} lines`;
-    throw new PostriderError('input-invalid', `${lines} were not sent; their numbers are above`);
+    const lines = `${counts.bad} of ${counted(counts.sent + counts.bad, 'line')}`;
+    throw new PostriderError('input-invalid', `${lines} could not be sent, for the reasons above`);
   }
 }
 
@@ -82,17 +85,40 @@ function reportBad(status: StatusLine, line: number, reason: string): void {
   process.stderr.write(`line ${line}: ${reason}\n`);
 }
 
+/** @throws PostriderError `input-invalid`, before Kafka is asked for anything. */
+async function openInput(file: string): Promise<Readable> {
+  if (file === '-') return process.stdin;
+  const handle = await open(file).catch((cause: unknown) => {
+    throw unreadable(file, cause);
+  });
+  if ((await handle.stat()).isDirectory())
+    throw new PostriderError(
+      'input-invalid',
+      `${file} is a folder; allowed: a file, or - for stdin`,
+    );
+  return handle.createReadStream();
+}
+
 /** What Node and zlib say of a file that is missing or broken; other errors pass. */
-function unreadable(file: string, cause: unknown, { sent }: Counts): unknown {
+function unreadable(file: string, cause: unknown, counts?: Counts): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
   if (cause instanceof PostriderError || code === undefined) return cause;
   const name = file === '-' ? 'the standard input' : file;
-  const message = `${name} cannot be read (${code}); ${sent} calls were sent before`;
-  return new PostriderError('input-invalid', message, { cause });
+  const what = readFailures[code] ?? `cannot be read (${code})`;
+  const sent = counts === undefined ? '' : `; ${counted(counts.sent, 'call')} sent before`;
+  return new PostriderError('input-invalid', `${name} ${what}${sent}`, { cause });
 }
+
+const readFailures: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'cannot be read: permission denied',
+  Z_BUF_ERROR: 'is gzip that is cut off',
+  Z_DATA_ERROR: 'is gzip that is damaged',
+};
 
 function progressOf({ sent, bad }: Counts, tookMs: number): string {
   const perSecond = Math.round((sent * 1_000) / Math.max(1, tookMs));
   const numbers = [sent, perSecond].map((n) => n.toLocaleString('en'));
-  return `${numbers[0] ?? ''} calls sent, ${numbers[1] ?? ''}/s${bad === 0 ? '' : `, ${bad} bad lines`}`;
+  const badLines = bad === 0 ? '' : `, ${counted(bad, 'bad line')}`;
+  return `${numbers[0] ?? ''} calls sent, ${numbers[1] ?? ''}/s${badLines}`;
 }

@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { startDelivery, type DeliveryDeps } from '../delivery/worker.ts';
-import { PostriderError } from '../errors.ts';
-import { withAdmin } from '../kafka/admin.ts';
+import { requireTopics } from '../resources/require-topics.ts';
 import { createProducer, type Producer } from '../kafka/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
@@ -17,7 +15,6 @@ import { producerHooks } from './producer-metrics.ts';
 
 /** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
 const graceMs = 15_000;
-const reachAgainMs = 2_000;
 
 export type RoleName = 'router' | 'delivery';
 
@@ -26,6 +23,8 @@ export interface RunningRoles {
   readonly ops: OpsServer;
   readonly metrics: MetricsRegistry;
   readonly producer: Producer;
+  /** What `/readyz` says. */
+  ready(): boolean;
   /** Drains the roles, then closes what they shared. */
   stop(): Promise<void>;
 }
@@ -42,13 +41,12 @@ export async function startRoles(
   log.info({ settings: describeSettings(settings) }, `starting ${names.join(' and ')}`);
   const metrics = createMetrics();
   const roles: Role[] = [];
-  const ops = await startOpsServer({
-    port: settings.opsPort,
-    metrics,
-    ready: () => roles.length === names.length && roles.every((role) => role.ready()),
-  });
-  await untilReachable(context);
+  const ready = (): boolean => roles.length === names.length && roles.every((role) => role.ready());
+  const ops = await startOpsServer({ port: settings.opsPort, metrics, ready });
+  // Kafka away at the start is no mistake of a user's: say so, and wait.
+  await context.reachKafka();
   const topology = await context.topology();
+  await requireTopics(kafka, topology.all);
   const shared = { kafka, topology, clock: systemClock, log, metrics };
   const hooks = producerHooks(metrics);
   const producer = await createProducer(kafka, { clock: systemClock, log, hooks });
@@ -68,7 +66,7 @@ export async function startRoles(
     await ops.close();
     log.info({}, 'stopped');
   };
-  return { ops, metrics, producer, stop };
+  return { ops, metrics, producer, ready, stop };
 }
 
 function deliverySettings(settings: Settings): Omit<DeliveryDeps, keyof RouterDeps> {
@@ -80,18 +78,4 @@ function deliverySettings(settings: Settings): Omit<DeliveryDeps, keyof RouterDe
     maxInFlightPerDestination: settings.deliveryMaxInFlightPerDestination,
     allowNetworks: settings.deliveryAllowNetworks ?? [],
   };
-}
-
-/** Kafka away at the start is no mistake of a user's: say so, and wait. */
-async function untilReachable({ kafka, log }: Context): Promise<void> {
-  for (;;) {
-    try {
-      await withAdmin(kafka, (admin) => admin.brokerCount());
-      return;
-    } catch (error) {
-      if (!(error instanceof PostriderError && error.retry)) throw error;
-      log.warn({}, `${error.message}; trying again`);
-    }
-    await delay(reachAgainMs);
-  }
 }

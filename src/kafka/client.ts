@@ -16,6 +16,8 @@ export interface KafkaOptions {
   readonly clientId: string;
   readonly ssl?: ConnectionOptions;
   readonly sasl?: SASLOptions;
+  /** How often the client tries again by itself; enough for a broker's restart where not given. */
+  readonly retries?: number;
 }
 
 /** One per process. Connects only when a producer, consumer or admin made from it does. */
@@ -33,7 +35,7 @@ export function createKafka(options: KafkaOptions, log: Logger): KafkaClient {
     // How long a broker that hangs, without closing its connections, can hold a request up.
     requestTimeout: 20_000,
     // At most 2 s between attempts, so that work resumes soon after an outage; about 12 s in all.
-    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 8 },
+    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: options.retries ?? 8 },
     logLevel: kafkajs.logLevel.INFO,
     logCreator: () => kafkaLog(log),
   });

@@ -3,7 +3,7 @@ import { PostriderError } from '../errors.ts';
 import { findReferenceProblems, parseDesired } from './desired.ts';
 import type { ParsedFile } from './document.ts';
 import { InvalidResources } from './problem.ts';
-import { resourceKinds, type Resource, type ResourceKind } from './resource.ts';
+import { resourceKinds, type Resource, type ResourceKind, type Source } from './resource.ts';
 import type { SecretKeys } from './secrets.ts';
 import {
   encodeResource,
@@ -64,6 +64,18 @@ export function planApply(
     .map(({ name }) => planDelete(name))
     .sort((a, b) => rank(b.kind) - rank(a.kind));
   return [...written, ...deleted];
+}
+
+/**
+ * What shows without a look at what is stored.
+ * @param stored all sources that are; undefined where that is not known yet
+ * @throws InvalidResources with every problem of the files
+ */
+export function checkFiles(files: ParsedFile, stored: readonly Source[] | undefined): void {
+  const desired = parseDesired(files.documents);
+  const references = stored === undefined ? [] : findReferenceProblems(desired, stored);
+  const problems = [...files.problems, ...desired.problems, ...references];
+  if (problems.length > 0) throw new InvalidResources(problems);
 }
 
 /** A deletion by itself: of `delete`, or of what an apply prunes. */

@@ -29,7 +29,7 @@ export function ingestProblems(topology: Topology, existing: readonly TopicSpec[
           : [`topic ${name}, named in INGEST_TOPICS, cannot be read: ${details.join(', ')}`];
       }
       if (state === 'missing')
-        return [`topic ${name} does not exist; postrider topics --create makes it`];
+        return [`topic ${name} does not exist; create it with \`postrider topics --create\``];
       // How else it differs is for `postrider topics` to say: none of it makes reading unsafe.
       return readable.has(name) ? [] : [`topic ${name} cannot be read: ${details.join(', ')}`];
     });

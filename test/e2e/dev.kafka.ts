@@ -10,7 +10,7 @@ test('dev applies resources, says where it runs, and ends with code 0 on a signa
   const ready = JSON.parse(dev.firstLine) as Record<string, unknown>;
   assert.deepEqual(Object.keys(ready), ['ready', 'ops', 'brokers']);
   assert.equal(ready['brokers']?.toString(), postrider.environment['KAFKA_BROKERS']);
-  assert.equal((await fetch(`${String(ready['ops'])}/livez`)).status, 200);
+  assert.equal((await fetch(`${String(ready['ops'])}/readyz`)).status, 200);
   assert.match((await postrider.run(['get', 'source'])).stdout, /^shop/m);
   assert.equal(await dev.kill('SIGINT'), 0);
 });

@@ -38,7 +38,7 @@ test('a topic of another system is refused when its records may be larger than o
 
 test('a missing topic is named, and what to do about it', () => {
   assert.deepEqual(ingestProblems(topology, own.slice(1)), [
-    'topic p.ingest does not exist; postrider topics --create makes it',
+    'topic p.ingest does not exist; create it with `postrider topics --create`',
     'topic web-calls, named in INGEST_TOPICS, does not exist',
   ]);
 });

@@ -1,0 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { PostriderError } from '../errors.ts';
+import { withAdmin } from './admin.ts';
+import type { KafkaClient } from './client.ts';
+
+export interface ReachOptions {
+  /** Undefined: never. */
+  readonly giveUpMs?: number | undefined;
+  /** Once it takes longer than somebody expects who waits, and every now and then from there on. */
+  readonly onWaiting: (text: string) => void;
+}
+
+const firstWordMs = 1_000;
+const nextWordMs = 10_000;
+const tryAgainMs = 500;
+
+/**
+ * Resolves when a broker has answered. `kafka` should not try again by itself, so that the reason of
+ * every failure is known at once.
+ * @throws PostriderError `kafka-unavailable` after `giveUpMs`; at once what waiting does not mend
+ */
+export async function reachKafka(kafka: KafkaClient, options: ReachOptions): Promise<void> {
+  const { giveUpMs, onWaiting } = options;
+  const stop = new AbortController();
+  let reason = 'Kafka cannot be reached: no broker has answered yet';
+  const attempts = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      try {
+        await withAdmin(kafka, () => Promise.resolve());
+        return;
+      } catch (error) {
+        if (!(error instanceof PostriderError && error.retry)) throw error;
+        reason = error.message;
+      }
+      await pause(tryAgainMs, stop.signal);
+    }
+  };
+  const words = async (): Promise<void> => {
+    for (let waitMs = firstWordMs; ; waitMs = nextWordMs) {
+      await pause(waitMs, stop.signal);
+      if (stop.signal.aborted) return;
+      onWaiting(`${reason}; trying again`);
+    }
+  };
+  const giveUp = async (): Promise<void> => {
+    await pause(giveUpMs, stop.signal);
+    if (!stop.signal.aborted) throw new PostriderError('kafka-unavailable', reason);
+  };
+  try {
+    void words();
+    await Promise.race(giveUpMs === undefined ? [attempts()] : [attempts(), giveUp()]);
+  } finally {
+    stop.abort();
+  }
+}
+
+async function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => undefined);
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { install } from '../harness/postrider.ts';
+
+test('a role without topics ends with one sentence that says how to make them', async () => {
+  const postrider = await install();
+  for (const role of ['router', 'delivery']) {
+    const { code, stderr } = await postrider.run([role]);
+    assert.equal(code, 1);
+    const said = stderr.split('\n').filter((line) => line.startsWith('postrider: '));
+    assert.equal(said.length, 1, stderr);
+    assert.match(
+      said.join(),
+      /^postrider: topic .*ingest and \d+ more do not exist; create them with `postrider topics --create`$/,
+    );
+  }
+});
+
+test('nothing stands before the answer of a command, not even right after the topics were made', async () => {
+  const postrider = await install();
+  const stdin = JSON.stringify({ kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] });
+  for (const [args, answer] of [
+    [['topics', '--create'], /^TOPIC /],
+    [['apply', '-f', '-'], /^create Source shop\n$/],
+    [['get', 'source'], /^ID /],
+    [['rejected', 'list'], /^PLACE /],
+  ] as const) {
+    const { code, stdout, stderr } = await postrider.run(args, { stdin });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, answer);
+  }
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { runCommand, type Ended } from '../harness/run-command.ts';
+
+/** Nothing listens there: every connection is refused at once. */
+const nowhere = '127.0.0.1:1';
+
+let folder: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postrider-'));
+});
+
+after(() => rm(folder, { recursive: true }));
+
+async function postrider(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  return runCommand(args, { PATH: process.env['PATH'] ?? '', LOG_FORMAT: 'json', ...env });
+}
+
+const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
+  [['gett', 'source'], /unknown command 'gett' \(Did you mean get\?\)/],
+  [['get'], /missing required argument 'kind'/],
+  [
+    ['get', 'source', '-o', 'xml'],
+    /argument 'xml' is invalid. Allowed choices are table, yaml, json/,
+  ],
+  [['get', 'sources', 'a', 'b'], /too many arguments/],
+  [['apply'], /required option '-f, --file <files...>' not specified/],
+  [['produce'], /required option '--source <id>' not specified/],
+  [['topics', '--creat'], /unknown option '--creat' \(Did you mean --create\?\)/],
+  [['listen', '--port', '70000'], /Allowed: a whole number from 0 to 65535/],
+  [['listen', '--delay', '6'], /Allowed: a duration such as 250ms, 6s or 1m/],
+  [['rejected', 'show', '7'], /Allowed: <partition>:<offset>/],
+];
+suite('wrong usage is one sentence and exit code 2', { concurrency: 3 }, () => {
+  for (const [args, says] of wrong) {
+    test(`postrider ${args.join(' ')}`, async () => {
+      const { code, stdout, stderr } = await postrider(args);
+      assert.deepEqual([code, stdout], [2, ''], stderr);
+      assert.match(stderr, /^postrider: .*\n$/);
+      assert.match(stderr, says);
+    });
+  }
+});
+
+test('--version prints the version of the package', async () => {
+  const { code, stdout } = await postrider(['--version']);
+  assert.equal(code, 0);
+  assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+});
+
+suite('Kafka away', { concurrency: 3 }, () => {
+  for (const args of [
+    ['get', 'source'],
+    ['rejected', 'list'],
+  ]) {
+    test(`${args.join(' ')} says soon that it tries again, and gives up with one sentence`, async () => {
+      const { code, stdout, stderr } = await postrider(args, {
+        KAFKA_BROKERS: nowhere,
+        TOPIC_REPLICATION_FACTOR: '1',
+      });
+      assert.deepEqual([code, stdout], [1, ''], stderr);
+      const [first = '', last = '', ...more] = stderr.trimEnd().split('\n');
+      assert.match(first, /^postrider: Kafka cannot be reached: .*127\.0\.0\.1:1; trying again$/);
+      assert.match(last, /^postrider: Kafka cannot be reached: .*127\.0\.0\.1:1$/);
+      assert.deepEqual(more, []);
+    });
+  }
+
+  test('a broker that accepts connections and never answers is told too', async (t) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const { code, stderr } = await postrider(['topics'], { KAFKA_BROKERS: `127.0.0.1:${port}` });
+    assert.equal(code, 1);
+    assert.match(stderr, /^postrider: .*; trying again\npostrider: Kafka cannot be reached: .*\n$/);
+  });
+});
+
+test('dev reports a wrong file before it starts anything', async () => {
+  const file = join(folder, 'wrong.yaml');
+  await writeFile(file, 'kind: Destination\nid: crm\nname: CRM\nsources: [shop]\nwebhooks: []\n');
+  // Without Java and Docker, a broker could not even be started.
+  const { code, stdout, stderr } = await postrider(['dev', '-f', file], { PATH: '' });
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /wrong\.yaml:5: webhooks: must hold 1 to 5 webhooks\n/);
+  assert.match(stderr, /^postrider: nothing was applied, because of a problem\n$/m);
+});
+
+test('dev on an empty broker reports a source that does not exist before it starts anything', async () => {
+  const file = join(folder, 'no-source.yaml');
+  const webhooks = 'webhooks:\n  - url: https://crm.example.com\n';
+  await writeFile(file, `kind: Destination\nid: crm\nname: CRM\nsources: [shop]\n${webhooks}`);
+  const { stderr } = await postrider(['dev', '-f', file], { PATH: '' });
+  assert.match(stderr, /no-source\.yaml:4: sources\[0\]: source shop does not exist\n/);
+});
