@@ -4,6 +4,7 @@ import type { Kafka, SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { registerCodecs } from './codecs.ts';
 import { kafkaLog } from './kafka-log.ts';
+import { fetchCheaply } from './fetch-protocol.ts';
 import { encodeRecordsCheaply } from './record-encoder.ts';
 import { stopIdleTimers } from './timer-patch.ts';
 
@@ -24,6 +25,7 @@ export interface KafkaOptions {
 export function createKafka(options: KafkaOptions, log: Logger): KafkaClient {
   registerCodecs();
   stopIdleTimers();
+  fetchCheaply();
   encodeRecordsCheaply();
   return new kafkajs.Kafka({
     brokers: [...options.brokers],

@@ -1,11 +1,11 @@
-import kafkajs from 'kafkajs';
+import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { request } from 'undici';
-import { createKafka } from '../../src/kafka/client.ts';
-import { silentLogger } from '../../src/ops/log.ts';
+import { registerCodecs } from '../../src/kafka/codecs.ts';
+import { stopIdleTimers } from '../../src/kafka/timer-patch.ts';
 
 /**
  * The barest two hops, as a process of its own: consume, produce, consume, POST, one record at a time
- * with kafkajs as it comes. Argument 1: `{ brokers, from, to, group, url }`; prints `ready`.
+ * with kafkajs as it comes, but for its idle timers. Argument 1: `{ brokers, from, to, group, url }`; prints `ready`.
  */
 interface Chain {
   readonly brokers: string[];
@@ -16,9 +16,11 @@ interface Chain {
 }
 
 const { brokers, from, to, group, url } = JSON.parse(process.argv[2] ?? '') as Chain;
-const kafka = createKafka({ brokers, clientId: 'bench-bare' }, silentLogger);
+registerCodecs();
+stopIdleTimers();
+const kafka = new Kafka({ brokers, logLevel: logLevel.NOTHING });
 const producer = kafka.producer({
-  createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+  createPartitioner: Partitioners.DefaultPartitioner,
   allowAutoTopicCreation: false,
 });
 await producer.connect();
