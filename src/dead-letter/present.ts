@@ -1,123 +1,124 @@
-import { isUtf8 } from 'node:buffer';
-import type { IncomingRecord } from '../kafka/record.ts';
 import { formatTable } from '../resources/table.ts';
-import { placeOf, redriveKey, type Letter } from './letter.ts';
+import { placeText, type Letter } from './letter.ts';
+import { printable, timeText } from './printable.ts';
 import type { Redrives } from './redrives.ts';
 
 export const letterFormats = ['table', 'json'] as const;
 export type LetterFormat = (typeof letterFormats)[number];
 
-/** Longer keys and details are cut in the table; `show` has them whole. */
+/** What one kind of letters has to show besides what all have. */
+export interface LetterView<L extends Letter> {
+  /** In the table, before the detail. */
+  readonly columns: Readonly<Record<string, (letter: L) => string>>;
+  /** In the list for programs. */
+  summary(letter: L): object;
+  /** What `show` says before the body. */
+  facts(letter: L): readonly (readonly [name: string, text: string])[];
+  body(letter: L): string;
+  /** What letters are counted by. */
+  readonly counted: Readonly<Record<string, (letter: L) => string>>;
+}
+
+/** Longer texts are cut in the table; `show` has them whole. */
 const shownCharacters = 60;
 
-export function presentLetters(
-  letters: readonly Letter[],
+export function presentLetters<L extends Letter>(
+  letters: readonly L[],
   redrives: Redrives,
   format: LetterFormat,
+  view: LetterView<L>,
 ): string {
   switch (format) {
     case 'json':
       return JSON.stringify(
-        letters.map((letter) => summaryOf(letter, redrives)),
+        letters.map((letter) => summaryOf(letter, redrives, view)),
         null,
         2,
       );
     case 'table':
       return formatTable(
-        ['PLACE', 'TIME', 'REASON', 'KEY', 'SENT AGAIN', 'DETAIL'],
-        letters.map((letter) => rowOf(letter, redrives)),
+        ['PLACE', 'TIME', 'REASON', ...Object.keys(view.columns), 'SENT AGAIN', 'DETAIL'],
+        letters.map((letter) => rowOf(letter, redrives, view)),
       );
   }
 }
 
-/** One letter as a whole. Write keys are shown: they are no secrets here, and name the missing source. */
-export function presentLetter(letter: Letter, redrives: Redrives): string {
-  const { record, reason, detail, origin } = letter;
-  const lines = [
-    ['place', placeOf(letter)],
+/** One letter as a whole. */
+export function presentLetter<L extends Letter>(
+  letter: L,
+  redrives: Redrives,
+  view: LetterView<L>,
+): string {
+  const { record, reason, detail } = letter;
+  const facts = [
+    ['place', placeText(record)],
     ['time', timeText(record.timestampMs)],
-    ['reason', reason],
+    ['reason', printable(reason)],
     ['detail', printable(detail)],
-    ['origin', `${origin.topic} ${origin.partition}:${origin.offset}`],
-    ['origin time', timeText(origin.appendTimeMs)],
-    ['sent again', redrives.get(redriveKey(letter))?.time ?? '-'],
-    ['key', bytesText(record.key)],
-    ...Object.entries(record.headers).map(([name, value]) => [
-      `header ${printable(name)}`,
-      bytesText(value ?? null),
-    ]),
-  ];
-  const width = Math.max(...lines.map(([name = '']) => name.length));
-  const head = lines.map(([name = '', text = '']) => `${name.padEnd(width)}  ${text}`);
-  return [...head, '', bytesText(record.value)].join('\n');
+    ['sent again', redrives.of(letter)?.time ?? '-'],
+    ...view.facts(letter),
+  ] as const;
+  const width = Math.max(...facts.map(([name]) => name.length));
+  const head = facts.map(([name, text]) => `${name.padEnd(width)}  ${text}`);
+  return [...head, '', view.body(letter)].join('\n');
 }
 
-/** How many of each reason, the most frequent first. */
-export function presentCounts(counts: ReadonlyMap<string, number>): string {
-  const rows = [...counts].sort(([, a], [, b]) => b - a);
-  return formatTable(
-    ['REASON', 'CALLS'],
-    rows.map(([reason, count]) => [printable(reason), String(count)]),
-  );
+/** How many letters of each sort there were. */
+export class LetterCounts<L extends Letter> {
+  readonly #view: LetterView<L>;
+  readonly #counts = new Map<string, number>();
+  total = 0;
+
+  constructor(view: LetterView<L>) {
+    this.#view = view;
+  }
+
+  add(letter: L): void {
+    const cells = Object.values(this.#view.counted).map((cell) => printable(cell(letter)));
+    const key = JSON.stringify(cells);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    this.total += 1;
+  }
+
+  /** The most frequent first. */
+  present(noun: string): string {
+    const rows = [...this.#counts].sort(([, a], [, b]) => b - a);
+    return formatTable(
+      [...Object.keys(this.#view.counted), `${noun.toUpperCase()}S`],
+      rows.map(([key, count]) => [...(JSON.parse(key) as string[]), String(count)]),
+    );
+  }
 }
 
-/**
- * Producers decide what is in a record, and a terminal obeys some of it: control characters, and those
- * that turn the direction of writing, are shown as their code points.
- */
-function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
-}
-
-function summaryOf(letter: Letter, redrives: Redrives): object {
-  const { record, reason, detail, origin } = letter;
+function summaryOf<L extends Letter>(letter: L, redrives: Redrives, view: LetterView<L>): object {
+  const { record, reason, detail } = letter;
   return {
     partition: record.partition,
     offset: record.offset,
     time: timeText(record.timestampMs),
     reason,
     detail,
-    key: keyText(record),
-    sentAgain: redrives.get(redriveKey(letter))?.time ?? null,
-    origin: {
-      topic: origin.topic,
-      partition: origin.partition,
-      offset: origin.offset,
-      time: timeText(origin.appendTimeMs),
-    },
+    sentAgain: redrives.of(letter)?.time ?? null,
+    ...view.summary(letter),
   };
 }
 
-function rowOf(letter: Letter, redrives: Redrives): readonly string[] {
+function rowOf<L extends Letter>(
+  letter: L,
+  redrives: Redrives,
+  view: LetterView<L>,
+): readonly string[] {
   const { record, reason, detail } = letter;
   return [
-    placeOf(letter),
+    placeText(record),
     timeText(record.timestampMs),
     printable(reason),
-    cut(printable(keyText(record) ?? '')),
-    redrives.get(redriveKey(letter))?.time ?? '',
+    ...Object.values(view.columns).map((cell) => cut(printable(cell(letter)))),
+    redrives.of(letter)?.time ?? '',
     cut(printable(detail)),
   ];
 }
 
-function keyText({ key }: IncomingRecord): string | null {
-  return key === null ? null : key.toString();
-}
-
-function bytesText(bytes: Buffer | null): string {
-  if (bytes === null) return '-';
-  return isUtf8(bytes)
-    ? printable(bytes.toString())
-    : `${bytes.length} bytes that are no text, in base64: ${bytes.toString('base64')}`;
-}
-
 function cut(text: string): string {
   return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters - 1)}…`;
-}
-
-function timeText(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }

@@ -1,53 +1,99 @@
 import { PostriderError } from '../errors.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { partitionOf } from '../kafka/partitioner.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import { placeText, type Place } from './letter.ts';
 
-/** When letters were written; epoch milliseconds. */
-export interface TimeRange {
+/** Where letters are to be looked for. */
+export interface SearchArea {
+  /** When they were written; epoch milliseconds. */
   readonly sinceMs?: number | undefined;
   /** Exclusive. */
   readonly untilMs?: number | undefined;
+  /** Only in the partition that a record with this key is written to. */
+  readonly key?: string | undefined;
+}
+
+/** What has to be read. */
+export interface LetterRanges {
+  readonly topic: string;
+  readonly ranges: readonly OffsetRange[];
+  /** How many the topic has. */
+  readonly partitions: number;
 }
 
 /**
- * What is in the topic now, each partition in its order. What is written while this runs is left out,
- * so that letters which a redrive brings back do not make it endless.
+ * What is in the topic now. What is written later is left out, so that letters which a redrive brings
+ * back do not make it endless.
  */
-export async function* readLetters(
+export async function searchRanges(
   kafka: KafkaClient,
   topic: string,
-  time: TimeRange,
+  area: SearchArea,
+): Promise<LetterRanges> {
+  return withAdmin(kafka, async (admin) => {
+    const all = await rangesWithin(admin, topic, area);
+    const { key } = area;
+    const only = key === undefined ? undefined : partitionOf(key, all.length);
+    const ranges = all.filter(({ partition }) => only === undefined || partition === only);
+    return { topic, ranges, partitions: all.length };
+  });
+}
+
+/**
+ * The smallest ranges that hold these places, with others between them.
+ * @throws PostriderError `not-found`
+ */
+export async function placeRanges(
+  kafka: KafkaClient,
+  topic: string,
+  places: readonly Place[],
+): Promise<LetterRanges> {
+  const kept = await withAdmin(kafka, (admin) => admin.offsets(topic));
+  const ranges = new Map<number, OffsetRange>();
+  for (const place of places) {
+    const { partition, offset } = place;
+    const range = kept.find((each) => each.partition === partition);
+    if (range === undefined || offset < range.start || offset >= range.end)
+      throw notFound(topic, place, holds(range));
+    const { start, end } = ranges.get(partition) ?? { start: offset, end: offset + 1 };
+    const wider = { start: Math.min(start, offset), end: Math.max(end, offset + 1) };
+    ranges.set(partition, { partition, ...wider });
+  }
+  return { topic, ranges: [...ranges.values()], partitions: kept.length };
+}
+
+/** Each partition in its order. `onRead` is called for every record; the signal ends it early. */
+export async function* readLetters(
+  kafka: KafkaClient,
+  { topic, ranges }: LetterRanges,
+  onRead: () => void,
+  signal: AbortSignal,
 ): AsyncGenerator<IncomingRecord, void, undefined> {
-  const ranges = await withAdmin(kafka, (admin) => rangesWithin(admin, topic, time));
-  yield* readRange(kafka, { topic, ranges });
+  for await (const record of readRange(kafka, { topic, ranges })) {
+    if (signal.aborted) return;
+    onRead();
+    yield record;
+  }
 }
 
 /** @throws PostriderError `not-found` */
 export async function readLetter(
   kafka: KafkaClient,
   topic: string,
-  partition: number,
-  offset: number,
+  place: Place,
 ): Promise<IncomingRecord> {
-  const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
-  const kept = ranges.find((range) => range.partition === partition);
-  const place = `${partition}:${offset}`;
-  if (kept === undefined || offset < kept.start || offset >= kept.end)
-    throw new PostriderError(
-      'not-found',
-      `there is no record ${place} in ${topic}; ${holds(kept)}`,
-    );
-  const range = { partition, start: offset, end: offset + 1 };
-  for await (const record of readRange(kafka, { topic, ranges: [range] })) return record;
-  throw new PostriderError('not-found', `the record ${place} of ${topic} has just been removed`);
+  const { ranges } = await placeRanges(kafka, topic, [place]);
+  for await (const record of readRange(kafka, { topic, ranges })) return record;
+  throw notFound(topic, place, 'it has just been removed');
 }
 
 async function rangesWithin(
   admin: KafkaAdmin,
   topic: string,
-  { sinceMs, untilMs }: TimeRange,
+  { sinceMs, untilMs }: SearchArea,
 ): Promise<OffsetRange[]> {
   const all = await admin.offsets(topic);
   const since = sinceMs === undefined ? [] : await admin.offsetsAt(topic, sinceMs);
@@ -57,6 +103,13 @@ async function rangesWithin(
     start: Math.max(start, since[partition] ?? start),
     end: Math.min(end, until[partition] ?? end),
   }));
+}
+
+function notFound(topic: string, place: Place, why: string): PostriderError {
+  return new PostriderError(
+    'not-found',
+    `there is no record ${placeText(place)} in ${topic}; ${why}`,
+  );
 }
 
 function holds(range: OffsetRange | undefined): string {

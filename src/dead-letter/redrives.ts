@@ -1,17 +1,44 @@
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
-import type { OutgoingRecord } from '../kafka/record.ts';
-import { redriveKey, type Letter } from './letter.ts';
+import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
+import { placeText, type Letter } from './letter.ts';
 
-/** When a letter was sent again, and by which run. */
+/** When a letter was last sent again, and by which run. */
 export interface Redrive {
   readonly time: string;
   readonly redrive: string;
 }
 
-/** By `redriveKey`: the letters of one topic that were sent again. */
-export type Redrives = ReadonlyMap<string, Redrive>;
+/** A redrive as written down, by `<topic>:<partition>:<offset>` of the letter. */
+interface Mark extends Redrive {
+  /** The letter's own time: a topic that was made again has other letters at the same places. */
+  readonly letterMs: number;
+}
+
+/** The letters of one topic that were sent again. */
+export class Redrives {
+  readonly #topic: string;
+  readonly #marks = new Map<string, Mark>();
+
+  constructor(letterTopic: string) {
+    this.#topic = letterTopic;
+  }
+
+  /** The last one of this letter. */
+  of({ record }: Letter): Redrive | undefined {
+    const mark = this.#marks.get(placeText(record));
+    return mark?.letterMs === record.timestampMs ? mark : undefined;
+  }
+
+  /** Takes a record of the topic `redrives` into account; later ones win. */
+  collect({ key, value }: Pick<IncomingRecord, 'key' | 'value'>): void {
+    const name = key?.toString() ?? '';
+    const mark = decode(value);
+    if (name.startsWith(`${this.#topic}:`) && mark !== undefined)
+      this.#marks.set(name.slice(this.#topic.length + 1), mark);
+  }
+}
 
 /** Everything that was in the topic `redrives` when this was called. */
 export async function loadRedrives(
@@ -19,27 +46,26 @@ export async function loadRedrives(
   topic: string,
   letterTopic: string,
 ): Promise<Redrives> {
-  const redrives = new Map<string, Redrive>();
+  const redrives = new Redrives(letterTopic);
   const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
-  for await (const { key, value } of readRange(kafka, { topic, ranges })) {
-    const place = key?.toString() ?? '';
-    const redrive = decode(value);
-    if (place.startsWith(`${letterTopic}:`) && redrive !== undefined) redrives.set(place, redrive);
-  }
+  for await (const record of readRange(kafka, { topic, ranges })) redrives.collect(record);
   return redrives;
 }
 
 /** Written once the letter's copy is safe. A crash between the two sends it twice, never not at all. */
-export function redriveRecord(topic: string, letter: Letter, redrive: Redrive): OutgoingRecord {
-  return { topic, key: redriveKey(letter), value: JSON.stringify(redrive) };
+export function redriveRecord(topic: string, { record }: Letter, redrive: Redrive): OutgoingRecord {
+  const mark: Mark = { ...redrive, letterMs: record.timestampMs };
+  return { topic, key: `${record.topic}:${placeText(record)}`, value: JSON.stringify(mark) };
 }
 
-function decode(value: Buffer | null): Redrive | undefined {
+function decode(value: Buffer | null): Mark | undefined {
   try {
     const json: unknown = JSON.parse(value?.toString() ?? '');
     if (typeof json !== 'object' || json === null) return undefined;
-    const { time, redrive } = json as Record<string, unknown>;
-    return typeof time === 'string' && typeof redrive === 'string' ? { time, redrive } : undefined;
+    const { time, redrive, letterMs } = json as Record<string, unknown>;
+    return typeof time === 'string' && typeof redrive === 'string' && typeof letterMs === 'number'
+      ? { time, redrive, letterMs }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -11,8 +11,14 @@ import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import type { Topology } from '../topology.ts';
 import type { Letter } from './letter.ts';
 
+/** A call that could not be routed. */
+export interface RejectedCall extends Letter {
+  /** Where it first arrived. */
+  readonly origin: Origin;
+}
+
 /** A record of `ingest.rejected`, as what an operator sees and selects. */
-export function readRejected(record: IncomingRecord): Letter {
+export function readRejected(record: IncomingRecord): RejectedCall {
   const { headers } = record;
   return {
     record,
@@ -27,7 +33,7 @@ export function readRejected(record: IncomingRecord): Letter {
  * the time and the age that it had. A topic that is none of ours to read calls from is not written to,
  * whatever the header says, because any producer may have written that: `ingest` takes its place.
  */
-export function sentAgain({ record, origin }: Letter, topology: Topology): OutgoingRecord {
+export function sentAgain({ record, origin }: RejectedCall, topology: Topology): OutgoingRecord {
   const { ingestTopics, topics } = topology;
   const own = Object.entries(record.headers).filter(
     ([name]) => name !== reasonHeader && name !== detailHeader && name !== originHeader,

@@ -1,12 +1,9 @@
 import { isMendable } from '../event/rejection.ts';
-import type { KafkaClient } from '../kafka/client.ts';
-import type { Topology } from '../topology.ts';
-import type { Letter } from './letter.ts';
-import { readLetters, type TimeRange } from './read-letters.ts';
-import { readRejected, writeKeyOf } from './rejected.ts';
+import { writeKeyOf, type RejectedCall } from './rejected.ts';
+import type { Objection } from './sift.ts';
 
 /** Which rejected calls an operator means; a condition that is not given holds for all. */
-export interface RejectedSelection extends TimeRange {
+export interface RejectedSelection {
   readonly reasons?: ReadonlySet<string> | undefined;
   /** The record's key, which is the user's id unless the producer chose another. */
   readonly key?: string | undefined;
@@ -14,33 +11,24 @@ export interface RejectedSelection extends TimeRange {
   readonly writeKeys?: ReadonlySet<string> | undefined;
 }
 
-export async function* selectRejected(
-  kafka: KafkaClient,
-  { topics }: Topology,
+export function isSelected(
+  { record, reason }: RejectedCall,
   selection: RejectedSelection,
-): AsyncGenerator<Letter, void, undefined> {
-  for await (const record of readLetters(kafka, topics.ingestRejected, selection)) {
-    const letter = readRejected(record);
-    if (isSelected(letter, selection)) yield letter;
-  }
-}
-
-/** Those whose cause can be mended; the others, which would only be rejected again, go to `onLeft`. */
-export async function* worthSending(
-  letters: AsyncIterable<Letter>,
-  onLeft: (letter: Letter) => void,
-): AsyncGenerator<Letter, void, undefined> {
-  for await (const letter of letters) {
-    if (isMendable(letter.reason)) yield letter;
-    else onLeft(letter);
-  }
-}
-
-export function isSelected({ record, reason }: Letter, selection: RejectedSelection): boolean {
+): boolean {
   const { reasons, key, writeKeys } = selection;
   if (reasons !== undefined && !reasons.has(reason)) return false;
   if (key !== undefined && record.key?.toString() !== key) return false;
   if (writeKeys === undefined) return true;
   const writeKey = writeKeyOf(record);
   return writeKey !== undefined && writeKeys.has(writeKey);
+}
+
+/** To a call whose cause cannot be mended. */
+export function notMendable({ reason }: RejectedCall): Objection | undefined {
+  if (isMendable(reason)) return undefined;
+  return {
+    why: 'because the same bytes are always rejected again',
+    name: reason,
+    remedy: 'naming them in --reason sends them all the same',
+  };
 }

@@ -1,5 +1,4 @@
-import type { Letter } from '../../src/dead-letter/letter.ts';
-import { readRejected } from '../../src/dead-letter/rejected.ts';
+import { readRejected, type RejectedCall } from '../../src/dead-letter/rejected.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { createTopology, type Topology } from '../../src/topology.ts';
 
@@ -38,6 +37,6 @@ export function rejectedRecord(changes: {
   };
 }
 
-export function rejectedLetter(changes: Parameters<typeof rejectedRecord>[0] = {}): Letter {
+export function rejectedLetter(changes: Parameters<typeof rejectedRecord>[0] = {}): RejectedCall {
   return readRejected(rejectedRecord(changes));
 }

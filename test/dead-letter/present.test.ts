@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { presentCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
-import type { Redrives } from '../../src/dead-letter/redrives.ts';
+import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
+import { Redrives, redriveRecord } from '../../src/dead-letter/redrives.ts';
+import { rejectedView } from '../../src/dead-letter/rejected-view.ts';
 import { rejectedLetter } from './letters.ts';
 
-const none: Redrives = new Map();
-const sent: Redrives = new Map([
-  ['p.ingest.rejected:2:5', { time: '2026-11-20T18:59:40.123Z', redrive: 'run1' }],
-]);
+const time = '2026-11-20T18:59:40.123Z';
+const none = new Redrives('p.ingest.rejected');
+const sent = new Redrives('p.ingest.rejected');
+const mark = redriveRecord('', rejectedLetter({ offset: 5 }), { time, redrive: 'run1' });
+sent.collect({ key: Buffer.from(String(mark.key)), value: Buffer.from(String(mark.value)) });
 
 test('the list has a line for each call', () => {
   assert.equal(
-    presentLetters([rejectedLetter({}), rejectedLetter({ offset: 5, key: null })], sent, 'table'),
+    presentLetters(
+      [rejectedLetter({}), rejectedLetter({ offset: 5, key: null })],
+      sent,
+      'table',
+      rejectedView,
+    ),
     [
       'PLACE  TIME                      REASON             KEY  SENT AGAIN                DETAIL',
       '2:0    1970-01-01T00:00:02.000Z  unknown-write-key  u1   -                         No source has the write key "wk_new".',
@@ -21,23 +28,26 @@ test('the list has a line for each call', () => {
 });
 
 test('the list for programs has everything but the bytes', () => {
-  assert.deepEqual(JSON.parse(presentLetters([rejectedLetter({ offset: 5 })], sent, 'json')), [
-    {
-      partition: 2,
-      offset: 5,
-      time: '1970-01-01T00:00:02.000Z',
-      reason: 'unknown-write-key',
-      detail: 'No source has the write key "wk_new".',
-      key: 'u1',
-      sentAgain: '2026-11-20T18:59:40.123Z',
-      origin: { topic: 'web-calls', partition: 1, offset: 7, time: '1970-01-01T00:00:01.000Z' },
-    },
-  ]);
+  assert.deepEqual(
+    JSON.parse(presentLetters([rejectedLetter({ offset: 5 })], sent, 'json', rejectedView)),
+    [
+      {
+        partition: 2,
+        offset: 5,
+        time: '1970-01-01T00:00:02.000Z',
+        reason: 'unknown-write-key',
+        detail: 'No source has the write key "wk_new".',
+        key: 'u1',
+        sentAgain: '2026-11-20T18:59:40.123Z',
+        origin: { topic: 'web-calls', partition: 1, offset: 7, time: '1970-01-01T00:00:01.000Z' },
+      },
+    ],
+  );
 });
 
 test('one call is shown with its headers and its value', () => {
   const letter = rejectedLetter({ value: '{"writeKey":"wk_new"}', headers: { trace: 't' } });
-  const text = presentLetter(letter, none);
+  const text = presentLetter(letter, none, rejectedView);
   assert.match(text, /^header trace +t$/m);
   assert.match(text, /^origin +web-calls 1:7$/m);
   assert.match(text, /\n\n\{"writeKey":"wk_new"\}$/);
@@ -49,7 +59,9 @@ test('what producers wrote cannot command the terminal', () => {
     value: 'a\u0007b\u202ec\n\u009bd',
     headers: { '\u001b]0;': '\r' },
   });
-  const shown = presentLetter(letter, none) + presentLetters([letter], none, 'table');
+  const shown =
+    presentLetter(letter, none, rejectedView) +
+    presentLetters([letter], none, 'table', rejectedView);
   assert.deepEqual(
     shown.match(/[\p{Cc}\p{Cf}]/gu)?.filter((found) => found !== '\n'),
     [],
@@ -59,13 +71,23 @@ test('what producers wrote cannot command the terminal', () => {
 
 test('bytes that are no text are shown in base64', () => {
   const letter = rejectedLetter({ value: Buffer.from([0xff, 0xfe]) });
-  assert.match(presentLetter(letter, none), /2 bytes that are no text, in base64: \/\/4=$/);
+  assert.match(
+    presentLetter(letter, none, rejectedView),
+    /2 bytes that are no text, in base64: \/\/4=$/,
+  );
 });
 
 test('counts start with the most frequent reason', () => {
-  const counts = new Map([
-    ['batch', 2],
-    ['empty', 30],
-  ]);
-  assert.equal(presentCounts(counts), 'REASON  CALLS\nempty   30\nbatch   2');
+  const counts = new LetterCounts(rejectedView);
+  for (const reason of ['batch', 'empty', 'empty'])
+    counts.add(rejectedLetter({ headers: { reason } }));
+  assert.equal(counts.present('call'), 'REASON  CALLS\nempty   2\nbatch   1');
+});
+
+test('a letter of a topic that was made again does not count as sent, wherever it lies', () => {
+  const other = rejectedLetter({ offset: 5 });
+  const later = { ...other, record: { ...other.record, timestampMs: 3_000 } };
+  assert.equal(sent.of(other)?.time, time);
+  assert.equal(sent.of(later), undefined);
+  assert.equal(sent.of(rejectedLetter({ offset: 6 })), undefined);
 });

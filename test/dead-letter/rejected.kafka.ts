@@ -135,7 +135,7 @@ test('calls of a source that was added later are sent again, once, as if they ha
 
 test('a call whose own bytes are bad is sent again only where its reason is named', async () => {
   const left =
-    /^1 call left out, because the same bytes are always rejected again: 1 invalid-json; --reason invalid-json sends them all the same$/m;
+    /^1 call left out, because the same bytes are always rejected again: 1 invalid-json; naming them in --reason sends them all the same$/m;
   for (const more of [['--dry-run'], []]) {
     const { code, stdout, stderr } = await postrider.run(['rejected', 'redrive', ...more]);
     assert.equal(code, 0, stderr);
@@ -163,12 +163,28 @@ test('what was sent again before is sent once more only when asked for', async (
   assert.match(await run(...again), /^1 call sent again/m);
 });
 
+test('single calls are named by their places', async () => {
+  const [{ partition, offset } = assert.fail()] = await list('--user', 'u4');
+  const place = `${partition}:${offset}`;
+  const { stdout, stderr } = await postrider.run(['rejected', 'redrive', place, '--dry-run']);
+  assert.equal(stdout, 'REASON  CALLS\n');
+  assert.equal(stderr, '1 call left out, sent again before; --again takes them too\n');
+  const again = await run('rejected', 'redrive', place, '--dry-run', '--again');
+  assert.match(again, /^unknown-write-key +1$/m);
+});
+
 test('what makes no sense is refused with what is allowed', async () => {
   for (const [args, allowed] of [
     [['list', '--reason', 'odd'], /Allowed: empty, too-large/],
     [['list', '--since', 'odd'], /Allowed: a duration ago, e.g. 2h/],
     [['redrive', '--rate', '0/s'], /Allowed: a rate such as 100\/s/],
     [['show', '7'], /Allowed: <partition>:<offset>/],
+    [['redrive', '0:1', '7'], /Allowed: <partition>:<offset>/],
+    [['redrive', '0:1', '--user', 'u'], /^postrider: give either places or options that select/],
+    [
+      ['list', '--since', '1h', '--until', '2h'],
+      /^postrider: --since must be earlier than --until$/m,
+    ],
   ] as const) {
     const { code, stderr } = await postrider.run(['rejected', ...args]);
     assert.equal(code, 2, stderr);

@@ -1,0 +1,23 @@
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * Producers decide what is in a record, and a terminal obeys some of it: control characters, and those
+ * that turn the direction of writing, are shown as their code points.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+export function bytesText(bytes: Buffer | null): string {
+  if (bytes === null) return '-';
+  return isUtf8(bytes)
+    ? printable(bytes.toString())
+    : `${bytes.length} bytes that are no text, in base64: ${bytes.toString('base64')}`;
+}
+
+export function timeText(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

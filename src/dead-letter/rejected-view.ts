@@ -1,0 +1,29 @@
+import type { LetterView } from './present.ts';
+import { bytesText, printable, timeText } from './printable.ts';
+import type { RejectedCall } from './rejected.ts';
+
+/** Write keys are shown: they are no secrets here, and name the missing source. */
+export const rejectedView: LetterView<RejectedCall> = {
+  columns: { KEY: (call) => keyText(call) ?? '' },
+  counted: { REASON: ({ reason }) => reason },
+  summary: (call) => {
+    const { topic, partition, offset, appendTimeMs } = call.origin;
+    return {
+      key: keyText(call),
+      origin: { topic, partition, offset, time: timeText(appendTimeMs) },
+    };
+  },
+  facts: ({ record, origin }) => [
+    ['origin', `${origin.topic} ${origin.partition}:${origin.offset}`],
+    ['origin time', timeText(origin.appendTimeMs)],
+    ['key', bytesText(record.key)],
+    ...Object.entries(record.headers).map(
+      ([name, value]) => [`header ${printable(name)}`, bytesText(value ?? null)] as const,
+    ),
+  ],
+  body: ({ record }) => bytesText(record.value),
+};
+
+function keyText({ record: { key } }: RejectedCall): string | null {
+  return key === null ? null : key.toString();
+}
