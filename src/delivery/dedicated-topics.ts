@@ -14,7 +14,9 @@ export interface DedicatedTopicsOptions {
   readonly clock: Clock;
   readonly events: DeliveryEvents;
   /** Starts reading a dedicated topic, with a group of its own. */
-  read(topic: string, groupId: string): Promise<ConsumeLoop>;
+  read(topic: string, groupId: string, destinationId: string): Promise<ConsumeLoop>;
+  /** It is read no more. */
+  left(destinationId: string): void;
 }
 
 const lookMs = 5_000;
@@ -100,22 +102,23 @@ export class DedicatedTopics {
     const isGone = destination === undefined;
     if (isGone && !this.#isRemovable(topic)) return;
     if (!(await this.#isEmpty(topic, destinationId, admin))) return;
-    await this.#leave(topic);
+    await this.#leave(topic, destinationId);
     if (isGone) await this.#remove(topic, admin);
   }
 
   async #join(topic: string, destinationId: string): Promise<void> {
     if (this.#readers.has(topic)) return;
     const groupId = this.#options.topology.dedicatedGroup(destinationId);
-    this.#readers.set(topic, await this.#options.read(topic, groupId));
+    this.#readers.set(topic, await this.#options.read(topic, groupId, destinationId));
     this.#options.events.dedicatedTopicJoined(topic);
   }
 
-  async #leave(topic: string): Promise<void> {
+  async #leave(topic: string, destinationId: string): Promise<void> {
     const reader = this.#readers.get(topic);
     this.#left.add(topic);
     this.#readers.delete(topic);
     await reader?.stop(0);
+    this.#options.left(destinationId);
   }
 
   #isRemovable(topic: string): boolean {

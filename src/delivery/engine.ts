@@ -16,6 +16,8 @@ import type { EngineState } from './metrics.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
 import { SlotPool } from './slot-pool.ts';
+import { WorkShares } from './work-shares.ts';
+import type { OwnedIndexes } from './work-shares.ts';
 
 /** The part of the configuration that deliveries need. */
 export interface Destinations {
@@ -60,6 +62,7 @@ export class DeliveryEngine {
   readonly #disposal: Disposal;
   readonly #gate: DueGate;
   readonly #pool: SlotPool;
+  readonly #shares = new WorkShares();
   readonly #lanes = new Map<string, Lane>();
   /** Turns the counting windows of all breakers. */
   readonly #rotation = new EventEmitter();
@@ -80,6 +83,7 @@ export class DeliveryEngine {
       ...deps,
       disposal: this.#disposal,
       pool: this.#pool,
+      shares: this.#shares,
       rotation: this.#rotation,
     };
     this.#tickTimer = deps.clock.after(tickMs, this.#tick);
@@ -99,6 +103,12 @@ export class DeliveryEngine {
     }
     this.#aheadOfConfig = this.#aheadOfConfig.filter((job) => !job.claim.lost);
     for (const lane of this.#lanes.values()) lane.dropLost();
+  }
+
+  /** This worker's part of the partitions is another one: of one dedicated topic, or of the shared topics. */
+  sharesChanged(indexes: OwnedIndexes, destinationId?: string): void {
+    this.#shares.set(indexes, this.#deps.clock.now(), destinationId);
+    for (const lane of this.#lanes.values()) lane.sharesChanged();
   }
 
   destinationChanged(id: string): void {
@@ -221,6 +231,7 @@ export class DeliveryEngine {
     this.#tickTimer = this.#deps.clock.after(tickMs, this.#tick);
     this.#rotation.emit('rotate');
     const nowMs = this.#deps.clock.now();
+    this.#pool.tick();
     const othersHaveRoom = this.#mostLanesHaveRoom() && !this.#pool.wasShort();
     for (const [id, lane] of this.#lanes) {
       lane.tick(nowMs, othersHaveRoom);

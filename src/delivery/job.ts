@@ -47,6 +47,9 @@ export class Job implements Sending {
   /** Whose order it keeps, as `userKey`; undefined for retries, which keep none. */
   readonly user: number | undefined;
 
+  /** End of its retry window, once the retry clock runs. */
+  deadlineMs: number | undefined;
+
   /** Of the queue that it waits in. */
   next: Job | undefined = undefined;
   /** Jobs of the same user that wait for this one, oldest first. */
@@ -58,6 +61,7 @@ export class Job implements Sending {
   endpoints: readonly Endpoint[] = [];
   signature: string | undefined = undefined;
   idempotencyHeader: string | undefined = undefined;
+  startedMs = 0;
   /** There is no time left to put it off again: it goes out even where the lane is held. */
   urgent = false;
   /** Requests without an outcome yet. */
@@ -72,11 +76,16 @@ export class Job implements Sending {
     this.claim = claim;
     this.envelope = envelope;
     this.body = body;
+    this.deadlineMs = envelope.deadlineMs;
     this.user = envelope.attempts > 0 || record.key === null ? undefined : userKey(record.key);
   }
 
   get messageId(): string {
     return this.envelope.messageId;
+  }
+
+  get isRetry(): boolean {
+    return this.envelope.attempts > 0;
   }
 
   /** It has been through a retry topic, by a failure or by a deferral. */

@@ -1,73 +1,73 @@
 import type { EventEmitter } from 'node:events';
-import type { Clock, Timer } from '../ops/clock.ts';
 import type { Destination } from '../resources/resource.ts';
 import type { BreakerState } from './breaker.ts';
-import type { Disposal } from './disposal.ts';
-import { DrainRate } from './drain-rate.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { DeliveryEvents } from './events.ts';
+import { settle } from './job-fate.ts';
+import type { FateContext } from './job-fate.ts';
 import type { Job } from './job.ts';
+import { LaneBacklog } from './lane-backlog.ts';
 import { LaneEndpoints } from './lane-endpoints.ts';
+import { LaneHold } from './lane-hold.ts';
+import { LaneRate } from './lane-rate.ts';
+import { LaneSlots } from './lane-slots.ts';
+import { LaneSpeed } from './lane-speed.ts';
 import { skipped, worse } from './outcome.ts';
-import type { DeadLetterReason, Outcome, Retryable } from './outcome.ts';
+import type { DeadLetterReason, Outcome } from './outcome.ts';
 import { PreparedDestination } from './prepared-destination.ts';
-import { planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
-import type { DeferralCause, RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
 import type { SlotPool, SlotTaker } from './slot-pool.ts';
-import { WaitingJobs } from './waiting-jobs.ts';
+import type { WaitingJobs } from './waiting-jobs.ts';
+import type { WorkShares } from './work-shares.ts';
 
 /** What all lanes share. */
-export interface LaneContext {
-  readonly clock: Clock;
-  readonly random: () => number;
+export interface LaneContext extends FateContext {
   readonly sender: Sender;
-  readonly disposal: Disposal;
-  readonly events: DeliveryEvents;
   readonly pool: SlotPool;
-  readonly policy: RetryPolicy;
+  readonly shares: WorkShares;
   /** Emits `rotate` once a second, for the breakers. */
   readonly rotation: EventEmitter;
   readonly maxInFlightPerDestination: number;
 }
 
-/** A lane that needs longer for what it holds is behind. */
-const behindMs = 2_000;
-/** While first attempts wait, retries take at most this share of a lane's slots. */
-const retryShare = 0.75;
-/** So short a wish of an endpoint is waited for; a copy in a retry topic would come back later than that. */
-const shortHoldMs = 2_000;
-
-/** A destination's own queue, slots and breakers inside a worker. */
+/** A destination's own queue, slots, rate limit and breakers inside a worker. */
 export class Lane implements SlotTaker {
   readonly #context: LaneContext;
   readonly #endpoints: LaneEndpoints;
-  readonly #waiting = new WaitingJobs();
-  readonly #rate: DrainRate;
+  readonly #backlog: LaneBacklog;
+  readonly #slots: LaneSlots;
+  readonly #speed = new LaneSpeed();
+  readonly #hold: LaneHold;
+  readonly #rate: LaneRate;
   #prepared: PreparedDestination;
-  #maxInFlight: number;
-  /** Fewer slots than allowed while the endpoint recovers: each success adds one. */
-  #recoveringSlots = Infinity;
   isInLine = false;
-  #inFlight = 0;
-  #retriesInFlight = 0;
-  /** 0: not held. */
-  #heldUntilMs = 0;
-  #heldTimer: Timer | undefined;
+  isSlow = false;
   #lastUsedMs: number;
 
   constructor(destination: Destination, context: LaneContext) {
-    const { clock, random, rotation } = context;
+    const { clock, random, rotation, shares } = context;
     this.#context = context;
     this.#lastUsedMs = clock.now();
-    this.#rate = new DrainRate(this.#lastUsedMs);
+    const pump = (): void => {
+      this.#pump();
+    };
+    this.#hold = new LaneHold(clock, pump);
+    this.#rate = new LaneRate({ clock, random, shares, onReady: pump });
     const onChange = (state: BreakerState): void => {
       this.#breakerChanged(state);
     };
     this.#endpoints = new LaneEndpoints({ clock, random, rotation, onChange });
     this.#prepared = new PreparedDestination(destination);
     this.#endpoints.update(this.#prepared);
-    this.#maxInFlight = destination.maxInFlight ?? context.maxInFlightPerDestination;
+    this.#slots = new LaneSlots(destination.maxInFlight ?? context.maxInFlightPerDestination);
+    this.#rate.update(destination);
+    this.#backlog = new LaneBacklog(
+      {
+        ...{ endpoints: this.#endpoints, hold: this.#hold, rate: this.#rate, slots: this.#slots },
+        isSlowRefused: () => this.#isSlowRefused,
+        isDedicated: () => this.destination.topic === 'dedicated',
+      },
+      context,
+    );
   }
 
   get destination(): Destination {
@@ -84,28 +84,33 @@ export class Lane implements SlotTaker {
 
   /** Has work, or had some just now. */
   get isActive(): boolean {
-    return this.#waiting.size > 0 || this.#inFlight > 0 || this.#rate.isActive;
+    return this.#isBusy || this.#backlog.drain.isActive;
   }
 
   /** Gets work, and could do more. */
   get hasRoom(): boolean {
-    return this.#rate.isActive && this.#waiting.size === 0;
+    return this.#backlog.drain.isActive && this.#waiting.size === 0;
+  }
+
+  get #waiting(): WaitingJobs {
+    return this.#backlog.waiting;
+  }
+
+  get #isBusy(): boolean {
+    return this.#slots.inFlight > 0 || this.#waiting.size > 0;
   }
 
   /** Takes responsibility for the job: it is delivered, put off or given up from here. */
   offer(job: Job): void {
     job.keeper = this;
-    if (this.#isBlocked() && this.#deferIfBlocked(job)) return;
-    if (!this.#waiting.add(job)) {
-      if (this.#defer(job, 'lane', this.#wantedDrainMs())) return;
-      this.#waiting.addAnyway(job);
-    }
-    this.#pump();
+    if (this.#backlog.take(job)) this.#pump();
   }
 
   takeSlot(): boolean {
     if (this.#wantsSlot() && this.#context.pool.take(this)) this.#startNext();
-    return this.#wantsSlot();
+    const wantsMore = this.#wantsSlot();
+    if (!wantsMore) this.#awaitRate();
+    return wantsMore;
   }
 
   settled(job: Job, outcome: Outcome, endpointIndex: number, tookMs: number): void {
@@ -125,7 +130,13 @@ export class Lane implements SlotTaker {
   update(destination: Destination): void {
     this.#prepared = new PreparedDestination(destination);
     this.#endpoints.update(this.#prepared);
-    this.#maxInFlight = destination.maxInFlight ?? this.#context.maxInFlightPerDestination;
+    this.#slots.max = destination.maxInFlight ?? this.#context.maxInFlightPerDestination;
+    this.sharesChanged();
+  }
+
+  /** This worker has another share of the deployment's work. */
+  sharesChanged(): void {
+    this.#rate.update(this.destination);
     this.#pump();
   }
 
@@ -138,17 +149,20 @@ export class Lane implements SlotTaker {
   /** Somebody else delivers what waits of lost partitions. */
   dropLost(): void {
     if (this.#waiting.size === 0) return;
-    for (const job of this.#waiting.takeAll()) if (!job.claim.lost) this.#keep(job);
+    this.#backlog.dropLost();
     this.#pump();
   }
 
   /** About once a second. `othersHaveRoom`: other lanes could take more than they get. */
   tick(nowMs: number, othersHaveRoom: boolean): void {
-    const busy = this.#inFlight > 0 || this.#waiting.size > 0;
-    this.#rate.tick(nowMs, busy);
-    if (othersHaveRoom && this.#isBehind()) this.#shedExcess();
+    const wasBusy = this.#isBusy;
+    this.#backlog.drain.tick(nowMs, wasBusy);
+    this.#judgeSpeed(nowMs);
+    if (this.#isSlowRefused) this.#backlog.review();
+    else if (othersHaveRoom && this.#backlog.isBehind) this.#backlog.shedExcess();
+    this.#pump();
     this.#endpoints.dropIdleBreakers(nowMs);
-    if (busy || this.#isBlocked()) this.#lastUsedMs = nowMs;
+    if (wasBusy || this.#isBlocked || !this.#rate.isForgettable(nowMs)) this.#lastUsedMs = nowMs;
   }
 
   isUnusedSince(timeMs: number): boolean {
@@ -156,7 +170,8 @@ export class Lane implements SlotTaker {
   }
 
   close(): void {
-    this.#heldTimer?.cancel();
+    this.#hold.close();
+    this.#rate.close();
     this.#endpoints.close();
   }
 
@@ -167,39 +182,45 @@ export class Lane implements SlotTaker {
       if (!this.#context.pool.take(this)) return;
       this.#startNext();
     }
+    this.#awaitRate();
   }
 
   #wantsSlot(): boolean {
     return (
       !this.#waiting.isEmpty &&
-      this.#inFlight < this.#maxInFlight &&
-      this.#inFlight < this.#recoveringSlots &&
-      (this.#heldUntilMs === 0 || this.#waiting.hasUrgent) &&
-      this.#endpoints.availability === 'yes'
+      this.#slots.areLeft &&
+      (!this.#hold.isOn || this.#waiting.hasUrgent) &&
+      this.#endpoints.availability === 'yes' &&
+      this.#rate.isReady
     );
+  }
+
+  #awaitRate(): void {
+    if (this.#rate.isLimited && !this.#waiting.isEmpty) this.#rate.await();
   }
 
   /** With a slot taken for it. */
   #startNext(): void {
-    const enoughRetries = this.#retriesInFlight >= retryShare * this.#maxInFlight;
+    const { enoughRetries } = this.#slots;
     let job = this.#waiting.next(enoughRetries);
     while (job !== undefined && this.#isTooLate(job)) {
       this.#waiting.release(job);
       this.#context.disposal.deadLetter(job, 'expired-late', '', job.envelope.attempts);
       job = this.#waiting.next(enoughRetries);
     }
-    if (job === undefined) this.#context.pool.release();
+    if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
   }
 
   #isTooLate(job: Job): boolean {
-    const { deadlineMs } = job.envelope;
-    return deadlineMs !== undefined && this.#context.clock.now() > deadlineMs;
+    return job.deadlineMs !== undefined && this.#context.clock.now() > job.deadlineMs;
   }
 
   #start(job: Job): void {
-    this.#inFlight += 1;
-    if (job.envelope.attempts > 0) this.#retriesInFlight += 1;
+    job.startedMs = this.#context.clock.now();
+    this.#rate.take(job.hasReturned);
+    this.#slots.started(job.isRetry);
+    this.#speed.started(job.startedMs);
     const endpoints = this.#endpoints.all;
     job.endpoints = endpoints;
     job.signature = this.#prepared.sign(job.body);
@@ -219,133 +240,52 @@ export class Lane implements SlotTaker {
 
   /** A URL whose requests hang while another one answers would otherwise gather them without end. */
   #canTake(endpoint: Endpoint): boolean {
-    if (endpoint.inFlight >= this.#maxInFlight) return false;
+    if (endpoint.inFlight >= this.#slots.max) return false;
     return !this.#endpoints.troubled || endpoint.availability === 'yes';
   }
 
   // Ending
 
   #end(job: Job, outcome: Outcome): void {
-    job.over = true;
-    this.#inFlight -= 1;
-    if (job.envelope.attempts > 0) this.#retriesInFlight -= 1;
-    this.#rate.ended();
-    this.#waiting.release(job);
-    this.#dispose(job, outcome);
-    this.#context.pool.release();
-  }
-
-  #dispose(job: Job, outcome: Outcome): void {
-    switch (outcome.kind) {
-      case 'delivered':
-        if (this.#recoveringSlots < this.#maxInFlight) this.#recoveringSlots += 1;
-        this.#context.events.delivered(job);
-        job.record.finish();
-        return;
-      case 'permanent': {
-        const attempts = job.envelope.attempts + 1;
-        this.#context.disposal.deadLetter(job, outcome.reason, outcome.detail, attempts);
-        return;
-      }
-      case 'retryable':
-        this.#retry(job, outcome);
-    }
-  }
-
-  #retry(job: Job, outcome: Retryable): void {
-    const { clock, policy, random, disposal } = this.#context;
-    const nowMs = clock.now();
-    const { deadlineMs, last } = job.envelope;
-    const state = { attempts: job.envelope.attempts + 1, deadlineMs, last };
-    const retryAfterMs = outcome.retryAfterMs ?? 0;
-    const plan = planRetry(state, retryAfterMs, nowMs, policy, random);
-    if (plan.kind === 'later') disposal.retry(job, plan);
-    else disposal.deadLetter(job, plan.reason, outcome.detail, state.attempts);
-    if (retryAfterMs > 0) this.#hold(nowMs, Math.min(retryAfterMs, policy.windowMs));
-  }
-
-  // Putting off
-
-  /** The endpoint asked to be left alone, and said so about itself: that concerns the whole lane. */
-  #hold(nowMs: number, forMs: number): void {
-    const untilMs = nowMs + forMs;
-    if (untilMs <= this.#heldUntilMs) return;
-    this.#heldUntilMs = untilMs;
-    this.#heldTimer?.cancel();
-    this.#heldTimer = this.#context.clock.after(forMs, () => {
-      this.#heldUntilMs = 0;
-      this.#heldTimer = undefined;
-      this.#pump();
-    });
-    this.#deferWaiting();
-  }
-
-  #isBlocked(): boolean {
-    return this.#heldUntilMs > 0 || this.#endpoints.troubled;
-  }
-
-  #deferWaiting(): void {
-    for (const job of this.#waiting.takeAll()) if (!this.#deferIfBlocked(job)) this.#keep(job);
-  }
-
-  /** True if the job was put off or given up. */
-  #deferIfBlocked(job: Job): boolean {
-    if (job.claim.dedicated) return false;
     const nowMs = this.#context.clock.now();
-    const availability = this.#endpoints.availability;
-    // A few wait for the probe's result; it may take a whole timeout, and partitions must not fill up.
-    const probing = availability === 'wait' && this.#waiting.size >= this.#maxInFlight;
-    if (availability === 'no' || probing) {
-      const wantedMs = wantedBreakerDelayMs(this.#endpoints.openForMs(nowMs));
-      return this.#defer(job, 'breaker', wantedMs);
-    }
-    const heldMs = this.#heldUntilMs - nowMs;
-    return heldMs > shortHoldMs && this.#defer(job, 'retry-after', heldMs);
+    const succeeded = outcome.kind === 'delivered';
+    job.over = true;
+    this.#slots.ended(job.isRetry);
+    this.#backlog.drain.ended();
+    this.#waiting.release(job);
+    if (succeeded) this.#slots.succeeded();
+    settle(job, outcome, this.#context);
+    if (outcome.kind === 'retryable' && outcome.retryAfterMs !== undefined)
+      this.#holdFor(nowMs, outcome.retryAfterMs);
+    this.#context.pool.release(this.isSlow);
+    this.#speed.ended(job.startedMs, nowMs, succeeded);
+    this.#judgeSpeed(nowMs);
   }
 
-  /** False where only the time for an attempt now is left. */
-  #defer(job: Job, cause: DeferralCause, wantedMs: number): boolean {
-    const { clock, policy, random, disposal } = this.#context;
-    const { appendTimeMs, redrivenMs = appendTimeMs, attempts } = job.envelope;
-    const nowMs = clock.now();
-    const plan = planDeferral(job.envelope, cause, wantedMs, redrivenMs, nowMs, policy, random);
-    if (plan.kind === 'later') disposal.defer(job, plan, cause);
-    else if (plan.kind === 'give-up') disposal.deadLetter(job, plan.reason, cause, attempts);
-    else job.urgent = true;
-    return !job.urgent;
+  #holdFor(nowMs: number, forMs: number): void {
+    if (forMs > 0 && this.#hold.extend(nowMs, Math.min(forMs, this.#context.policy.windowMs)))
+      this.#backlog.review();
   }
 
-  #keep(job: Job): void {
-    if (!this.#waiting.add(job)) this.#waiting.addAnyway(job);
+  #judgeSpeed(nowMs: number): void {
+    const isSlow = this.#speed.isSlow(nowMs);
+    if (isSlow === this.isSlow) return;
+    this.isSlow = isSlow;
+    this.#context.pool.moved(this.#slots.inFlight, isSlow);
   }
 
-  #isBehind(): boolean {
-    const drainMs = this.#rate.drainMs(this.#waiting.size);
-    return drainMs !== undefined && drainMs > behindMs && this.#waiting.size > this.#maxInFlight;
+  get #isBlocked(): boolean {
+    return this.#hold.isOn || this.#endpoints.troubled;
   }
 
-  /** A lane that ends nothing at all is the breaker's business soon; until then the shortest tier will do. */
-  #wantedDrainMs(): number {
-    const drainMs = this.#rate.drainMs(this.#waiting.size) ?? 0;
-    return Number.isFinite(drainMs) ? drainMs : 0;
-  }
-
-  /** Keeps what can be worked off in time. */
-  #shedExcess(): void {
-    const wantedMs = this.#wantedDrainMs();
-    const inTime = wantedMs === 0 ? 0 : Math.floor((this.#waiting.size * behindMs) / wantedMs);
-    const kept = Math.max(this.#maxInFlight, inTime);
-    for (const job of this.#waiting.takeAll()) {
-      const excess = this.#waiting.size >= kept && !job.claim.dedicated;
-      if (!excess || !this.#defer(job, 'lane', wantedMs)) this.#keep(job);
-    }
-    this.#pump();
+  get #isSlowRefused(): boolean {
+    return this.isSlow && this.#context.pool.isSlowFull;
   }
 
   #breakerChanged(state: BreakerState): void {
     this.#context.events.breakerChanged(this.destination.id, state);
-    if (state === 'closed' && this.#endpoints.closedCount === 1) this.#recoveringSlots = 1;
-    if (state === 'open') this.#deferWaiting();
+    if (state === 'closed' && this.#endpoints.closedCount === 1) this.#slots.rampUp();
+    if (state === 'open') this.#backlog.review();
     this.#pump();
   }
 }

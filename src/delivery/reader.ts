@@ -7,6 +7,7 @@ import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';
 import type { Claim } from './job.ts';
+import type { OwnedIndexes } from './work-shares.ts';
 
 /**
  * More than one fetch brings of events of usual size, because kafkajs throws away and fetches again what it
@@ -27,25 +28,29 @@ export interface ReaderOptions {
   readonly topics: readonly string[];
   /** The topics of retries among them. */
   isRetryTopic(topic: string): boolean;
-  /** Of one destination alone. */
-  readonly dedicated: boolean;
+  /** Whose topic alone it is; undefined for topics that all destinations share. */
+  readonly dedicatedTo: string | undefined;
   joined(partitions: number): void;
 }
 
 /** Reads topics for the engine, and tells it which partitions come and go. */
 export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> {
-  const { engine, dedicated } = options;
+  const { engine, dedicatedTo } = options;
   const claims = new Map<string, Claim>();
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
     const key = `${topic}:${partition}`;
     let claim = claims.get(key);
     if (claim === undefined) {
-      claim = { topic, partition, dedicated, lost: false };
+      claim = { topic, partition, dedicated: dedicatedTo !== undefined, lost: false };
       claims.set(key, claim);
     }
     return claim;
   };
-  return startConsumeLoop(options.kafka, {
+  const counts = new Map<string, number>();
+  const tellShare = (): void => {
+    engine.sharesChanged(ownedIndexes(loop.assigned(), counts), dedicatedTo);
+  };
+  const loop = await startConsumeLoop(options.kafka, {
     groupId: options.groupId,
     topics: options.topics,
     windowRecords: freshWindow.records,
@@ -58,10 +63,16 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
       const first = records[0];
       if (first !== undefined) engine.take(claimOf(first), records);
     },
+    onAssigned: tellShare,
+    onPartitionCount: (topic, partitions) => {
+      counts.set(topic, partitions);
+      tellShare();
+    },
     onLost: (partitions) => {
       const lost = partitions.map(claimOf);
       for (const { topic, partition } of lost) claims.delete(`${topic}:${partition}`);
       engine.lose(lost);
+      tellShare();
     },
     observer: {
       joined: (partitions) => {
@@ -69,4 +80,21 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
       },
     },
   });
+  return loop;
+}
+
+/** All topics of a group have their partitions of one index at one worker. */
+function ownedIndexes(
+  assigned: readonly TopicPartition[],
+  counts: ReadonlyMap<string, number>,
+): OwnedIndexes {
+  const topics = new Set(assigned.map(({ topic }) => topic));
+  const known = [...topics].map((topic) => counts.get(topic));
+  const indexes = new Set(assigned.map(({ partition }) => partition));
+  return {
+    owned: indexes.size,
+    count: known.every((count) => count !== undefined)
+      ? Math.max(...known, ...[...indexes].map((index) => index + 1))
+      : undefined,
+  };
 }

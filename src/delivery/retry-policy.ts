@@ -64,7 +64,7 @@ function delayAfterAttempt(attempt: number, tiersMs: readonly number[]): number 
 }
 
 /** Why a record is put off without an attempt. */
-export type DeferralCause = 'breaker' | 'retry-after' | 'lane';
+export type DeferralCause = 'breaker' | 'retry-after' | 'rate-limit' | 'slow' | 'lane';
 
 /**
  * Puts a record off without an attempt. An open breaker is the endpoint's failure, so it starts the clock;

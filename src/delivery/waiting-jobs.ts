@@ -8,10 +8,16 @@ export class WaitingJobs {
   readonly #returned = new JobQueue();
   readonly #users = new UserOrder();
   #size = 0;
+  #returnedSize = 0;
 
   /** With those that wait for another job of their user. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Of them, those that have come back from a retry topic, or go first for another reason. */
+  get returned(): number {
+    return this.#returnedSize;
   }
 
   /** None could start, even with a slot. */
@@ -47,9 +53,14 @@ export class WaitingJobs {
       returned.envelope.attempts > 0 &&
       !returned.urgent &&
       !this.#fresh.isEmpty;
-    const job = freshFirst ? this.#fresh.shift() : (this.#returned.shift() ?? this.#fresh.shift());
-    if (job !== undefined) this.#size -= 1;
-    return job;
+    if (freshFirst || returned === undefined) {
+      const job = this.#fresh.shift();
+      if (job !== undefined) this.#size -= 1;
+      return job;
+    }
+    this.#size -= 1;
+    this.#returnedSize -= 1;
+    return this.#returned.shift();
   }
 
   /** The job is done with here: the next one of its user may go. */
@@ -67,11 +78,14 @@ export class WaitingJobs {
     }
     jobs.push(...this.#users.takeFollowers());
     this.#size -= jobs.length;
+    this.#returnedSize = 0;
     return jobs;
   }
 
   #enqueue(job: Job): void {
-    if (job.hasReturned || job.urgent) this.#returned.push(job);
-    else this.#fresh.push(job);
+    if (job.hasReturned || job.urgent) {
+      this.#returnedSize += 1;
+      this.#returned.push(job);
+    } else this.#fresh.push(job);
   }
 }

@@ -61,18 +61,25 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   });
 
   const isRetryTopic = (topic: string): boolean => topology.retryTierMs(topic) !== undefined;
-  const read = (groupId: string, topics: string[], dedicated: boolean): Promise<ConsumeLoop> =>
+  const read = (
+    groupId: string,
+    topics: readonly string[],
+    dedicatedTo?: string,
+  ): Promise<ConsumeLoop> =>
     startReader({
-      ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, dedicated },
+      ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, dedicatedTo },
       joined: (partitions) => {
         events.joined(groupId, partitions);
       },
     });
   const dedicated = new DedicatedTopics({
     ...{ kafka, topology, config, clock, events },
-    read: (topic, groupId) => read(groupId, [topic], true),
+    read: (topic, groupId, destinationId) => read(groupId, [topic], destinationId),
+    left: (destinationId) => {
+      engine.sharesChanged({ owned: 0, count: undefined }, destinationId);
+    },
   });
-  const shared = await read(topology.groups.delivery, await sharedTopics(kafka, topology), false);
+  const shared = await read(topology.groups.delivery, await sharedTopics(kafka, topology));
   await dedicated.start();
   exposeState(
     metrics,

@@ -36,6 +36,8 @@ export interface ConsumeLoopOptions {
   onAssigned?(partitions: TopicPartition[]): void;
   /** Somebody else's now, or to be read again from an earlier offset: drop queued work of them. */
   onLost?(partitions: TopicPartition[]): void;
+  /** How many partitions a topic has of which some are owned: soon after a join, and when it has changed. */
+  onPartitionCount?(topic: string, partitions: number): void;
   /** The loop is dead and cannot restart itself. By default the process ends with code 1. */
   onCrash?(error: Error): void;
   /** For metrics. */
@@ -103,6 +105,7 @@ class GroupConsumeLoop implements ConsumeLoop {
   readonly #committer: Committer;
   readonly #stopping = new AbortController();
   #rangesTimer: Timer | undefined;
+  readonly #partitionCounts = new Map<string, number>();
 
   constructor(kafka: KafkaClient, options: ConsumeLoopOptions) {
     const { clock, log, observer } = options;
@@ -288,10 +291,20 @@ class GroupConsumeLoop implements ConsumeLoop {
     for (const topic of topics) {
       if (this.#stopping.signal.aborted) return;
       try {
-        await this.#intake.refresh(topic, () => this.#offsets.ranges(topic));
+        await this.#intake.refresh(topic, async () => {
+          const ranges = await this.#offsets.ranges(topic);
+          this.#counted(topic, ranges.size);
+          return ranges;
+        });
       } catch (error) {
         this.#options.log.debug({ topic, reason: reasonOf(error) }, 'the lag is not known');
       }
     }
+  }
+
+  #counted(topic: string, partitions: number): void {
+    if (this.#partitionCounts.get(topic) === partitions) return;
+    this.#partitionCounts.set(topic, partitions);
+    this.#guarded(() => this.#options.onPartitionCount?.(topic, partitions));
   }
 }

@@ -484,7 +484,7 @@ describe('a user with very many events', () => {
 
   test('pauses a dedicated topic instead', async () => {
     const world = new SimulatedWorld();
-    world.addDestination('crm');
+    world.addDestination('crm', { topic: 'dedicated' });
     for (let i = 0; i < 100; i++) world.publish('crm', 'busy', {}, 'delivery.crm');
     await world.clock.pass(minuteMs);
     assert.deepEqual(
@@ -499,7 +499,7 @@ describe('a user with very many events', () => {
 describe('a dedicated topic', () => {
   test('waits behind an open breaker and goes on when it closes', async () => {
     const world = new SimulatedWorld();
-    world.addDestination('crm', { maxInFlight: 5 });
+    world.addDestination('crm', { maxInFlight: 5, topic: 'dedicated' });
     const startMs = world.clock.now();
     world.answer = (_url, _sending, nowMs) => (nowMs < startMs + minuteMs ? hangs : answerOk);
     for (let i = 0; i < 50; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');

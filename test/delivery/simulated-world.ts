@@ -49,12 +49,24 @@ export interface SentRequest {
   readonly signature: string | undefined;
 }
 
+export interface WorldOptions {
+  readonly policy?: RetryPolicy;
+  readonly maxInFlight?: number;
+  readonly seed?: number;
+  /** Several worlds may share one. */
+  readonly clock?: SimulatedClock;
+  /** Of every topic; default 1. */
+  readonly partitions?: number;
+  /** Before its message ids. */
+  readonly name?: string;
+}
+
 /**
  * The production engine in a world of its own: time, endpoints and Kafka are simulated. What the engine
  * writes to a retry topic comes back to it; what it finishes, delivers and gives up is written down.
  */
 export class SimulatedWorld {
-  readonly clock: SimulatedClock = new SimulatedClock();
+  readonly clock: SimulatedClock;
   readonly topology: Topology;
   readonly engine: DeliveryEngine;
   readonly requests: SentRequest[] = [];
@@ -77,11 +89,20 @@ export class SimulatedWorld {
   refuses: (topic: string) => PostriderError | undefined = () => undefined;
   readonly #inFlight = new Map<string, number>();
   readonly #claims = new Map<string, Claim>();
+  readonly #partitions: number;
+  readonly #name: string;
+  /** Taken and not finished. */
+  readonly #unfinished = new Map<TakenRecord, OutgoingRecord>();
+  /** Who reads what is written to a retry topic. */
+  readerOf: (record: OutgoingRecord) => SimulatedWorld = () => this;
   #inFlightAtAll = 0;
   #sequence = 0;
 
-  constructor(options: { policy?: RetryPolicy; maxInFlight?: number; seed?: number } = {}) {
+  constructor(options: WorldOptions = {}) {
     const policy = options.policy ?? defaultPolicy;
+    this.clock = options.clock ?? new SimulatedClock();
+    this.#partitions = options.partitions ?? 1;
+    this.#name = options.name ?? '';
     this.topology = createTopology({
       prefix: '',
       partitions: 1,
@@ -119,6 +140,7 @@ export class SimulatedWorld {
       maxInFlight: options.maxInFlight ?? 1_024,
       maxInFlightPerDestination: 64,
     });
+    this.engine.sharesChanged({ owned: 1, count: 1 });
   }
 
   addDestination(id: string, changes: Partial<Destination> = {}): Destination {
@@ -150,10 +172,17 @@ export class SimulatedWorld {
     return claim;
   }
 
-  /** The partition goes to another worker. */
-  lose(topic: string, partition = 0): void {
+  /** The partition goes to another worker. Returns what that one reads again. */
+  lose(topic: string, partition = 0): OutgoingRecord[] {
     this.engine.lose([this.claim(topic, partition)]);
     this.#claims.delete(`${topic}:${partition}`);
+    const again: OutgoingRecord[] = [];
+    for (const [taken, record] of this.#unfinished) {
+      if (taken.topic !== topic || taken.partition !== partition) continue;
+      this.#unfinished.delete(taken);
+      again.push(record);
+    }
+    return again;
   }
 
   /** A fresh event arrives. Returns its message id. */
@@ -163,7 +192,7 @@ export class SimulatedWorld {
     changes: Partial<Envelope> = {},
     topic: string = this.topology.topics.delivery,
   ): string {
-    const messageId = `m${++this.#sequence}`;
+    const messageId = `${this.#name}m${++this.#sequence}`;
     const envelope: Envelope = {
       destinationId,
       sourceId: 'shop',
@@ -175,7 +204,7 @@ export class SimulatedWorld {
       ...changes,
     };
     const headers = { [envelopeHeader]: encodeEnvelope(envelope) };
-    this.#take({
+    this.take({
       topic,
       key: deliveryKey(destinationId, user),
       value: `{"n":"${messageId}"}`,
@@ -193,14 +222,22 @@ export class SimulatedWorld {
 
   /** Unlike `publish`, with any header and value. */
   publishRaw(headers: Record<string, string>, value: string | null): void {
-    this.#take({ topic: this.topology.topics.delivery, key: 'raw', value, headers });
+    this.take({ topic: this.topology.topics.delivery, key: 'raw', value, headers });
   }
 
   get atRetry(): number {
     return this.retries.length;
   }
 
-  #take(record: OutgoingRecord): void {
+  partitionOf(key: OutgoingRecord['key']): number {
+    const text = String(key);
+    let hash = 0;
+    for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+    return (hash >>> 3) % this.#partitions;
+  }
+
+  /** A record is read from its topic. */
+  take(record: OutgoingRecord): void {
     const headers: Record<string, Buffer> = {};
     for (const [name, value] of Object.entries(record.headers ?? {}))
       headers[name] = Buffer.from(value);
@@ -208,9 +245,9 @@ export class SimulatedWorld {
     let done = false;
     const taken: TakenRecord = {
       topic: record.topic,
-      partition: 0,
+      partition: this.partitionOf(record.key),
       offset: this.#sequence,
-      timestampMs: this.clock.now(),
+      timestampMs: envelope?.dueMs === undefined ? (envelope?.appendTimeMs ?? 0) : this.clock.now(),
       key: record.key === null ? null : Buffer.from(record.key),
       value: record.value === null ? null : Buffer.from(record.value),
       headers,
@@ -218,10 +255,13 @@ export class SimulatedWorld {
       finish: () => {
         if (done) throw new Error('a record was finished twice');
         done = true;
+        // Its next owner reads it again: Kafka does not know that it is finished.
+        if (!this.#unfinished.delete(taken)) return;
         this.finished.push(envelope?.messageId ?? '');
       },
     };
-    this.engine.take(this.claim(record.topic), [taken]);
+    this.#unfinished.set(taken, record);
+    this.engine.take(this.claim(record.topic, taken.partition), [taken]);
   }
 
   #written(record: OutgoingRecord): void {
@@ -239,7 +279,7 @@ export class SimulatedWorld {
         throw new Error(`written without an envelope: ${header.toString()}`);
       this.retries.push({ topic: record.topic, envelope, atMs: this.clock.now() });
       this.clock.after(3, () => {
-        this.#take(record);
+        this.readerOf(record).take(record);
       });
     }
   }

@@ -139,6 +139,7 @@ describe('the slot pool', () => {
       let left = wants;
       const self = {
         isInLine: false,
+        isSlow: false,
         takeSlot: () => {
           if (left > 0 && pool.take(self)) {
             left -= 1;
@@ -154,7 +155,7 @@ describe('the slot pool', () => {
     assert.equal(pool.take(a), false);
     assert.equal(pool.take(b), false);
     for (let i = 0; i < 4; i++) {
-      pool.release();
+      pool.release(false);
       assert.ok(pool.taken <= 2);
     }
     assert.deepEqual(turns, ['a', 'a', 'a', 'b', 'a', 'b']);
@@ -163,6 +164,6 @@ describe('the slot pool', () => {
   test('gives out nothing once it is closed', () => {
     const pool = new SlotPool(2);
     pool.close();
-    assert.equal(pool.take({ isInLine: false, takeSlot: () => false }), false);
+    assert.equal(pool.take({ isInLine: false, isSlow: false, takeSlot: () => false }), false);
   });
 });

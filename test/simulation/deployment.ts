@@ -1,0 +1,83 @@
+import { deliveryKey } from '../../src/event/envelope.ts';
+import { seededRandom, SimulatedClock } from '../delivery/simulated-clock.ts';
+import { SimulatedWorld } from '../delivery/simulated-world.ts';
+import type { WorldOptions } from '../delivery/simulated-world.ts';
+import type { Destination } from '../../src/resources/resource.ts';
+
+/** Several workers of one group, with the partitions of all topics dealt among them by index. */
+export class Deployment {
+  readonly clock: SimulatedClock = new SimulatedClock();
+  readonly workers: SimulatedWorld[];
+  readonly #partitions: number;
+  readonly #random: () => number;
+  #owners: SimulatedWorld[] = [];
+  #users = 0;
+
+  constructor(workers: number, partitions: number, options: WorldOptions = {}) {
+    const { clock } = this;
+    this.#partitions = partitions;
+    this.#random = seededRandom(options.seed ?? 1);
+    this.workers = Array.from({ length: workers }, (_, index) => {
+      const seed = (options.seed ?? 1) * 1_000 + index;
+      const worker = new SimulatedWorld({ ...options, clock, partitions, seed, name: `w${index}` });
+      worker.readerOf = ({ key }) => this.#ownerOf(worker.partitionOf(key));
+      return worker;
+    });
+    this.deal(this.workers);
+  }
+
+  /** Deals all partitions anew; what was not finished is read again by its new owner. */
+  deal(workers: readonly SimulatedWorld[]): void {
+    const former = this.#owners;
+    this.#owners = Array.from({ length: this.#partitions }, (_, index) => {
+      const owner = workers[index % workers.length];
+      if (owner === undefined) throw new RangeError('no worker');
+      return owner;
+    });
+    for (const worker of this.workers) {
+      const owned = this.#owners.filter((owner) => owner === worker).length;
+      worker.engine.sharesChanged({ owned, count: this.#partitions });
+    }
+    former.forEach((worker, index) => {
+      const owner = this.#ownerOf(index);
+      if (owner === worker) return;
+      const { topics, retryTiersMs } = worker.topology;
+      const retryTopics = retryTiersMs.map((tierMs) => worker.topology.retryTopic(tierMs));
+      for (const topic of [topics.delivery, ...retryTopics])
+        for (const record of worker.lose(topic, index)) owner.take(record);
+    });
+  }
+
+  addDestination(id: string, changes: Partial<Destination> = {}): void {
+    for (const worker of this.workers) worker.addDestination(id, changes);
+  }
+
+  /** From a user of its own, unless one is given. */
+  publish(destinationId: string, user: string = `u${this.#users++}`): string {
+    const worker = this.workers[0];
+    if (worker === undefined) throw new RangeError('no worker');
+    const owner = this.#ownerOf(worker.partitionOf(deliveryKey(destinationId, user)));
+    return owner.publish(destinationId, user);
+  }
+
+  /** Of these events, those that are neither delivered nor dead letters. */
+  unended(ids: readonly string[]): string[] {
+    const ended = new Set(
+      this.workers.flatMap(({ delivered, deadLetters }) => [
+        ...delivered,
+        ...deadLetters.map(({ messageId }) => messageId),
+      ]),
+    );
+    return ids.filter((id) => !ended.has(id));
+  }
+
+  get random(): () => number {
+    return this.#random;
+  }
+
+  #ownerOf(partition: number): SimulatedWorld {
+    const owner = this.#owners[partition];
+    if (owner === undefined) throw new RangeError(`nobody owns partition ${partition}`);
+    return owner;
+  }
+}

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { burstMs } from '../../src/delivery/rate-limit.ts';
+import {
+  answerOk,
+  failsWith,
+  hourMs,
+  minuteMs,
+  SimulatedWorld,
+} from '../delivery/simulated-world.ts';
+import { Deployment } from './deployment.ts';
+
+/** When events went out, over all workers, in order. */
+function sentMs(deployment: Deployment): number[] {
+  return deployment.workers
+    .flatMap(({ requests }) => requests.map(({ atMs }) => atMs))
+    .toSorted((a, b) => a - b);
+}
+
+/** The largest excess over the rate in any span of time, in events. */
+function largestExcess(sent: readonly number[], perSecond: number): number {
+  // Over all spans at once: how far the count runs ahead of the line, above its lowest point so far.
+  let lowest = Infinity;
+  let most = 0;
+  sent.forEach((atMs, index) => {
+    const ahead = index - (atMs * perSecond) / 1_000;
+    lowest = Math.min(lowest, ahead);
+    most = Math.max(most, ahead + 1 - lowest);
+  });
+  return most;
+}
+
+/** What is stated: a tenth of a second's worth, and one event for each worker each time that it gets a share. */
+function allowedExcess(perSecond: number, shares: number): number {
+  return (perSecond * burstMs) / 1_000 + shares + 1e-3;
+}
+
+describe('a rate limit with several workers', () => {
+  test('is a ceiling for all of them together, and is used', async () => {
+    const deployment = new Deployment(3, 12);
+    deployment.addDestination('crm', { rateLimit: 50 });
+    const startMs = deployment.clock.now();
+    for (let step = 0; step < 1_200; step++) {
+      for (let n = 0; n < 10; n++) deployment.publish('crm');
+      await deployment.clock.pass(100);
+    }
+    const sent = sentMs(deployment);
+    assert.ok(largestExcess(sent, 50) <= allowedExcess(50, 3));
+    const share = sent.filter((atMs) => atMs < startMs + 2 * minuteMs).length / (50 * 120);
+    assert.ok(share >= 0.9, `${share} of the limit`);
+  });
+
+  test('holds in any mixture of load, failures and rebalances, and loses nothing', async () => {
+    const scenario = fc.record({
+      seed: fc.nat(),
+      perSecond: fc.constantFrom(0.5, 3, 20, 200),
+      load: fc.double({ min: 0.2, max: 3, noNaN: true }),
+      failing: fc.double({ min: 0, max: 0.5, noNaN: true }),
+      /** How many workers there are, one after the other. */
+      deals: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ seed, perSecond, load, failing, deals }) => {
+        const deployment = new Deployment(4, 12, { seed });
+        const { clock, workers, random } = deployment;
+        deployment.addDestination('crm', { rateLimit: perSecond });
+        for (const worker of workers)
+          worker.answer = () => (random() < failing ? failsWith(503) : answerOk);
+        const ids: string[] = [];
+        for (const count of deals) {
+          deployment.deal(workers.slice(0, count));
+          const stepMs = Math.round(1_000 / perSecond / load);
+          for (let event = 0; event < 20 * load; event++) {
+            ids.push(deployment.publish('crm'));
+            await clock.pass(stepMs);
+          }
+        }
+        for (let step = 0; step < 60 && deployment.unended(ids).length > 0; step++)
+          await clock.pass(5 * minuteMs);
+        assert.deepEqual(deployment.unended(ids), []);
+        const excess = largestExcess(sentMs(deployment), perSecond);
+        assert.ok(excess <= allowedExcess(perSecond, 4 * deals.length), `${excess} above`);
+      }),
+      { numRuns: 12, seed: 4 },
+    );
+  });
+});
+
+describe('a rate limit', () => {
+  test('of one event a minute is kept, also when its lane was given up meanwhile', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 1 / 60 });
+    await world.clock.pass(hourMs);
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 4; i++) world.publish('crm', `u${round}-${i}`);
+      await world.clock.pass(40 * minuteMs);
+    }
+    assert.equal(world.delivered.length, 12);
+    const sent = world.requests.map(({ atMs }) => atMs);
+    sent.slice(1).forEach((atMs, i) => {
+      assert.ok(atMs - (sent[i] ?? 0) >= minuteMs - burstMs);
+    });
+    assert.ok(world.deadLetters.length === 0);
+  });
+
+  test('counts events, not requests to their URLs', async () => {
+    const world = new SimulatedWorld();
+    const webhooks = ['a', 'b', 'c'].map((id) => ({ url: `https://${id}.example/`, headers: {} }));
+    world.addDestination('crm', { webhooks, rateLimit: 10 });
+    for (let i = 0; i < 20; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(1_900);
+    assert.equal(new Set(world.requests.map(({ messageId }) => messageId)).size, 19);
+    assert.equal(world.requests.length, 3 * 19);
+  });
+
+  test("makes what can go soon wait without a slot, and starts nobody's clock", async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10 });
+    for (let i = 0; i < 100; i++) world.publish('crm', `u${i}`);
+    assert.ok(world.engine.state().inFlight <= 2);
+    assert.ok(world.engine.state().queued >= 18);
+    assert.ok((world.metrics.deferrals.get('rate-limit') ?? 0) >= 75);
+    assert.ok(world.retries.every(({ envelope }) => envelope.deadlineMs === undefined));
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 100);
+  });
+
+  test('divides itself between retries and first attempts when there is too much of both', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10 });
+    const dueMs = world.clock.now();
+    for (let i = 0; i < 100; i++) {
+      world.publish('crm', `u${i}`);
+      for (const user of ['a', 'b'])
+        world.publish('crm', `${user}${i}`, { attempts: 2, dueMs }, 'retry.1m');
+      await world.clock.pass(100);
+    }
+    const { delivered } = world;
+    const firsts = delivered.filter((id) => Number(id.slice(1)) % 3 === 1).length;
+    assert.ok(delivered.length >= 90);
+    assert.ok(firsts >= 0.2 * delivered.length, `${firsts} first attempts`);
+    assert.ok(firsts <= 0.5 * delivered.length, `${firsts} first attempts`);
+  });
+
+  test('pauses a dedicated topic', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10, topic: 'dedicated' });
+    world.engine.sharesChanged({ owned: 1, count: 1 }, 'crm');
+    for (let i = 0; i < 1_000; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
+    await world.clock.pass(99 * 1_000);
+    assert.equal(world.retries.length, 0);
+    assert.ok(world.delivered.length >= 980, `${world.delivered.length}`);
+  });
+
+  test('does not keep the rest of a topic that is no longer dedicated where there is no share', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10 });
+    world.engine.sharesChanged({ owned: 0, count: 1 });
+    world.publish('crm', 'u', {}, 'delivery.crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(
+      world.retries.map(({ topic }) => topic),
+      ['retry.10s'],
+    );
+    assert.equal(world.requests.length, 0);
+  });
+
+  test('that changes holds from the next event on', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 1 });
+    await world.clock.pass(minuteMs);
+    for (let i = 0; i < 3; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(100);
+    assert.equal(world.requests.length, 1);
+    world.addDestination('crm');
+    await world.clock.pass(100);
+    assert.equal(world.requests.length, 3);
+  });
+});
