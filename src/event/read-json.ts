@@ -4,7 +4,7 @@ import type { Rejection } from './rejection.ts';
 /** Of one call, as sent. */
 export const maxCallBytes: number = 32 * 1024;
 /** The call itself is the first level. */
-const maxDepth = 64;
+export const maxDepth: number = 64;
 
 export type JsonObject = Record<string, unknown>;
 
@@ -16,10 +16,10 @@ type ReadJson =
  * One JSON object within the limits. Where JSON leaves a choice: a byte order mark is skipped, the
  * last of duplicate keys wins, numbers become IEEE doubles, `__proto__` is a key like any other.
  */
-export function readJson(value: Buffer | null): ReadJson {
+export function readJson(value: Buffer | null, maxBytes: number = maxCallBytes): ReadJson {
   if (value === null || value.length === 0) return reject('empty', 'The record has no value.');
-  if (value.length > maxCallBytes) {
-    const limit = `a call may have ${maxCallBytes}`;
+  if (value.length > maxBytes) {
+    const limit = `a call may have ${maxBytes}`;
     return reject('too-large', `The value has ${value.length} bytes; ${limit}.`);
   }
   if (value[0] === 0) {
@@ -46,12 +46,12 @@ function reject(reason: Rejection['reason'], detail: string): ReadJson {
   return { rejected: { reason, detail } };
 }
 
-function withoutByteOrderMark(text: string): string {
+export function withoutByteOrderMark(text: string): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
 /** V8's own message quotes the text, which must not get into logs; its position is taken where given. */
-function position(error: unknown): string {
+export function position(error: unknown): string {
   const found = /at position \d+/.exec(String(error));
   return found === null ? '' : ` ${found[0]}`;
 }
@@ -60,7 +60,7 @@ function position(error: unknown): string {
  * V8 parses any depth without recursion; this recursion ends at the limit. Walking what was parsed
  * costs a tenth of the parsing, half of what counting brackets in the bytes would.
  */
-function isDeeper(value: object, levels: number): boolean {
+export function isDeeper(value: object, levels: number): boolean {
   if (levels === 0) return true;
   if (Array.isArray(value)) {
     for (const item of value as unknown[]) {

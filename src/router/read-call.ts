@@ -1,4 +1,5 @@
 import type { Call } from '../event/call.ts';
+import { maxBytesOf } from '../event/merged-call.ts';
 import { parseCall } from '../event/parse-call.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
@@ -21,7 +22,7 @@ export interface Unreadable {
 /** Depends on nothing but the record. */
 export function readCall(record: IncomingRecord): ReadCall | Unreadable {
   const arrival = arrivalOf(record);
-  const { call, rejected } = parseCall(record.value, arrival.origin);
+  const { call, rejected } = parseCall(record.value, arrival.origin, maxBytesOf(record.headers));
   if (call === undefined) return { arrival, rejection: rejected };
   const writeKey = chooseWriteKey(record.headers[writeKeyHeader], call.writeKey);
   return writeKey === undefined

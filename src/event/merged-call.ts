@@ -1,0 +1,22 @@
+import { maxCallBytes } from './read-json.ts';
+
+/**
+ * The header of a call that was within the limit as its client sent it, and is above it since the
+ * gateway has merged the batch's fields into it and added its own.
+ */
+export const mergedHeader = 'merged';
+
+/** Of the fields that a batch has for all its calls. */
+export const maxBatchFieldsBytes: number = maxCallBytes;
+
+/** `messageId`, `timestamp`, `originalTimestamp`, `sentAt`, `receivedAt`, `context.ip`, the type, at their longest. */
+const addedBytes = 1024;
+/** JSON.stringify may write a number longer than it came, `1e20` with 21 digits. */
+const longestSpelling = 6;
+
+const maxMergedBytes = (maxCallBytes + maxBatchFieldsBytes) * longestSpelling + addedBytes;
+
+/** The largest value that a record with these headers may have. */
+export function maxBytesOf(headers: Readonly<Record<string, unknown>>): number {
+  return headers[mergedHeader] === undefined ? maxCallBytes : maxMergedBytes;
+}
