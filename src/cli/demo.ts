@@ -19,6 +19,7 @@ const decided: Partial<Settings> = {
   retryTiersMs: [1_000, 3_000, 10_000],
   retryWindowMs: 30_000,
   topicPartitions: 6,
+  gatewayPort: 0,
   opsPort: 0,
 };
 /** After the last event: a retry window, its longest tier, and reading them. */

@@ -47,9 +47,9 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
 }
 
 function readyJson({ brokers, roles }: Pipeline): string {
-  return JSON.stringify({ ready: true, ops: roles.ops.url, brokers });
+  return JSON.stringify({ ready: true, gateway: roles.gatewayUrl, ops: roles.ops.url, brokers });
 }
 
 function readyText({ brokers, roles }: Pipeline): string {
-  return `ready  ops ${roles.ops.url}  brokers ${brokers.join(',')}`;
+  return `ready  gateway ${roles.gatewayUrl ?? ''}  ops ${roles.ops.url}  brokers ${brokers.join(',')}`;
 }

@@ -26,17 +26,19 @@ export function kafkaOptions(settings: Settings): KafkaOptions {
 function sslOf(settings: Settings): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
   const { kafkaSslCaFile, kafkaSslCertFile, kafkaSslKeyFile } = settings;
   return {
-    ...(kafkaSslCaFile === undefined ? {} : { ca: readFile('KAFKA_SSL_CA_FILE', kafkaSslCaFile) }),
+    ...(kafkaSslCaFile === undefined
+      ? {}
+      : { ca: readSettingFile('KAFKA_SSL_CA_FILE', kafkaSslCaFile) }),
     ...(kafkaSslCertFile === undefined
       ? {}
-      : { cert: readFile('KAFKA_SSL_CERT_FILE', kafkaSslCertFile) }),
+      : { cert: readSettingFile('KAFKA_SSL_CERT_FILE', kafkaSslCertFile) }),
     ...(kafkaSslKeyFile === undefined
       ? {}
-      : { key: readFile('KAFKA_SSL_KEY_FILE', kafkaSslKeyFile) }),
+      : { key: readSettingFile('KAFKA_SSL_KEY_FILE', kafkaSslKeyFile) }),
   };
 }
 
-function readFile(setting: string, path: string): Buffer {
+export function readSettingFile(setting: string, path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {

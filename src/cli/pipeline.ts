@@ -49,7 +49,7 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
     const { all } = await context.topology();
     await ensureTopics(context.kafka, all);
     if (options.resources !== undefined) await applyFiles(context, options.resources);
-    const roles = await startRoles(context, ['router', 'delivery']);
+    const roles = await startRoles(context, ['gateway', 'router', 'delivery']);
     while (!roles.ready()) await delay(lookAgainMs);
     const stop = async (): Promise<void> => {
       await roles.stop();

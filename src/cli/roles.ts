@@ -1,4 +1,5 @@
 import { startDelivery, type DeliveryDeps } from '../delivery/worker.ts';
+import { startGateway, type Gateway, type GatewayDeps } from '../gateway/gateway.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { createProducer, type Producer } from '../kafka/producer.ts';
 import { systemClock } from '../ops/clock.ts';
@@ -11,12 +12,13 @@ import { startRouter, type RouterDeps } from '../router/router.ts';
 import { describeSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import type { Context } from './context.ts';
+import { readSettingFile } from './kafka-options.ts';
 import { producerHooks } from './producer-metrics.ts';
 
 /** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
 const graceMs = 15_000;
 
-export type RoleName = 'router' | 'delivery';
+export type RoleName = 'gateway' | 'router' | 'delivery';
 
 /** Roles that share a process: its Kafka producer, configuration, metrics and ops server. */
 export interface RunningRoles {
@@ -25,6 +27,8 @@ export interface RunningRoles {
   readonly producer: Producer;
   /** What `/readyz` says. */
   ready(): boolean;
+  /** Where the gateway listens, if it is among them. */
+  readonly gatewayUrl: string | undefined;
   /** Drains the roles, then closes what they shared. */
   stop(): Promise<void>;
 }
@@ -49,16 +53,22 @@ export async function startRoles(
   await requireTopics(kafka, topology.all);
   const shared = { kafka, topology, clock: systemClock, log, metrics };
   const hooks = producerHooks(metrics);
-  const producer = await createProducer(kafka, { clock: systemClock, log, hooks });
+  const openProducer = (): Promise<Producer> =>
+    createProducer(kafka, { clock: systemClock, log, hooks });
+  const producer = await openProducer();
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const config = await startConfig({ ...shared, secretKeys });
   const deps = { ...shared, producer, config };
+  let gateway: Gateway | undefined;
   const starters: Record<RoleName, () => Promise<Role>> = {
+    gateway: async () =>
+      (gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) })),
     router: () => startRouter(deps),
     delivery: () => startDelivery({ ...deps, ...deliverySettings(settings) }),
   };
   for (const name of names) roles.push(await starters[name]());
-  log.info({ ops: ops.url }, `running ${names.join(' and ')}`);
+  const gatewayUrl = gateway?.url;
+  log.info({ ops: ops.url, gateway: gatewayUrl }, `running ${names.join(' and ')}`);
 
   const stop = async (): Promise<void> => {
     await Promise.all(roles.map((role) => role.stop(graceMs)));
@@ -66,7 +76,27 @@ export async function startRoles(
     await ops.close();
     log.info({}, 'stopped');
   };
-  return { ops, metrics, producer, ready, stop };
+  return { ops, metrics, producer, ready, gatewayUrl, stop };
+}
+
+function gatewaySettings(
+  settings: Settings,
+): Pick<GatewayDeps, 'port' | 'rateLimit' | 'tls' | 'corsOrigins' | 'trustedProxies'> {
+  const { gatewayTlsCertFile: certFile, gatewayTlsKeyFile: keyFile } = settings;
+  const tls =
+    certFile === undefined || keyFile === undefined
+      ? undefined
+      : {
+          cert: readSettingFile('GATEWAY_TLS_CERT_FILE', certFile),
+          key: readSettingFile('GATEWAY_TLS_KEY_FILE', keyFile),
+        };
+  return {
+    port: settings.gatewayPort,
+    rateLimit: settings.gatewayRateLimit,
+    tls,
+    corsOrigins: settings.gatewayCorsOrigins,
+    trustedProxies: settings.gatewayTrustedProxies,
+  };
 }
 
 function deliverySettings(settings: Settings): Omit<DeliveryDeps, keyof RouterDeps> {

@@ -4,11 +4,12 @@ import type { Context } from './context.ts';
 import { startRoles, type RoleName } from './roles.ts';
 
 const descriptions: Record<RoleName, string> = {
+  gateway: 'run a gateway: the HTTP tracking API to the ingest topic',
   router: 'run the router: ingest topics to delivery topics',
   delivery: 'run a delivery worker: delivery and retry topics to endpoints',
 };
 
-/** `postrider router` and `postrider delivery`: one role in a process of its own. */
+/** `postrider gateway`, `postrider router` and `postrider delivery`: one role in a process of its own. */
 export function registerRoles(program: Command, context: Context): void {
   for (const [name, description] of Object.entries(descriptions)) {
     program

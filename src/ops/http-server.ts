@@ -1,6 +1,6 @@
-import { fastify, type FastifyInstance } from 'fastify';
+import { fastify } from 'fastify';
+import { listenOnAll } from './listen.ts';
 import type { MetricsRegistry } from './metrics.ts';
-import { portProblem } from './port-problem.ts';
 
 export interface OpsServer {
   /** `http://host:port` */
@@ -29,16 +29,6 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   server.get('/readyz', (_request, reply) => {
     return options.ready() ? reply.send('ready\n') : reply.code(503).send('not ready\n');
   });
-  const port = await listen(server, options.port);
+  const port = await listenOnAll(server, 'OPS_PORT', options.port);
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
-}
-
-/** On all addresses, of both families where the machine has IPv6. */
-async function listen(server: FastifyInstance, port: number): Promise<string> {
-  const url = await server.listen({ port, host: '::' }).catch(async (error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EAFNOSUPPORT') return server.listen({ port, host: '0.0.0.0' });
-    throw portProblem(error, 'OPS_PORT', port);
-  });
-  return new URL(url).port;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { formatDuration } from '../duration.ts';
 import { PostriderError } from '../errors.ts';
+import { formatRate } from '../resources/rate.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -46,9 +47,10 @@ export function describeSettings(settings: Settings): Record<string, string> {
 
 function show(field: string, value: Exclude<Settings[keyof Settings], undefined>): string {
   const items = Array.isArray(value) ? value : [value];
-  const spell = field.includes('Ms')
-    ? (item: unknown) => formatDuration(item as number)
-    : (item: unknown) => String(item);
+  const spell = (item: unknown): string => {
+    if (field.includes('Ms')) return formatDuration(item as number);
+    return field.endsWith('RateLimit') ? formatRate(item as number) : String(item);
+  };
   return items.map(spell).join(',');
 }
 
@@ -91,6 +93,9 @@ function crossProblems(settings: Settings): string[] {
     problems.push('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE are allowed only together');
   }
   if (!settings.kafkaSsl) problems.push(...unusedFiles(settings));
+  if ((settings.gatewayTlsCertFile === undefined) !== (settings.gatewayTlsKeyFile === undefined)) {
+    problems.push('GATEWAY_TLS_CERT_FILE and GATEWAY_TLS_KEY_FILE are allowed only together');
+  }
   const { kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword } = settings;
   const sasl = [kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword];
   if (sasl.includes(undefined) && sasl.some((part) => part !== undefined)) {

@@ -1,6 +1,18 @@
 import { formatDuration, parseDuration } from '../duration.ts';
 import { logFormats, logLevels } from '../ops/log.ts';
-import { boolean, hostPort, key, list, matching, network, oneOf, text, tiers } from './values.ts';
+import { parseRate } from '../resources/rate.ts';
+import {
+  boolean,
+  hostPort,
+  key,
+  list,
+  matching,
+  network,
+  oneOf,
+  origin,
+  text,
+  tiers,
+} from './values.ts';
 
 /** What the environment variables say, checked and frozen. */
 export interface Settings {
@@ -19,6 +31,13 @@ export interface Settings {
   readonly ingestTopics: readonly string[];
   readonly secretKey: Buffer | undefined;
   readonly secretKeyPrevious: Buffer | undefined;
+  readonly gatewayPort: number;
+  readonly gatewayTlsCertFile: string | undefined;
+  readonly gatewayTlsKeyFile: string | undefined;
+  readonly gatewayCorsOrigins: readonly string[];
+  readonly gatewayTrustedProxies: readonly string[];
+  /** Calls a second of one write key. */
+  readonly gatewayRateLimit: number | undefined;
   readonly opsPort: number;
   readonly deliveryTimeoutMs: number;
   readonly retryWindowMs: number;
@@ -86,6 +105,26 @@ export const settingsTable: Table = {
   },
   secretKey: secret('SECRET_KEY', '32 bytes in base64', key),
   secretKeyPrevious: secret('SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
+  gatewayPort: integer('GATEWAY_PORT', 8080, 0, 65_535),
+  gatewayTlsCertFile: optional('GATEWAY_TLS_CERT_FILE', 'a path', text),
+  gatewayTlsKeyFile: optional('GATEWAY_TLS_KEY_FILE', 'a path', text),
+  gatewayCorsOrigins: {
+    name: 'GATEWAY_CORS_ORIGINS',
+    fallback: [],
+    allowed: 'origins such as https://shop.example, separated by commas, or *',
+    parse: list(origin),
+  },
+  gatewayTrustedProxies: {
+    name: 'GATEWAY_TRUSTED_PROXIES',
+    fallback: [],
+    allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
+    parse: list(network),
+  },
+  gatewayRateLimit: optional(
+    'GATEWAY_RATE_LIMIT',
+    'calls in a time, e.g. 1000/s or 30/m',
+    parseRate,
+  ),
   opsPort: integer('OPS_PORT', 9464, 0, 65_535),
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),

@@ -50,3 +50,10 @@ export function key(given: string): Buffer | undefined {
 export function network(given: string): string | undefined {
   return ipaddr.isValidCIDR(given) ? given : undefined;
 }
+
+/** As browsers send it: no path, no slash at the end. */
+export function origin(given: string): string | undefined {
+  return given === '*' || (URL.canParse(given) && new URL(given).origin === given)
+    ? given
+    : undefined;
+}

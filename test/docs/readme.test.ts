@@ -5,6 +5,7 @@ import { createContext } from '../../src/cli/context.ts';
 import { producerHooks } from '../../src/cli/producer-metrics.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { DeliveryMetrics, exposeState as exposeDelivery } from '../../src/delivery/metrics.ts';
+import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
 import { describeSettings, readSettings } from '../../src/settings/read.ts';
@@ -56,6 +57,8 @@ test('the README lists exactly the commands', () => {
 test('the README lists exactly the metrics', () => {
   const metrics = createMetrics();
   const state = { inFlight: 0, held: 0, lag: new Map<string, number>() };
+  new GatewayMetrics(metrics);
+  exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
   new RouterMetrics(metrics);
   exposeRouter(metrics, () => state);
   new DeliveryMetrics(metrics);

@@ -8,7 +8,7 @@ test('dev applies resources, says where it runs, and ends with code 0 on a signa
     stdin: '{"kind":"Source","id":"shop","name":"Shop","writeKeys":["wk"]}',
   });
   const ready = JSON.parse(dev.firstLine) as Record<string, unknown>;
-  assert.deepEqual(Object.keys(ready), ['ready', 'ops', 'brokers']);
+  assert.deepEqual(Object.keys(ready), ['ready', 'gateway', 'ops', 'brokers']);
   assert.equal(ready['brokers']?.toString(), postrider.environment['KAFKA_BROKERS']);
   assert.equal((await fetch(`${String(ready['ops'])}/readyz`)).status, 200);
   assert.match((await postrider.run(['get', 'source'])).stdout, /^shop/m);

@@ -21,7 +21,7 @@ export interface Installation {
   /** Runs a command to its end. */
   run(args: readonly string[], options?: { stdin?: string; env?: Environment }): Promise<Ended>;
   /** Starts a role; resolves once `/readyz` says yes. */
-  start(role: 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
+  start(role: 'gateway' | 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
   startCommand(args: readonly string[], options?: { stdin?: string }): Promise<RunningCommand>;
 }
@@ -29,6 +29,8 @@ export interface Installation {
 export interface RunningRole {
   /** Of its ops server. */
   readonly url: string;
+  /** Empty for a role that is no gateway. */
+  readonly gatewayUrl: string;
   readonly log: () => string;
   kill(signal: NodeJS.Signals): Promise<number | null>;
 }
@@ -43,6 +45,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     TOPIC_PARTITIONS: '3',
     TOPIC_REPLICATION_FACTOR: '1',
     RETRY_TIERS: '500ms,1s',
+    GATEWAY_PORT: '0',
     OPS_PORT: '0',
     SECRET_KEY: Buffer.alloc(32, 3).toString('base64'),
     DELIVERY_ALLOW_NETWORKS: '127.0.0.0/8',
@@ -73,5 +76,6 @@ async function startRole(role: string, env: Environment): Promise<RunningRole> {
     const { ok } = await fetch(`${url}/readyz`);
     if (!ok) throw new Error(`${role} is not ready:\n${log()}`);
   });
-  return { url, log, kill: killer(child) };
+  const gatewayUrl = /"gateway":"([^"]+)"/.exec(log())?.[1] ?? '';
+  return { url, gatewayUrl, log, kill: killer(child) };
 }

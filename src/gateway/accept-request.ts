@@ -1,0 +1,98 @@
+import type { IncomingMessage } from 'node:http';
+import type { CallType } from '../event/call.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { ByteBudget, Lease } from './byte-budget.ts';
+import type { GatewayEvents } from './events.ts';
+import type { IngestWriter } from './ingest-writer.ts';
+import type { KnownKeys } from './known-keys.ts';
+import { prepareCalls, type IngestTopics, type Prepared } from './prepare-call.ts';
+import type { RateLimits } from './rate-limits.ts';
+import { overloaded, receiveBody, unpackBody } from './read-body.ts';
+import { readRequest } from './read-request.ts';
+import type { Refusal } from './refusal.ts';
+import { basicWriteKey } from './write-key.ts';
+
+export interface AcceptDeps {
+  readonly keys: KnownKeys;
+  readonly writer: Pick<IngestWriter, 'isAvailable' | 'write'>;
+  readonly budget: ByteBudget;
+  /** Undefined: none. */
+  readonly rateLimits: RateLimits | undefined;
+  readonly topics: IngestTopics;
+  readonly clock: Clock;
+  readonly events: GatewayEvents;
+}
+
+export interface TrackingRequest {
+  readonly stream: IncomingMessage;
+  /** Of the path; undefined for a batch. */
+  readonly type: CallType | undefined;
+  readonly clientIp: () => string | undefined;
+}
+
+/** Undefined once Kafka has acknowledged every call of the request, else why it is not accepted. */
+export async function acceptRequest(
+  deps: AcceptDeps,
+  request: TrackingRequest,
+): Promise<Refusal | undefined> {
+  const lease = deps.budget.lease();
+  try {
+    return await accept(deps, request, lease);
+  } finally {
+    lease.release();
+  }
+}
+
+async function accept(
+  deps: AcceptDeps,
+  { stream, type, clientIp }: TrackingRequest,
+  lease: Lease,
+): Promise<Refusal | undefined> {
+  const { keys, writer, clock, events } = deps;
+  const { headers } = stream;
+  if (!writer.isAvailable) return kafkaUnavailable;
+  const receivedMs = clock.now();
+  const received = await receiveBody(stream, Number(headers['content-length'] ?? 0), lease);
+  if (!Buffer.isBuffer(received)) return received;
+  const body = unpackBody(received, headers['content-encoding']);
+  if (!Buffer.isBuffer(body)) return body;
+  const { submission, refusal } = readRequest(body, type);
+  if (refusal !== undefined) return refusal;
+
+  const given = [basicWriteKey(headers.authorization), submission.writeKey];
+  const writeKey = keys.find(...given) ?? (await keys.findCurrent(...given));
+  if (typeof writeKey !== 'string') return writeKey;
+  const waitS = deps.rateLimits?.take(writeKey, submission.calls.length);
+  if (waitS !== undefined) return rateLimited(waitS);
+
+  const prepared = prepareCalls(submission, { receivedMs, writeKey, clientIp }, deps.topics);
+  if (!lease.grow(heldBytes(prepared))) return overloaded;
+  if (!(await writer.write(prepared.map(({ record }) => record)))) return kafkaUnavailable;
+  const rejections = prepared.flatMap(({ rejection }) => rejection ?? []);
+  events.accepted(prepared.length, rejections, receivedMs);
+  return undefined;
+}
+
+/** What the producer keeps of a record besides its value. */
+const recordOverheadBytes = 500;
+
+function heldBytes(prepared: readonly Prepared[]): number {
+  return prepared.reduce(
+    (sum, { record }) => sum + (record.value?.length ?? 0) + recordOverheadBytes,
+    0,
+  );
+}
+
+const kafkaUnavailable: Refusal = {
+  code: 'kafka-unavailable',
+  message: 'Kafka has not acknowledged the calls; send them again with the same message ids.',
+  retryAfterS: 2,
+};
+
+function rateLimited(waitS: number): Refusal {
+  return {
+    code: 'rate-limited',
+    message: 'This write key has sent more calls than its limit allows; send this again later.',
+    retryAfterS: Math.ceil(waitS),
+  };
+}

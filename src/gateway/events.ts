@@ -1,0 +1,64 @@
+import type { PostriderError } from '../errors.ts';
+import type { Rejection } from '../event/rejection.ts';
+import type { Clock } from '../ops/clock.ts';
+import { LogThrottle } from '../ops/log-throttle.ts';
+import type { Logger } from '../ops/log.ts';
+import type { WriterEvents } from './ingest-writer.ts';
+import type { GatewayMetrics } from './metrics.ts';
+import type { Refusal } from './refusal.ts';
+
+/** What happens in this stage, logged and counted. No values, no write keys. */
+export class GatewayEvents implements WriterEvents {
+  readonly #log: Logger;
+  readonly #metrics: GatewayMetrics;
+  readonly #clock: Clock;
+  readonly #refusals = new LogThrottle();
+  readonly #rejections = new LogThrottle();
+
+  constructor(log: Logger, metrics: GatewayMetrics, clock: Clock) {
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#clock = clock;
+  }
+
+  /** A request is answered with success; so many of its calls were rejected. */
+  accepted(calls: number, rejections: readonly Rejection[], receivedMs: number): void {
+    increment(this.#metrics.requests, 'accepted');
+    this.#metrics.calls.inc(calls);
+    this.#metrics.requestSeconds.observe((this.#clock.now() - receivedMs) / 1_000);
+    for (const { reason } of rejections) increment(this.#metrics.rejected, reason);
+    if (rejections.length === 0) return;
+    const unlogged = this.#rejections.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const reasons = [...new Set(rejections.map(({ reason }) => reason))];
+    this.#log.warn({ reasons, calls: rejections.length, unlogged }, 'calls rejected');
+  }
+
+  refusedRequest({ code }: Refusal): void {
+    increment(this.#metrics.requests, code);
+    const unlogged = this.#refusals.pass(this.#clock.now());
+    if (unlogged !== undefined) this.#log.info({ code, unlogged }, 'request refused');
+  }
+
+  /** A mistake in our code; the client sends the request again. */
+  failed(error: unknown): void {
+    this.#log.error({ err: error }, 'a request could not be handled');
+  }
+
+  kafkaLost(calls: number): void {
+    this.#metrics.givenUp.inc(calls);
+    this.#log.warn({ calls }, 'Kafka does not acknowledge; turning requests away until it does');
+  }
+
+  kafkaBack(): void {
+    this.#log.info({}, 'Kafka can be reached again');
+  }
+
+  refused(error: PostriderError): void {
+    this.#log.error({ err: error }, 'ingest.rejected refuses a record: its client keeps the call');
+  }
+}
+
+function increment<T>(counts: Map<T, number>, key: T): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

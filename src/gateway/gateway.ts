@@ -1,0 +1,76 @@
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { MetricsRegistry } from '../ops/metrics.ts';
+import { listenOnAll } from '../ops/listen.ts';
+import type { Role } from '../ops/role.ts';
+import type { Topology } from '../topology.ts';
+import { ByteBudget } from './byte-budget.ts';
+import { GatewayEvents } from './events.ts';
+import { IngestWriter, type IngestProducer } from './ingest-writer.ts';
+import { KnownKeys, type KeyConfig } from './known-keys.ts';
+import { exposeState, GatewayMetrics } from './metrics.ts';
+import { RateLimits } from './rate-limits.ts';
+import { createServer, type ServerOptions } from './server.ts';
+
+export interface GatewayDeps extends ServerOptions {
+  readonly topology: Topology;
+  readonly config: KeyConfig;
+  /** The gateway has producers of its own, because it gives one up when Kafka is too slow. */
+  readonly openProducer: () => Promise<IngestProducer>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricsRegistry;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Calls a second of one write key. */
+  readonly rateLimit: number | undefined;
+}
+
+export interface Gateway extends Role {
+  readonly url: string;
+}
+
+/** Shorter than the 10 s after which the most impatient client gives its request up. */
+const ackTimeoutMs = 5_000;
+/** A thousand full batches of usual size; all of it together takes about three times as much memory. */
+const maxInFlightBytes = 64 * 1024 * 1024;
+
+/**
+ * Takes calls by HTTP and writes them to `ingest`; answers with success only when Kafka has them.
+ * @throws PostriderError `setting-invalid` if the port is taken
+ */
+export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { topology, config, clock, metrics, rateLimit } = deps;
+  const { ingest, ingestRejected } = topology.topics;
+  const log = deps.log.child({ role: 'gateway' });
+  const events = new GatewayEvents(log, new GatewayMetrics(metrics), clock);
+  const { openProducer } = deps;
+  const writer = await IngestWriter.open({
+    ...{ openProducer, rejectedTopic: ingestRejected, ackTimeoutMs, clock, events },
+  });
+  const budget = new ByteBudget(maxInFlightBytes);
+  exposeState(metrics, () => ({
+    inFlightBytes: budget.usedBytes,
+    kafkaAvailable: writer.isAvailable,
+  }));
+  const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
+  const keys = new KnownKeys(config, clock);
+  const topics = { ingest, ingestRejected };
+  const server = createServer({ keys, writer, budget, rateLimits, topics, clock, events }, deps);
+  const port = await listenOnAll(server, 'GATEWAY_PORT', deps.port);
+  let stopping = false;
+  return {
+    name: 'gateway',
+    url: `${deps.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    ready: () => !stopping,
+    stop: async (graceMs) => {
+      stopping = true;
+      const timer = clock.after(graceMs, () => {
+        server.server.closeAllConnections();
+      });
+      await server.close();
+      timer.cancel();
+      await writer.close(graceMs);
+    },
+  };
+}

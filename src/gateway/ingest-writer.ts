@@ -1,0 +1,153 @@
+import type { PostriderError } from '../errors.ts';
+import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
+import type { RejectReason } from '../event/rejection.ts';
+import type { Producer } from '../kafka/producer.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
+import type { Clock, Timer } from '../ops/clock.ts';
+
+export type IngestProducer = Pick<Producer, 'produce' | 'close'>;
+
+export interface WriterEvents {
+  /** Kafka did not acknowledge in time; so many calls were given back to their clients. */
+  kafkaLost(calls: number): void;
+  kafkaBack(): void;
+  /** Kafka will never take the record, neither as a call nor as a rejected one. */
+  refused(error: PostriderError): void;
+}
+
+export interface IngestWriterOptions {
+  /** Resolves once Kafka has been reached. */
+  openProducer(): Promise<IngestProducer>;
+  readonly rejectedTopic: string;
+  readonly ackTimeoutMs: number;
+  readonly clock: Clock;
+  readonly events: WriterEvents;
+}
+
+/** The records of one request. */
+interface Write {
+  readonly startedMs: number;
+  unsettled: number;
+  readonly calls: number;
+  readonly settle: (acknowledged: boolean) => void;
+}
+
+/**
+ * Writes what requests bring, or says within `ackTimeoutMs` that it could not. The producer repeats for
+ * ever; so when Kafka is too slow the whole producer is given up, with all that it holds, and a new one
+ * opened, which succeeds when Kafka can be reached. Until one request has been acknowledged, the next
+ * ones are turned away at once. What was given up may have been written all the same: clients send it
+ * again with the same message ids.
+ */
+export class IngestWriter {
+  readonly #options: IngestWriterOptions;
+  #producer: IngestProducer | undefined;
+  #isProven = true;
+  #isClosed = false;
+  /** In the order in which they began, which is that of their timeouts. */
+  readonly #writes = new Set<Write>();
+  #timer: Timer | undefined;
+
+  private constructor(options: IngestWriterOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: IngestWriterOptions): Promise<IngestWriter> {
+    const writer = new IngestWriter(options);
+    writer.#producer = await options.openProducer();
+    return writer;
+  }
+
+  /** False while Kafka is away, and while one request finds out whether it is back. */
+  get isAvailable(): boolean {
+    return this.#producer !== undefined && (this.#isProven || this.#writes.size === 0);
+  }
+
+  /** Resolves with true when every record is on every in-sync replica, with false if none of that is known in time. */
+  async write(records: readonly OutgoingRecord[]): Promise<boolean> {
+    const producer = this.#producer;
+    if (producer === undefined || !this.isAvailable || this.#isClosed) return false;
+    if (records.length === 0) return true;
+    return new Promise((resolve) => {
+      const calls = records.length;
+      const startedMs = this.#options.clock.now();
+      const write: Write = { startedMs, unsettled: calls, calls, settle: resolve };
+      this.#writes.add(write);
+      this.#watch();
+      for (const record of records) this.#produce(producer, record, write);
+    });
+  }
+
+  /** Waits for what was accepted, but no longer than `timeoutMs`. */
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosed = true;
+    await this.#producer?.close(timeoutMs);
+    this.#timer?.cancel();
+  }
+
+  #produce(producer: IngestProducer, record: OutgoingRecord, write: Write): void {
+    producer.produce(record, (refused) => {
+      if (refused === undefined) {
+        this.#isProven = true;
+        this.#oneAcknowledged(write);
+      } else if (record.topic === this.#options.rejectedTopic) {
+        this.#options.events.refused(refused);
+        this.#settle(write, false);
+      } else if (this.#writes.has(write) && !this.#isClosed) {
+        this.#produce(producer, this.#unwritable(record, refused), write);
+      }
+    });
+  }
+
+  #unwritable(record: OutgoingRecord, { message }: PostriderError): OutgoingRecord {
+    const reason: RejectReason = 'unwritable';
+    const headers = { ...record.headers, [reasonHeader]: reason, [detailHeader]: message };
+    return { ...record, topic: this.#options.rejectedTopic, headers };
+  }
+
+  #oneAcknowledged(write: Write): void {
+    write.unsettled -= 1;
+    if (write.unsettled === 0) this.#settle(write, true);
+  }
+
+  #settle(write: Write, acknowledged: boolean): void {
+    if (this.#writes.delete(write)) write.settle(acknowledged);
+  }
+
+  /** One timer for the oldest write: most are acknowledged long before it rings. */
+  #watch(): void {
+    if (this.#timer !== undefined) return;
+    const { clock, ackTimeoutMs } = this.#options;
+    const oldest = this.#writes.values().next().value;
+    if (oldest === undefined) return;
+    this.#timer = clock.after(oldest.startedMs + ackTimeoutMs - clock.now(), () => {
+      this.#timer = undefined;
+      const [first] = this.#writes;
+      const isLate = first !== undefined && clock.now() - first.startedMs >= ackTimeoutMs;
+      if (isLate) this.#giveUp();
+      else this.#watch();
+    });
+  }
+
+  #giveUp(): void {
+    const producer = this.#producer;
+    const given = [...this.#writes];
+    this.#producer = undefined;
+    this.#isProven = false;
+    this.#options.events.kafkaLost(given.reduce((sum, { calls }) => sum + calls, 0));
+    for (const write of given) this.#settle(write, false);
+    // Closing may wait for a broker that hangs, and concerns nobody any more.
+    producer?.close(0).catch(() => undefined);
+    void this.#reopen();
+  }
+
+  async #reopen(): Promise<void> {
+    const producer = await this.#options.openProducer();
+    if (this.#isClosed) {
+      await producer.close(0);
+      return;
+    }
+    this.#producer = producer;
+    this.#options.events.kafkaBack();
+  }
+}

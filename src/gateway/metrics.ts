@@ -1,0 +1,79 @@
+import { Counter, Histogram } from 'prom-client';
+import type { RejectReason } from '../event/rejection.ts';
+import { exposeGauge, type MetricsRegistry } from '../ops/metrics.ts';
+import type { RefusalCode } from './refusal.ts';
+
+/** What the gateway is doing now. */
+export interface GatewayState {
+  readonly inFlightBytes: number;
+  readonly kafkaAvailable: boolean;
+}
+
+/** From a request that waits for nobody to one that is given up. */
+const requestBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Plain numbers where prom-client's price for labels would be paid per call; they are copied when scraped. */
+export class GatewayMetrics {
+  readonly requests: Map<'accepted' | RefusalCode, number> = new Map();
+  readonly rejected: Map<RejectReason, number> = new Map();
+  readonly calls: Counter;
+  readonly givenUp: Counter;
+  readonly requestSeconds: Histogram;
+
+  constructor(registry: MetricsRegistry) {
+    const registers = [registry];
+    const { requests, rejected } = this;
+    new Counter({
+      name: 'postrider_gateway_requests_total',
+      help: 'Requests answered; accepted, or the code of the error.',
+      labelNames: ['outcome'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [outcome, count] of requests) this.inc({ outcome }, count);
+      },
+    });
+    new Counter({
+      name: 'postrider_gateway_rejected_total',
+      help: 'Calls written to ingest.rejected.',
+      labelNames: ['reason'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [reason, count] of rejected) this.inc({ reason }, count);
+      },
+    });
+    this.calls = new Counter({
+      name: 'postrider_gateway_calls_total',
+      help: 'Calls that Kafka has acknowledged, rejected ones included.',
+      registers,
+    });
+    this.givenUp = new Counter({
+      name: 'postrider_gateway_given_up_calls_total',
+      help: 'Calls that Kafka did not acknowledge in time; it may have them all the same.',
+      registers,
+    });
+    this.requestSeconds = new Histogram({
+      name: 'postrider_gateway_request_seconds',
+      help: "From a request's headers to its answer.",
+      buckets: requestBucketsSeconds,
+      registers,
+    });
+  }
+}
+
+/** Gauges that ask the gateway when they are scraped. */
+export function exposeState(registry: MetricsRegistry, state: () => GatewayState): void {
+  exposeGauge(
+    registry,
+    'postrider_gateway_in_flight_bytes',
+    'Bytes of bodies and calls that are held until Kafka has acknowledged them.',
+    () => state().inFlightBytes,
+  );
+  exposeGauge(
+    registry,
+    'postrider_gateway_kafka_available',
+    '1 while calls are taken, 0 while they are turned away because Kafka does not acknowledge.',
+    () => (state().kafkaAvailable ? 1 : 0),
+  );
+}

@@ -1,0 +1,126 @@
+import { isUtf8 } from 'node:buffer';
+import type { CallType } from '../event/call.ts';
+import { textOf } from '../event/check-call.ts';
+import { maxBatchFieldsBytes } from '../event/merged-call.ts';
+import {
+  isDeeper,
+  maxCallBytes,
+  maxDepth,
+  position,
+  withoutByteOrderMark,
+  type JsonObject,
+} from '../event/read-json.ts';
+import { largestItemBytes } from './item-size.ts';
+import type { Refusal } from './refusal.ts';
+
+/** What a request brings: one call, whose type its path names, or a batch. */
+export interface Submission {
+  readonly calls: readonly unknown[];
+  /** Of the path; undefined for a batch, whose calls say it themselves. */
+  readonly type: CallType | undefined;
+  readonly writeKey: string | undefined;
+  /** Fields of the batch, for all its calls. */
+  readonly context: JsonObject | undefined;
+  readonly integrations: JsonObject | undefined;
+  /** Of the batch, as sent; null counts as absent. */
+  readonly sentAt: unknown;
+}
+
+export type ReadRequest =
+  | { readonly submission: Submission; readonly refusal?: undefined }
+  | { readonly submission?: undefined; readonly refusal: Refusal };
+
+/** Many small calls times large batch fields must not become gigabytes. */
+const maxMergedRequestBytes = 16 * 1024 * 1024;
+
+/** The unpacked body of a request within the limits. `type` is undefined on the paths of batches. */
+export function readRequest(body: Buffer, type: CallType | undefined): ReadRequest {
+  const json = parse(body);
+  if (json.refusal !== undefined) return json;
+  return type === undefined ? readBatch(body, json.object) : readSingle(body, json.object, type);
+}
+
+function parse(
+  body: Buffer,
+):
+  | { readonly object: JsonObject; readonly refusal?: undefined }
+  | { readonly object?: undefined; readonly refusal: Refusal } {
+  if (!isUtf8(body)) return refuse('invalid-json', 'The body is not UTF-8.');
+  let json: unknown;
+  try {
+    json = JSON.parse(withoutByteOrderMark(body.toString()));
+  } catch (error) {
+    return refuse('invalid-json', `The body is not JSON${position(error)}.`);
+  }
+  return isObject(json)
+    ? { object: json }
+    : refuse('not-an-object', 'The body is JSON, but not an object.');
+}
+
+function readSingle(body: Buffer, call: JsonObject, type: CallType): ReadRequest {
+  if (body.length > maxCallBytes) return callTooLarge(body.length);
+  if (isDeeper(call, maxDepth)) return tooDeep();
+  const writeKey = textOf(call['writeKey']);
+  const [context, integrations] = [undefined, undefined];
+  return { submission: { calls: [call], type, writeKey, context, integrations, sentAt: null } };
+}
+
+function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
+  const { batch } = fields;
+  if (!Array.isArray(batch)) {
+    return refuse(
+      'no-batch',
+      'The body has no array `batch`; a single call has a path of its own.',
+    );
+  }
+  const largest = body.length > maxCallBytes ? largestItemBytes(body) : 0;
+  if (largest > maxCallBytes) return callTooLarge(largest);
+  const context = objectOf(fields['context']);
+  const integrations = objectOf(fields['integrations']);
+  // In a call, these stand one level below it.
+  if (batch.some(isTooDeep) || [context, integrations].some(isTooDeepBelow)) return tooDeep();
+  const sharedBytes = lengthOf(context) + lengthOf(integrations);
+  if (
+    sharedBytes > maxBatchFieldsBytes ||
+    sharedBytes * batch.length + body.length > maxMergedRequestBytes
+  ) {
+    return refuse('too-large', 'The context and integrations of the batch are too large for it.');
+  }
+  const writeKey = textOf(fields['writeKey']);
+  const sentAt = fields['sentAt'] ?? null;
+  const calls = batch as readonly unknown[];
+  return { submission: { calls, type: undefined, writeKey, context, integrations, sentAt } };
+}
+
+function refuse(code: Refusal['code'], message: string): { readonly refusal: Refusal } {
+  return { refusal: { code, message } };
+}
+
+function callTooLarge(bytes: number): { readonly refusal: Refusal } {
+  return refuse('too-large', `A call has ${bytes} bytes; it may have ${maxCallBytes}.`);
+}
+
+function tooDeep(): { readonly refusal: Refusal } {
+  return refuse('too-deep', `Objects and arrays of a call are nested deeper than ${maxDepth}.`);
+}
+
+function isTooDeep(item: unknown): boolean {
+  return typeof item === 'object' && item !== null && isDeeper(item, maxDepth);
+}
+
+function isTooDeepBelow(field: JsonObject | undefined): boolean {
+  return field !== undefined && isDeeper(field, maxDepth - 1);
+}
+
+function lengthOf(field: JsonObject | undefined): number {
+  return field === undefined ? 0 : Buffer.byteLength(JSON.stringify(field));
+}
+
+/** What is no object has nothing that could be merged. */
+function objectOf(value: unknown): JsonObject | undefined {
+  return isObject(value) ? value : undefined;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,49 @@
+/**
+ * Why a request is not accepted, with the status that it is answered with. Clients of this protocol
+ * send a 429 and a 5xx again and drop what any other 4xx answers, so only what can never succeed is 400.
+ */
+const statuses = {
+  'invalid-request': 400,
+  'invalid-gzip': 400,
+  'unknown-encoding': 400,
+  'invalid-json': 400,
+  'not-an-object': 400,
+  'no-batch': 400,
+  'too-deep': 400,
+  'too-large': 400,
+  'no-write-key': 401,
+  'unknown-write-key': 401,
+  'not-found': 404,
+  'request-timeout': 408,
+  'body-too-large': 413,
+  'headers-too-large': 431,
+  'rate-limited': 429,
+  overloaded: 429,
+  'kafka-unavailable': 503,
+  'internal-error': 500,
+} as const;
+
+export type RefusalCode = keyof typeof statuses;
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  /** One sentence for whoever reads a client's log: without the call's contents. */
+  readonly message: string;
+  /** Seconds. */
+  readonly retryAfterS?: number;
+}
+
+export function statusOf({ code }: Refusal): number {
+  return statuses[code];
+}
+
+/** Every error's body has exactly these keys: clients fail on one that has not. */
+export function errorBody({ code, message }: Refusal): string {
+  return JSON.stringify({ code, message });
+}
+
+/** Of whatever is not known to be something else. */
+export const internalError: Refusal = {
+  code: 'internal-error',
+  message: 'The gateway failed on this request; send it again.',
+};

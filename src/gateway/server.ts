@@ -1,0 +1,149 @@
+import type { Socket } from 'node:net';
+import { isIP } from 'node:net';
+import cors from '@fastify/cors';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { callTypes, type CallType } from '../event/call.ts';
+import { acceptRequest, type AcceptDeps } from './accept-request.ts';
+import { errorBody, internalError, statusOf, type Refusal } from './refusal.ts';
+
+export interface Timeouts {
+  /** For a request's line and headers, from its first byte or from the connection on. */
+  readonly headersMs: number;
+  /** For the whole request, body included. */
+  readonly requestMs: number;
+  /** Between two requests of a connection. */
+  readonly idleMs: number;
+  /** How often the first two are looked at. */
+  readonly checkEveryMs: number;
+}
+
+/** Longer than load balancers keep their connections, which usually is a minute. */
+const timeouts: Timeouts = {
+  ...{ headersMs: 10_000, requestMs: 30_000, idleMs: 75_000, checkEveryMs: 2_000 },
+};
+
+export interface ServerOptions {
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  /** `*`, or origins of pages that may send calls. */
+  readonly corsOrigins: readonly string[];
+  /** CIDRs. */
+  readonly trustedProxies: readonly string[];
+  readonly timeouts?: Timeouts;
+}
+
+const paths: Readonly<Record<string, CallType | undefined>> = {
+  ...Object.fromEntries(callTypes.map((type) => [type, type])),
+  batch: undefined,
+  import: undefined,
+};
+
+const jsonType = 'application/json; charset=utf-8';
+const success = '{"success":true}';
+
+/** The HTTP tracking API, not listening yet. */
+export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyInstance {
+  const { tls, corsOrigins, trustedProxies, timeouts: limits = timeouts } = options;
+  const http = {
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkEveryMs,
+  };
+  const server = fastify({
+    ...(tls === undefined
+      ? { http }
+      : { https: { ...http, ...tls, handshakeTimeout: limits.headersMs } }),
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    // Also for whoever stops reading answers.
+    connectionTimeout: limits.idleMs,
+    // What comes on open connections while the server closes is finished like everything else.
+    return503OnClosing: false,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    frameworkErrors: (_error, _request, reply) => {
+      refuse(deps, reply, invalidRequest);
+    },
+    clientErrorHandler: (error, socket) => {
+      refuseUnparsed(deps, error, socket);
+    },
+  }) as unknown as FastifyInstance;
+
+  if (corsOrigins.length > 0) {
+    const origin = corsOrigins.includes('*') ? '*' : [...corsOrigins];
+    const allowedHeaders = ['Authorization', 'Content-Type', 'Content-Encoding'];
+    void server.register(cors, { origin, methods: ['POST'], allowedHeaders, maxAge: 86_400 });
+  }
+  // The body is read by its bytes, whatever its type is said to be; fastify would refuse some types.
+  server.addHook('onRequest', (request, reply, done) => {
+    delete request.raw.headers['content-type'];
+    if (request.is404) refuse(deps, reply, notFound);
+    else done();
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', (_request, _body, done) => {
+    done(null);
+  });
+  server.setErrorHandler((error, _request, reply) => {
+    deps.events.failed(error);
+    refuse(deps, reply, internalError);
+  });
+  for (const [path, type] of Object.entries(paths)) {
+    server.post(`/v1/${path}`, async (request, reply) => {
+      const refusal = await acceptRequest(deps, {
+        ...{ stream: request.raw, type },
+        clientIp: () => clientIp(request),
+      });
+      if (refusal === undefined) return reply.type(jsonType).send(success);
+      return refuse(deps, reply, refusal);
+    });
+  }
+  return server;
+}
+
+function refuse(deps: AcceptDeps, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { retryAfterS } = refusal;
+  deps.events.refusedRequest(refusal);
+  if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
+  // A body that was not read to its end: the next request cannot begin.
+  if (!reply.request.raw.complete) reply.header('connection', 'close');
+  return reply.code(statusOf(refusal)).type(jsonType).send(errorBody(refusal));
+}
+
+const invalidRequest: Refusal = { code: 'invalid-request', message: 'This is not valid HTTP.' };
+
+const notFound: Refusal = {
+  code: 'not-found',
+  message: `There is only POST /v1/ and one of ${Object.keys(paths).join(', ')}.`,
+};
+
+const unparsed: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: { code: 'headers-too-large', message: 'The headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    code: 'request-timeout',
+    message: 'The request did not arrive in time.',
+  },
+};
+
+/** What Node could not make a request of: there is only the socket to answer on. */
+function refuseUnparsed(deps: AcceptDeps, error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = unparsed[error.code ?? ''] ?? invalidRequest;
+  deps.events.refusedRequest(refusal);
+  const body = errorBody(refusal);
+  const head = [
+    `HTTP/1.1 ${statusOf(refusal)} Refused`,
+    `content-type: ${jsonType}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/** The nearest address that is no trusted proxy's; undefined where a proxy wrote something else. */
+function clientIp(request: FastifyRequest): string | undefined {
+  const address = request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(address) === 0 ? undefined : address;
+}

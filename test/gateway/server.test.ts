@@ -1,0 +1,370 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { InjectOptions, LightMyRequestResponse as Response } from 'fastify';
+import { PostriderError } from '../../src/errors.ts';
+import { parseCall } from '../../src/event/parse-call.ts';
+import { maxBytesOf } from '../../src/event/merged-call.ts';
+import { exampleSource } from '../resources/examples.ts';
+import { auth, createTestGateway, topics, type TestGateway } from './fakes.ts';
+
+const page = { type: 'page', userId: 'u' };
+
+function basic(credentials: string): object {
+  return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+}
+
+async function post(
+  { server }: TestGateway,
+  body: object | string | Buffer,
+  { path = 'batch', headers = auth }: { path?: string; headers?: object } = {},
+): Promise<Response> {
+  const payload = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const request: InjectOptions = { method: 'POST', url: `/v1/${path}`, payload };
+  return server.inject({ ...request, headers: { 'content-type': 'text/plain', ...headers } });
+}
+
+function codeOf(response: Response): string {
+  const body = response.json<{ code: string; message: string }>();
+  assert.deepEqual(Object.keys(body), ['code', 'message']);
+  assert.ok(body.message.length > 10);
+  return `${response.statusCode} ${body.code}`;
+}
+
+function assertSuccess(response: Response): void {
+  assert.equal(`${response.statusCode} ${response.body}`, '200 {"success":true}');
+}
+
+for (const type of ['track', 'identify', 'page', 'screen', 'group', 'alias']) {
+  test(`POST /v1/${type} takes one call, with and without a trailing slash`, async () => {
+    const gateway = await createTestGateway();
+    const ids = { userId: 'u', groupId: 'g', previousId: 'p' };
+    for (const path of [type, `${type}/`, `/${type}`]) {
+      assertSuccess(await post(gateway, { ...ids, event: 'E' }, { path }));
+    }
+    assert.deepEqual(
+      gateway.producer.calls().map((call) => call['type']),
+      [type, type, type],
+    );
+  });
+}
+
+for (const path of ['batch', 'import', 'batch/', '/batch']) {
+  test(`POST /v1/${path} takes a batch`, async () => {
+    const gateway = await createTestGateway();
+    assertSuccess(await post(gateway, { batch: [page, { ...page, userId: 'v' }] }, { path }));
+    assert.deepEqual(
+      gateway.producer.records.map(({ topic, key, headers }) => ({ topic, key, headers })),
+      ['u', 'v'].map((key) => ({ topic: topics.ingest, key, headers: { 'write-key': 'wk_shop' } })),
+    );
+  });
+}
+
+test('the write key alone is enough, in the header or in the body', async () => {
+  const gateway = await createTestGateway();
+  const inHeader: object[] = [
+    basic('wk_shop:'),
+    basic('wk_shop'),
+    basic('wk_shop:password'),
+    { authorization: `basic ${Buffer.from('wk_shop:').toString('base64')}` },
+  ];
+  for (const headers of inHeader)
+    assertSuccess(await post(gateway, { batch: [page] }, { headers }));
+  const inBody = { batch: [page], writeKey: 'wk_shop' };
+  for (const headers of [{}, basic(':'), basic('wk_other:'), { authorization: 'Bearer token' }]) {
+    assertSuccess(await post(gateway, inBody, { headers }));
+  }
+  assertSuccess(
+    await post(gateway, { ...page, writeKey: 'wk_shop' }, { path: 'page', headers: {} }),
+  );
+  const both = { batch: [page], writeKey: 'wk_other' };
+  assertSuccess(await post(gateway, both, { headers: auth }));
+  for (const { headers } of gateway.producer.records) {
+    assert.deepEqual(headers, { 'write-key': 'wk_shop' });
+  }
+});
+
+test('a request without a known write key is answered with 401', async () => {
+  const gateway = await createTestGateway();
+  const body = { batch: [page] };
+  assert.equal(codeOf(await post(gateway, body, { headers: {} })), '401 no-write-key');
+  for (const headers of [basic('wk_other:'), { authorization: 'Basic wk%%' }, basic('\u0000')]) {
+    assert.equal(codeOf(await post(gateway, body, { headers })), '401 unknown-write-key');
+  }
+  for (const writeKey of [7, {}, null, '']) {
+    const response = await post(gateway, { ...body, writeKey }, { headers: {} });
+    assert.equal(codeOf(response), '401 no-write-key');
+  }
+  assert.deepEqual(gateway.producer.records, []);
+});
+
+test('a write key that was just added is known after one look at the configuration', async () => {
+  const gateway = await createTestGateway();
+  gateway.config.caughtUp = () => {
+    gateway.config.put(exampleSource({ id: 'new', writeKeys: ['wk_new'] }));
+    return Promise.resolve();
+  };
+  assertSuccess(await post(gateway, { batch: [page] }, { headers: basic('wk_new:') }));
+});
+
+test('gzip is recognised by its bytes, whatever the headers say', async () => {
+  const gateway = await createTestGateway();
+  const zipped = gzipSync(JSON.stringify({ batch: [page] }));
+  const headers = [
+    { 'content-encoding': 'gzip', 'content-type': 'application/x-www-form-urlencoded' },
+    { 'content-type': 'application/json' },
+    { 'content-encoding': 'x-gzip', 'content-type': ';;;' },
+    { 'content-encoding': 'br' },
+  ];
+  for (const some of headers) {
+    assertSuccess(await post(gateway, zipped, { headers: { ...auth, ...some } }));
+  }
+  const plain = { ...auth, 'content-encoding': 'gzip' };
+  assertSuccess(await post(gateway, { batch: [page] }, { headers: plain }));
+  assert.equal(codeOf(await post(gateway, zipped.subarray(0, 20))), '400 invalid-gzip');
+  const brotli = brotliCompressSync(JSON.stringify({ batch: [page] }));
+  const declared = { ...auth, 'content-encoding': 'br' };
+  assert.equal(codeOf(await post(gateway, brotli, { headers: declared })), '400 unknown-encoding');
+});
+
+const notJson = ['', '{', '{"batch":[}', '\u0000', '{}{}', Buffer.from([0x7b, 0xff, 0x7d])];
+
+test('what is no JSON is answered with 400, without quoting it', async () => {
+  const gateway = await createTestGateway();
+  for (const body of notJson) assert.equal(codeOf(await post(gateway, body)), '400 invalid-json');
+  const utf16 = Buffer.from('{"batch":[]}', 'utf16le');
+  assert.equal(codeOf(await post(gateway, utf16)), '400 invalid-json');
+  for (const body of ['null', '7', '"x"', '[]', '[{"type":"page"}]']) {
+    assert.equal(codeOf(await post(gateway, body)), '400 not-an-object');
+  }
+  for (const body of ['{}', '{"batch":null}', '{"batch":{}}', '{"batch":"x"}']) {
+    assert.equal(codeOf(await post(gateway, body)), '400 no-batch');
+  }
+  const { body } = await post(gateway, '{"secret-word":}');
+  assert.doesNotMatch(body, /secret-word/);
+});
+
+test('a byte order mark, an empty batch and any number of calls are fine', async () => {
+  const gateway = await createTestGateway();
+  assertSuccess(await post(gateway, `\ufeff${JSON.stringify({ batch: [page] })}`));
+  assertSuccess(await post(gateway, { batch: [] }));
+  for (const count of [2_500, 2_501]) {
+    assertSuccess(await post(gateway, { batch: Array.from({ length: count }, () => page) }));
+  }
+  assert.equal(gateway.producer.records.length, 1 + 2_500 + 2_501);
+});
+
+function callOfBytes(bytes: number, filler: string): string {
+  const empty = JSON.stringify({ ...page, properties: { filler: '' } });
+  const room = bytes - Buffer.byteLength(empty);
+  const repeated = filler.repeat(Math.floor(room / Buffer.byteLength(filler)));
+  const padding = ' '.repeat(room - Buffer.byteLength(repeated));
+  return empty.replace('"filler":""', `"filler":"${repeated}"${padding}`);
+}
+
+for (const filler of ['x', 'é', '😀', '\\u00e9']) {
+  test(`a call may have 32,768 bytes as sent, and no more, in ${filler}`, async () => {
+    const gateway = await createTestGateway();
+    for (const wrap of [(call: string) => call, (call: string) => `{"batch":[${call},{}]}`]) {
+      const path = wrap('') === '' ? 'page' : 'batch';
+      assertSuccess(await post(gateway, wrap(callOfBytes(32_768, filler)), { path }));
+      const response = await post(gateway, wrap(callOfBytes(32_769, filler)), { path });
+      assert.equal(codeOf(response), '400 too-large');
+    }
+  });
+}
+
+test('a call of the largest size is a valid call for the router, with what the gateway added', async () => {
+  const gateway = await createTestGateway();
+  const context = { library: { name: 'x'.repeat(30_000) } };
+  const call = callOfBytes(32_768, 'x');
+  assertSuccess(await post(gateway, `{"batch":[${call}],"context":${JSON.stringify(context)}}`));
+  const [record] = gateway.producer.records;
+  const value = Buffer.from(String(record?.value));
+  const origin = { topic: 't', partition: 0, offset: 0, appendTimeMs: 0 };
+  const parsed = parseCall(value, origin, maxBytesOf(record?.headers ?? {}));
+  assert.deepEqual(parsed.call?.fields['context'], context);
+});
+
+test('fields of a batch that would make it huge are refused', async () => {
+  const gateway = await createTestGateway();
+  const context = (bytes: number): object => ({ filler: 'x'.repeat(bytes) });
+  const batch = Array.from({ length: 3_000 }, () => page);
+  assert.equal(codeOf(await post(gateway, { batch, context: context(30_000) })), '400 too-large');
+  assert.equal(
+    codeOf(await post(gateway, { batch: [], context: context(33_000) })),
+    '400 too-large',
+  );
+  assertSuccess(await post(gateway, { batch, context: context(4_000) }));
+});
+
+function bodyOfBytes(bytes: number): string {
+  const body = JSON.stringify({ batch: [page] });
+  return body + ' '.repeat(bytes - body.length);
+}
+
+test('a body may have 500 KB after gunzip; above 1 MB it is not even read', async () => {
+  const gateway = await createTestGateway();
+  for (const pack of [(body: string) => Buffer.from(body), (body: string) => gzipSync(body)]) {
+    assertSuccess(await post(gateway, pack(bodyOfBytes(512_000))));
+    assert.equal(codeOf(await post(gateway, pack(bodyOfBytes(512_001)))), '400 too-large');
+    assert.equal(codeOf(await post(gateway, pack(bodyOfBytes(1_048_576)))), '400 too-large');
+    assert.equal(codeOf(await post(gateway, pack(bodyOfBytes(1_048_577)))), '413 body-too-large');
+  }
+  const bomb = gzipSync(Buffer.alloc(100_000_000));
+  assert.equal(codeOf(await post(gateway, bomb)), '413 body-too-large');
+});
+
+function nested(levels: number): string {
+  return '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1);
+}
+
+test('a call may be nested 64 deep, with the fields of its batch too', async () => {
+  const gateway = await createTestGateway();
+  const call = (levels: number): string =>
+    `{"type":"page","userId":"u","properties":${nested(levels - 1)}}`;
+  const batch = (levels: number): string => `{"batch":[${call(levels)}]}`;
+  const context = (levels: number): string =>
+    `{"batch":[${call(2)}],"context":${nested(levels - 1)}}`;
+  assertSuccess(await post(gateway, call(64), { path: 'page' }));
+  assert.equal(codeOf(await post(gateway, call(65), { path: 'page' })), '400 too-deep');
+  for (const body of [batch, context]) {
+    assertSuccess(await post(gateway, body(64)));
+    assert.equal(codeOf(await post(gateway, body(65))), '400 too-deep');
+  }
+  assert.equal(codeOf(await post(gateway, batch(20_000))), '400 too-large');
+  assert.equal(codeOf(await post(gateway, `{"batch":${'['.repeat(9e4)}`)), '400 invalid-json');
+});
+
+test('calls that are none go to ingest.rejected with their reason, and their batch succeeds', async () => {
+  const gateway = await createTestGateway();
+  const bad: [string, unknown][] = [
+    ['not-an-object', 7],
+    ['not-an-object', null],
+    ['not-an-object', [page]],
+    ['invalid-type', { userId: 'u' }],
+    ['invalid-type', { ...page, type: 'delete' }],
+    ['no-user', { type: 'page' }],
+    ['no-user', { type: 'page', userId: '', anonymousId: null }],
+    ['no-event', { ...page, type: 'track', event: '' }],
+    ['no-group-id', { ...page, type: 'group' }],
+    ['no-previous-id', { ...page, type: 'alias' }],
+    ['no-user', { type: 'alias', previousId: 'p' }],
+    ['invalid-id', { ...page, userId: 1.5 }],
+    ['invalid-id', { ...page, messageId: {} }],
+    ['invalid-timestamp', { ...page, timestamp: 1_763_700_000_000 }],
+    ['invalid-timestamp', { ...page, timestamp: 'yesterday' }],
+  ];
+  const batch = [page, ...bad.map(([, call]) => call), page];
+  assertSuccess(await post(gateway, { batch }));
+  assert.equal(gateway.producer.calls().length, 2);
+  const rejected = gateway.producer.records.filter(({ topic }) => topic === topics.ingestRejected);
+  assert.deepEqual(
+    rejected.map(({ headers }) => headers?.['reason']),
+    bad.map(([reason]) => reason),
+  );
+  for (const { headers } of rejected) {
+    assert.equal(headers?.['write-key'], 'wk_shop');
+    assert.ok(String(headers['detail']).length > 10);
+  }
+  assert.equal(gateway.metrics.rejected.get('no-user'), 3);
+});
+
+test('success is said only after Kafka has acknowledged every call', async () => {
+  const gateway = await createTestGateway();
+  gateway.producer.isHolding = true;
+  let answered = false;
+  const answer = post(gateway, { batch: [page, page, page] }).finally(() => (answered = true));
+  while (gateway.producer.held.length < 3) await new Promise(setImmediate);
+  const [first, ...others] = gateway.producer.held;
+  for (const acknowledge of others) acknowledge();
+  await new Promise(setImmediate);
+  assert.equal(answered, false);
+  first?.();
+  assertSuccess(await answer);
+});
+
+test('a call that Kafka will never take is rejected as unwritable', async () => {
+  const gateway = await createTestGateway();
+  gateway.producer.refuses = ({ topic }) =>
+    topic === topics.ingest ? new PostriderError('record-refused', 'too large') : undefined;
+  assertSuccess(await post(gateway, { batch: [page] }));
+  const [record] = gateway.producer.records;
+  assert.equal(record?.headers?.['reason'], 'unwritable');
+  gateway.producer.refuses = () => new PostriderError('record-refused', 'too large');
+  assert.equal(codeOf(await post(gateway, { batch: [page] })), '503 kafka-unavailable');
+});
+
+test('what the gateway may hold at a time is bounded; more is answered with 429', async () => {
+  const gateway = await createTestGateway({ maxBytes: 10_000 });
+  gateway.producer.isHolding = true;
+  const body = { batch: Array.from({ length: 10 }, () => page) };
+  const first = post(gateway, body);
+  while (gateway.producer.held.length < 10) await new Promise(setImmediate);
+  const second = await post(gateway, body);
+  assert.equal(codeOf(second), '429 overloaded');
+  assert.equal(second.headers['retry-after'], '1');
+  for (const acknowledge of gateway.producer.held.splice(0)) acknowledge();
+  assertSuccess(await first);
+  assert.equal(gateway.budget.usedBytes, 0);
+  gateway.producer.isHolding = false;
+  assertSuccess(await post(gateway, body));
+});
+
+test('calls above the rate of a write key are answered with 429 until it has recovered', async () => {
+  let now = Date.now();
+  const clock = { now: () => now, after: () => ({ cancel: () => undefined }) };
+  const gateway = await createTestGateway({ rateLimit: 10, clock });
+  gateway.config.put(exampleSource({ id: 'other', writeKeys: ['wk_other'] }));
+  const batch = Array.from({ length: 30 }, () => page);
+  assertSuccess(await post(gateway, { batch }));
+  const refused = await post(gateway, { batch });
+  assert.equal(codeOf(refused), '429 rate-limited');
+  assert.equal(refused.headers['retry-after'], '3');
+  assertSuccess(await post(gateway, { batch }, { headers: basic('wk_other:') }));
+  now += 2_000;
+  assert.equal(codeOf(await post(gateway, { batch })), '429 rate-limited');
+  now += 100;
+  assertSuccess(await post(gateway, { batch }));
+});
+
+test('pages of the configured origins may send calls, others may not', async () => {
+  const { server } = await createTestGateway({ corsOrigins: ['https://shop.example'] });
+  const preflight = async (origin: string): Promise<Response> =>
+    server.inject({
+      method: 'OPTIONS',
+      url: '/v1/track',
+      headers: { origin, 'access-control-request-method': 'POST' },
+    });
+  const allowed = await preflight('https://shop.example');
+  assert.equal(allowed.statusCode, 204);
+  assert.equal(allowed.headers['access-control-allow-origin'], 'https://shop.example');
+  assert.match(String(allowed.headers['access-control-allow-headers']), /Authorization/);
+  const other = await preflight('https://evil.example');
+  assert.equal(other.headers['access-control-allow-origin'], undefined);
+});
+
+test('the address of a client is believed only from trusted proxies', async () => {
+  const ipOf = async (trustedProxies: string[], forwarded: string): Promise<unknown> => {
+    const gateway = await createTestGateway({ trustedProxies });
+    const headers = { ...auth, 'x-forwarded-for': forwarded };
+    await post(gateway, { batch: [{ ...page, context: { direct: true } }] }, { headers });
+    const [call] = gateway.producer.calls();
+    return (call?.['context'] as { ip?: string }).ip;
+  };
+  assert.equal(await ipOf([], '203.0.113.7'), '127.0.0.1');
+  assert.equal(await ipOf(['127.0.0.0/8'], '203.0.113.7'), '203.0.113.7');
+  assert.equal(await ipOf(['127.0.0.0/8'], '198.51.100.1, 203.0.113.7'), '203.0.113.7');
+  assert.equal(await ipOf(['127.0.0.0/8', '203.0.113.0/24'], '::1, 203.0.113.7'), '::1');
+  assert.equal(await ipOf(['127.0.0.0/8'], '<script>'), undefined);
+});
+
+test('other paths and methods are answered with 404 and both keys', async () => {
+  const { server } = await createTestGateway();
+  for (const request of ['GET /v1/track', 'POST /v1/delete', 'POST /', 'PUT /v1/batch']) {
+    const [method = '', url = ''] = request.split(' ');
+    const response = await server.inject({ method: method as 'GET', url, payload: 'x' });
+    assert.equal(codeOf(response), '404 not-found');
+  }
+  assert.equal(codeOf(await server.inject({ method: 'GET', url: '/%zz' })), '400 invalid-request');
+});
