@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs';
 import type { Admin } from 'kafkajs';
 import { adminError, retryWhileUnsettled } from './admin-error.ts';
-import type { KafkaClient } from './client.ts';
+import type { KafkaClient } from './bare-client.ts';
 
 /** A topic as it should be or as it is. `config` holds topic-level settings. */
 export interface TopicSpec {

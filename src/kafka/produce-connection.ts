@@ -1,8 +1,8 @@
 import kafkajs from 'kafkajs';
-import type { Message, Producer as KafkaProducer, RecordMetadata } from 'kafkajs';
+import type { CompressionTypes, Message, Producer as KafkaProducer, RecordMetadata } from 'kafkajs';
 import type { Clock } from '../ops/clock.ts';
 import { topicsOf, type Batch } from './batch.ts';
-import type { KafkaClient } from './client.ts';
+import type { KafkaClient } from './bare-client.ts';
 import { failureOf } from './produce-failure.ts';
 
 /** How long the brokers may take to get a batch onto all in-sync replicas. */
@@ -16,6 +16,14 @@ const answerTimeoutMs = 45_000;
 const failuresBeforeReconnect = 3;
 /** How soon such a request is made, and a leader that moved in silence is noticed. */
 const metadataMaxAgeMs = 60_000;
+
+/** kafkajs brings gzip itself; for zstd the client has to have our codecs. */
+export type Compression = 'zstd' | 'gzip';
+
+const compressionTypes: Readonly<Record<Compression, CompressionTypes>> = {
+  zstd: kafkajs.CompressionTypes.ZSTD,
+  gzip: kafkajs.CompressionTypes.GZIP,
+};
 
 interface Connection {
   readonly producer: KafkaProducer;
@@ -32,11 +40,13 @@ interface Connection {
 export class ProduceConnection {
   readonly #kafka: KafkaClient;
   readonly #clock: Clock;
+  readonly #compression: Compression;
   #current: Connection | undefined;
 
-  constructor(kafka: KafkaClient, clock: Clock) {
+  constructor(kafka: KafkaClient, clock: Clock, compression: Compression = 'zstd') {
     this.#kafka = kafka;
     this.#clock = clock;
+    this.#compression = compression;
   }
 
   async connect(): Promise<void> {
@@ -53,7 +63,7 @@ export class ProduceConnection {
       const answer = await producer.sendBatch({
         acks: -1,
         timeout: ackTimeoutMs,
-        compression: kafkajs.CompressionTypes.ZSTD,
+        compression: compressionTypes[this.#compression],
         topicMessages: topicMessages(batch),
       });
       const missing = firstUnanswered(batch, answer);

@@ -3,8 +3,8 @@ import { systemClock, type Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { PostriderError } from '../errors.ts';
 import { withAdmin } from './admin.ts';
-import type { KafkaClient } from './client.ts';
-import { ProduceConnection } from './produce-connection.ts';
+import type { KafkaClient } from './bare-client.ts';
+import { ProduceConnection, type Compression } from './produce-connection.ts';
 import { backoffMs, failureOf } from './produce-failure.ts';
 import { ProducerQueues, type ProducerHooks } from './producer-queues.ts';
 import type { OutgoingRecord } from './record.ts';
@@ -43,6 +43,10 @@ export interface ProducerOptions {
   readonly log: Logger;
   readonly clock?: Clock;
   readonly hooks?: ProducerHooks;
+  /** Default `zstd`. */
+  readonly compression?: Compression;
+  /** Ends the waiting for Kafka: the promise then rejects. */
+  readonly signal?: AbortSignal;
 }
 
 /** Resolves once Kafka has been reached; until then it tries again, and says so in the log. */
@@ -50,8 +54,8 @@ export async function createProducer(
   kafka: KafkaClient,
   options: ProducerOptions,
 ): Promise<Producer> {
-  const { log, clock = systemClock, hooks = {} } = options;
-  const connection = new ProduceConnection(kafka, clock);
+  const { log, clock = systemClock, hooks = {}, compression, signal } = options;
+  const connection = new ProduceConnection(kafka, clock, compression);
   for (let failures = 1; ; failures += 1) {
     try {
       await connection.connect();
@@ -59,7 +63,7 @@ export async function createProducer(
     } catch (error) {
       const { message, reason } = failureOf(error);
       log.warn({ reason, failures }, `Kafka cannot be reached, trying again: ${message}`);
-      await delay(backoffMs(failures));
+      await delay(backoffMs(failures), undefined, { signal });
     }
   }
   const queues = new ProducerQueues({
