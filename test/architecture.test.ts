@@ -28,6 +28,14 @@ const rules: IForbiddenRuleType[] = [
   forbid('stages never import one another', `^src/(${stages})/`, `^src/(${stages})/`, '^src/$1/'),
   forbid('stages get settings as values', `^src/(${stages})/`, '^src/(settings|cli|dev)/'),
   forbid('nothing imports cli', '^src/(?!cli/)', '^src/cli/'),
+  forbid('the client knows event only', '^src/client/(?!kafka)', '^src/', '^src/(client|event)/'),
+  forbid(
+    'the client knows of kafka the producer, in one file',
+    '^src/client/kafka',
+    '^src/',
+    '^src/(client|event)/|^src/kafka/(producer|bare-client)|^src/ops/log',
+  ),
+  forbid('nothing of the server imports the client', '^src/(?!client/)', '^src/client/'),
   forbid('kafkajs lives in kafka', '^src/(?!kafka/)', '(^|/)node_modules/kafkajs/'),
   { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
 ];
@@ -58,9 +66,9 @@ test('every import follows the direction of the flow', () => {
   );
 });
 
-test('process.env is read in one file', () => {
+test('process.env is read in one file of the server and one of the client', () => {
   const readers = sources
     .map(({ source }) => source)
     .filter((source) => readFileSync(source, 'utf8').includes('process.env'));
-  assert.deepEqual(readers, ['src/settings/read.ts']);
+  assert.deepEqual(readers.sort(), ['src/client/debug.ts', 'src/settings/read.ts']);
 });

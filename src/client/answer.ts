@@ -1,0 +1,43 @@
+import { retryAfterMs } from './backoff.ts';
+
+/** What the endpoint said to a batch. */
+export interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly body: string;
+}
+
+export type Verdict =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'again'; readonly reason: string; readonly waitMs: number | undefined }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * 2xx is delivered, 429 and 5xx are worth a repetition. Any other answer, redirects included, would be
+ * the same again.
+ */
+export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verdict {
+  if (status >= 200 && status < 300) return { kind: 'delivered' };
+  const reason = `the endpoint answered ${status}${explanation(body)}`;
+  if (status === 429 || status >= 500) {
+    return { kind: 'again', reason, waitMs: retryAfterMs(retryAfter, nowMs) };
+  }
+  return { kind: 'refused', reason };
+}
+
+const longestExplanation = 200;
+
+/** The `message` of an error of this protocol, else the beginning of the text. */
+function explanation(body: string): string {
+  const text = messageOf(body) ?? body.slice(0, longestExplanation).trim();
+  return text === '' ? '' : `: ${text}`;
+}
+
+function messageOf(body: string): string | undefined {
+  try {
+    const { message } = JSON.parse(body) as { message?: unknown };
+    return typeof message === 'string' ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}

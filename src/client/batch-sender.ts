@@ -1,0 +1,136 @@
+import { backoffMs } from './backoff.ts';
+import type { Clock } from './clock.ts';
+import type { DebugLog } from './debug.ts';
+import type { EncodedCall } from './encode-call.ts';
+import { AnalyticsError } from './error.ts';
+import type { Refusal, Transport } from './transport.ts';
+
+export interface BatchSenderOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Called once for each call: without an error when it is delivered. Must not throw. */
+  readonly settled: (call: EncodedCall, error: AnalyticsError | undefined) => void;
+  readonly debug: DebugLog | undefined;
+}
+
+interface Batch {
+  readonly calls: readonly EncodedCall[];
+  readonly done: () => void;
+}
+
+/**
+ * Sends each batch until it is settled, several at a time: a batch that has to wait before it is sent
+ * again does not hold up the others, so batches may overtake one another.
+ */
+export class BatchSender {
+  readonly #options: BatchSenderOptions;
+  readonly #waiting: Batch[] = [];
+  #inFlight = 0;
+  /** One for each batch that is not settled. */
+  readonly #unsettled = new Set<Promise<void>>();
+  #startIsNext = false;
+  /** What the endpoint asked for by `Retry-After`. */
+  #pausedUntilMs = 0;
+  /** End the pauses that are being waited for. */
+  readonly #wakeUps = new Set<() => void>();
+  #isGivenUp = false;
+  #givenUpCalls = 0;
+
+  constructor(options: BatchSenderOptions) {
+    this.#options = options;
+  }
+
+  /** Returns before anything is sent: a call does no I/O. */
+  add(calls: readonly EncodedCall[]): void {
+    const settled = new Promise<void>((resolve) => {
+      this.#waiting.push({ calls, done: resolve });
+    });
+    this.#unsettled.add(settled);
+    void settled.then(() => this.#unsettled.delete(settled));
+    if (this.#startIsNext) return;
+    this.#startIsNext = true;
+    setImmediate(() => {
+      this.#startIsNext = false;
+      this.#start();
+    });
+  }
+
+  /** Resolves when every batch that was added before is settled. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#unsettled);
+  }
+
+  /**
+   * Waits until all is settled, but no longer than `timeoutMs`: then the rest is settled with the error
+   * `not-delivered`. Resolves with how many calls that were.
+   */
+  async close(timeoutMs: number): Promise<number> {
+    const { transport, clock } = this.#options;
+    const timer = clock.after(timeoutMs, () => {
+      this.#isGivenUp = true;
+      for (const wakeUp of this.#wakeUps) wakeUp();
+      // Ends what is being sent.
+      void transport.close();
+    });
+    await this.settled();
+    timer.cancel();
+    await transport.close();
+    return this.#givenUpCalls;
+  }
+
+  #start(): void {
+    while (this.#inFlight < this.#options.transport.maxInFlight) {
+      const batch = this.#waiting.shift();
+      if (batch === undefined) return;
+      this.#inFlight += 1;
+      void this.#deliver(batch).then(() => {
+        this.#inFlight -= 1;
+        batch.done();
+        this.#start();
+      });
+    }
+  }
+
+  async #deliver({ calls }: Batch): Promise<void> {
+    const { transport, clock, random, settled, debug } = this.#options;
+    for (let attempts = 1; ; attempts += 1) {
+      await this.#pause(this.#pausedUntilMs - clock.now());
+      if (this.#isGivenUp) break;
+      debug?.(`sending ${calls.length} calls, attempt ${attempts}`);
+      const result = await transport.send(calls);
+      if (result.outcome === 'settled') {
+        debug?.(`${calls.length - result.refused.size} of ${calls.length} calls delivered`);
+        for (const call of calls) settled(call, errorOf(result.refused.get(call)));
+        return;
+      }
+      const { reason, waitMs = 0 } = result;
+      const pauseMs = Math.max(waitMs, backoffMs(attempts, random));
+      debug?.(`${reason}; again in ${Math.round(pauseMs)} ms`);
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.now() + waitMs);
+      await this.#pause(pauseMs);
+    }
+    this.#givenUpCalls += calls.length;
+    const error = new AnalyticsError('not-delivered', 'The time for closing was over.');
+    for (const call of calls) settled(call, error);
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (ms <= 0 || this.#isGivenUp) return;
+    await new Promise<void>((resolve) => {
+      const wakeUp = (): void => {
+        timer.cancel();
+        this.#wakeUps.delete(wakeUp);
+        resolve();
+      };
+      const timer = this.#options.clock.after(ms, wakeUp);
+      this.#wakeUps.add(wakeUp);
+    });
+  }
+}
+
+function errorOf(refusal: Refusal | undefined): AnalyticsError | undefined {
+  if (refusal === undefined) return undefined;
+  const { code, message, cause } = refusal;
+  return new AnalyticsError(code, message, cause === undefined ? undefined : { cause });
+}

@@ -1,0 +1,75 @@
+import type { CallType } from '../event/call.ts';
+
+/** What the methods take. None of them changes the object that it is given. */
+
+/** What every call may have beside its own fields. */
+export interface CommonFields {
+  /** Default: a new UUID. Receivers tell repetitions by it, so it must be unique. */
+  readonly messageId?: string | undefined;
+  /**
+   * When it happened, to import past data: a Date, or an ISO 8601 time, which is sent as it stands.
+   * Left out for what is happening now.
+   */
+  readonly timestamp?: Date | string | undefined;
+  /** Extra context; not attributes of the user. */
+  readonly context?: object | undefined;
+  /**
+   * Which destinations get the call, by their published names: `{ All: false, Webhooks: true }`. By
+   * default all do.
+   */
+  readonly integrations?: Readonly<Record<string, boolean | object>> | undefined;
+}
+
+/** Whom the call is about: at least one of the two. */
+export type Identity =
+  | { readonly userId: string; readonly anonymousId?: string | undefined }
+  | { readonly userId?: string | undefined; readonly anonymousId: string };
+
+export type IdentifyCall = CommonFields & Identity & { readonly traits?: object | undefined };
+
+export type TrackCall = CommonFields &
+  Identity & {
+    /** The event's name. */
+    readonly event: string;
+    readonly properties?: object | undefined;
+  };
+
+/** Needs `userId`, unless the client has the option `anonymousPages`. */
+export type PageCall = CommonFields &
+  Identity & {
+    readonly name?: string | undefined;
+    readonly category?: string | undefined;
+    /** Of the page: `url`, `title`, `referrer`, `path` and others. Sent as `properties`. */
+    readonly traits?: object | undefined;
+    /** Another name for `traits`, which win where both are given. */
+    readonly properties?: object | undefined;
+  };
+
+export type ScreenCall = CommonFields &
+  Identity & {
+    readonly name?: string | undefined;
+    readonly category?: string | undefined;
+    readonly properties?: object | undefined;
+  };
+
+export type GroupCall = CommonFields &
+  Identity & {
+    readonly groupId: string;
+    /** Of the group. */
+    readonly traits?: object | undefined;
+  };
+
+export interface AliasCall extends CommonFields {
+  /** The new identity. */
+  readonly userId: string;
+  /** The identity to alias from. */
+  readonly previousId: string;
+}
+
+/** A call that was accepted, as `onDelivered` and `onError` get it. */
+export interface AcceptedCall {
+  readonly messageId: string;
+  readonly type: CallType;
+  /** The call as it is sent: `JSON.parse` gives it back. */
+  readonly json: string;
+}

@@ -1,0 +1,15 @@
+import process from 'node:process';
+
+export type DebugLog = (line: string) => void;
+
+/** With `DEBUG=analytics` in the environment (a list of names, or `*`), lines on stderr. */
+export function debugLog(): DebugLog | undefined {
+  if (!isNamed(process.env['DEBUG'] ?? '')) return undefined;
+  return (line) => {
+    process.stderr.write(`analytics ${new Date().toISOString()} ${line}\n`);
+  };
+}
+
+export function isNamed(debug: string): boolean {
+  return debug.split(/[\s,]+/).some((name) => name === 'analytics' || name === '*');
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import type { CallType } from '../event/call.ts';
+import type { AcceptedCall } from './calls.ts';
+import { AnalyticsError } from './error.ts';
+import { maxCallBytes, maxCallDepth } from './limits.ts';
+import { isAbsent, validateCall, type GivenCall, type ValidationRules } from './validate.ts';
+
+/** A call in the queue: stringified once, which is its snapshot and tells its size. */
+export interface EncodedCall extends AcceptedCall {
+  /** Of `json` in UTF-8. */
+  readonly bytes: number;
+  /** Whom the call is about. */
+  readonly user: string;
+}
+
+export interface EncodeOptions extends ValidationRules {
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  /** Put into each call's context, for a transport that has no batch to put it into. */
+  readonly context: object | undefined;
+}
+
+/**
+ * @throws AnalyticsError `invalid-call`, `unserializable`, `too-large`
+ */
+export function encodeCall(type: CallType, given: unknown, options: EncodeOptions): EncodedCall {
+  if (typeof given !== 'object' || given === null) {
+    throw new AnalyticsError('invalid-call', `You must pass an object to '${type}'.`);
+  }
+  const fields = attempt(() => readFields(type, given as GivenCall));
+  validateCall(type, fields, options);
+
+  const messageId = isAbsent(fields.messageId) ? randomUUID() : (fields.messageId as string);
+  const timestamp = isAbsent(fields.timestamp) ? new Date(options.nowMs) : fields.timestamp;
+  const json = attempt(() => {
+    const context = contextOf(fields.context, options.context);
+    return JSON.stringify({ ...fields, messageId, timestamp, context });
+  });
+  const bytes = Buffer.byteLength(json);
+  if (bytes > maxCallBytes) {
+    throw tooLarge(`The call has ${bytes} bytes as JSON; it may have ${maxCallBytes}.`);
+  }
+  if (isDeeper(json, maxCallDepth)) {
+    throw tooLarge(`Objects and arrays are nested deeper than ${maxCallDepth}.`);
+  }
+  const user = (isAbsent(fields.userId) ? fields.anonymousId : fields.userId) as string;
+  return { messageId, type, json, bytes, user };
+}
+
+interface Fields extends GivenCall {
+  readonly messageId: unknown;
+  readonly timestamp: unknown;
+  readonly userId?: unknown;
+  readonly anonymousId?: unknown;
+  readonly context: unknown;
+}
+
+/** The fields that a call of this type is sent with, in this order; each is read only once. */
+function readFields(type: CallType, call: GivenCall): Fields {
+  const { messageId, timestamp, userId, anonymousId, context, integrations } = call as Fields;
+  const head = { type, messageId, timestamp, userId, anonymousId };
+  switch (type) {
+    case 'track': {
+      const { event, properties } = call;
+      return { ...head, event, properties, context, integrations };
+    }
+    case 'page': {
+      const { name, category, traits, properties } = call;
+      return { ...head, name, category, properties: traits ?? properties, context, integrations };
+    }
+    case 'screen': {
+      const { name, category, properties } = call;
+      return { ...head, name, category, properties, context, integrations };
+    }
+    case 'identify': {
+      const { traits } = call;
+      return { ...head, traits, context, integrations };
+    }
+    case 'group': {
+      const { groupId, traits } = call;
+      return { ...head, groupId, traits, context, integrations };
+    }
+    case 'alias': {
+      const { previousId } = call;
+      return { type, messageId, timestamp, userId, previousId, context, integrations };
+    }
+  }
+}
+
+/** The call's own context wins. One that is no object stays as it is. */
+function contextOf(ofCall: unknown, ofLibrary: object | undefined): unknown {
+  if (ofLibrary === undefined) return ofCall;
+  if (isAbsent(ofCall)) return ofLibrary;
+  return typeof ofCall === 'object' ? { ...ofLibrary, ...ofCall } : ofCall;
+}
+
+/** Runs what may call the caller's own getters and `toJSON`. */
+function attempt<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new AnalyticsError('unserializable', `The call cannot be written as JSON: ${reason}`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * Counts brackets outside of strings, because what was stringified may differ from what was given. It
+ * is done only where the text has brackets enough, which few calls have.
+ */
+function isDeeper(json: string, levels: number): boolean {
+  if (!hasMoreBrackets(json, levels)) return false;
+  let depth = 0;
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    if (depth > levels) return true;
+  }
+  return false;
+}
+
+function hasMoreBrackets(json: string, most: number): boolean {
+  let count = 0;
+  for (const bracket of ['{', '[']) {
+    for (let at = json.indexOf(bracket); at >= 0; at = json.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > most) return true;
+    }
+  }
+  return false;
+}
+
+function tooLarge(message: string): AnalyticsError {
+  return new AnalyticsError('too-large', message);
+}

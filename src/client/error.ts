@@ -1,0 +1,33 @@
+/**
+ * - `invalid-option`: the constructor got an option that it cannot work with.
+ * - `invalid-call`: a required field is missing, or a field has the wrong type.
+ * - `unserializable`: the call holds a value that JSON cannot express (a BigInt, a cycle, a getter or
+ *   `toJSON` that throws). The value's own error is the `cause`.
+ * - `too-large`: the call has more than 32 KB as JSON, or is nested deeper than 64 levels.
+ * - `queue-full`: `maxQueued` calls wait already.
+ * - `closed`: the call came after `close()`.
+ * - `refused`: the endpoint, or Kafka, refused the call for good.
+ * - `not-delivered`: the time that `close()` was given is over.
+ * - `no-kafkajs`: the Kafka transport needs the package kafkajs, which cannot be loaded.
+ */
+export type AnalyticsErrorCode =
+  | 'invalid-option'
+  | 'invalid-call'
+  | 'unserializable'
+  | 'too-large'
+  | 'queue-full'
+  | 'closed'
+  | 'refused'
+  | 'not-delivered'
+  | 'no-kafkajs';
+
+/** Every error that the library throws, rejects with or hands to `onError`. */
+export class AnalyticsError extends Error {
+  override readonly name: string = 'AnalyticsError';
+  readonly code: AnalyticsErrorCode;
+
+  constructor(code: AnalyticsErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,103 @@
+import type { Logger } from '../ops/log.ts';
+import { writeKeyHeader } from '../event/write-key.ts';
+import { createBareKafka } from '../kafka/bare-client.ts';
+import { createProducer, type Producer } from '../kafka/producer.ts';
+import type { DebugLog } from './debug.ts';
+import type { EncodedCall } from './encode-call.ts';
+import type { KafkaTransportOptions } from './options.ts';
+import type { Refusal, SendResult, Transport } from './transport.ts';
+
+export interface KafkaSettings extends KafkaTransportOptions {
+  readonly writeKey: string;
+  readonly debug: DebugLog | undefined;
+}
+
+export type ProducingTransport = Pick<Transport, 'send' | 'close'>;
+
+/** Returns at once; the connection is made in the background. */
+export function openKafka(settings: KafkaSettings): Promise<ProducingTransport> {
+  return Promise.resolve(new KafkaConnection(settings));
+}
+
+/** How long a producer may take to say goodbye: what it held is settled, or given up. */
+const disconnectTimeoutMs = 1_000;
+const stopped: SendResult = { outcome: 'again', reason: 'closed', waitMs: undefined };
+
+/**
+ * Writes calls to the ingest topic, keyed by the user; a call is delivered when every in-sync replica has
+ * it. While Kafka is away the producer itself tries again, for as long as it takes.
+ */
+class KafkaConnection implements ProducingTransport {
+  readonly #topic: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #producer: Promise<Producer>;
+  readonly #stop = new AbortController();
+  readonly #pending = new Set<(result: SendResult) => void>();
+
+  constructor(settings: KafkaSettings) {
+    const { brokers, topic = 'postrider.ingest', clientId = 'postrider-client' } = settings;
+    const { ssl, sasl, writeKey, debug } = settings;
+    this.#topic = topic;
+    this.#headers = { [writeKeyHeader]: writeKey };
+    const log = loggerOf(debug);
+    const kafka = createBareKafka(
+      {
+        // The producer tries again itself, and can be told to end.
+        ...{ brokers, clientId, retries: 1 },
+        ...(ssl === undefined || ssl === false ? {} : { ssl: ssl === true ? {} : ssl }),
+        ...(sasl === undefined ? {} : { sasl }),
+      },
+      log,
+    );
+    const { signal } = this.#stop;
+    this.#producer = createProducer(kafka, { log, compression: 'gzip', signal });
+    // Whoever sends sees it.
+    this.#producer.catch(() => undefined);
+  }
+
+  async send(calls: readonly EncodedCall[]): Promise<SendResult> {
+    const producer = await this.#producer.catch(() => undefined);
+    if (producer === undefined || this.#stop.signal.aborted) return stopped;
+    return new Promise((resolve) => {
+      const refused = new Map<EncodedCall, Refusal>();
+      let open = calls.length;
+      const settle = (result: SendResult): void => {
+        this.#pending.delete(settle);
+        resolve(result);
+      };
+      this.#pending.add(settle);
+      for (const call of calls) {
+        const { user: key, json: value } = call;
+        producer.produce({ topic: this.#topic, key, value, headers: this.#headers }, (error) => {
+          if (error !== undefined) {
+            refused.set(call, { code: 'refused', message: error.message, cause: error });
+          }
+          open -= 1;
+          if (open === 0) settle({ outcome: 'settled', refused });
+        });
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    for (const settle of this.#pending) settle(stopped);
+    const producer = await this.#producer.catch(() => undefined);
+    await producer?.close(disconnectTimeoutMs);
+  }
+}
+
+/** The producer's log as debug lines; its fields come with it. */
+function loggerOf(debug: DebugLog | undefined): Logger {
+  const write = (fields: object, message: string): void => {
+    debug?.(`${message} ${JSON.stringify(fields)}`);
+  };
+  const log: Logger = {
+    debug: () => undefined,
+    info: write,
+    warn: write,
+    error: write,
+    child: () => log,
+  };
+  return log;
+}

@@ -1,0 +1,129 @@
+import type { AcceptedCall } from './calls.ts';
+import { AnalyticsError } from './error.ts';
+import { warnOf } from './warning.ts';
+
+export interface AnalyticsOptions {
+  /** Calls of one batch; 1 turns batching off. Default 20. The smaller of `size` and `flushAt` counts. */
+  readonly size?: number | undefined;
+  /** The same. Default 20. */
+  readonly flushAt?: number | undefined;
+  /** Milliseconds since the last flush, after which what is queued is sent. Default 5,000. */
+  readonly flushAfter?: number | undefined;
+  /** Base URL of the gateway; batches go to `/v1/batch` below it. Default `http://127.0.0.1:8080`. */
+  readonly endpoint?: string | undefined;
+  /** Accepted calls, waiting or on their way, beyond which further ones are refused. Default 10,000. */
+  readonly maxQueued?: number | undefined;
+  /** `http` sends batches to a gateway; `kafka` writes straight to the ingest topic. Default `http`. */
+  readonly transport?: 'http' | 'kafka' | undefined;
+  /** For the transport `kafka`, which needs the package kafkajs. */
+  readonly kafka?: KafkaTransportOptions | undefined;
+  /** Accepts page calls with an `anonymousId` alone. Default false. */
+  readonly anonymousPages?: boolean | undefined;
+  /** Called once for each call that the gateway, or every in-sync replica of Kafka, has. */
+  readonly onDelivered?: ((call: AcceptedCall) => void) | undefined;
+  /**
+   * Called once for each accepted call that is given up. Without it, Node prints a warning. What a
+   * method throws does not come here too.
+   */
+  readonly onError?: ((error: AnalyticsError, call: AcceptedCall) => void) | undefined;
+}
+
+export interface KafkaTransportOptions {
+  /** `host:port` each. */
+  readonly brokers: readonly string[];
+  /** Default `postrider.ingest`. */
+  readonly topic?: string | undefined;
+  /** Default `postrider-client`. */
+  readonly clientId?: string | undefined;
+  /** `true`, or PEM texts of an authority, a client certificate and its key. Default off. */
+  readonly ssl?:
+    | boolean
+    | {
+        readonly ca?: string | undefined;
+        readonly cert?: string | undefined;
+        readonly key?: string | undefined;
+      }
+    | undefined;
+  readonly sasl?:
+    | {
+        readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+        readonly username: string;
+        readonly password: string;
+      }
+    | undefined;
+}
+
+/** Complete and valid. */
+export interface Options {
+  readonly flushAt: number;
+  readonly flushAfterMs: number;
+  readonly maxQueued: number;
+  readonly anonymousPages: boolean;
+  readonly transport:
+    | { readonly kind: 'http'; readonly url: string }
+    | { readonly kind: 'kafka'; readonly kafka: KafkaTransportOptions };
+  readonly onDelivered: (call: AcceptedCall) => void;
+  readonly onError: (error: AnalyticsError, call: AcceptedCall) => void;
+}
+
+/** @throws AnalyticsError `invalid-option`, which names the option */
+export function readOptions(writeKey: string, given: AnalyticsOptions): Options {
+  if (typeof writeKey !== 'string' || writeKey === '') {
+    throw invalid('writeKey', writeKey, 'the write key of a source');
+  }
+  const { onDelivered = () => undefined, onError = warnOf } = given;
+  return Object.freeze({
+    flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
+    // Node's longest timer is 2^31 - 1 ms.
+    flushAfterMs: count('flushAfter', given.flushAfter, 5_000, 2_147_483_647),
+    maxQueued: count('maxQueued', given.maxQueued, 10_000),
+    anonymousPages: given.anonymousPages === true,
+    transport: transportOf(given),
+    onDelivered,
+    onError,
+  });
+}
+
+function transportOf(given: AnalyticsOptions): Options['transport'] {
+  const { transport = 'http', endpoint = 'http://127.0.0.1:8080', kafka } = given;
+  if (transport === 'http') return { kind: 'http', url: batchUrl(endpoint) };
+  if ((transport as unknown) !== 'kafka') {
+    throw invalid('transport', transport, "'http' or 'kafka'");
+  }
+  if (!Array.isArray(kafka?.brokers) || kafka.brokers.length === 0) {
+    throw invalid('kafka.brokers', kafka?.brokers, "['host:port', …]");
+  }
+  return { kind: 'kafka', kafka };
+}
+
+/** A path is kept, with or without a slash at its end. */
+function batchUrl(endpoint: string): string {
+  const allowed = 'an http or https URL without credentials';
+  let url: URL;
+  try {
+    url = new URL(endpoint);
+  } catch {
+    throw invalid('endpoint', endpoint, allowed);
+  }
+  if (!/^https?:$/.test(url.protocol) || url.username !== '') {
+    throw invalid('endpoint', endpoint, allowed);
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/batch`;
+}
+
+function count(name: string, given: unknown, fallback: number, most?: number): number {
+  const value = given ?? fallback;
+  if (
+    !Number.isSafeInteger(value) ||
+    (value as number) < 1 ||
+    (value as number) > (most ?? Infinity)
+  ) {
+    throw invalid(name, given, most === undefined ? 'a whole number from 1' : `1 to ${most}`);
+  }
+  return value as number;
+}
+
+function invalid(name: string, given: unknown, allowed: string): AnalyticsError {
+  const shown = typeof given === 'string' ? `"${given}"` : String(given);
+  return new AnalyticsError('invalid-option', `${name} is ${shown}, allowed: ${allowed}.`);
+}

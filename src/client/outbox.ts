@@ -1,0 +1,56 @@
+import type { BatchSender } from './batch-sender.ts';
+import type { Clock, Timer } from './clock.ts';
+import type { EncodedCall } from './encode-call.ts';
+import { nextFlushMs } from './flush-time.ts';
+
+export interface OutboxOptions {
+  readonly sender: BatchSender;
+  readonly flushAt: number;
+  readonly flushAfterMs: number;
+  /** Of a batch's calls, with the commas between them. */
+  readonly maxBatchBytes: number;
+  readonly clock: Clock;
+}
+
+/** Collects calls into batches. A batch leaves when it is full, or when its time has come. */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  #collecting: EncodedCall[] = [];
+  #bytes = 0;
+  #lastFlushMs: number;
+  #timer: Timer | undefined;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#lastFlushMs = options.clock.now();
+  }
+
+  add(call: EncodedCall): void {
+    const { flushAt, maxBatchBytes } = this.#options;
+    const bytes = call.bytes + 1;
+    if (this.#bytes + bytes > maxBatchBytes) this.flush();
+    if (this.#collecting.length === 0) this.#startTimer();
+    this.#collecting.push(call);
+    this.#bytes += bytes;
+    if (this.#collecting.length >= flushAt) this.flush();
+  }
+
+  /** Hands over what was collected. */
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#lastFlushMs = this.#options.clock.now();
+    if (this.#collecting.length === 0) return;
+    this.#options.sender.add(this.#collecting);
+    this.#collecting = [];
+    this.#bytes = 0;
+  }
+
+  #startTimer(): void {
+    const { clock, flushAfterMs } = this.#options;
+    const now = clock.now();
+    this.#timer = clock.after(nextFlushMs(this.#lastFlushMs, flushAfterMs, now) - now, () => {
+      this.flush();
+    });
+  }
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { judge } from '../../src/client/answer.ts';
+import { backoffMs, retryAfterMs } from '../../src/client/backoff.ts';
+import { isNamed } from '../../src/client/debug.ts';
+import { nextFlushMs } from '../../src/client/flush-time.ts';
+
+const nowMs = Date.UTC(2026, 10, 21, 12);
+
+test('2xx is delivered, 429 and 5xx are worth a repetition, nothing else is', () => {
+  const kindOf = (status: number): string =>
+    judge({ status, retryAfter: null, body: '' }, nowMs).kind;
+  for (const status of [200, 201, 204]) assert.equal(kindOf(status), 'delivered');
+  for (const status of [429, 500, 502, 503, 504, 599]) assert.equal(kindOf(status), 'again');
+  for (const status of [301, 304, 307, 400, 401, 403, 404, 408, 413, 425]) {
+    assert.equal(kindOf(status), 'refused');
+  }
+});
+
+test("the reason is the status with the endpoint's own message", () => {
+  const reasonOf = (body: string): string => {
+    const verdict = judge({ status: 401, retryAfter: null, body }, nowMs);
+    return verdict.kind === 'refused' ? verdict.reason : '';
+  };
+  const answered = 'the endpoint answered 401';
+  assert.equal(reasonOf('{"code":"x","message":"no such key"}'), `${answered}: no such key`);
+  assert.equal(reasonOf(''), answered);
+  assert.equal(reasonOf('null'), `${answered}: null`);
+  assert.equal(reasonOf('x'.repeat(5_000)).length, `${answered}: `.length + 200);
+});
+
+test('Retry-After is seconds or a date, at most five minutes', () => {
+  assert.equal(retryAfterMs('7', nowMs), 7_000);
+  assert.equal(retryAfterMs(' 0 ', nowMs), 0);
+  assert.equal(retryAfterMs('Sat, 21 Nov 2026 12:00:09 GMT', nowMs), 9_000);
+  assert.equal(retryAfterMs('Sat, 21 Nov 2020 12:00:09 GMT', nowMs), 0);
+  assert.equal(retryAfterMs('86400', nowMs), 300_000);
+  for (const value of [null, '', '-5', 'soon', '2026-11-21']) {
+    assert.equal(retryAfterMs(value, nowMs), undefined, String(value));
+  }
+});
+
+test('up to half of a wait is left out at random', () => {
+  assert.deepEqual(
+    [0, 0.5, 1].map((random) => backoffMs(3, () => random)),
+    [400, 300, 200],
+  );
+  assert.equal(
+    backoffMs(10_000, () => 0),
+    5_000,
+  );
+});
+
+test('the next flush is flushAfter after the last one, or whole intervals later', () => {
+  assert.equal(nextFlushMs(1_000, 500, 1_200), 1_500);
+  assert.equal(nextFlushMs(1_000, 500, 1_000), 1_500);
+  assert.equal(nextFlushMs(1_000, 500, 1_500), 2_000);
+  assert.equal(nextFlushMs(1_000, 500, 9_999), 10_000);
+});
+
+test('a clock that was set back does not hold calls up', () => {
+  assert.equal(nextFlushMs(1_000_000, 500, 1_000), 1_500);
+});
+
+test('DEBUG names the library alone, in a list, or with everything', () => {
+  for (const debug of ['analytics', 'http,analytics', 'http analytics', '*']) {
+    assert.ok(isNamed(debug), debug);
+  }
+  for (const debug of ['', 'other', 'analytics2', 'postrider']) assert.ok(!isNamed(debug), debug);
+});
