@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Analytics, type AnalyticsOptions } from '../../src/client/index.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { readRange } from '../../src/kafka/read-range.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { testDeployment, type TestDeployment } from '../resources/deployment.ts';
+import { installPacked, kafkaPrograms, nodes, readmeExamples, type Consumer } from './packed.ts';
+
+const run = promisify(execFile);
+
+let deployment: TestDeployment;
+let consumer: Consumer;
+let topic: string;
+
+before(async () => {
+  deployment = await testDeployment();
+  topic = deployment.topology.topics.ingest;
+  consumer = await installPacked(['kafkajs']);
+});
+
+after(async () => {
+  await deployment.stop();
+  await consumer.remove();
+});
+
+function connect(options: AnalyticsOptions = {}): Analytics {
+  const { brokers } = deployment;
+  return new Analytics('wk_shop', { transport: 'kafka', kafka: { brokers, topic }, ...options });
+}
+
+async function written(): Promise<Map<string, IncomingRecord>> {
+  const ranges = await withAdmin(deployment.kafka, (admin) => admin.offsets(topic));
+  const records = new Map<string, IncomingRecord>();
+  for await (const record of readRange(deployment.kafka, { topic, ranges })) {
+    const { messageId } = JSON.parse(String(record.value)) as { messageId: string };
+    assert.ok(!records.has(messageId), 'written twice');
+    records.set(messageId, record);
+  }
+  return records;
+}
+
+test('calls are written to the ingest topic, keyed by the user, with the write key', async () => {
+  const delivered: string[] = [];
+  const analytics = connect({ onDelivered: ({ messageId }) => delivered.push(messageId) });
+  const ids = Array.from({ length: 105 }, (_, i) =>
+    analytics.track({ userId: `u${i % 10}`, event: 'Bought', properties: { i } }),
+  );
+  const anonymous = analytics.identify({ anonymousId: 'a' });
+  await analytics.close();
+
+  const records = await written();
+  assert.deepEqual([...delivered].sort(), [...ids, anonymous].sort());
+  assert.deepEqual([...records.keys()].sort(), [...ids, anonymous].sort());
+  const record = records.get(ids[7] ?? '') ?? assert.fail('not written');
+  assert.equal(String(record.key), 'u7');
+  assert.equal(String(record.headers['write-key']), 'wk_shop');
+  const { type, event, context } = JSON.parse(String(record.value)) as Record<string, unknown>;
+  assert.deepEqual([type, event], ['track', 'Bought']);
+  assert.equal((context as { library: { name: string } }).library.name, 'postrider-client');
+  assert.equal(String(records.get(anonymous)?.key), 'a');
+});
+
+test('what cannot be delivered in time is given up when the client closes', async () => {
+  const errors: string[] = [];
+  const analytics = connect({
+    // Nothing listens on the port that only root may use.
+    kafka: { brokers: ['127.0.0.1:1'], topic },
+    onError: ({ code }) => errors.push(code),
+  });
+  analytics.identify({ userId: 'u' });
+  await assert.rejects(analytics.close({ timeoutMs: 500 }), { code: 'not-delivered' });
+  assert.deepEqual(errors, ['not-delivered']);
+});
+
+for (const [name, text] of Object.entries(kafkaPrograms)) {
+  test(`the packed client writes to Kafka: ${name}, with each Node.js that is there`, async () => {
+    const file = await consumer.write(name, text);
+    for (const node of await nodes()) {
+      const { stdout } = await run(node, [file, deployment.brokers[0] ?? '', topic]);
+      assert.ok((await written()).has(stdout.trim()), stdout);
+    }
+  });
+}
+
+test("the README's example writes its call", async () => {
+  const code = (await readmeExamples()).get('kafka.mjs') ?? assert.fail('no example');
+  const file = await consumer.write('example.mjs', code);
+  const before = (await written()).size;
+  await run(process.execPath, [file], {
+    env: { KAFKA_BROKERS: deployment.brokers.join(','), INGEST_TOPIC: topic },
+  });
+  assert.equal((await written()).size, before + 1);
+});
