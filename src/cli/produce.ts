@@ -41,6 +41,9 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const topology = await context.topology();
   const access = { kafka, topology, clock: systemClock, log };
   const source = await findSource(access, options.source);
+  const [writeKey] = source.writeKeys;
+  if (writeKey === undefined)
+    throw new PostriderError('input-invalid', `source ${source.id} has no write key; give it one`);
   const producer = await createProducer(kafka, { log });
   const stop = new AbortController();
   void shutdownSignal().then(() => {
@@ -53,7 +56,7 @@ async function produce(context: Context, file: string, options: ProduceOptions):
     await importCalls({
       input: gunzipIfNeeded(input),
       topic: topology.topics.ingest,
-      writeKey: source.writeKeys[0] ?? '',
+      writeKey,
       producer,
       signal: stop.signal,
       onSent: (line) => {

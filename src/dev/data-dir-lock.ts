@@ -9,7 +9,11 @@ import { PostriderError } from '../errors.ts';
  */
 export async function lockDataDir(dataDir: string): Promise<() => Promise<void>> {
   const file = join(dataDir, 'used-by');
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true }).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const message = `the data folder ${dataDir} cannot be made: ${reason}`;
+    throw new PostriderError('broker-unavailable', message, { cause });
+  });
   const holder = Number(await readFile(file, 'utf8').catch(() => ''));
   if (holder > 0 && holder !== process.pid && isAlive(holder)) {
     const message = `the data folder ${dataDir} is used by process ${holder}; end it or name another`;

@@ -39,7 +39,8 @@ export function boolean(given: string): boolean | undefined {
 }
 
 export function hostPort(given: string): string | undefined {
-  return /^(\[[0-9a-fA-F:.]+\]|[^\s:,/]+):\d{1,5}$/.test(given) ? given : undefined;
+  const port = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:,/]+):(\d{1,5})$/.exec(given)?.[1];
+  return Number(port) >= 1 && Number(port) <= 65_535 ? given : undefined;
 }
 
 export function key(given: string): Buffer | undefined {

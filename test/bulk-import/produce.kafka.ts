@@ -85,6 +85,10 @@ test('an unknown source, a missing file and broken gzip are errors in one senten
   const unknown = await postrider.run(['produce', '--source', 'nobody']);
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /^postrider: there is no source nobody; known are: shop$/m);
+  const stdin = JSON.stringify({ kind: 'Source', id: 'mute', name: 'Mute', writeKeys: [] });
+  assert.equal((await postrider.run(['apply', '-f', '-'], { stdin })).code, 0);
+  const mute = await postrider.run(['produce', '--source', 'mute'], { stdin: identify('a') });
+  assert.equal(mute.stderr, 'postrider: source mute has no write key; give it one\n');
   const missing = await postrider.run(['produce', '--source', 'shop', join(folder, 'nothing')]);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /^postrider: .*nothing does not exist\n$/);

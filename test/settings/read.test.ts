@@ -25,6 +25,7 @@ test('an empty variable counts as not set, except where nothing is a value', () 
 
 const refused: [string, string][] = [
   ['KAFKA_BROKERS', 'localhost'],
+  ['KAFKA_BROKERS', 'localhost:99999'],
   ['KAFKA_SSL', 'yes'],
   ['KAFKA_SASL_MECHANISM', 'gssapi'],
   ['TOPIC_PREFIX', 'a b'],
