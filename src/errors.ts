@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'not-delivered'
   | 'kafka-unavailable'
   | 'kafka-refused'
+  | 'busy'
   | 'stopped';
 
 /**
@@ -32,6 +33,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'not-delivered': { retry: false, exitCode: 1 },
   'kafka-unavailable': { retry: true, exitCode: 1 },
   'kafka-refused': { retry: false, exitCode: 1 },
+  busy: { retry: true, exitCode: 1 },
   stopped: { retry: false, exitCode: 1 },
 };
 

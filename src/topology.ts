@@ -59,6 +59,8 @@ export interface Topology {
   /** The destination of a dedicated topic; undefined if the name is none. */
   dedicatedDestination(topicName: string): string | undefined;
   dedicatedGroup(destinationId: string): string;
+  /** Whose one member may send the letters of a topic again. */
+  redriveGroup(letterTopic: string): string;
 }
 
 /** The whole table for one deployment. */
@@ -134,6 +136,7 @@ export function createTopology(options: TopologyOptions): Topology {
     dedicatedDestination: (name) =>
       name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined,
     dedicatedGroup: (destinationId) => `${dedicatedPrefix}${destinationId}`,
+    redriveGroup: (letterTopic) => `${letterTopic}.redrive`,
   };
 }
 

@@ -46,7 +46,22 @@ export async function listLetters<L extends Letter>(
   selection: Selection<L>,
   { limit, output }: ListOptions,
 ): Promise<void> {
-  const redrives = await redrivesOf(context, kind);
+  const [redrives, { letters, more }] = await Promise.all([
+    redrivesOf(context, kind),
+    firstLetters(context, kind, selection, limit),
+  ]);
+  letters.sort((a, b) => a.record.timestampMs - b.record.timestampMs);
+  context.print(presentLetters(letters, redrives, output, kind.view));
+  if (more) note(`there are more than ${limit}; select fewer or raise --limit`);
+  if (letters.length === 0) note(`no ${kind.noun} matches`);
+}
+
+async function firstLetters<L extends Letter>(
+  context: Context,
+  kind: LetterKind<L>,
+  selection: Selection<L>,
+  limit: number,
+): Promise<{ readonly letters: L[]; readonly more: boolean }> {
   const search = await searchLetters(context, kind, selection, new AbortController().signal);
   const status = startStatusLine(() => search.progress());
   const letters: L[] = [];
@@ -57,10 +72,7 @@ export async function listLetters<L extends Letter>(
     letters.push(letter);
   }
   status.stop();
-  letters.sort((a, b) => a.record.timestampMs - b.record.timestampMs);
-  context.print(presentLetters(letters, redrives, output, kind.view));
-  if (more) note(`there are more than ${limit}; select fewer or raise --limit`);
-  if (letters.length === 0) note(`no ${kind.noun} matches`);
+  return { letters, more };
 }
 
 export async function showLetter<L extends Letter>(

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { registerApply } from './apply.ts';
 import type { Context } from './context.ts';
+import { registerDeadLetters } from './dead-letters.ts';
 import { registerDelete } from './delete.ts';
 import { registerDemo } from './demo.ts';
 import { registerDev } from './dev.ts';
@@ -18,7 +19,7 @@ const running = [registerDev, registerDemo, registerRoles, registerListen];
 /** Answer and end. */
 const answering = [
   ...[registerApply, registerGet, registerDelete, registerTopics],
-  ...[registerProduce, registerRejected, registerSendTest],
+  ...[registerProduce, registerRejected, registerDeadLetters, registerSendTest],
 ];
 
 /** All commands. Wrong usage throws commander's error instead of ending the process. */

@@ -21,3 +21,13 @@ export function bytesText(bytes: Buffer | null): string {
 export function timeText(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
+
+/** With line breaks and indentation if it is JSON. */
+export function jsonText(bytes: Buffer | null): string {
+  try {
+    const json: unknown = JSON.parse(bytes?.toString() ?? '');
+    return JSON.stringify(json, null, 2).split('\n').map(printable).join('\n');
+  } catch {
+    return bytesText(bytes);
+  }
+}

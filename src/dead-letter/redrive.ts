@@ -17,6 +17,8 @@ export interface RedriveOptions<L extends Letter> {
   readonly redrivesTopic: string;
   /** Letters a second. */
   readonly rate: number;
+  /** Waits while others go first. */
+  readonly giveWay?: (signal: AbortSignal) => Promise<void>;
   /** Names this run in `redrives`. */
   readonly id: string;
   /** Ends the run early; what was begun is finished. */
@@ -30,7 +32,7 @@ export interface RedriveOptions<L extends Letter> {
  * So many may be sent a second time after a crash: their copies may be safe, and not written down yet.
  * Enough for thousands a second at the latency of a broker.
  */
-const mostInFlight = 100;
+export const mostInFlight = 100;
 
 /**
  * Sends letters again, and writes down each that is safe. Resolves when all are: a run that was cut off
@@ -43,6 +45,7 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   try {
     for await (const letter of letters) {
       await pace.turn();
+      await options.giveWay?.(signal);
       await inFlight.enter();
       if (signal.aborted) {
         inFlight.leave();

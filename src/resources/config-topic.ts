@@ -14,11 +14,21 @@ export interface ConfigTopicAccess {
   readonly log: Logger;
 }
 
+/** What is in the `config` topic, followed without a secret key: secrets stay sealed. */
+export interface FollowedResources {
+  readonly resources: StoredResources;
+  /** How far it has been read. */
+  readonly offset: number;
+  /** Resolves once nothing that was written 2 s ago is missing. */
+  fresh(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 /**
- * Everything that was in the `config` topic when this was called.
+ * Resolves once everything that was in the `config` topic when this was called is there.
  * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
  */
-export async function readStoredResources(access: ConfigTopicAccess): Promise<StoredResources> {
+export async function followStoredResources(access: ConfigTopicAccess): Promise<FollowedResources> {
   const { kafka, topology, clock, log } = access;
   await requireTopic(kafka, topology.topics.config);
   const stored = new Map<string, StoredResource>();
@@ -33,12 +43,30 @@ export async function readStoredResources(access: ConfigTopicAccess): Promise<St
     clock,
     log,
   });
-  try {
-    await follower.loaded;
-    return stored;
-  } finally {
+  await follower.loaded.catch(async (error: unknown) => {
     await follower.stop();
-  }
+    throw error;
+  });
+  return {
+    resources: stored,
+    get offset() {
+      return follower.position();
+    },
+    fresh: async () => {
+      if (!follower.isFresh()) await follower.caughtUp();
+    },
+    stop: () => follower.stop(),
+  };
+}
+
+/**
+ * Everything that was in the `config` topic when this was called.
+ * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
+ */
+export async function readStoredResources(access: ConfigTopicAccess): Promise<StoredResources> {
+  const followed = await followStoredResources(access);
+  await followed.stop();
+  return followed.resources;
 }
 
 /** A follower would wait for it, which is right for a role and wrong for a command. */

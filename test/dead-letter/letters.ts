@@ -1,5 +1,6 @@
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { readRejected, type RejectedCall } from '../../src/dead-letter/rejected.ts';
-import type { IncomingRecord } from '../../src/kafka/record.ts';
+import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
 import { createTopology, type Topology } from '../../src/topology.ts';
 
 export const topology: Topology = createTopology({
@@ -39,4 +40,23 @@ export function rejectedRecord(changes: {
 
 export function rejectedLetter(changes: Parameters<typeof rejectedRecord>[0] = {}): RejectedCall {
   return readRejected(rejectedRecord(changes));
+}
+
+/** As a worker writes it after the third attempt. */
+export function deadLetterRecord(event: {
+  readonly destinationId: string;
+  readonly user: string;
+  readonly reason?: string;
+}): Omit<OutgoingRecord, 'topic'> & { readonly headers: Record<string, string> } {
+  const { destinationId, user, reason = 'http-410' } = event;
+  const envelope = encodeEnvelope({
+    ...{ destinationId, sourceId: 'shop', messageId: `m-${destinationId}-${user}`, type: 'track' },
+    ...{ configOffset: 0, appendTimeMs: Date.parse('2026-11-20T10:00:00.000Z') },
+    ...{ attempts: 3, deadlineMs: Date.parse('2026-11-20T14:00:00.000Z'), dueMs: 1, last: true },
+  });
+  return {
+    key: deliveryKey(destinationId, user),
+    value: '{"event":"Order","note":"a\u202eb"}',
+    headers: { [envelopeHeader]: envelope, reason, detail: 'answered 500' },
+  };
 }

@@ -2,24 +2,28 @@ import { spawn } from 'node:child_process';
 import { testBroker, testPrefix } from './broker.ts';
 import { eventually } from './eventually.ts';
 import {
+  beginCommand,
   collect,
   failIfEnded,
   killer,
   main,
   runCommand,
   startCommand,
+  type Begun,
   type Ended,
   type Environment,
   type RunningCommand,
 } from './run-command.ts';
 
-export type { Ended } from './run-command.ts';
+export type { Begun, Ended } from './run-command.ts';
 
 /** A deployment of its own on the tests' broker, used as an operator does: by commands and processes. */
 export interface Installation {
   readonly environment: Environment;
   /** Runs a command to its end. */
   run(args: readonly string[], options?: { stdin?: string; env?: Environment }): Promise<Ended>;
+  /** Begins a command that may be told to end before it does. */
+  begin(args: readonly string[]): Begun;
   /** Starts a role; resolves once `/readyz` says yes. */
   start(role: 'gateway' | 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
@@ -56,6 +60,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     environment,
     run: (args, options = {}) =>
       runCommand(args, { ...environment, ...options.env }, options.stdin ?? ''),
+    begin: (args) => beginCommand(args, environment),
     start: (role, more = {}) => startRole(role, { ...environment, ...more }),
     startCommand: (args, { stdin = '' } = {}) => startCommand(args, environment, stdin),
   };

@@ -14,24 +14,50 @@ export interface RunningCommand {
   kill(signal: NodeJS.Signals): Promise<number | null>;
 }
 
+export interface Begun {
+  /** Open until it is ended. */
+  readonly stdin: NodeJS.WritableStream;
+  /** All that it has written so far. */
+  readonly stderr: () => string;
+  kill(signal: NodeJS.Signals): void;
+  /** Its code is null after SIGKILL. */
+  readonly ended: Promise<Ended>;
+}
+
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the CLI to its end, with this environment and nothing else. */
+/** Runs the CLI, with this environment and nothing else. */
+export function beginCommand(args: readonly string[], env: Environment): Begun {
+  const child = spawn(process.execPath, [main, ...args], { env });
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  return {
+    stdin: child.stdin,
+    stderr,
+    kill: (signal) => {
+      child.kill(signal);
+    },
+    ended: once(child, 'close').then(([code]) => ({
+      code: code as number | null,
+      stdout: stdout(),
+      stderr: stderr(),
+    })),
+  };
+}
+
+/** Runs it to its end. */
 export async function runCommand(
   args: readonly string[],
   env: Environment,
   stdin: string = '',
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [main, ...args], { env });
-  const stdout = collect(child.stdout);
-  const stderr = collect(child.stderr);
-  child.stdin.end(stdin);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout: stdout(), stderr: stderr() };
+  const begun = beginCommand(args, env);
+  begun.stdin.end(stdin);
+  return begun.ended;
 }
 
 /** Resolves with what it prints first. */

@@ -1,0 +1,165 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { deadLetterView } from '../dead-letter/dead-letter-view.ts';
+import { notWhole, readDeadLetter, redriven, type DeadLetter } from '../dead-letter/dead-letter.ts';
+import type { Place } from '../dead-letter/letter.ts';
+import { LiveTraffic } from '../dead-letter/live-traffic.ts';
+import { lookAtTraffic } from '../dead-letter/look-at-traffic.ts';
+import { isSelected } from '../dead-letter/select-dead-letters.ts';
+import { WaysBack } from '../dead-letter/ways-back.ts';
+import { deadLetterReasons, isDeadLetterReason } from '../event/dead-letter-reasons.ts';
+import { deliveryKey } from '../event/envelope.ts';
+import { systemClock } from '../ops/clock.ts';
+import {
+  followStoredResources,
+  readStoredResources,
+  type FollowedResources,
+} from '../resources/config-topic.ts';
+import { recordKey } from '../resources/stored.ts';
+import { ofKind, type StoredResources } from '../resources/stored-resources.ts';
+import type { Context } from './context.ts';
+import {
+  parsePlace,
+  refusePlacesWithSelection,
+  searchAreaOf,
+  withListOptions,
+  withRedriveOptions,
+  withSearchOptions,
+  type ListOptions,
+  type RedriveOptions,
+  type SearchOptions,
+} from './letter-options.ts';
+import { listLetters, showLetter, type LetterKind, type Selection } from './letters.ts';
+import { note } from './note.ts';
+import { redriveLetters } from './redrive-letters.ts';
+
+interface SelectOptions extends SearchOptions {
+  readonly destination?: string;
+  readonly reason?: ReadonlySet<string>;
+}
+
+interface DeadRedriveOptions extends SelectOptions, RedriveOptions {
+  readonly allDestinations?: true;
+}
+
+const deadLetters: LetterKind<DeadLetter> = {
+  noun: 'event',
+  topicOf: ({ topics }) => topics.deadLetter,
+  read: readDeadLetter,
+  view: deadLetterView,
+};
+
+/** `postrider dead-letters`: events that were given up, and their way back. */
+export function registerDeadLetters(program: Command, context: Context): void {
+  const command = program
+    .command('dead-letters')
+    .description('list, show and send again the events that were given up');
+
+  withListOptions(withSelection(command.command('list')))
+    .description('list dead letters, oldest first')
+    .action((options: SelectOptions & ListOptions) => list(context, options));
+
+  command
+    .command('show')
+    .description('show one dead letter with its body')
+    .argument('<place>', '<partition>:<offset>, as in the list', parsePlace)
+    .action((place: Place) => showLetter(context, deadLetters, place));
+
+  withRedriveOptions(withSelection(command.command('redrive')), '100/s')
+    .description('send dead letters to their destinations again, e.g. once an endpoint is mended')
+    .option('--all-destinations', 'also to deleted and disabled ones, from where they come back')
+    .action((places: readonly Place[] | undefined, options: DeadRedriveOptions) =>
+      redrive(context, places ?? [], options),
+    );
+}
+
+function withSelection(command: Command): Command {
+  const own = command
+    .option('--destination <id>', 'only events for this destination')
+    .option(
+      '--reason <reasons>',
+      'only these, separated by commas; http-4xx: all such',
+      parseReasons,
+    )
+    .option('--user <id>', 'only events of this user');
+  return withSearchOptions(own);
+}
+
+async function list(context: Context, options: SelectOptions & ListOptions): Promise<void> {
+  const selection = selectionOf(options);
+  if (options.destination !== undefined)
+    warnIfUnknown(options.destination, await readStoredResources(await accessOf(context)));
+  await listLetters(context, deadLetters, selection, options);
+}
+
+async function redrive(
+  context: Context,
+  places: readonly Place[],
+  options: DeadRedriveOptions,
+): Promise<void> {
+  refusePlacesWithSelection(places, options);
+  const selection = { ...selectionOf(options), places };
+  const config = await followStoredResources(await accessOf(context));
+  try {
+    if (options.destination !== undefined) warnIfUnknown(options.destination, config.resources);
+    await redriveWith(context, config, selection, options);
+  } finally {
+    await config.stop();
+  }
+}
+
+async function redriveWith(
+  context: Context,
+  config: FollowedResources,
+  selection: Selection<DeadLetter>,
+  options: DeadRedriveOptions,
+): Promise<void> {
+  const topology = await context.topology();
+  const { topics, groups } = topology;
+  const waysBack = new WaysBack(config, topology);
+  const live = new LiveTraffic({
+    look: () => lookAtTraffic(context.kafka, topics.delivery, groups.delivery, systemClock),
+    clock: systemClock,
+    onChange: (isWaiting) => {
+      note(isWaiting ? 'waiting: delivery is behind with new events' : 'going on');
+    },
+  });
+  const task = {
+    selection,
+    judges:
+      options.allDestinations === true
+        ? [notWhole]
+        : [notWhole, (letter: DeadLetter) => waysBack.objection(letter)],
+    sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
+    live,
+  };
+  await redriveLetters(context, deadLetters, task, options);
+}
+
+function selectionOf(options: SelectOptions): Selection<DeadLetter> {
+  const { destination: destinationId, user, reason: reasons } = options;
+  const isKeyKnown = destinationId !== undefined && user !== undefined;
+  const key = isKeyKnown ? deliveryKey(destinationId, user) : undefined;
+  return {
+    area: searchAreaOf(options, key),
+    matches: (letter) => isSelected(letter, { destinationId, user, reasons }),
+  };
+}
+
+/** No error: letters of deleted destinations are there to be seen. */
+function warnIfUnknown(id: string, resources: StoredResources): void {
+  if (resources.has(recordKey({ kind: 'Destination', id }))) return;
+  const known = ofKind(resources, 'Destination').map(({ name }) => name.id);
+  note(`there is no destination ${id} now; known are: ${known.join(', ') || 'none'}`);
+}
+
+async function accessOf(context: Context): Promise<Parameters<typeof readStoredResources>[0]> {
+  const { kafka, log } = context;
+  return { kafka, topology: await context.topology(), clock: systemClock, log };
+}
+
+function parseReasons(text: string): ReadonlySet<string> {
+  const reasons = text.split(',');
+  if (reasons.every(isDeadLetterReason)) return new Set(reasons);
+  const allowed = `${deadLetterReasons.join(', ')}, http-<status>, http-4xx`;
+  throw new InvalidArgumentError(`Allowed: ${allowed}.`);
+}

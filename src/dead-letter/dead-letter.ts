@@ -1,0 +1,68 @@
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  envelopeHeader,
+  type Envelope,
+} from '../event/envelope.ts';
+import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
+import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
+import type { Letter } from './letter.ts';
+import type { Objection } from './sift.ts';
+
+/** An event that was given up. */
+export interface DeadLetter extends Letter {
+  /** Undefined if it cannot be read. */
+  readonly envelope: Envelope | undefined;
+  readonly destinationId: string;
+  readonly user: string;
+}
+
+/** A record of `dead-letter`, as what an operator sees and selects. */
+export function readDeadLetter(record: IncomingRecord): DeadLetter {
+  const { headers, key } = record;
+  const header = headers[envelopeHeader];
+  const envelope = header === undefined ? undefined : decodeEnvelope(header);
+  // Ids of destinations have no colon; those of users may.
+  const [, destinationId = '', user = ''] =
+    /^(?:([^:]*):)?(.*)$/s.exec(key?.toString() ?? '') ?? [];
+  return {
+    record,
+    reason: headers[reasonHeader]?.toString() ?? 'unknown',
+    detail: headers[detailHeader]?.toString() ?? '',
+    envelope,
+    destinationId: envelope?.destinationId ?? destinationId,
+    user,
+  };
+}
+
+/** Where an event goes on its way back. */
+export interface WayBack {
+  readonly topic: string;
+  /** How far the configuration was known when this was decided: no worker may know less. */
+  readonly configOffset: number;
+}
+
+/** To a letter with no event in it that could be sent. */
+export function notWhole({ envelope, record }: DeadLetter): Objection | undefined {
+  if (envelope !== undefined && record.value !== null) return undefined;
+  return { why: 'because there is no event in it that can be read' };
+}
+
+/**
+ * The event as it was, with its id, its bytes and its age, and a fresh clock: no attempts, no deadline.
+ * @param letter a whole one
+ */
+export function redriven(
+  { envelope, record }: DeadLetter,
+  { topic, configOffset }: WayBack,
+  nowMs: number,
+): OutgoingRecord {
+  if (envelope === undefined) throw new Error('a letter without an envelope cannot be sent');
+  const fresh: Envelope = {
+    ...envelope,
+    ...{ configOffset, redrivenMs: nowMs, attempts: 0 },
+    ...{ deadlineMs: undefined, dueMs: undefined, last: undefined },
+  };
+  const headers = { [envelopeHeader]: encodeEnvelope(fresh) };
+  return { topic, key: record.key, value: record.value, headers };
+}

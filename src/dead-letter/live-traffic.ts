@@ -1,0 +1,82 @@
+import { PostriderError } from '../errors.ts';
+import type { Clock } from '../ops/clock.ts';
+import { mostInFlight } from './redrive.ts';
+
+/** Of the topic that live traffic and redriven events share; sums over its partitions. */
+export interface Traffic {
+  readonly atMs: number;
+  /** Written so far. */
+  readonly end: number;
+  /** Finished by the workers so far. */
+  readonly finished: number;
+}
+
+export interface LiveTrafficOptions {
+  look(): Promise<Traffic>;
+  readonly clock: Clock;
+  /** Whether others go first now, whenever that changes. */
+  readonly onChange: (isWaiting: boolean) => void;
+}
+
+const lookEveryMs = 2_000;
+/** About what a worker has in flight: as much is never behind. */
+const usualRecords = 1_000;
+/** An attempt may hold a partition's committed offset back for 5 s, a commit comes once a second. */
+const usualMs = 10_000;
+
+/** Makes a redrive wait for as long as the workers are behind with what others write. */
+export class LiveTraffic {
+  readonly #options: LiveTrafficOptions;
+  #own = 0;
+  #last: { readonly traffic: Traffic; readonly own: number } | undefined;
+  #isWaiting = false;
+
+  constructor(options: LiveTrafficOptions) {
+    this.#options = options;
+  }
+
+  /** The redrive has written a record. */
+  wrote(): void {
+    this.#own += 1;
+  }
+
+  /** Resolves when a redriven event may be written, or the signal is aborted. */
+  async giveWay(signal: AbortSignal): Promise<void> {
+    const { clock, onChange } = this.#options;
+    while (!signal.aborted) {
+      const isDue = clock.now() - (this.#last?.traffic.atMs ?? -Infinity) >= lookEveryMs;
+      const mustWait = isDue ? await this.#isBehind() : this.#isWaiting;
+      if (mustWait !== this.#isWaiting) onChange(mustWait);
+      this.#isWaiting = mustWait;
+      if (!mustWait) return;
+      await new Promise<void>((resume) => clock.after(lookEveryMs, resume));
+    }
+  }
+
+  async #isBehind(): Promise<boolean> {
+    try {
+      const traffic = await this.#options.look();
+      const before = this.#last;
+      this.#last = { traffic, own: this.#own };
+      if (before === undefined) return false;
+      return isBehind(before.traffic, traffic, this.#own - before.own);
+    } catch (error) {
+      // Kafka is away: nothing could be written now either.
+      if (error instanceof PostriderError && error.retry) return true;
+      throw error;
+    }
+  }
+}
+
+/**
+ * Whether live traffic is written, and more of it waits than the workers finish in some seconds. What
+ * waits without anybody else writing delays nobody, so it counts for nothing.
+ * @param own of the redrive, between the two looks
+ */
+export function isBehind(before: Traffic, now: Traffic, own: number): boolean {
+  const written = now.end - before.end - own;
+  // So many of its own may be written and not counted yet.
+  if (written <= mostInFlight) return false;
+  const finishedPerMs = (now.finished - before.finished) / (now.atMs - before.atMs);
+  return now.end - now.finished > Math.max(usualRecords, finishedPerMs * usualMs);
+}

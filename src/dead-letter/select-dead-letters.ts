@@ -1,0 +1,20 @@
+import { reasonClass } from '../event/dead-letter-reasons.ts';
+import type { DeadLetter } from './dead-letter.ts';
+
+/** Which dead letters an operator means; a condition that is not given holds for all. */
+export interface DeadLetterSelection {
+  readonly destinationId?: string | undefined;
+  /** Also classes such as `http-4xx`. */
+  readonly reasons?: ReadonlySet<string> | undefined;
+  readonly user?: string | undefined;
+}
+
+export function isSelected(
+  letter: DeadLetter,
+  { destinationId, reasons, user }: DeadLetterSelection,
+): boolean {
+  if (destinationId !== undefined && letter.destinationId !== destinationId) return false;
+  if (user !== undefined && letter.user !== user) return false;
+  if (reasons === undefined) return true;
+  return reasons.has(letter.reason) || reasons.has(reasonClass(letter.reason));
+}

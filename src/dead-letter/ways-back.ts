@@ -1,0 +1,60 @@
+import type { FollowedResources } from '../resources/config-topic.ts';
+import type { Destination } from '../resources/resource.ts';
+import { recordKey } from '../resources/stored.ts';
+import type { Topology } from '../topology.ts';
+import type { DeadLetter, WayBack } from './dead-letter.ts';
+import type { Objection } from './sift.ts';
+
+type Reach = Destination | 'deleted' | 'disabled' | 'unreadable';
+
+const beyondReach = {
+  deleted: 'because their destination is deleted and they would only come back',
+  disabled: 'because their destination is disabled and they would only come back',
+  unreadable: 'because this version cannot read their destination',
+} as const;
+
+/** Knows the way back of dead letters by the configuration as it is at the moment. */
+export class WaysBack {
+  readonly #config: Omit<FollowedResources, 'stop'>;
+  readonly #topology: Pick<Topology, 'topics' | 'dedicatedTopic'>;
+
+  constructor(
+    config: Omit<FollowedResources, 'stop'>,
+    topology: Pick<Topology, 'topics' | 'dedicatedTopic'>,
+  ) {
+    this.#config = config;
+    this.#topology = topology;
+  }
+
+  /** To the destination's current topic; to the shared one if it has none. */
+  of({ destinationId }: DeadLetter): WayBack {
+    const destination = this.#reach(destinationId);
+    const isDedicated = typeof destination === 'object' && destination.topic === 'dedicated';
+    return {
+      topic: isDedicated
+        ? this.#topology.dedicatedTopic(destinationId).name
+        : this.#topology.topics.delivery,
+      configOffset: this.#config.offset,
+    };
+  }
+
+  /** Where a letter would only come back from. */
+  async objection(letter: DeadLetter): Promise<Objection | undefined> {
+    await this.#config.fresh();
+    const reach = this.#reach(letter.destinationId);
+    if (typeof reach === 'object') return undefined;
+    return {
+      why: beyondReach[reach],
+      name: letter.destinationId,
+      remedy: '--all-destinations takes them too',
+    };
+  }
+
+  #reach(id: string): Reach {
+    const stored = this.#config.resources.get(recordKey({ kind: 'Destination', id }));
+    if (stored === undefined) return 'deleted';
+    const resource = stored.sealed?.sealed;
+    if (resource?.kind !== 'Destination') return 'unreadable';
+    return resource.enabled ? resource : 'disabled';
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { KafkaClient } from './client.ts';
+import { startConsumeLoop } from './consume-loop.ts';
+
+export interface ExclusiveOptions {
+  /** Names what is exclusive. */
+  readonly groupId: string;
+  /** A topic with one partition; nothing is read from it. */
+  readonly topic: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Something that one process at a time does. */
+export interface Exclusive {
+  /** Aborted when another process has it now, because this one was not heard of for 10 s. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+/**
+ * A consumer group gives a partition to one member, which keeps it while others come and go. After a
+ * holder was killed, this takes until the group's session timeout, 10 s.
+ * @returns undefined if another process has it
+ */
+export async function acquireExclusive(
+  kafka: KafkaClient,
+  { groupId, topic, clock, log }: ExclusiveOptions,
+): Promise<Exclusive | undefined> {
+  const lost = new AbortController();
+  const joined = Promise.withResolvers<boolean>();
+  const loop = await startConsumeLoop(kafka, {
+    ...{ groupId, topics: [topic], clock, log },
+    // What comes is never finished, so that nothing more is read, and nothing committed.
+    windowRecords: 1,
+    windowBytes: 1,
+    maxBytesPerPartition: 1,
+    onRecords: () => undefined,
+    onAssigned: (partitions) => {
+      joined.resolve(partitions.length > 0);
+      if (partitions.length === 0) lost.abort();
+    },
+  });
+  if (await joined.promise) return { lost: lost.signal, release: () => loop.stop(0) };
+  await loop.stop(0);
+  return undefined;
+}

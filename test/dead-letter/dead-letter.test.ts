@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { deadLetterView } from '../../src/dead-letter/dead-letter-view.ts';
+import {
+  notWhole,
+  readDeadLetter,
+  redriven,
+  type DeadLetter,
+} from '../../src/dead-letter/dead-letter.ts';
+import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
+import { Redrives } from '../../src/dead-letter/redrives.ts';
+import { isSelected } from '../../src/dead-letter/select-dead-letters.ts';
+import { WaysBack } from '../../src/dead-letter/ways-back.ts';
+import type { DeadLetterReason } from '../../src/delivery/outcome.ts';
+import { deadLetterReasons, isDeadLetterReason } from '../../src/event/dead-letter-reasons.ts';
+import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import type { Destination } from '../../src/resources/resource.ts';
+import { deadLetterRecord, topology } from './letters.ts';
+
+const none = new Redrives('p.dead-letter');
+
+function letter(
+  event: { destinationId?: string; user?: string; reason?: string } = {},
+  changes: { value?: null; envelope?: string } = {},
+): DeadLetter {
+  const { destinationId = 'crm', user = 'u1', reason = 'http-410' } = event;
+  const { key, value, headers } = deadLetterRecord({ destinationId, user, reason });
+  const all = {
+    ...headers,
+    ...(changes.envelope === undefined ? {} : { [envelopeHeader]: changes.envelope }),
+  };
+  return readDeadLetter({
+    ...{ topic: 'p.dead-letter', partition: 1, offset: 7, timestampMs: 2_000 },
+    key: Buffer.from(String(key)),
+    value: changes.value === null ? null : Buffer.from(String(value)),
+    headers: Object.fromEntries(
+      Object.entries(all).map(([name, text]) => [name, Buffer.from(text)]),
+    ),
+  });
+}
+
+/** The reasons that delivery gives, by its own type: another one here or there does not compile. */
+const delivered: Readonly<Record<Exclude<DeadLetterReason, `http-${number}`>, true>> =
+  Object.fromEntries(deadLetterReasons.map((reason) => [reason, true])) as Record<
+    (typeof deadLetterReasons)[number],
+    true
+  >;
+
+test('operators may name exactly the reasons that delivery gives, and classes of statuses', () => {
+  for (const reason of [...Object.keys(delivered), 'http-301', 'http-410', 'http-4xx'])
+    assert.ok(isDeadLetterReason(reason), reason);
+  for (const reason of ['', 'http-', 'http-41', 'http-4x', 'http-xxx', 'http-4100', 'Expired'])
+    assert.ok(!isDeadLetterReason(reason), reason);
+});
+
+test('dead letters are selected by destination, user, reason and class of reasons', () => {
+  const one = letter({ user: 'a:b' });
+  assert.ok(isSelected(one, {}));
+  assert.ok(isSelected(one, { destinationId: 'crm', user: 'a:b', reasons: new Set(['http-410']) }));
+  assert.ok(isSelected(one, { reasons: new Set(['expired', 'http-4xx']) }));
+  assert.ok(!isSelected(one, { reasons: new Set(['http-5xx', 'http-41']) }));
+  assert.ok(!isSelected(one, { destinationId: 'cr' }));
+  assert.ok(!isSelected(one, { user: 'b' }));
+});
+
+test('a letter without an envelope is known by its key, shown as it is, and not sent', () => {
+  const broken = letter({}, { envelope: '{"v":9}' });
+  assert.deepEqual([broken.destinationId, broken.user], ['crm', 'u1']);
+  assert.match(presentLetter(broken, none, deadLetterView), /^envelope +\{"v":9\}$/m);
+  assert.ok(notWhole(broken));
+  assert.ok(notWhole(letter({}, { value: null })));
+  assert.equal(notWhole(letter()), undefined);
+});
+
+test('a redriven event has a fresh clock and nothing else is new', () => {
+  const before = letter();
+  const record = redriven(before, { topic: 't', configOffset: 9 }, 5_000);
+  assert.deepEqual(
+    [record.topic, record.key, record.value],
+    ['t', before.record.key, before.record.value],
+  );
+  assert.deepEqual(decodeEnvelope(Buffer.from(String(record.headers?.[envelopeHeader]))), {
+    ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'm-crm-u1', type: 'track' },
+    ...{ configOffset: 9, appendTimeMs: before.envelope?.appendTimeMs },
+    ...{ attempts: 0, redrivenMs: 5_000 },
+  });
+});
+
+test('the list says when an event was redriven that failed again', () => {
+  const first = letter();
+  const { headers = {} } = redriven(first, { topic: 't', configOffset: 0 }, 5_000);
+  const second = letter({}, { envelope: String(headers[envelopeHeader]) });
+  const table = presentLetters([first, second], none, 'table', deadLetterView);
+  assert.deepEqual(
+    table.split('\n').map((line) => line.includes('1970-01-01T00:00:05.000Z')),
+    [false, false, true],
+  );
+  const json = JSON.parse(presentLetters([first, second], none, 'json', deadLetterView)) as {
+    redriven: string | null;
+  }[];
+  assert.deepEqual(
+    json.map((each) => each.redriven),
+    [null, '1970-01-01T00:00:05.000Z'],
+  );
+});
+
+test('dead letters are counted by reason and destination', () => {
+  const counts = new LetterCounts(deadLetterView);
+  for (const destinationId of ['crm', 'big', 'crm']) counts.add(letter({ destinationId }));
+  const lines = [
+    'REASON    DESTINATION  EVENTS',
+    'http-410  crm          2',
+    'http-410  big          1',
+  ];
+  assert.equal(counts.present('event'), lines.join('\n'));
+});
+
+test('an event goes back to the topic that its destination has now', async () => {
+  const destination: Destination = {
+    ...{ kind: 'Destination', name: 'D', sources: [], enabled: true, payload: 'standard' },
+    ...{ id: 'crm', webhooks: [{ url: 'https://e.test', headers: {} }], topic: 'shared' },
+  };
+  const stored = (
+    changes: Partial<Destination>,
+  ): [string, { name: Destination; sealed: { sealed: Destination } }] => {
+    const name = { ...destination, ...changes };
+    return [`Destination/${name.id}`, { name, sealed: { sealed: name } }];
+  };
+  const resources = new Map<string, { name: Destination; sealed?: { sealed: Destination } }>([
+    stored({}),
+    stored({ id: 'big', topic: 'dedicated' }),
+    stored({ id: 'off', enabled: false }),
+    ['Destination/odd', { name: { ...destination, id: 'odd' } }],
+  ]);
+  const ways = new WaysBack({ resources, offset: 4, fresh: () => Promise.resolve() }, topology);
+  assert.deepEqual(ways.of(letter()), { topic: 'p.delivery', configOffset: 4 });
+  assert.deepEqual(ways.of(letter({ destinationId: 'big' })), {
+    topic: 'p.delivery.big',
+    configOffset: 4,
+  });
+  assert.equal(await ways.objection(letter()), undefined);
+  const objections = await Promise.all(
+    ['off', 'gone', 'odd'].map((destinationId) => ways.objection(letter({ destinationId }))),
+  );
+  assert.deepEqual(
+    objections.map((objection) => [
+      objection?.name,
+      /disabled|deleted|cannot/.exec(objection?.why ?? '')?.[0],
+    ]),
+    [
+      ['off', 'disabled'],
+      ['gone', 'deleted'],
+      ['odd', 'cannot'],
+    ],
+  );
+  resources.set(...stored({ topic: 'dedicated' }));
+  assert.equal(ways.of(letter()).topic, 'p.delivery.crm', 'by the configuration of the beginning');
+});

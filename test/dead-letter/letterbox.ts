@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { decodeEnvelope, envelopeHeader, type Envelope } from '../../src/event/envelope.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/producer.ts';
+import { readRange } from '../../src/kafka/read-range.ts';
+import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { eventually } from '../harness/eventually.ts';
+import { install, type Begun, type Ended } from '../harness/postrider.ts';
+
+/** A deployment without running roles, with three destinations and whatever dead letters are put into it. */
+export interface Letterbox {
+  put(records: readonly Omit<OutgoingRecord, 'topic'>[], topic?: string): Promise<void>;
+  /** A `dead-letters` command that must succeed. */
+  run(...args: readonly string[]): Promise<Ended>;
+  end(...args: readonly string[]): Promise<Ended>;
+  begin(...args: readonly string[]): Begun;
+  /** What is in the shared delivery topic, or in a destination's own. */
+  delivery(destinationId?: string): Promise<IncomingRecord[]>;
+  envelopeOf(record: IncomingRecord): Envelope;
+  /** How many records the delivery topics and `redrives` hold. */
+  written(): Promise<readonly number[]>;
+  /** A time that is later than every letter so far and no later than the next one. */
+  timeOfNext(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function startLetterbox(): Promise<Letterbox> {
+  const postrider = await install();
+  const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = postrider.environment;
+  const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'test' }, silentLogger);
+  const producer = await createProducer(kafka, { log: silentLogger });
+  assert.equal((await postrider.run(['topics', '--create'])).code, 0);
+  const destination = {
+    kind: 'Destination',
+    sources: ['shop'],
+    webhooks: [{ url: 'https://e.test' }],
+  };
+  const stdin = JSON.stringify([
+    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    { ...destination, id: 'crm', name: 'CRM', sharedSecret: 'top-secret' },
+    { ...destination, id: 'big', name: 'Big', topic: 'dedicated' },
+    { ...destination, id: 'off', name: 'Off', enabled: false },
+  ]);
+  const { code, stderr } = await postrider.run(['apply', '-f', '-'], { stdin });
+  assert.equal(code, 0, stderr);
+
+  const read = async (topic: string): Promise<IncomingRecord[]> => {
+    const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
+    const records: IncomingRecord[] = [];
+    for await (const record of readRange(kafka, { topic, ranges })) records.push(record);
+    return records;
+  };
+  const count = async (topic: string): Promise<number> => {
+    const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
+    return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  };
+  return {
+    put: (records, topic = 'dead-letter') =>
+      producer.send(records.map((record) => ({ ...record, topic: `${TOPIC_PREFIX}${topic}` }))),
+    run: async (...args) => {
+      const ended = await postrider.run(['dead-letters', ...args]);
+      assert.equal(ended.code, 0, ended.stderr);
+      return ended;
+    },
+    end: (...args) => postrider.run(['dead-letters', ...args]),
+    begin: (...args) => postrider.begin(['dead-letters', ...args]),
+    delivery: (id) => read(`${TOPIC_PREFIX}delivery${id === undefined ? '' : `.${id}`}`),
+    envelopeOf: ({ headers }) =>
+      decodeEnvelope(headers[envelopeHeader] ?? Buffer.alloc(0)) ?? assert.fail(),
+    written: () =>
+      Promise.all(
+        ['delivery', 'delivery.big', 'redrives'].map((name) => count(TOPIC_PREFIX + name)),
+      ),
+    timeOfNext: async () => {
+      const letters = await read(`${TOPIC_PREFIX}dead-letter`);
+      const lastMs = Math.max(...letters.map(({ timestampMs }) => timestampMs));
+      return eventually(() => {
+        assert.ok(Date.now() > lastMs);
+        return Date.now();
+      });
+    },
+    close: () => producer.close(5_000),
+  };
+}

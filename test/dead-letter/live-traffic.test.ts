@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isBehind, LiveTraffic, type Traffic } from '../../src/dead-letter/live-traffic.ts';
+import { PostriderError } from '../../src/errors.ts';
+import type { Clock } from '../../src/ops/clock.ts';
+
+const before: Traffic = { atMs: 0, end: 10_000, finished: 10_000 };
+
+/** After two seconds in which so many were written and finished, with so many that waited before. */
+function after(written: number, finished: number, waited: number = 0): [Traffic, Traffic] {
+  const start = { ...before, finished: before.end - waited };
+  return [start, { atMs: 2_000, end: start.end + written, finished: start.finished + finished }];
+}
+
+test('workers that keep up are not behind, however much there is', () => {
+  assert.equal(isBehind(...after(20_000, 20_000, 5_000), 0), false);
+});
+
+test('a few hundred records that are not finished yet are not behind', () => {
+  assert.equal(isBehind(...after(1_000, 0), 0), false);
+});
+
+test('more than the workers finish in ten seconds is behind, if others write too', () => {
+  assert.equal(isBehind(...after(4_000, 2_000, 9_000), 0), true);
+  assert.equal(isBehind(...after(4_000, 2_000, 7_000), 0), false);
+});
+
+test('a backlog to which only the redrive adds delays nobody', () => {
+  assert.equal(isBehind(...after(300, 0, 50_000), 250), false);
+  assert.equal(isBehind(...after(300, 0, 50_000), 50), true);
+});
+
+class FakeClock implements Clock {
+  nowMs = 0;
+
+  now(): number {
+    return this.nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): { cancel(): void } {
+    this.nowMs += delayMs;
+    setImmediate(callback);
+    return { cancel: () => undefined };
+  }
+}
+
+function watch(looks: readonly (Traffic | Error)[]): {
+  readonly live: LiveTraffic;
+  readonly clock: FakeClock;
+  readonly changes: [number, boolean][];
+} {
+  const clock = new FakeClock();
+  const changes: [number, boolean][] = [];
+  const left = [...looks];
+  const live = new LiveTraffic({
+    clock,
+    look: () => {
+      const next = left.shift() ?? assert.fail('looked too often');
+      return next instanceof Error
+        ? Promise.reject(next)
+        : Promise.resolve({ ...next, atMs: clock.now() });
+    },
+    onChange: (isWaiting) => changes.push([clock.now(), isWaiting]),
+  });
+  return { live, clock, changes };
+}
+
+const [, far] = after(10_000, 0);
+const { signal } = new AbortController();
+
+test('a redrive waits while live traffic is behind, and says when that begins and ends', async () => {
+  const caughtUp = { atMs: 0, end: 30_000, finished: 30_000 };
+  const { live, clock, changes } = watch([before, far, { ...far, end: 25_000 }, caughtUp]);
+  await live.giveWay(signal);
+  clock.nowMs = 2_000;
+  await live.giveWay(signal);
+  assert.deepEqual(changes, [
+    [2_000, true],
+    [6_000, false],
+  ]);
+});
+
+test('between two looks nothing is asked', async () => {
+  const { live, clock } = watch([before]);
+  for (clock.nowMs = 0; clock.nowMs < 2_000; clock.nowMs += 10) await live.giveWay(signal);
+});
+
+test('while Kafka is away a redrive waits too; any other error ends it', async () => {
+  const away = new PostriderError('kafka-unavailable', 'away');
+  const { live, clock, changes } = watch([before, away, before, new Error('defect')]);
+  await live.giveWay(signal);
+  clock.nowMs = 2_000;
+  await live.giveWay(signal);
+  assert.deepEqual(changes, [
+    [2_000, true],
+    [4_000, false],
+  ]);
+  clock.nowMs = 6_000;
+  await assert.rejects(live.giveWay(signal), /defect/);
+});
+
+test('a redrive that is told to stop waits no longer', async () => {
+  const stop = new AbortController();
+  const { live, clock } = watch([before, far]);
+  await live.giveWay(stop.signal);
+  clock.nowMs = 2_000;
+  const waiting = live.giveWay(stop.signal);
+  stop.abort();
+  await waiting;
+});
