@@ -73,6 +73,11 @@ export class DeliveryEvents {
     this.#log.error(fields, 'dead letters refuse a record: its partition stops here');
   }
 
+  /** They come again although they were finished: their partition was away before that was committed. */
+  redelivered(records: number): void {
+    this.#metrics.redelivered.inc(records);
+  }
+
   joined(groupId: string, partitions: number): void {
     this.#log.info({ groupId, partitions }, 'joined the consumer group');
   }

@@ -32,6 +32,7 @@ export class DeliveryMetrics {
   readonly deadLetters: Tally = new Map();
   readonly breakerChanges: Tally = new Map();
   readonly stuckRecords: Counter;
+  readonly redelivered: Counter;
   readonly ageSeconds: Histogram;
   readonly requestSeconds: Histogram;
 
@@ -72,6 +73,13 @@ export class DeliveryMetrics {
     this.stuckRecords = new Counter({
       name: 'postrider_stuck_records_total',
       help: 'Records that neither a retry topic nor dead letters accept; their partition stops there.',
+      registers,
+    });
+    this.redelivered = new Counter({
+      name: 'postrider_redelivered_total',
+      help:
+        'Records read again that this process had already finished: delivered, or copied to a retry ' +
+        'topic or the dead letters. Not what another process, or this one before it started, had finished.',
       registers,
     });
     this.ageSeconds = new Histogram({

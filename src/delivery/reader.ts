@@ -1,6 +1,7 @@
 import { startConsumeLoop } from '../kafka/consume-loop.ts';
 import type { ConsumeLoop } from '../kafka/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { Redeliveries } from '../kafka/redeliveries.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import type { WindowLimits } from '../kafka/window.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -31,11 +32,14 @@ export interface ReaderOptions {
   /** Whose topic alone it is; undefined for topics that all destinations share. */
   readonly dedicatedTo: string | undefined;
   joined(partitions: number): void;
+  /** So many were finished before. */
+  redelivered(records: number): void;
 }
 
 /** Reads topics for the engine, and tells it which partitions come and go. */
 export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> {
   const { engine, dedicatedTo } = options;
+  const redeliveries = new Redeliveries();
   const claims = new Map<string, Claim>();
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
     const key = `${topic}:${partition}`;
@@ -60,6 +64,8 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     clock: options.clock,
     log: options.log,
     onRecords: (records) => {
+      const again = redeliveries.count(records);
+      if (again > 0) options.redelivered(again);
       const first = records[0];
       if (first !== undefined) engine.take(claimOf(first), records);
     },

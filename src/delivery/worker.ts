@@ -71,6 +71,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       joined: (partitions) => {
         events.joined(groupId, partitions);
       },
+      redelivered: (records) => {
+        events.redelivered(records);
+      },
     });
   const dedicated = new DedicatedTopics({
     ...{ kafka, topology, config, clock, events },

@@ -1,8 +1,10 @@
+import type { OffsetTracker } from './offset-tracker.ts';
 import type { IncomingRecord } from './record.ts';
 
 /** Who keeps account of records in flight: the tracker of the partition that they came from. */
 export interface RecordOwner {
   finish(slot: number): void;
+  readonly tracker: Pick<OffsetTracker, 'next' | 'hasFinished'>;
 }
 
 type Headers = IncomingRecord['headers'];

@@ -12,6 +12,7 @@ const initialCapacity = 256;
 export class OffsetTracker implements WindowLoad {
   inFlight = 0;
   inFlightBytes = 0;
+  readonly #firstOffset: number;
   #nextOffset: number;
   #offsets: Float64Array = new Float64Array(initialCapacity);
   #sizes: Float64Array = new Float64Array(initialCapacity);
@@ -20,6 +21,7 @@ export class OffsetTracker implements WindowLoad {
   #nextSlot = 0;
 
   constructor(nextOffset: number) {
+    this.#firstOffset = nextOffset;
     this.#nextOffset = nextOffset;
   }
 
@@ -72,6 +74,20 @@ export class OffsetTracker implements WindowLoad {
       this.#headSlot += 1;
     }
     return true;
+  }
+
+  /** Whether this is the offset of a record that was taken into this account and is finished. */
+  hasFinished(offset: number): boolean {
+    if (offset < this.#firstOffset || offset >= this.#nextOffset) return false;
+    if (offset < this.finishedUpTo) return true;
+    let slot = this.#headSlot;
+    for (let end = this.#nextSlot; slot < end;) {
+      const middle = Math.floor((slot + end) / 2);
+      if (this.#at(this.#offsets, middle) < offset) slot = middle + 1;
+      else end = middle;
+    }
+    const isHere = slot < this.#nextSlot && this.#at(this.#offsets, slot) === offset;
+    return isHere && this.#finished[slot & (this.#finished.length - 1)] === 1;
   }
 
   #at(ring: Float64Array, slot: number): number {

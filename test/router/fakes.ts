@@ -2,6 +2,7 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { Registry } from 'prom-client';
 import type { PostriderError } from '../../src/errors.ts';
 import { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
+import { OffsetTracker } from '../../src/kafka/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
 import { ConfigIndex } from '../../src/resources/config-index.ts';
 import type { Resource } from '../../src/resources/resource.ts';
@@ -96,6 +97,7 @@ export class TestRouter {
       finish: (slot: number): void => {
         this.finished.push(slot);
       },
+      tracker: new OffsetTracker(0),
     };
     this.#router.accept(records.map((record) => new ConsumedRecord(record, owner, record.offset)));
   }

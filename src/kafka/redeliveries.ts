@@ -1,0 +1,34 @@
+import type { ConsumedRecord, RecordOwner } from './consumed-record.ts';
+
+type Taken = Pick<ConsumedRecord, 'topic' | 'partition' | 'offset'> & {
+  readonly owner: Pick<RecordOwner, 'tracker'>;
+};
+type Tracker = RecordOwner['tracker'];
+
+/**
+ * Counts records that come again although this process had finished them: their partition went away, or
+ * somebody moved its offset back, before they were committed. Former accounts are kept until the
+ * partition has passed them. It cannot see what another process finished, nor this one's former life.
+ */
+export class Redeliveries {
+  readonly #partitions = new Map<string, { current: Tracker; former: Tracker[] }>();
+
+  /** Of records of one partition, in offset order, newly taken: how many were finished before. */
+  count(records: readonly Taken[]): number {
+    const first = records[0];
+    if (first === undefined) return 0;
+    const key = `${first.topic}/${first.partition}`;
+    const { tracker } = first.owner;
+    const known = this.#partitions.get(key);
+    if (known === undefined) this.#partitions.set(key, { current: tracker, former: [] });
+    if (known === undefined) return 0;
+    if (known.current !== tracker) {
+      known.former.push(known.current);
+      known.current = tracker;
+    }
+    if (known.former.length === 0) return 0;
+    known.former = known.former.filter(({ next }) => next > first.offset);
+    return records.filter(({ offset }) => known.former.some((each) => each.hasFinished(offset)))
+      .length;
+  }
+}
