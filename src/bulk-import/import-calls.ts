@@ -32,21 +32,24 @@ const mostInFlight = 2_000;
 export async function importCalls(options: ImportOptions): Promise<void> {
   const { input, producer, signal, onSent, onBad } = options;
   const inFlight = new SendWindow(mostInFlight);
-  for await (const lines of splitLines(input, maxCallBytes)) {
-    for (const line of lines) {
-      const record = readLine(line, options);
-      if (typeof record === 'string') onBad(line.number, record);
-      if (typeof record !== 'object') continue;
-      await inFlight.enter();
-      producer.produce(record, (refused) => {
-        inFlight.leave();
-        if (refused === undefined) onSent(line.number);
-        else onBad(line.number, refused.message);
-      });
+  try {
+    for await (const lines of splitLines(input, maxCallBytes)) {
+      for (const line of lines) {
+        const record = readLine(line, options);
+        if (typeof record === 'string') onBad(line.number, record);
+        if (typeof record !== 'object') continue;
+        await inFlight.enter();
+        producer.produce(record, (refused) => {
+          inFlight.leave();
+          if (refused === undefined) onSent(line.number);
+          else onBad(line.number, refused.message);
+        });
+      }
+      if (signal.aborted) break;
     }
-    if (signal.aborted) break;
+  } finally {
+    await inFlight.emptied();
   }
-  await inFlight.emptied();
 }
 
 /** The record to write, or why there is none; undefined for a blank line. */

@@ -48,6 +48,8 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const stop = new AbortController();
   void shutdownSignal().then(() => {
     stop.abort();
+    // Nothing more may ever come from it.
+    input.destroy();
   });
   const counts: Counts = { sent: 0, bad: 0, lastLine: 0 };
   const startMs = Date.now();
@@ -69,7 +71,7 @@ async function produce(context: Context, file: string, options: ProduceOptions):
       },
     });
   } catch (cause) {
-    throw unreadable(file, cause, counts);
+    if (!stop.signal.aborted) throw unreadable(file, cause, counts);
   } finally {
     status.stop();
     await producer.close(closeMs);

@@ -9,6 +9,7 @@ import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { eventually } from '../harness/eventually.ts';
 import { install, type Ended, type Installation } from '../harness/postrider.ts';
 
 let postrider: Installation;
@@ -112,4 +113,26 @@ test('an unknown source, a missing file and broken gzip are errors in one senten
 test('one call is counted in the singular', async () => {
   const { stdout } = await produce('one.ndjson', identify('a'));
   assert.equal(stdout, '1 call sent\n');
+});
+
+test('an import that is told to stop says after which line, and goes on from there', async () => {
+  const before = (await ingested()).length;
+  const lines = Array.from({ length: 1_500 }, (_, i) => identify(`stopped-${i}`));
+  const begun = postrider.begin(['produce', '--source', 'shop']);
+  begun.stdin.write(lines.slice(0, 1_000).join('\n') + '\n');
+  await eventually(async () => {
+    assert.equal((await ingested()).length, before + 1_000);
+  });
+  // Its input is still open: nothing more may ever come.
+  begun.kill('SIGINT');
+  const { code, stdout, stderr } = await begun.ended;
+  assert.deepEqual([code, stdout], [1, '1000 calls sent\n']);
+  assert.match(stderr, /^postrider: stopped early, after line 1000$/m);
+
+  const { code: second } = await produce('rest.ndjson', lines.slice(1_000).join('\n'));
+  assert.equal(second, 0);
+  const users = (await ingested()).map(({ key }) => String(key));
+  const stopped = users.filter((user) => user.startsWith('stopped-'));
+  assert.equal(stopped.length, 1_500);
+  assert.equal(new Set(stopped).size, 1_500);
 });
