@@ -104,3 +104,28 @@ test('a redrive waits while delivery is behind with new events, and then goes on
   assert.match(stderr, /^going on$/m);
   assert.equal((await box.written())[2], total);
 });
+
+test('a redrive of rejected calls that is told to stop goes on when it is run again', async (t) => {
+  const box = await startLetterbox('rejected');
+  t.after(() => box.close());
+  const calls = Array.from({ length: total }, (_, i) => ({
+    key: `u${i}`,
+    value: JSON.stringify({ type: 'identify', userId: `u${i}` }),
+    headers: { reason: 'unknown-write-key', detail: '' },
+  }));
+  await box.put(calls, 'ingest.rejected');
+  const first = box.begin(...redrive);
+  await eventually(async () => {
+    assert.ok((await box.count('ingest')) > total / 4, 'it has not got going yet');
+  });
+  first.kill('SIGINT');
+  const { code, stderr } = await first.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /^postrider: stopped early; the same command goes on where it ended$/m);
+  const sent = await box.count('ingest');
+  assert.ok(sent < total);
+
+  assert.match((await box.run(...redrive)).stdout, new RegExp(`^${total - sent} calls sent`, 'm'));
+  const users = (await box.read('ingest')).map(({ key }) => String(key));
+  assert.deepEqual(users.sort(), calls.map(({ key }) => key).sort());
+});

@@ -9,15 +9,17 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Begun, type Ended } from '../harness/postrider.ts';
 
-/** A deployment without running roles, with three destinations and whatever dead letters are put into it. */
+/** A deployment without running roles, with three destinations and whatever letters are put into it. */
 export interface Letterbox {
   put(records: readonly Omit<OutgoingRecord, 'topic'>[], topic?: string): Promise<void>;
-  /** A `dead-letters` command that must succeed. */
+  /** Its command, which must succeed. */
   run(...args: readonly string[]): Promise<Ended>;
   end(...args: readonly string[]): Promise<Ended>;
   begin(...args: readonly string[]): Begun;
   /** What is in the shared delivery topic, or in a destination's own. */
   delivery(destinationId?: string): Promise<IncomingRecord[]>;
+  read(topic: string): Promise<IncomingRecord[]>;
+  count(topic: string): Promise<number>;
   envelopeOf(record: IncomingRecord): Envelope;
   /** How many records the delivery topics and `redrives` hold. */
   written(): Promise<readonly number[]>;
@@ -26,7 +28,9 @@ export interface Letterbox {
   close(): Promise<void>;
 }
 
-export async function startLetterbox(): Promise<Letterbox> {
+export async function startLetterbox(
+  command: 'dead-letters' | 'rejected' = 'dead-letters',
+): Promise<Letterbox> {
   const postrider = await install();
   const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = postrider.environment;
   const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'test' }, silentLogger);
@@ -46,35 +50,35 @@ export async function startLetterbox(): Promise<Letterbox> {
   const { code, stderr } = await postrider.run(['apply', '-f', '-'], { stdin });
   assert.equal(code, 0, stderr);
 
-  const read = async (topic: string): Promise<IncomingRecord[]> => {
+  const read = async (name: string): Promise<IncomingRecord[]> => {
+    const topic = `${TOPIC_PREFIX}${name}`;
     const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
     const records: IncomingRecord[] = [];
     for await (const record of readRange(kafka, { topic, ranges })) records.push(record);
     return records;
   };
-  const count = async (topic: string): Promise<number> => {
-    const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
+  const count = async (name: string): Promise<number> => {
+    const ranges = await withAdmin(kafka, (admin) => admin.offsets(`${TOPIC_PREFIX}${name}`));
     return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
   };
   return {
     put: (records, topic = 'dead-letter') =>
       producer.send(records.map((record) => ({ ...record, topic: `${TOPIC_PREFIX}${topic}` }))),
     run: async (...args) => {
-      const ended = await postrider.run(['dead-letters', ...args]);
+      const ended = await postrider.run([command, ...args]);
       assert.equal(ended.code, 0, ended.stderr);
       return ended;
     },
-    end: (...args) => postrider.run(['dead-letters', ...args]),
-    begin: (...args) => postrider.begin(['dead-letters', ...args]),
-    delivery: (id) => read(`${TOPIC_PREFIX}delivery${id === undefined ? '' : `.${id}`}`),
+    end: (...args) => postrider.run([command, ...args]),
+    begin: (...args) => postrider.begin([command, ...args]),
+    delivery: (id) => read(`delivery${id === undefined ? '' : `.${id}`}`),
+    read,
+    count,
     envelopeOf: ({ headers }) =>
       decodeEnvelope(headers[envelopeHeader] ?? Buffer.alloc(0)) ?? assert.fail(),
-    written: () =>
-      Promise.all(
-        ['delivery', 'delivery.big', 'redrives'].map((name) => count(TOPIC_PREFIX + name)),
-      ),
+    written: () => Promise.all(['delivery', 'delivery.big', 'redrives'].map(count)),
     timeOfNext: async () => {
-      const letters = await read(`${TOPIC_PREFIX}dead-letter`);
+      const letters = await read('dead-letter');
       const lastMs = Math.max(...letters.map(({ timestampMs }) => timestampMs));
       return eventually(() => {
         assert.ok(Date.now() > lastMs);
