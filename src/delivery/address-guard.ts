@@ -14,28 +14,49 @@ export class AddressGuard {
     this.#allowed = allowNetworks.map(parseNetwork);
   }
 
-  /** `address`: a written-out IPv4 or IPv6 address, as sockets and name servers give them. */
+  /**
+   * `address`: a written-out IPv4 or IPv6 address, as sockets and name servers give them. One that is
+   * mapped into IPv6 counts as the IPv4 address that a socket would connect to.
+   */
   allows(address: string): boolean {
     // A zone id names a link, and links are local.
     if (address.includes('%') || isIP(address) === 0) return false;
-    const parsed = ipaddr.process(address);
+    const parsed = parse(address);
     return isPublic(parsed) || this.#allowed.some((network) => isIn(parsed, network));
   }
+}
+
+/** ipaddr.js takes ::1.2.3.4, which leads nowhere, for ::ffff:1.2.3.4, which is 1.2.3.4. */
+function parse(address: string): Address {
+  const isMixed = address.includes(':') && address.includes('.');
+  return ipaddr.process(isMixed ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address);
 }
 
 /** Every other range of ipaddr.js is reserved, private, or leads to an IPv4 address in disguise. */
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') return false;
-  return address.kind() === 'ipv4' || !isDisguised(address as ipaddr.IPv6);
+  return address.kind() === 'ipv4'
+    ? address.toString() !== azureHost
+    : isGlobalUnicast(address as ipaddr.IPv6) && !isIsatap(address as ipaddr.IPv6);
 }
 
-/** IPv6 forms that carry an IPv4 address and that ipaddr.js counts as ordinary. */
-function isDisguised(address: ipaddr.IPv6): boolean {
-  const { parts } = address;
-  const isCompatible = parts.slice(0, 6).every((part) => part === 0);
-  const isIsatap = parts[5] === 0x5efe && (parts[4] === 0 || parts[4] === 0x200);
-  const isSiteLocal = ((parts[0] ?? 0) & 0xffc0) === 0xfec0;
-  return isCompatible || isIsatap || isSiteLocal;
+/**
+ * Answers inside Azure only, on every virtual machine, with what configures it. The other clouds' metadata
+ * services have private addresses. (Microsoft: "What is IP address 168.63.129.16?")
+ */
+const azureHost = '168.63.129.16';
+
+/**
+ * All of IPv6 that IANA has given to the public internet; ipaddr.js counts what is not yet given to
+ * anything as ordinary. (IANA, "Internet Protocol Version 6 Address Space")
+ */
+function isGlobalUnicast({ parts }: ipaddr.IPv6): boolean {
+  return ((parts[0] ?? 0) & 0xe000) === 0x2000;
+}
+
+/** Under any prefix, an interface identifier 0000:5efe (or with its u and g bits set) ends in an IPv4 address. */
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe;
 }
 
 function isIn(address: Address, [network, bits]: [Address, number]): boolean {
@@ -44,7 +65,10 @@ function isIn(address: Address, [network, bits]: [Address, number]): boolean {
 
 function parseNetwork(text: string): [Address, number] {
   try {
-    return ipaddr.parseCIDR(text);
+    const [network, bits] = ipaddr.parseCIDR(text);
+    const isMapped = network.kind() === 'ipv6' && (network as ipaddr.IPv6).isIPv4MappedAddress();
+    if (!isMapped || bits < mappedBits) return [network, bits];
+    return [(network as ipaddr.IPv6).toIPv4Address(), bits - mappedBits];
   } catch (cause) {
     throw new PostriderError(
       'setting-invalid',
@@ -53,6 +77,9 @@ function parseNetwork(text: string): [Address, number] {
     );
   }
 }
+
+/** Of ::ffff:0:0/96, which maps IPv4 into IPv6. */
+const mappedBits = 96;
 
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
