@@ -56,7 +56,7 @@ export class Deadlines {
   readonly #expire = (): void => {
     const nowMs = this.#clock.now();
     // The spent timer stays set meanwhile, so that what `onDeadline` adds does not arm another.
-    while (this.#first !== undefined && this.#first.deadlineMs <= nowMs) {
+    while (this.#first !== undefined && this.#isOver(this.#first, nowMs)) {
       const timed = this.#first;
       this.remove(timed);
       timed.onDeadline();
@@ -66,4 +66,10 @@ export class Deadlines {
     const leftMs = Math.max(this.#first.deadlineMs - nowMs, granularityMs);
     this.#timer = this.#clock.after(leftMs, this.#expire);
   };
+
+  /** Whoever has more time left than there ever was started before the clock was set back. */
+  #isOver(timed: Timed, nowMs: number): boolean {
+    const leftMs = timed.deadlineMs - nowMs;
+    return leftMs <= 0 || leftMs > this.#timeoutMs;
+  }
 }

@@ -11,3 +11,14 @@ export function parseRetryAfterMs(value: string, nowMs: number): number | undefi
   const atMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
+
+/** Of a header that came several times, as proxies add theirs: the value that asks for the most patience. */
+export function longestRetryAfterMs(
+  values: string | readonly string[] | undefined,
+  nowMs: number,
+): number | undefined {
+  if (values === undefined || typeof values === 'string')
+    return values === undefined ? undefined : parseRetryAfterMs(values, nowMs);
+  const waits = values.flatMap((value) => parseRetryAfterMs(value, nowMs) ?? []);
+  return waits.length === 0 ? undefined : Math.max(...waits);
+}

@@ -131,6 +131,29 @@ describe('deadlines', () => {
   });
 });
 
+test('a deadline is not put off by a clock that is set back', () => {
+  let nowMs = 3_600_000;
+  let wakeUp: () => void = () => undefined;
+  const deadlines = new Deadlines(
+    {
+      now: () => nowMs,
+      after: (_delayMs, callback) => {
+        wakeUp = callback;
+        return { cancel: () => undefined };
+      },
+    },
+    1_000,
+  );
+  let ended = false;
+  const onDeadline = (): void => {
+    ended = true;
+  };
+  deadlines.add({ deadlineMs: 0, earlier: undefined, later: undefined, onDeadline }, nowMs);
+  nowMs = 1_000;
+  wakeUp();
+  assert.equal(ended, true);
+});
+
 describe('the slot pool', () => {
   test('never gives out more than its size, and those that wait take turns', () => {
     const pool = new SlotPool(2);
