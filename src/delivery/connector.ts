@@ -1,14 +1,17 @@
+import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
+import type { Connections } from './connections.ts';
 import type { NameResolver } from './name-resolver.ts';
 
 export interface ConnectorOptions {
   readonly timeoutMs: number;
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
+  readonly connections: Connections;
 }
 
 /**
@@ -18,32 +21,44 @@ export interface ConnectorOptions {
  * ended up with is checked before undici writes to it.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { guard } = options;
+  const { guard, connections } = options;
   const connect = buildConnector({
     allowH2: false,
     timeout: options.timeoutMs,
     lookup: guardedLookup(options),
+    // Said here, because NODE_TLS_REJECT_UNAUTHORIZED=0 turns it off wherever it is left open.
+    rejectUnauthorized: true,
+    // A resumed session is not verified again: not against the host's name, nor against the date.
+    maxCachedSessions: 0,
   });
   return (target, callback) => {
     const host = target.hostname;
+    const fail = (error: Error): void => {
+      connections.failed(() => {
+        callback(error, null);
+      });
+    };
     if (isIP(host) !== 0 && !guard.allows(host)) {
-      process.nextTick(callback, new AddressRefusedError(host), null);
+      process.nextTick(fail, new AddressRefusedError(host));
       return;
     }
-    connect(target, (error, socket) => {
+    // RFC 6066: the name that TLS asks for has no dot at its end.
+    const absolute = host.endsWith('.') ? { ...target, servername: withoutRoot(host) } : target;
+    connect(absolute, (error, socket) => {
       if (error !== null) {
-        callback(error, null);
+        fail(error);
         return;
       }
       const address = socket.remoteAddress;
       if (address !== undefined && guard.allows(address)) {
-        callback(null, socket);
+        connections.opened(socket, () => {
+          callback(null, socket);
+        });
         return;
       }
       socket.destroy();
       // A peer that hung up at once has no address any more.
-      const refused = new AddressRefusedError(address ?? host);
-      callback(address === undefined ? connectionLost(host) : refused, null);
+      fail(address === undefined ? connectionLost(host) : new AddressRefusedError(address));
     });
   };
 }
@@ -54,7 +69,7 @@ function connectionLost(host: string): Error {
 
 function guardedLookup({ guard, resolver }: ConnectorOptions): LookupFunction {
   return (hostname, options, callback) => {
-    resolver.resolve(hostname, (error, addresses) => {
+    const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {
       if (error !== null) {
         callback(error, []);
         return;
@@ -65,6 +80,29 @@ function guardedLookup({ guard, resolver }: ConnectorOptions): LookupFunction {
       if (forbidden !== undefined) callback(new AddressRefusedError(forbidden.address), []);
       else if (options.all === true) callback(null, [...addresses]);
       else callback(null, first?.address ?? '', first?.family ?? 0);
-    });
+    };
+    const name = withoutRoot(hostname);
+    if (isLocalhost(name)) process.nextTick(reply, null, loopback(guard));
+    else resolver.resolve(name, reply);
   };
+}
+
+/** RFC 6761 §6.3: such names are loopback, whatever a name server would say. */
+function isLocalhost(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost');
+}
+
+/** Nobody else chose these two, so one of them may be allowed without the other. */
+function loopback(guard: AddressGuard): readonly LookupAddress[] {
+  const allowed = loopbackAddresses.filter(({ address }) => guard.allows(address));
+  return allowed.length > 0 ? allowed : loopbackAddresses;
+}
+
+const loopbackAddresses: readonly LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+function withoutRoot(hostname: string): string {
+  return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
 }

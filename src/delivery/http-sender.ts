@@ -1,22 +1,25 @@
-import { Agent, errors } from 'undici';
-import type { Dispatcher } from 'undici';
+import { Agent } from 'undici';
 import type { Clock } from '../ops/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
+import { Connections } from './connections.ts';
 import { guardedConnector } from './connector.ts';
 import { Deadlines } from './deadlines.ts';
-import type { Timed } from './deadlines.ts';
-import { delivered, outcomeOfError, outcomeOfStatus, timedOut } from './outcome.ts';
-import type { Outcome } from './outcome.ts';
+import { HttpAttempt } from './http-attempt.ts';
+import type { AttemptContext } from './http-attempt.ts';
+import type { NameResolver } from './name-resolver.ts';
 import { requestHeaders } from './prepared-destination.ts';
 import type { PreparedEndpoint } from './prepared-destination.ts';
-import type { NameResolver } from './name-resolver.ts';
 import type { Sender, Sending } from './sender.ts';
 
-/** More of an answer's body than this is not read. */
-const maxAnswerBytes = 65_536;
 /** An endpoint may ask for less by `Keep-Alive: timeout=…`, or for up to a minute. */
 const keepAliveMs = 30_000;
 const maxKeepAliveMs = 60_000;
+
+/**
+ * Busy connections are bounded by the requests in flight; idle ones would be so only by their time, and
+ * 5,000 endpoints that are sent to in bursts of 64 could leave 320,000. One costs about 30 KB.
+ */
+const maxKeptConnections = 10_000;
 
 export interface HttpSenderOptions {
   /** For the whole attempt: name, connection, request, answer. */
@@ -24,134 +27,74 @@ export interface HttpSenderOptions {
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
   readonly clock: Clock;
+  /** With so many connections open none is kept after its answer; 10,000 by default. */
+  readonly maxKept?: number;
 }
 
-/** Sends with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither. */
+/**
+ * Sends with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither.
+ *
+ * A server may close a kept connection at the moment when a request goes out on it. What had no answer
+ * then, not even its first byte, is sent once more within the same attempt, on a connection of its own.
+ * The endpoint may have seen it twice, as after any failure; not sending it would be a failed attempt that
+ * says nothing about the endpoint.
+ */
 export class HttpSender implements Sender {
-  readonly #agent: Agent;
-  readonly #clock: Clock;
+  readonly #kept: Agent;
+  readonly #single: Agent;
+  readonly #connections: Connections;
+  readonly #context: AttemptContext;
   readonly #deadlines: Deadlines;
 
   constructor(options: HttpSenderOptions) {
     const { timeoutMs, guard, resolver, clock } = options;
-    this.#clock = clock;
-    this.#deadlines = new Deadlines(clock, timeoutMs);
-    this.#agent = new Agent({
+    const connections = new Connections(options.maxKept ?? maxKeptConnections);
+    const deadlines = new Deadlines(clock, timeoutMs);
+    this.#connections = connections;
+    this.#deadlines = deadlines;
+    const sendAgain = (attempt: HttpAttempt): void => {
+      this.#dispatch(this.#single, attempt);
+    };
+    this.#context = { clock, deadlines, connections, sendAgain };
+    const common = {
       allowH2: false,
-      pipelining: 1,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: maxKeepAliveMs,
       // Ours is one deadline over all of it; these restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: guardedConnector({ timeoutMs, guard, resolver }),
+      connect: guardedConnector({ timeoutMs, guard, resolver, connections }),
+    };
+    this.#kept = new Agent({
+      ...common,
+      pipelining: 1,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: maxKeepAliveMs,
     });
+    // undici's way to say that no connection is used twice.
+    this.#single = new Agent({ ...common, pipelining: 0 });
   }
 
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void {
-    const request = new HttpAttempt(sending, endpointIndex, this.#clock, this.#deadlines);
-    this.#agent.dispatch(
-      {
-        origin: endpoint.origin,
-        path: endpoint.path,
-        method: 'POST',
-        headers: requestHeaders(
-          endpoint,
-          sending.signature,
-          sending.idempotencyHeader,
-          sending.messageId,
-        ),
-        body: sending.body,
-      },
-      request,
-    );
+    this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, this.#context));
   }
 
   async close(): Promise<void> {
     this.#deadlines.close();
-    await this.#agent.destroy();
-  }
-}
-
-/** Ends a request whose outcome is known; undici wants an error for it. One for all spares the stack. */
-const cut = new Error('the rest of the answer is not wanted');
-
-class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
-  deadlineMs = 0;
-  earlier: Timed | undefined = undefined;
-  later: Timed | undefined = undefined;
-  readonly #sending: Sending;
-  readonly #endpointIndex: number;
-  readonly #clock: Clock;
-  readonly #deadlines: Deadlines;
-  readonly #startedMs: number;
-  #controller: Dispatcher.DispatchController | undefined = undefined;
-  #status = 0;
-  #retryAfter: string | undefined = undefined;
-  #readBytes = 0;
-  #settled = false;
-
-  constructor(sending: Sending, endpointIndex: number, clock: Clock, deadlines: Deadlines) {
-    this.#sending = sending;
-    this.#endpointIndex = endpointIndex;
-    this.#clock = clock;
-    this.#deadlines = deadlines;
-    this.#startedMs = clock.now();
-    deadlines.add(this, this.#startedMs);
+    await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // The deadline passed while the connection was being made.
-    if (this.#settled) controller.abort(cut);
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    this.#status = status;
-    if (status < 300) return;
-    const retryAfter = headers['retry-after'];
-    this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : retryAfter?.[0];
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#readBytes += chunk.length;
-    if (this.#readBytes <= maxAnswerBytes) return;
-    this.#settle(this.#outcome());
-    controller.abort(cut);
-  }
-
-  onResponseEnd(): void {
-    this.#settle(this.#outcome());
-  }
-
-  onResponseError(_controller: unknown, error: Error): void {
-    // `close` cut it: whoever reads the record next sends it.
-    if (this.#settled || error instanceof errors.ClientDestroyedError) return;
-    const outcome = outcomeOfError(error, this.#status !== 0);
-    // What undici refuses to send arrives here inside `dispatch`, whose caller expects no outcome yet.
-    process.nextTick(() => {
-      this.#settle(outcome);
-    });
-  }
-
-  onDeadline(): void {
-    this.#settle(timedOut);
-    this.#controller?.abort(cut);
-  }
-
-  #outcome(): Outcome {
-    if (this.#status >= 200 && this.#status < 300) return delivered;
-    return outcomeOfStatus(this.#status, this.#retryAfter, this.#clock.now());
-  }
-
-  #settle(outcome: Outcome): void {
-    if (this.#settled) return;
-    this.#settled = true;
-    if (outcome !== timedOut) this.#deadlines.remove(this);
-    this.#sending.settled(outcome, this.#endpointIndex, this.#clock.now() - this.#startedMs);
+  #dispatch(agent: Agent, attempt: HttpAttempt): void {
+    const { sending, endpoint } = attempt;
+    const { body, signature, idempotencyHeader, messageId } = sending;
+    agent.dispatch(
+      {
+        origin: endpoint.origin,
+        path: endpoint.path,
+        method: 'POST',
+        headers: requestHeaders(endpoint, signature, idempotencyHeader, messageId),
+        body,
+        reset: this.#connections.areMany,
+      },
+      attempt,
+    );
   }
 }

@@ -1,4 +1,4 @@
-import { parseRetryAfterMs } from './retry-after.ts';
+import { longestRetryAfterMs } from './retry-after.ts';
 
 /** What one try at one URL came to. */
 export type Outcome = Delivered | Retryable | Permanent;
@@ -63,17 +63,24 @@ export const timedOut: Retryable = Object.freeze({
   detail: 'no complete answer in time',
 });
 
-/** The outcome of a complete answer. `retryAfter` is the header's value, if any. */
+/** An answer that is put off without end by 1xx ones: more header than we read. */
+export const endlessInterim: Permanent = Object.freeze({
+  kind: 'permanent',
+  reason: 'not-http',
+  detail: 'no end of interim answers',
+});
+
+/** The outcome of a complete answer. `retryAfter` is the header's value, or its values, if any. */
 export function outcomeOfStatus(
   status: number,
-  retryAfter: string | undefined,
+  retryAfter: string | readonly string[] | undefined,
   nowMs: number,
 ): Outcome {
   if (status >= 200 && status < 300) return delivered;
   const cause = retryCauseOfStatus(status);
   const detail = `answered ${status}`;
   if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail };
-  const retryAfterMs = retryAfter === undefined ? undefined : parseRetryAfterMs(retryAfter, nowMs);
+  const retryAfterMs = longestRetryAfterMs(retryAfter, nowMs);
   return retryAfterMs === undefined
     ? { kind: 'retryable', cause, detail }
     : { kind: 'retryable', cause, detail, retryAfterMs };
@@ -90,6 +97,11 @@ const causesByCode: Readonly<Record<string, RetryCause>> = {
   CERT_HAS_EXPIRED: 'tls',
   ERR_TLS_CERT_ALTNAME_INVALID: 'tls',
   CERT_NOT_YET_VALID: 'tls',
+  CERT_REVOKED: 'tls',
+  CERT_SIGNATURE_FAILURE: 'tls',
+  CERT_CHAIN_TOO_LONG: 'tls',
+  PATH_LENGTH_EXCEEDED: 'tls',
+  INVALID_PURPOSE: 'tls',
   EPROTO: 'tls',
   ENOTFOUND: 'dns',
   EAI_AGAIN: 'dns',
@@ -136,6 +148,13 @@ export function outcomeOfError(error: unknown, answering: boolean): Outcome {
     return { kind: 'retryable', cause: 'tls', detail };
   return { kind: 'retryable', cause: causesByCode[code] ?? 'other', detail };
 }
+
+/** Whether the other side ended the connection, as one that had been idle for too long. */
+export function isConnectionLoss(error: unknown): boolean {
+  return connectionLossCodes.has(describe(error).code);
+}
+
+const connectionLossCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 function describe(error: unknown): { name: string; code: string; message: string } {
   if (!(error instanceof Error)) return { name: '', code: '', message: String(error) };

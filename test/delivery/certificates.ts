@@ -1,108 +1,68 @@
-/**
- * Made once with openssl for these tests, on elliptic curves so that they are short. `authority` signed
- * all but `selfSigned`; no machine trusts it unless a test says so.
- */
-export const authority = `-----BEGIN CERTIFICATE-----
-MIIBfDCCASGgAwIBAgIUDgc+vYZhxQslgMqqzK3rxvTEwWYwCgYIKoZIzj0EAwIw
-EjEQMA4GA1UEAwwHVGVzdCBDQTAgFw0yNjExMjEwODQ0MzhaGA8yMTI2MTAyODA4
-NDQzOFowEjEQMA4GA1UEAwwHVGVzdCBDQTBZMBMGByqGSM49AgEGCCqGSM49AwEH
-A0IABHKgqCseFQDGzIhcOLgfa88sgqVShXO8q7fqWcW/ic5I44aTpd73OPVDbi7F
-Odg/oot7vXZh/+TgW6HasjkhQ9mjUzBRMB0GA1UdDgQWBBSV1vyBmG9xryLGjn+A
-5T0L3/BPaDAfBgNVHSMEGDAWgBSV1vyBmG9xryLGjn+A5T0L3/BPaDAPBgNVHRMB
-Af8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQDXM7XlzlJnnasDlFmHRAVE9U1j
-Sd0KzrGalBSlUNbhCAIhAPrK1Cegs164DFl5tqzJb1NRpEHm/lpo5xMgoz6gjRXb
------END CERTIFICATE-----
-`;
+import forge from 'node-forge';
 
+/** Made when the tests run. `cert` is what a server shows: the certificate, and maybe those above it. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** For localhost and 127.0.0.1. */
-export const valid: Certificate = {
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBhDCCASqgAwIBAgIUWlzq5dKAYobbZIgKe5b/hHS/zYswCgYIKoZIzj0EAwIw
-EjEQMA4GA1UEAwwHVGVzdCBDQTAgFw0yNjExMjEwODQ0MzhaGA8yMTI2MTAyODA4
-NDQzOFowEDEOMAwGA1UEAwwFdmFsaWQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AAQqAWt6leAfAYQfuE6WM7f/5DyW/OzuCqR33g2xE0AnUTt3/8iW/ZTjvpEmhpKS
-MBDAmFuIA6pVc/pXVj1DsOnAo14wXDAaBgNVHREEEzARhwR/AAABgglsb2NhbGhv
-c3QwHQYDVR0OBBYEFBo1aPDoqQUeVJWhY9qrsug7hiKnMB8GA1UdIwQYMBaAFJXW
-/IGYb3GvIsaOf4DlPQvf8E9oMAoGCCqGSM49BAMCA0gAMEUCIQDUPXnhixPHZHZ9
-SwGAyqzOV40t1kedZRRjhqDc+NXBMAIgHmZl8OG4DUpQkL/FukfCgeAbIyVMT21u
-jqtDO2CW0EU=
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgH41KvbKuiTc5NxRq
-BPjvTvklLd5Rn8vP/PjR2IRAN2uhRANCAAQqAWt6leAfAYQfuE6WM7f/5DyW/Ozu
-CqR33g2xE0AnUTt3/8iW/ZTjvpEmhpKSMBDAmFuIA6pVc/pXVj1DsOnA
------END PRIVATE KEY-----
-`,
-};
+export interface Issuer {
+  readonly name: string;
+  readonly keys: forge.pki.rsa.KeyPair;
+  readonly cert: string;
+}
 
-/** The same, but over before it began. */
-export const expired: Certificate = {
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBhTCCASqgAwIBAgIUWlzq5dKAYobbZIgKe5b/hHS/zY0wCgYIKoZIzj0EAwIw
-EjEQMA4GA1UEAwwHVGVzdCBDQTAeFw0yNjExMjEwODQ2MTNaFw0yNjExMjAwODQ2
-MTNaMBIxEDAOBgNVBAMMB2V4cGlyZWQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AARDV9m4F8PPrW99ncHmHuD5w2IoZbwE7E8t0jemqC97zkfjH59wQVdhO337r1ml
-jT/idBE+0skq6Tlofkf0Ihdgo14wXDAaBgNVHREEEzARhwR/AAABgglsb2NhbGhv
-c3QwHQYDVR0OBBYEFJerVGLAgX5ngj58PKdF6xZG65mhMB8GA1UdIwQYMBaAFJXW
-/IGYb3GvIsaOf4DlPQvf8E9oMAoGCCqGSM49BAMCA0kAMEYCIQCljbH9m9AK8nTD
-r7JufY95igB7bF4cDtbaPmF3fTtIrgIhAL+WnCxH0LsiG2b+ztvN1DYNzsTyLLpj
-Ee7KpmOSOtR9
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgSY0PTb10h2BY89nK
-DlIUUDumhUgDDopKlP2QT13nTC+hRANCAARDV9m4F8PPrW99ncHmHuD5w2IoZbwE
-7E8t0jemqC97zkfjH59wQVdhO337r1mljT/idBE+0skq6Tlofkf0Ihdg
------END PRIVATE KEY-----
-`,
-};
+interface Wanted {
+  readonly name?: string;
+  /** Signed by itself without one. */
+  readonly by?: Issuer;
+  readonly hosts?: readonly string[];
+  readonly isAuthority?: boolean;
+  /** Days from now. */
+  readonly validDays?: readonly [from: number, to: number];
+}
 
-/** For other.example. */
-export const otherHost: Certificate = {
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBgjCCASigAwIBAgIUWlzq5dKAYobbZIgKe5b/hHS/zYwwCgYIKoZIzj0EAwIw
-EjEQMA4GA1UEAwwHVGVzdCBDQTAgFw0yNjExMjEwODQ0MzhaGA8yMTI2MTAyODA4
-NDQzOFowEDEOMAwGA1UEAwwFb3RoZXIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AAT1WF2Fk1xr7upiPPG1lNgdyhoo13gr9KnBdUL/YLBF7UGkGwe0RjNoifpZvV+H
-+aToTeO5OmTQGj0lyjc52xypo1wwWjAYBgNVHREEETAPgg1vdGhlci5leGFtcGxl
-MB0GA1UdDgQWBBR6esyvGsI/RL2QdIlgQMCeF2Kb/jAfBgNVHSMEGDAWgBSV1vyB
-mG9xryLGjn+A5T0L3/BPaDAKBggqhkjOPQQDAgNIADBFAiB8Trgu4G7F5WfZeQeC
-Rnf5aGAnOrewbd/wjuJasyiCuwIhAPWGGrJ+8ksP1AG4VOBSL44xyjoiVTO8qcTA
-LpWER859
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVJ1BsychFWb+0azl
-8/0+Npxc+8j4gkARQ9+6iM6OQ0mhRANCAAT1WF2Fk1xr7upiPPG1lNgdyhoo13gr
-9KnBdUL/YLBF7UGkGwe0RjNoifpZvV+H+aToTeO5OmTQGj0lyjc52xyp
------END PRIVATE KEY-----
-`,
-};
+const dayMs = 86_400_000;
+let serial = 1;
 
-/** For localhost and 127.0.0.1, signed by itself. */
-export const selfSigned: Certificate = {
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIUAgvR3WL9O3ZfsO5bEDwDz8oW8NkwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA4NDQzOFoYDzIxMjYxMDI4
-MDg0NDM4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAAS0hy1pGsWFm1AmlnlqkAMPGSQ0DRNJuahTwyLKp/r67c+WytBjtMht
-O5Plun2Kmn3Uc0XAOYzKom6Nhm41vF76o28wbTAdBgNVHQ4EFgQUI1fTGqKt6F7P
-autIlnOvD7zI3zswHwYDVR0jBBgwFoAUI1fTGqKt6F7PautIlnOvD7zI3zswDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARhwR/AAABgglsb2NhbGhvc3QwCgYIKoZI
-zj0EAwIDSAAwRQIhANIPjq2B4bmu7mM/VAO8slzfhVz6JHWvlzYqqqOcN7N3AiAk
-10i8Hal8ACstDTmeenudfqh2/IKEn7ME4jDmHpnRfQ==
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCu+S00ylUaqyROVP
-wP4N1otStv9ND5pR+c9r4xTLA6GhRANCAAS0hy1pGsWFm1AmlnlqkAMPGSQ0DRNJ
-uahTwyLKp/r67c+WytBjtMhtO5Plun2Kmn3Uc0XAOYzKom6Nhm41vF76
------END PRIVATE KEY-----
-`,
-};
+function issue(keys: forge.pki.rsa.KeyPair, wanted: Wanted): string {
+  const { name = 'endpoint', by, hosts = [], isAuthority = false, validDays = [-1, 1] } = wanted;
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = keys.publicKey;
+  serial += 1;
+  certificate.serialNumber = (0x10_00_00 + serial).toString(16);
+  certificate.validity.notBefore = new Date(Date.now() + validDays[0] * dayMs);
+  certificate.validity.notAfter = new Date(Date.now() + validDays[1] * dayMs);
+  certificate.setSubject([{ name: 'commonName', value: name }]);
+  certificate.setIssuer([{ name: 'commonName', value: by?.name ?? name }]);
+  certificate.setExtensions([
+    { name: 'basicConstraints', cA: isAuthority },
+    ...(hosts.length === 0 ? [] : [{ name: 'subjectAltName', altNames: hosts.map(altName) }]),
+  ]);
+  certificate.sign((by?.keys ?? keys).privateKey, forge.md.sha256.create());
+  return forge.pki.certificateToPem(certificate);
+}
+
+/** As X.509 numbers them: 2 is a DNS name, 7 an address. */
+function altName(host: string): object {
+  return /^[\d.]+$/.test(host) ? { type: 7, ip: host } : { type: 2, value: host };
+}
+
+export function makeAuthority(name: string, wanted: Omit<Wanted, 'name'> = {}): Issuer {
+  const keys = forge.pki.rsa.generateKeyPair(2048);
+  return { name, keys, cert: issue(keys, { isAuthority: true, ...wanted, name }) };
+}
+
+const endpointKeys = forge.pki.rsa.generateKeyPair(2048);
+const endpointKey = forge.pki.privateKeyToPem(endpointKeys.privateKey);
+
+/** An endpoint's certificate; for 127.0.0.1 and crm.example unless `hosts` says otherwise. */
+export function makeCertificate(wanted: Wanted = {}, ...above: readonly Issuer[]): Certificate {
+  const own = issue(endpointKeys, { hosts: ['127.0.0.1', 'crm.example'], ...wanted });
+  return { cert: [own, ...above.map(({ cert }) => cert)].join(''), key: endpointKey };
+}
+
+/** The endpoint as somebody who signs for others, which its certificate does not say. */
+export function asIssuer(name: string, by: Issuer): Issuer {
+  return { name, keys: endpointKeys, cert: issue(endpointKeys, { name, by }) };
+}

@@ -1,0 +1,49 @@
+import type { Socket } from 'node:net';
+
+/** What the sender knows of all its connections together. */
+export class Connections {
+  readonly #maxKept: number;
+  #open = 0;
+  #isStarting = false;
+
+  /** `maxKept`: with so many open, one is not kept after its answer. */
+  constructor(maxKept: number) {
+    this.#maxKept = maxKept;
+  }
+
+  get areMany(): boolean {
+    return this.#open >= this.#maxKept;
+  }
+
+  /**
+   * True while undici is told of a new connection, when it writes the first request to it, or of the failure
+   * to make one, when it fails that request. What happens to a request at other times happens on a
+   * connection that was used before.
+   */
+  get isStarting(): boolean {
+    return this.#isStarting;
+  }
+
+  opened(socket: Socket, tellUndici: () => void): void {
+    this.#open += 1;
+    socket.once('close', this.#closed);
+    this.#start(tellUndici);
+  }
+
+  failed(tellUndici: () => void): void {
+    this.#start(tellUndici);
+  }
+
+  #start(tellUndici: () => void): void {
+    this.#isStarting = true;
+    try {
+      tellUndici();
+    } finally {
+      this.#isStarting = false;
+    }
+  }
+
+  readonly #closed = (): void => {
+    this.#open -= 1;
+  };
+}
