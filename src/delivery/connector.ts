@@ -5,6 +5,7 @@ import { buildConnector } from 'undici';
 import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { Connections } from './connections.ts';
+import { countHeaders } from './header-limit.ts';
 import type { NameResolver } from './name-resolver.ts';
 
 export interface ConnectorOptions {
@@ -54,6 +55,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
         connections.opened(socket, () => {
           callback(null, socket);
         });
+        countHeaders(socket);
         return;
       }
       socket.destroy();

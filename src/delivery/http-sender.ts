@@ -15,6 +15,9 @@ import type { Sender, Sending } from './sender.ts';
 const keepAliveMs = 30_000;
 const maxKeepAliveMs = 60_000;
 
+/** 16 KB of names and values, as Node reads, and what `countHeaders` adds for 128 of them. */
+const maxHeadBytes = 24_576;
+
 /**
  * Busy connections are bounded by the requests in flight; idle ones would be so only by their time, and
  * 5,000 endpoints that are sent to in bursts of 64 could leave 320,000. One costs about 30 KB.
@@ -58,6 +61,7 @@ export class HttpSender implements Sender {
     this.#context = { clock, deadlines, connections, sendAgain };
     const common = {
       allowH2: false,
+      maxHeaderSize: maxHeadBytes,
       // Ours is one deadline over all of it; these restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
