@@ -10,6 +10,7 @@ import { createProducer } from '../kafka/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
+import { requireTopics } from '../resources/require-topics.ts';
 import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import { LeftOut } from './left-out.ts';
@@ -46,131 +47,119 @@ export async function redriveLetters<L extends Letter>(
   task: RedriveTask<L>,
   options: RedriveOptions,
 ): Promise<void> {
-  const counts = new LetterCounts(kind.view);
-  const leftOut = new LeftOut(kind.noun);
-  try {
-    if (options.dryRun === true) {
-      const { signal } = new AbortController();
-      await count(
-        context,
-        kind,
-        await sifted(context, kind, task, options, leftOut, signal),
-        counts,
-      );
-    } else {
-      await sendAlone(context, kind, task, options, leftOut, counts);
-    }
-  } finally {
-    leftOut.sentences().forEach(note);
+  const run = new LetterRedrive(context, kind, task, options);
+  await (options.dryRun === true ? run.count() : run.sendAlone());
+}
+
+class LetterRedrive<L extends Letter> {
+  readonly #context: Context;
+  readonly #kind: LetterKind<L>;
+  readonly #task: RedriveTask<L>;
+  readonly #options: RedriveOptions;
+  readonly #counts: LetterCounts<L>;
+  readonly #leftOut: LeftOut;
+
+  constructor(
+    context: Context,
+    kind: LetterKind<L>,
+    task: RedriveTask<L>,
+    options: RedriveOptions,
+  ) {
+    this.#context = context;
+    this.#kind = kind;
+    this.#task = task;
+    this.#options = options;
+    this.#counts = new LetterCounts(kind.view);
+    this.#leftOut = new LeftOut(kind.noun);
   }
-  if (counts.total === 0 && leftOut.isEmpty) note(`no ${kind.noun} matches`);
-}
 
-async function sifted<L extends Letter>(
-  context: Context,
-  kind: LetterKind<L>,
-  task: RedriveTask<L>,
-  options: RedriveOptions,
-  leftOut: LeftOut,
-  signal: AbortSignal,
-): Promise<Search<L>> {
-  const redrives = await redrivesOf(context, kind);
-  const search = await searchLetters(context, kind, task.selection, signal);
-  const judges = [sentBefore(redrives, options.again), ...task.judges];
-  const letters = sift(search.letters, judges, (objection) => {
-    leftOut.add(objection);
-  });
-  return { ...search, letters };
-}
-
-async function count<L extends Letter>(
-  context: Context,
-  kind: LetterKind<L>,
-  search: Search<L>,
-  counts: LetterCounts<L>,
-): Promise<void> {
-  const status = startStatusLine(() => search.progress());
-  for await (const letter of search.letters) counts.add(letter);
-  status.stop();
-  context.print(counts.present(kind.noun));
-}
-
-/** What another process has sent must be known before: so one at a time. */
-async function sendAlone<L extends Letter>(
-  context: Context,
-  kind: LetterKind<L>,
-  task: RedriveTask<L>,
-  options: RedriveOptions,
-  leftOut: LeftOut,
-  counts: LetterCounts<L>,
-): Promise<void> {
-  const { kafka, log } = context;
-  const topology = await context.topology();
-  const stop = new AbortController();
-  void shutdownSignal().then(() => {
-    stop.abort();
-  });
-  const right = await acquireExclusive(kafka, {
-    groupId: topology.redriveGroup(kind.topicOf(topology)),
-    ...{ topic: topology.topics.config, clock: systemClock, log },
-  });
-  if (right === undefined)
-    throw new PostriderError('busy', `another redrive of these ${kind.noun}s is running`);
-  right.lost.addEventListener('abort', () => {
-    stop.abort();
-  });
-  try {
-    const search = await sifted(context, kind, task, options, leftOut, stop.signal);
-    await send(context, kind, search, task, options, counts, stop.signal);
-  } finally {
-    await right.release();
-  }
-}
-
-async function send<L extends Letter>(
-  context: Context,
-  kind: LetterKind<L>,
-  search: Search<L>,
-  task: RedriveTask<L>,
-  options: RedriveOptions,
-  counts: LetterCounts<L>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { kafka, log } = context;
-  const { live, sentAgain } = task;
-  const { redrives: redrivesTopic } = (await context.topology()).topics;
-  const id = randomBytes(4).toString('hex');
-  const goOn = goOnWith(options);
-  if (goOn !== undefined) note(`if this is cut off, ${goOn}`);
-  let refused = 0;
-  const producer = await createProducer(kafka, { log });
-  const status = startStatusLine(() => `${counts.total} sent again; ${search.progress()}`);
-  try {
-    await redrive({
-      ...{ letters: search.letters, sentAgain, producer, clock: systemClock },
-      ...{ redrivesTopic, rate: options.rate, id, signal },
-      ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
-      onSent: (letter) => {
-        counts.add(letter);
-        live?.wrote();
-      },
-      onRefused: ({ record }, error) => {
-        refused += 1;
-        note(`${placeText(record)} cannot be sent again: ${error.message}`);
-      },
-    });
-  } finally {
+  async count(): Promise<void> {
+    const search = await this.#search(new AbortController().signal);
+    const status = startStatusLine(() => search.progress());
+    for await (const letter of search.letters) this.#counts.add(letter);
     status.stop();
-    await producer.close(closeMs);
+    this.#report();
   }
-  context.print(counts.present(kind.noun));
-  context.print(`${counted(counts.total, kind.noun)} sent again, in redrive ${id}`);
-  if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
-  if (refused > 0)
-    throw new PostriderError(
-      'record-refused',
-      `Kafka refused ${counted(refused, kind.noun)}, named above`,
-    );
+
+  /** What another process sends is not known here before it is marked: so one at a time. */
+  async sendAlone(): Promise<void> {
+    const { kafka, log } = this.#context;
+    const topology = await this.#context.topology();
+    const { config, redrives } = topology.topics;
+    await requireTopics(kafka, [{ name: config }, { name: redrives }]);
+    const stop = new AbortController();
+    void shutdownSignal().then(() => {
+      stop.abort();
+    });
+    const right = await acquireExclusive(kafka, {
+      groupId: topology.redriveGroup(this.#kind.topicOf(topology)),
+      ...{ topic: config, clock: systemClock, log },
+    });
+    if (right === undefined)
+      throw new PostriderError('busy', `another redrive of these ${this.#kind.noun}s is running`);
+    try {
+      await this.#send(redrives, AbortSignal.any([stop.signal, right.lost]));
+    } finally {
+      await right.release();
+    }
+  }
+
+  async #send(redrivesTopic: string, signal: AbortSignal): Promise<void> {
+    const { kafka, log } = this.#context;
+    const { live, sentAgain } = this.#task;
+    const { rate } = this.#options;
+    const id = randomBytes(4).toString('hex');
+    const search = await this.#search(signal);
+    const goOn = goOnWith(this.#options);
+    if (goOn !== undefined) note(`if this is cut off, ${goOn}`);
+    let refused = 0;
+    const producer = await createProducer(kafka, { log });
+    const status = startStatusLine(() => `${this.#counts.total} sent again; ${search.progress()}`);
+    try {
+      await redrive({
+        ...{ letters: search.letters, sentAgain, producer, clock: systemClock },
+        ...{ redrivesTopic, rate, id, signal },
+        ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
+        onSent: (letter) => {
+          this.#counts.add(letter);
+          live?.wrote();
+        },
+        onRefused: ({ record }, error) => {
+          refused += 1;
+          note(`${placeText(record)} cannot be sent again: ${error.message}`);
+        },
+      });
+    } finally {
+      status.stop();
+      await producer.close(closeMs);
+    }
+    this.#report();
+    const { noun } = this.#kind;
+    this.#context.print(`${counted(this.#counts.total, noun)} sent again, in redrive ${id}`);
+    if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
+    if (refused > 0)
+      throw new PostriderError(
+        'record-refused',
+        `Kafka refused ${counted(refused, noun)}, named above`,
+      );
+  }
+
+  /** The letters that are meant and fit to be sent. */
+  async #search(signal: AbortSignal): Promise<Search<L>> {
+    const redrives = await redrivesOf(this.#context, this.#kind);
+    const search = await searchLetters(this.#context, this.#kind, this.#task.selection, signal);
+    const judges = [sentBefore(redrives, this.#options.again), ...this.#task.judges];
+    const letters = sift(search.letters, judges, (objection) => {
+      this.#leftOut.add(objection);
+    });
+    return { ...search, letters };
+  }
+
+  #report(): void {
+    this.#context.print(this.#counts.present(this.#kind.noun));
+    this.#leftOut.sentences().forEach(note);
+    if (this.#counts.total === 0 && this.#leftOut.isEmpty) note(`no ${this.#kind.noun} matches`);
+  }
 }
 
 const sameGoesOn = 'the same command goes on where it ended';

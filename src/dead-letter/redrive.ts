@@ -46,12 +46,13 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
     for await (const letter of letters) {
       await pace.turn();
       await options.giveWay?.(signal);
+      const record = sentAgain(letter);
       await inFlight.enter();
       if (signal.aborted) {
         inFlight.leave();
         break;
       }
-      producer.produce(sentAgain(letter), (refused) => {
+      producer.produce(record, (refused) => {
         if (refused === undefined) {
           writeDown(letter);
           return;
