@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../src/dev/broker.ts';
+import { benchClient } from './client.ts';
 import { benchDelivery } from './delivery.ts';
 import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
@@ -15,6 +16,7 @@ const benches = {
   router: benchRouter,
   latency: benchLatency,
   memory: benchMemory,
+  client: benchClient,
 };
 
 const names = process.argv.slice(2);
