@@ -27,6 +27,7 @@ export interface Topic {
 }
 
 const dayMs = 86_400_000;
+const deliveryDays = 7;
 
 /** Kafka's own default for the largest record batch. */
 const sourceMaxBytes = 1_048_576;
@@ -49,6 +50,8 @@ export interface Topology {
   /** Every topic that calls are read from. */
   readonly ingestTopics: readonly string[];
   readonly retryTiersMs: readonly number[];
+  /** Of the topic that all destinations share and of dedicated ones. */
+  readonly deliveryRetentionMs: number;
   readonly groups: { readonly router: string; readonly delivery: string };
   /** All topics that must exist before a role starts. */
   readonly all: readonly Topic[];
@@ -96,7 +99,7 @@ export function createTopology(options: TopologyOptions): Topology {
     topic(
       `${dedicatedPrefix}${destinationId}`,
       `events on their way to destination ${destinationId}`,
-      kept(7, 0),
+      kept(deliveryDays, 0),
     );
 
   return {
@@ -104,12 +107,13 @@ export function createTopology(options: TopologyOptions): Topology {
     topics,
     ingestTopics: [topics.ingest, topics.ingestAudience, ...options.extraIngestTopics],
     retryTiersMs,
+    deliveryRetentionMs: deliveryDays * dayMs,
     groups: { router: `${prefix}router`, delivery: topics.delivery },
     all: [
       topic(topics.ingest, 'calls as producers sent them', kept(7, 0)),
       topic(topics.ingestAudience, 'identify calls of audience syncs', kept(7, 0)),
       topic(topics.ingestRejected, 'calls that could not be routed, untouched', kept(14, 1)),
-      topic(topics.delivery, 'events on their way to destinations', kept(7, 0)),
+      topic(topics.delivery, 'events on their way to destinations', kept(deliveryDays, 0)),
       ...retryTiersMs.map((tierMs) =>
         topic(
           retryTopic(tierMs),

@@ -18,9 +18,13 @@ export type BreakerState = 'closed' | 'open' | 'half-open';
 export const bucketMs = 1_000;
 const buckets = 10;
 const firstOpenMs = 10_000;
-/** Each time by a fifth: the sum is five times as much, so a probe comes after a fifth of the outage again. */
-const openGrowth = 1.2;
-const maxOpenMs = 600_000;
+/**
+ * So that a probe comes about every thirtieth part of the outage. What comes back between the recovery and
+ * the probe that sees it is put off once more: with a fifth, that alone is a tenth of the backlog.
+ */
+const openGrowth = 1.03;
+/** An event whose window ends between a recovery and the probe that sees it is lost to it. */
+const maxOpenMs = 180_000;
 const openJitter = 0.2;
 const timeoutsToOpen = 5;
 /** opossum's own timer must never fire: half-open comes by our clock. The longest that Node takes. */

@@ -37,7 +37,7 @@ export function deferralOf(view: LaneView, hasReturned: boolean): Deferral | und
   // A few wait for the probe's result; it may take a whole timeout, and partitions must not fill up.
   const probing = view.availability === 'wait' && view.waiting >= view.maxInFlight;
   if (view.availability === 'no' || probing)
-    return { cause: 'breaker', wantedMs: wantedBreakerDelayMs(view.openForMs) };
+    return { cause: 'breaker', wantedMs: wantedBreakerDelayMs(view.openForMs, hasReturned) };
   if (view.heldMs > shortWaitMs) return { cause: 'retry-after', wantedMs: view.heldMs };
   const mayWaitMs = hasReturned && view.waiting < returnedWaiting ? returnedWaitMs : shortWaitMs;
   if (view.rateWaitMs > mayWaitMs) return { cause: 'rate-limit', wantedMs: view.rateWaitMs };

@@ -146,9 +146,13 @@ export class DeliveryEngine {
 
   state(): EngineState {
     const breakers: Record<BreakerState, number> = { closed: 0, open: 0, 'half-open': 0 };
+    const lanesByState = { held: 0, open: 0, slow: 0, limited: 0, waiting: 0, free: 0 };
     let queued = 0;
+    let mostQueued = 0;
     for (const lane of this.#lanes.values()) {
       queued += lane.queued;
+      mostQueued = Math.max(mostQueued, lane.queued);
+      lanesByState[lane.state] += 1;
       lane.endpoints.count(breakers);
     }
     const nowMs = this.#deps.clock.now();
@@ -158,7 +162,7 @@ export class DeliveryEngine {
       overdueMs: Math.max(0, nowMs - firstDueMs),
     }));
     const inFlight = this.#pool.taken;
-    return { inFlight, lanes: this.#lanes.size, queued, breakers, tiers };
+    return { inFlight, queued, mostQueued, lanesByState, breakers, tiers };
   }
 
   #take(claim: Claim, record: TakenRecord): void {

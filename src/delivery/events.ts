@@ -78,7 +78,18 @@ export class DeliveryEvents {
     this.#metrics.redelivered.inc(records);
   }
 
+  batchDropped({ topic, partition }: TopicPartition): void {
+    this.#metrics.batchesDropped.inc();
+    this.#log.debug({ topic, partition }, 'dropped a batch from another position');
+  }
+
+  commitFailed(groupId: string, error: Error): void {
+    this.#metrics.commitFailures.inc();
+    this.#log.debug({ groupId, reason: error.message }, 'a commit failed; trying again');
+  }
+
   joined(groupId: string, partitions: number): void {
+    this.#metrics.rebalances.inc();
     this.#log.info({ groupId, partitions }, 'joined the consumer group');
   }
 

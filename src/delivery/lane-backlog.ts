@@ -26,12 +26,16 @@ export interface LaneParts {
 /** A lane that needs longer for what it holds is behind. */
 const behindMs = 2_000;
 
+/** How often it is looked whether what waits of a paused topic has waited too long. */
+const pausedReviewMs = 5_000;
+
 /** What waits in a lane, and what is put off instead. */
 export class LaneBacklog {
   readonly waiting: WaitingJobs = new WaitingJobs();
   readonly drain: DrainRate;
   readonly #parts: LaneParts;
   readonly #context: FateContext;
+  #reviewedMs = 0;
 
   constructor(parts: LaneParts, context: FateContext) {
     this.#parts = parts;
@@ -68,6 +72,40 @@ export class LaneBacklog {
     const { slots, rate } = this.#parts;
     if (this.waiting.size <= slots.max || !rate.isReady) return false;
     return (this.drain.drainMs(this.waiting.size) ?? 0) > behindMs;
+  }
+
+  /**
+   * What waits of a paused topic does not wait for ever: behind an open breaker the retry clock runs, and
+   * before Kafka removes a record it is written elsewhere. The oldest are at the head of the partition's
+   * window, so those behind them are read next.
+   */
+  reviewPaused(nowMs: number): void {
+    if (!this.#parts.isDedicated() || this.waiting.size === 0) return;
+    if (nowMs - this.#reviewedMs < pausedReviewMs) return;
+    this.#reviewedMs = nowMs;
+    const openForMs = this.#parts.endpoints.openForMs(nowMs);
+    for (const job of this.waiting.takeAll()) {
+      if (!job.claim.dedicated) this.#keep(job);
+      else {
+        if (openForMs > 0) this.#startClock(job, nowMs - openForMs);
+        if (!this.#spill(job, nowMs)) this.#keep(job);
+      }
+    }
+  }
+
+  /** From the breaker's opening or from the record's append, whichever is later. */
+  #startClock(job: Job, openedMs: number): void {
+    const { windowMs } = this.#context.policy;
+    job.deadlineMs ??= Math.max(openedMs, job.record.timestampMs) + windowMs;
+  }
+
+  #spill(job: Job, nowMs: number): boolean {
+    if (job.deadlineMs !== undefined && nowMs >= job.deadlineMs) {
+      this.#context.disposal.deadLetter(job, 'expired', 'breaker', job.envelope.attempts);
+      return true;
+    }
+    if (nowMs - job.record.timestampMs < this.#context.policy.spillAfterMs) return false;
+    return putOff(job, { cause: 'retention', wantedMs: 0 }, this.#context);
   }
 
   /** Keeps what can be worked off in time. */

@@ -11,6 +11,7 @@ import { LaneHold } from './lane-hold.ts';
 import { LaneRate } from './lane-rate.ts';
 import { LaneSlots } from './lane-slots.ts';
 import { LaneSpeed } from './lane-speed.ts';
+import type { LaneState } from './metrics.ts';
 import { skipped, worse } from './outcome.ts';
 import type { DeadLetterReason, Outcome } from './outcome.ts';
 import { PreparedDestination } from './prepared-destination.ts';
@@ -92,6 +93,14 @@ export class Lane implements SlotTaker {
     return this.#backlog.drain.isActive && this.#waiting.size === 0;
   }
 
+  get state(): LaneState {
+    if (this.#hold.isOn) return 'held';
+    if (this.#endpoints.availability !== 'yes') return 'open';
+    if (this.isSlow) return 'slow';
+    if (this.#waiting.size === 0) return 'free';
+    return this.#rate.isReady ? 'waiting' : 'limited';
+  }
+
   get #waiting(): WaitingJobs {
     return this.#backlog.waiting;
   }
@@ -160,6 +169,7 @@ export class Lane implements SlotTaker {
     this.#judgeSpeed(nowMs);
     if (this.#isSlowRefused) this.#backlog.review();
     else if (othersHaveRoom && this.#backlog.isBehind) this.#backlog.shedExcess();
+    this.#backlog.reviewPaused(nowMs);
     this.#pump();
     this.#endpoints.dropIdleBreakers(nowMs);
     if (wasBusy || this.#isBlocked || !this.#rate.isForgettable(nowMs)) this.#lastUsedMs = nowMs;

@@ -11,11 +11,16 @@ export function add(tally: Tally, value: string): void {
   tally.set(value, (tally.get(value) ?? 0) + 1);
 }
 
+/** The first of these that holds for a lane. */
+export type LaneState = 'held' | 'open' | 'slow' | 'limited' | 'waiting' | 'free';
+
 /** What the engine is doing now. */
 export interface EngineState {
   readonly inFlight: number;
-  readonly lanes: number;
   readonly queued: number;
+  /** In the fullest lane. */
+  readonly mostQueued: number;
+  readonly lanesByState: Readonly<Record<LaneState, number>>;
   readonly breakers: Readonly<Record<BreakerState, number>>;
   /** Per retry tier: what waits for its time, and how long the most overdue has waited beyond it. */
   readonly tiers: readonly { tierMs: number; records: number; overdueMs: number }[];
@@ -33,6 +38,9 @@ export class DeliveryMetrics {
   readonly breakerChanges: Tally = new Map();
   readonly stuckRecords: Counter;
   readonly redelivered: Counter;
+  readonly rebalances: Counter;
+  readonly batchesDropped: Counter;
+  readonly commitFailures: Counter;
   readonly ageSeconds: Histogram;
   readonly requestSeconds: Histogram;
 
@@ -82,6 +90,19 @@ export class DeliveryMetrics {
         'topic or the dead letters. Not what another process, or this one before it started, had finished.',
       registers,
     });
+    const plain = (name: string, help: string): Counter => new Counter({ name, help, registers });
+    this.rebalances = plain(
+      'postrider_delivery_rebalances_total',
+      'Joins of the consumer groups, those of dedicated topics too.',
+    );
+    this.batchesDropped = plain(
+      'postrider_delivery_batches_dropped_total',
+      'Fetched from a position that was not ours, and read again.',
+    );
+    this.commitFailures = plain(
+      'postrider_delivery_commit_failures_total',
+      'Commits that failed and are repeated.',
+    );
     this.ageSeconds = new Histogram({
       name: 'postrider_delivery_age_seconds',
       help: "From the call's append to its delivery.",
@@ -114,8 +135,18 @@ export function exposeState(
     exposeGauge(registry, name, help, () => read(state()));
   };
   gauge('postrider_in_flight', 'Deliveries in flight.', ({ inFlight }) => inFlight);
-  gauge('postrider_lanes', 'Destinations with a lane.', ({ lanes }) => lanes);
   gauge('postrider_queued_records', 'Records waiting in lanes.', ({ queued }) => queued);
+  gauge('postrider_queued_records_max', 'In the fullest lane.', ({ mostQueued }) => mostQueued);
+  new Gauge({
+    name: 'postrider_lanes',
+    help: 'Destinations with a lane, by what keeps it from taking more.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [name, count] of Object.entries(state().lanesByState))
+        this.set({ state: name }, count);
+    },
+  });
   new Gauge({
     name: 'postrider_breakers',
     help: 'Breakers by state; endpoints without a recent failure have none.',

@@ -1,5 +1,5 @@
 import { startConsumeLoop } from '../kafka/consume-loop.ts';
-import type { ConsumeLoop } from '../kafka/consume-loop.ts';
+import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { Redeliveries } from '../kafka/redeliveries.ts';
 import type { TopicPartition } from '../kafka/record.ts';
@@ -31,7 +31,7 @@ export interface ReaderOptions {
   isRetryTopic(topic: string): boolean;
   /** Whose topic alone it is; undefined for topics that all destinations share. */
   readonly dedicatedTo: string | undefined;
-  joined(partitions: number): void;
+  readonly observer: ConsumeObserver;
   /** So many were finished before. */
   redelivered(records: number): void;
 }
@@ -80,11 +80,7 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
       engine.lose(lost);
       tellShare();
     },
-    observer: {
-      joined: (partitions) => {
-        options.joined(partitions);
-      },
-    },
+    observer: options.observer,
   });
   return loop;
 }

@@ -68,8 +68,16 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   ): Promise<ConsumeLoop> =>
     startReader({
       ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, dedicatedTo },
-      joined: (partitions) => {
-        events.joined(groupId, partitions);
+      observer: {
+        joined: (partitions) => {
+          events.joined(groupId, partitions);
+        },
+        batchDropped: (partition) => {
+          events.batchDropped(partition);
+        },
+        commitFailed: (error) => {
+          events.commitFailed(groupId, error);
+        },
       },
       redelivered: (records) => {
         events.redelivered(records);
@@ -131,6 +139,7 @@ function createEngine(
       tiersMs: topology.retryTiersMs,
       windowMs: deps.retryWindowMs,
       maxAgeMs: deps.maxAgeMs,
+      spillAfterMs: topology.deliveryRetentionMs / 2,
     },
     events,
     maxInFlight: deps.maxInFlight,

@@ -48,11 +48,16 @@ describe('a retry', () => {
     assert.equal(plan(Infinity), hourMs);
   });
 
-  test('that would land past the deadline goes once more, as the last, to the longest tier that fits', () => {
+  test('that would land past the deadline goes to the longest tier that fits, at the end as the last', () => {
+    const plan = (leftMs: number): unknown[] => {
+      const deadlineMs = nowMs + leftMs;
+      const planned = planRetry({ attempts: 6, deadlineMs }, 0, nowMs, defaultPolicy, middle);
+      return planned.kind === 'later' ? [planned.tierMs, planned.last] : [];
+    };
+    assert.deepEqual(plan(20 * minuteMs), [15 * minuteMs, false]);
+    assert.deepEqual(plan(6 * minuteMs), [5 * minuteMs, true]);
+    assert.deepEqual(plan(2 * minuteMs), [minuteMs, true]);
     const deadlineMs = nowMs + 20 * minuteMs;
-    const plan = planRetry({ attempts: 6, deadlineMs }, 0, nowMs, defaultPolicy, middle);
-    assert.ok(plan.kind === 'later');
-    assert.deepEqual([plan.tierMs, plan.last], [15 * minuteMs, true]);
     assert.deepEqual(
       planRetry({ attempts: 7, deadlineMs, last: true }, 0, nowMs, defaultPolicy, middle),
       {
@@ -130,11 +135,10 @@ describe('a deferral', () => {
     });
   });
 
-  test('for a breaker lasts half as long as it has been open, between 10 s and 15 min', () => {
-    assert.deepEqual([0, 80_000, 3 * hourMs].map(wantedBreakerDelayMs), [
-      10_000,
-      40_000,
-      15 * minuteMs,
-    ]);
+  test('for a breaker grows with the outage, between 10 s and 15 min, more slowly for what has come back', () => {
+    const delays = (hasReturned: boolean): number[] =>
+      [0, 100_000, 5 * hourMs].map((openForMs) => wantedBreakerDelayMs(openForMs, hasReturned));
+    assert.deepEqual(delays(false), [10_000, 45_000, 15 * minuteMs]);
+    assert.deepEqual(delays(true), [10_000, 13_600, 15 * minuteMs]);
   });
 });

@@ -31,6 +31,7 @@ export const defaultPolicy: RetryPolicy = {
   tiersMs: [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000],
   windowMs: 4 * hourMs,
   maxAgeMs: 72 * hourMs,
+  spillAfterMs: 84 * hourMs,
 };
 
 /** What an endpoint does with a request. */
@@ -223,6 +224,11 @@ export class SimulatedWorld {
   /** Unlike `publish`, with any header and value. */
   publishRaw(headers: Record<string, string>, value: string | null): void {
     this.take({ topic: this.topology.topics.delivery, key: 'raw', value, headers });
+  }
+
+  /** Requests to the URL that are on their way. */
+  inFlightAt(url: string): number {
+    return this.#inFlight.get(url) ?? 0;
   }
 
   get atRetry(): number {

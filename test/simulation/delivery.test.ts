@@ -116,22 +116,3 @@ describe('in any mixture of outages', () => {
     );
   });
 });
-
-test('an endpoint that is away for ten minutes costs few writes, and soon has its backlog', async () => {
-  const world = new SimulatedWorld();
-  world.addDestination('crm');
-  const startMs = world.clock.now();
-  const outageMs = 10 * minuteMs;
-  world.answer = (_url, _sending, nowMs) =>
-    nowMs < startMs + outageMs ? { ...failsWith(503), afterMs: 20 } : answerOk;
-  let published = 0;
-  for (let second = 0; second < outageMs / 1_000; second++) {
-    for (let n = 0; n < 5; n++) world.publish('crm', `u${published++}`);
-    await world.clock.pass(1_000);
-  }
-  const writes = world.retries.length / published;
-  await world.clock.pass(5 * minuteMs);
-  const share = world.delivered.length / published;
-  assert.ok(writes <= 3, `${writes} writes to retry topics per record`);
-  assert.ok(share >= 0.8, `${share} of the backlog within half the outage`);
-});

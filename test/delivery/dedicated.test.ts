@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+const topic = 'delivery.crm';
+
+/** Its endpoint has hung five times: the breaker is open. */
+async function hanging(): Promise<SimulatedWorld> {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { topic: 'dedicated', maxInFlight: 5 });
+  world.answer = () => hangs;
+  for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`, {}, topic);
+  await world.clock.pass(5_100);
+  return world;
+}
+
+describe('a dedicated topic behind an open breaker', () => {
+  test('waits; its clock runs from the opening, or from an append after it', async () => {
+    const world = await hanging();
+    const openedMs = world.clock.now();
+    // The probes of all these hours take those that wait longest.
+    for (let i = 0; i < 400; i++) world.publish('crm', `before${i}`, {}, topic);
+    const early = world.publish('crm', 'early', {}, topic);
+    await world.clock.pass(hourMs);
+    const late = world.publish('crm', 'late', {}, topic);
+    assert.ok(world.retries.every(({ envelope }) => ![early, late].includes(envelope.messageId)));
+    const givenUpMs = async (id: string): Promise<number> => {
+      while (!world.deadLetters.some(({ messageId }) => messageId === id))
+        await world.clock.pass(minuteMs);
+      return world.clock.now() - openedMs;
+    };
+    const [earlyMs, lateMs] = [await givenUpMs(early), await givenUpMs(late)];
+    assert.ok(Math.abs(earlyMs - 4 * hourMs) <= 2 * minuteMs, `${earlyMs} ms`);
+    assert.ok(Math.abs(lateMs - 5 * hourMs) <= 2 * minuteMs, `${lateMs} ms`);
+    assert.ok(world.deadLetters.every(({ reason }) => reason === 'expired'));
+  });
+
+  test('goes on when the breaker closes, and a failure then has the clock that was running', async () => {
+    const world = await hanging();
+    const openedMs = world.clock.now();
+    const ids = [1, 2, 3].map((n) => world.publish('crm', `w${n}`, {}, topic));
+    await world.clock.pass(hourMs);
+    world.answer = (_url, { messageId }) => (messageId === ids[1] ? failsWith(503) : answerOk);
+    await world.clock.pass(10 * minuteMs);
+    assert.ok(world.delivered.includes(ids[0] ?? '') && world.delivered.includes(ids[2] ?? ''));
+    const retry = world.retries.find(({ envelope }) => envelope.messageId === ids[1]);
+    const deadlineMs = retry?.envelope.deadlineMs ?? 0;
+    assert.ok(Math.abs(deadlineMs - openedMs - 4 * hourMs) < minuteMs);
+  });
+});
+
+describe('a record of a paused topic', () => {
+  test('is written elsewhere when half of the retention is over', async () => {
+    const world = new SimulatedWorld({
+      policy: {
+        ...{ tiersMs: [10_000, 60_000], windowMs: 4 * hourMs },
+        ...{ maxAgeMs: 72 * hourMs, spillAfterMs: 12 * hourMs },
+      },
+    });
+    world.addDestination('crm', { topic: 'dedicated', rateLimit: 1 / 3_600 });
+    world.engine.sharesChanged({ owned: 1, count: 1 }, 'crm');
+    const old = { appendTimeMs: world.clock.now() - 13 * hourMs };
+    for (let i = 0; i < 3; i++) world.publish('crm', `old${i}`, old, topic);
+    for (let i = 0; i < 3; i++) world.publish('crm', `new${i}`, {}, topic);
+    await world.clock.pass(9_000);
+    assert.equal(world.metrics.deferrals.get('retention'), 3);
+    assert.equal(world.engine.state().queued, 3);
+    assert.ok(world.retries.every(({ envelope }) => envelope.deadlineMs === undefined));
+  });
+
+  test('that is too old by then is a dead letter that says so', async () => {
+    const world = await hanging();
+    const old = { appendTimeMs: world.clock.now() - 90 * hourMs };
+    const id = world.publish('crm', 'old', old, topic);
+    await world.clock.pass(10_000);
+    assert.deepEqual(
+      world.deadLetters.map(({ messageId, reason }) => [messageId, reason]),
+      [[id, 'too-old']],
+    );
+  });
+});
