@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { Registry } from 'prom-client';
+import { DedicatedTopics } from '../../src/delivery/dedicated-topics.ts';
+import { DeliveryEvents } from '../../src/delivery/events.ts';
+import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
+import { ensureTopics, withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import type { KafkaClient } from '../../src/kafka/client.ts';
+import { startConsumeLoop } from '../../src/kafka/consume-loop.ts';
+import type { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
+import { createProducer } from '../../src/kafka/producer.ts';
+import type { Producer } from '../../src/kafka/producer.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import type { Clock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import type { Destination } from '../../src/resources/resource.ts';
+import { createTopology } from '../../src/topology.ts';
+import type { Topology } from '../../src/topology.ts';
+import { testBroker, testPrefix } from '../harness/broker.ts';
+import { eventually } from '../harness/eventually.ts';
+import { HandMadeConfig } from './hand-made-config.ts';
+
+const minuteMs = 60_000;
+
+function destination(topic: Destination['topic']): Destination {
+  return {
+    ...{ kind: 'Destination', id: 'big', name: 'big', sources: [], enabled: true },
+    ...{ webhooks: [{ url: 'https://big.example/', headers: {} }], payload: 'standard', topic },
+  };
+}
+
+describe('the dedicated topics on Kafka', () => {
+  let kafka: KafkaClient;
+  let producer: Producer;
+  let topology: Topology;
+  let config: HandMadeConfig;
+  let topics: DedicatedTopics;
+  let waiting: ConsumedRecord[];
+  /** How far the clock is ahead of the real one. */
+  let aheadMs: number;
+  let left: string[];
+
+  beforeEach(async () => {
+    const { brokers } = await testBroker();
+    kafka = createKafka({ brokers, clientId: 'dedicated-test' }, silentLogger);
+    producer = await createProducer(kafka, { log: silentLogger });
+    topology = createTopology({
+      ...{ prefix: testPrefix(), partitions: 1, replicationFactor: 1 },
+      ...{ retryTiersMs: [60_000], extraIngestTopics: [] },
+    });
+    config = new HandMadeConfig();
+    [waiting, aheadMs, left] = [[], 0, []];
+    const clock: Clock = {
+      now: () => Date.now() + aheadMs,
+      after: (delayMs, callback) => systemClock.after(delayMs, callback),
+    };
+    topics = new DedicatedTopics({
+      ...{ kafka, topology, config, clock },
+      events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
+      read: (topic, groupId) =>
+        startConsumeLoop(kafka, {
+          ...{ groupId, topics: [topic], windowRecords: 100, windowBytes: 100_000 },
+          ...{ clock: systemClock, log: silentLogger },
+          onRecords: (records) => waiting.push(...records),
+        }),
+      left: (id) => left.push(id),
+    });
+    await ensureTopics(kafka, [topology.dedicatedTopic('big')]);
+    config.put(destination('dedicated'));
+    await topics.start();
+    const { name: topic } = topology.dedicatedTopic('big');
+    await producer.send([{ topic, key: 'big:u', value: '{}' }]);
+    await eventually(() => {
+      assert.equal(waiting.length, 1);
+    });
+  });
+
+  afterEach(async () => {
+    await topics.stop(0);
+    await producer.close(5_000);
+  });
+
+  const isThere = async (): Promise<boolean> => {
+    const names = await withAdmin(kafka, (admin) => admin.topicNames(topology.prefix));
+    return names.includes(topology.dedicatedTopic('big').name);
+  };
+  const finishAll = (): void => {
+    for (const record of waiting.splice(0)) record.finish();
+  };
+
+  test('a topic whose destination became a shared one is read until it is empty, and then left', async () => {
+    config.put(destination('shared'));
+    await topics.look();
+    assert.equal(topics.readers.length, 1);
+    finishAll();
+    await eventually(async () => {
+      await topics.look();
+      assert.equal(topics.readers.length, 0);
+    });
+    assert.deepEqual(left, ['big']);
+    assert.ok(await isThere());
+    config.put(destination('dedicated'));
+    await topics.look();
+    assert.equal(topics.readers.length, 1);
+  });
+
+  test('the topic of a deleted destination is removed once it is empty and no router writes to it', async () => {
+    config.remove('big');
+    await topics.look();
+    aheadMs += 11 * minuteMs;
+    await topics.look();
+    assert.ok(await isThere(), 'not while something waits in it');
+    finishAll();
+    await eventually(async () => {
+      await topics.look();
+      assert.ok(!(await isThere()));
+    });
+    assert.equal(topics.readers.length, 0);
+  });
+
+  test('the topic of a destination that was deleted just now stays, though it is empty', async () => {
+    finishAll();
+    config.remove('big');
+    aheadMs += 5 * minuteMs;
+    await topics.look();
+    await topics.look();
+    assert.ok(await isThere());
+  });
+});
