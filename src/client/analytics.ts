@@ -52,7 +52,7 @@ export class Analytics {
       transport: openTransport(transport, writeKey, this.#debug),
       clock: systemClock,
       random: Math.random,
-      settled: (call, error) => {
+      onSettled: (call, error) => {
         this.#settled(call, error);
       },
       debug: this.#debug,
@@ -132,7 +132,10 @@ export class Analytics {
     const givenUp = await this.#sender.close(timeoutMs);
     this.#debug?.('closed');
     if (givenUp > 0) {
-      throw new AnalyticsError('not-delivered', `${givenUp} calls could not be delivered in time.`);
+      throw new AnalyticsError(
+        'not-delivered',
+        `Calls that could not be delivered in time: ${givenUp}.`,
+      );
     }
   }
 

@@ -10,7 +10,7 @@ export interface BatchSenderOptions {
   readonly clock: Clock;
   readonly random: () => number;
   /** Called once for each call: without an error when it is delivered. Must not throw. */
-  readonly settled: (call: EncodedCall, error: AnalyticsError | undefined) => void;
+  readonly onSettled: (call: EncodedCall, error: AnalyticsError | undefined) => void;
   readonly debug: DebugLog | undefined;
 }
 
@@ -93,7 +93,7 @@ export class BatchSender {
   }
 
   async #deliver({ calls }: Batch): Promise<void> {
-    const { transport, clock, random, settled, debug } = this.#options;
+    const { transport, clock, random, onSettled, debug } = this.#options;
     for (let attempts = 1; ; attempts += 1) {
       await this.#pause(this.#pausedUntilMs - clock.now());
       if (this.#isGivenUp) break;
@@ -101,7 +101,7 @@ export class BatchSender {
       const result = await transport.send(calls);
       if (result.outcome === 'settled') {
         debug?.(`${calls.length - result.refused.size} of ${calls.length} calls delivered`);
-        for (const call of calls) settled(call, errorOf(result.refused.get(call)));
+        for (const call of calls) onSettled(call, errorOf(result.refused.get(call)));
         return;
       }
       const { reason, waitMs = 0 } = result;
@@ -112,7 +112,7 @@ export class BatchSender {
     }
     this.#givenUpCalls += calls.length;
     const error = new AnalyticsError('not-delivered', 'The time for closing was over.');
-    for (const call of calls) settled(call, error);
+    for (const call of calls) onSettled(call, error);
   }
 
   async #pause(ms: number): Promise<void> {

@@ -1,6 +1,6 @@
 import type { AcceptedCall } from './calls.ts';
 import { AnalyticsError } from './error.ts';
-import { warnOf } from './warning.ts';
+import { lossWarner } from './warning.ts';
 
 export interface AnalyticsOptions {
   /** Calls of one batch; 1 turns batching off. Default 20. The smaller of `size` and `flushAt` counts. */
@@ -22,8 +22,8 @@ export interface AnalyticsOptions {
   /** Called once for each call that the gateway, or every in-sync replica of Kafka, has. */
   readonly onDelivered?: ((call: AcceptedCall) => void) | undefined;
   /**
-   * Called once for each accepted call that is given up. Without it, Node prints a warning. What a
-   * method throws does not come here too.
+   * Called once for each accepted call that is given up. Without it, Node prints a warning, at most
+   * once a second. What a method throws does not come here too.
    */
   readonly onError?: ((error: AnalyticsError, call: AcceptedCall) => void) | undefined;
 }
@@ -71,7 +71,7 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   if (typeof writeKey !== 'string' || writeKey === '') {
     throw invalid('writeKey', writeKey, 'the write key of a source');
   }
-  const { onDelivered = () => undefined, onError = warnOf } = given;
+  const { onDelivered = () => undefined, onError = lossWarner() } = given;
   return Object.freeze({
     flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
     // Node's longest timer is 2^31 - 1 ms.

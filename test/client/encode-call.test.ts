@@ -71,6 +71,8 @@ test("a page's traits are sent as its properties", () => {
   assert.deepEqual([name, category, traits], ['Pricing', 'Web', undefined]);
   assert.deepEqual(properties, { path: '/pricing' });
   assert.deepEqual(sent('page', { userId: 'u', properties: { a: 1 } })['properties'], { a: 1 });
+  const both = { userId: 'u', traits: { a: 1 }, properties: { a: 2 } };
+  assert.deepEqual(sent('page', both)['properties'], { a: 1 });
 });
 
 test('each type is sent with its own fields and no others', () => {

@@ -70,6 +70,20 @@ for (const [name, text] of Object.entries(programs)) {
   });
 }
 
+test('a program that does not close delivers its calls and then ends by itself', async () => {
+  const file = await consumer.write(
+    'open.mjs',
+    `import { Analytics } from 'postrider-client';
+    new Analytics('wk_shop', { endpoint: 'http://127.0.0.1:1' });
+    const analytics = new Analytics('wk_shop', { endpoint: process.argv[2], flushAfter: 200 });
+    console.log(analytics.track({ userId: 'u', event: 'E' }));`,
+  );
+  for (const node of await nodes()) {
+    const { stdout } = await run(node, [file, gateway.url]);
+    assert.equal(gateway.calls.at(-1)?.messageId, stdout.trim());
+  }
+});
+
 test('without kafkajs each call for Kafka is refused with an error of the same class', async () => {
   for (const [name, text] of Object.entries(kafkaPrograms)) {
     const file = await consumer.write(name, text);

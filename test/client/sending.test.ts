@@ -52,7 +52,7 @@ class Scene {
       },
       clock: this.clock,
       random: () => 0,
-      settled: ({ messageId }, error) => {
+      onSettled: ({ messageId }, error) => {
         if (error === undefined) this.delivered.push(messageId);
         else this.failed.push([messageId, error]);
       },
