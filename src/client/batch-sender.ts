@@ -95,7 +95,10 @@ export class BatchSender {
   async #deliver({ calls }: Batch): Promise<void> {
     const { transport, clock, random, onSettled, debug } = this.#options;
     for (let attempts = 1; ; attempts += 1) {
-      await this.#pause(this.#pausedUntilMs - clock.now());
+      // In a loop: another batch may have been told a later time meanwhile.
+      while (clock.now() < this.#pausedUntilMs && !this.#isGivenUp) {
+        await this.#pause(this.#pausedUntilMs - clock.now());
+      }
       if (this.#isGivenUp) break;
       debug?.(`sending ${calls.length} calls, attempt ${attempts}`);
       const result = await transport.send(calls);

@@ -173,6 +173,20 @@ test('what the endpoint asks for by Retry-After holds for every batch', async ()
   assert.deepEqual(scene.delivered.sort(), ['a', 'b']);
 });
 
+test('of several times that the endpoint asks for, the latest holds', async () => {
+  const scene = new Scene({ flushAt: 1, maxInFlight: 3 });
+  scene.add('a', 'b');
+  await scene.pass(0);
+  scene.attempts[0]?.answer(again(1_000));
+  scene.add('c');
+  await scene.pass(500);
+  scene.attempts[1]?.answer(again(30_000));
+  await scene.pass(29_999);
+  assert.deepEqual(scene.sentIds(), [['a'], ['b']]);
+  await scene.pass(1);
+  assert.equal(scene.attempts.length, 5);
+});
+
 test('a refused call is told once and not sent again, its neighbours are delivered', async () => {
   const scene = new Scene();
   const calls = ['a', 'b', 'c'].map(callOf);
