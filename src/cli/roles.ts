@@ -63,7 +63,7 @@ export async function startRoles(
   const starters: Record<RoleName, () => Promise<Role>> = {
     gateway: async () =>
       (gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) })),
-    router: () => startRouter(deps),
+    router: () => startRouter({ ...deps, dedupeWindowMs: settings.dedupeWindowMs }),
     delivery: () => startDelivery({ ...deps, ...deliverySettings(settings) }),
   };
   for (const name of names) roles.push(await starters[name]());

@@ -3,8 +3,10 @@ import { userOf } from '../event/envelope.ts';
 import type { Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
+import type { Source } from '../resources/resource.ts';
 import { arrivalOf } from './arrival.ts';
 import { Backlog } from './backlog.ts';
+import type { Admitted, Duplicates } from './duplicates.ts';
 import type { RouterEvents } from './events.ts';
 import { HeldCalls, type HeldCall } from './held-calls.ts';
 import { readCall, unknownWriteKey, type ReadCall } from './read-call.ts';
@@ -23,7 +25,14 @@ export interface CallRouterOptions {
   readonly caughtUp: () => Promise<void>;
   readonly sink: RecordSink;
   readonly rejectedTopic: string;
+  readonly duplicates: Duplicates<PendingCall>;
   readonly events: RouterEvents;
+}
+
+/** A call that waits for something, with the record that it came in. */
+export interface PendingCall {
+  readonly record: ConsumedRecord;
+  readonly read: ReadCall;
 }
 
 /**
@@ -32,36 +41,32 @@ export interface CallRouterOptions {
  */
 const mostCopies = 5_000;
 
-interface Held extends HeldCall {
-  readonly record: ConsumedRecord;
-  readonly read: ReadCall;
-}
+type Held = HeldCall & PendingCall;
 
 /** Carries out what was decided about each record, and finishes it when all that it became is safe. */
 export class CallRouter {
   readonly #routes: Routes;
   readonly #sink: RecordSink;
   readonly #rejectedTopic: string;
+  readonly #duplicates: Duplicates<PendingCall>;
   readonly #events: RouterEvents;
   readonly #held: HeldCalls<Held>;
   readonly #backlog = new Backlog<ConsumedRecord>();
   /** Produced and not acknowledged. */
   #copies = 0;
 
-  constructor({ routes, caughtUp, sink, rejectedTopic, events }: CallRouterOptions) {
+  constructor(options: CallRouterOptions) {
+    const { routes, caughtUp, sink, rejectedTopic, duplicates, events } = options;
     this.#routes = routes;
     this.#sink = sink;
     this.#rejectedTopic = rejectedTopic;
+    this.#duplicates = duplicates;
     this.#events = events;
     this.#held = new HeldCalls(
       caughtUp,
       (writeKey) => routes.isKnown(writeKey),
       (held) => {
-        try {
-          this.#release(held);
-        } catch (error) {
-          this.#fail(held.record, error);
-        }
+        this.#release(held);
       },
     );
   }
@@ -85,6 +90,7 @@ export class CallRouter {
       );
     this.#backlog.drop(isGone);
     this.#held.drop(({ record }) => isGone(record));
+    this.#duplicates.drop(partitions);
   }
 
   #work(): void {
@@ -107,23 +113,45 @@ export class CallRouter {
       return;
     }
     const mustWait = this.#held.size > 0 && this.#held.waitsFor(userOf(read.call));
-    const copies = mustWait ? undefined : this.#routes.route(read);
-    if (copies !== undefined) this.#send(record, copies);
+    const source = mustWait ? undefined : this.#routes.sourceOf(read);
+    if (source !== undefined) this.#route(record, read, source);
     else this.#held.hold({ record, read, writeKey: read.writeKey, user: userOf(read.call) });
   }
 
-  #release({ record, read, writeKey }: Held): void {
-    const copies = this.#routes.route(read);
-    if (copies === undefined) this.#reject(record, unknownWriteKey(writeKey));
-    else this.#send(record, copies);
+  /** After waiting. */
+  #release({ record, read }: PendingCall): void {
+    try {
+      const source = this.#routes.sourceOf(read);
+      if (source === undefined) this.#reject(record, unknownWriteKey(read.writeKey));
+      else this.#route(record, read, source);
+    } catch (error) {
+      this.#fail(record, error);
+    }
   }
 
-  #send(record: ConsumedRecord, copies: readonly OutgoingRecord[]): void {
+  #route(record: ConsumedRecord, read: ReadCall, source: Source): void {
+    const copies = this.#routes.route(read, source);
+    // Not remembered: when its like comes again, a destination may want it.
     if (copies.length === 0) {
       this.#events.unwanted();
       record.finish();
       return;
     }
+    const verdict = this.#duplicates.judge(record, source.id, read.call, { record, read });
+    if (verdict === 'duplicate') this.#dropDuplicate(record);
+    else if (verdict !== 'waiting') this.#send(record, copies, verdict);
+  }
+
+  #dropDuplicate(record: ConsumedRecord): void {
+    this.#events.duplicate();
+    record.finish();
+  }
+
+  #send(
+    record: ConsumedRecord,
+    copies: readonly OutgoingRecord[],
+    admitted: Admitted<PendingCall> | undefined,
+  ): void {
     this.#copies += copies.length;
     let unsettled = copies.length;
     let refused: PostriderError | undefined;
@@ -131,18 +159,25 @@ export class CallRouter {
     const done = (error?: PostriderError): void => {
       refused ??= error;
       unsettled -= 1;
-      if (unsettled === 0) this.#settle(record, copies.length, refused);
+      if (unsettled === 0) this.#settle(record, copies.length, admitted, refused);
     };
     for (const copy of copies) this.#sink.produce(copy, done);
   }
 
-  #settle(record: ConsumedRecord, copies: number, refused: PostriderError | undefined): void {
+  #settle(
+    record: ConsumedRecord,
+    copies: number,
+    admitted: Admitted<PendingCall> | undefined,
+    refused: PostriderError | undefined,
+  ): void {
     this.#copies -= copies;
     if (refused === undefined) {
       this.#events.routed(record, copies);
       record.finish();
+      for (const waiter of admitted?.acknowledge() ?? []) this.#dropDuplicate(waiter.record);
     } else {
       this.#reject(record, { reason: 'unwritable', detail: refused.message });
+      for (const waiter of admitted?.forget() ?? []) this.#release(waiter);
     }
     if (this.#backlog.size > 0 && this.#copies <= mostCopies / 2) this.#work();
   }

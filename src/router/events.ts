@@ -30,6 +30,16 @@ export class RouterEvents {
     this.#metrics.unwanted += 1;
   }
 
+  /** The same call has been routed from a smaller offset. */
+  duplicate(): void {
+    this.#metrics.duplicates += 1;
+  }
+
+  /** A message id was forgotten before its time: a duplicate of its call will be routed. */
+  idPushedOut(): void {
+    this.#metrics.pushedOutIds += 1;
+  }
+
   rejected(record: IncomingRecord, { reason }: Rejection): void {
     const { rejected } = this.#metrics;
     rejected.set(reason, (rejected.get(reason) ?? 0) + 1);

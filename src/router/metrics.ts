@@ -6,6 +6,8 @@ import { ageBucketsSeconds, exposeGauge, exposeLag, type MetricsRegistry } from 
 export interface RouterState {
   readonly inFlight: number;
   readonly held: number;
+  /** Message ids that are remembered to know duplicates by. */
+  readonly rememberedIds: number;
   /** Not routed yet, by ingest topic. */
   readonly lag: ReadonlyMap<string, number>;
 }
@@ -14,6 +16,8 @@ export interface RouterState {
 export class RouterMetrics {
   routed = 0;
   unwanted = 0;
+  duplicates = 0;
+  pushedOutIds = 0;
   readonly rejected: Map<RejectReason, number> = new Map();
   readonly events: Counter;
   readonly stuck: Counter;
@@ -26,12 +30,13 @@ export class RouterMetrics {
     const calls = (): readonly (readonly [string, number])[] => [
       ['routed', this.routed],
       ['unwanted', this.unwanted],
+      ['duplicate', this.duplicates],
       ['rejected', [...this.rejected.values()].reduce((sum, count) => sum + count, 0)],
     ];
     const { rejected } = this;
     new Counter({
       name: 'postrider_router_calls_total',
-      help: 'Calls that the router has finished; unwanted: no destination takes them.',
+      help: 'Calls that the router has finished; unwanted: no destination takes them; duplicate: sent again by their client.',
       labelNames: ['outcome'],
       registers,
       collect() {
@@ -47,6 +52,16 @@ export class RouterMetrics {
       collect() {
         this.reset();
         for (const [reason, count] of rejected) this.inc({ reason }, count);
+      },
+    });
+    const pushedOutIds = (): number => this.pushedOutIds;
+    new Counter({
+      name: 'postrider_router_forgotten_ids_total',
+      help: 'Message ids forgotten before the de-duplication window was over, because there were too many.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(pushedOutIds());
       },
     });
     this.events = counter('postrider_router_events_total', 'Records written for destinations.');
@@ -77,6 +92,12 @@ export function exposeState(registry: MetricsRegistry, state: () => RouterState)
     'postrider_router_held',
     'Calls held for their unknown write key.',
     () => state().held,
+  );
+  exposeGauge(
+    registry,
+    'postrider_router_remembered_ids',
+    'Message ids that are remembered to know duplicates by.',
+    () => state().rememberedIds,
   );
   exposeLag(
     registry,

@@ -33,13 +33,16 @@ export class Routes {
     return this.#config.sourceByWriteKey(writeKey) !== undefined;
   }
 
+  /** Undefined if no source has the call's write key. */
+  sourceOf({ writeKey }: ReadCall): Source | undefined {
+    return this.#config.sourceByWriteKey(writeKey);
+  }
+
   /**
    * One record for each enabled destination of its source that wants the call, all with the same body
-   * unless they differ in `payload`. Undefined if no source has its write key.
+   * unless they differ in `payload`.
    */
-  route(read: ReadCall): OutgoingRecord[] | undefined {
-    const source = this.#config.sourceByWriteKey(read.writeKey);
-    if (source === undefined) return undefined;
+  route(read: ReadCall, source: Source): OutgoingRecord[] {
     const records: OutgoingRecord[] = [];
     const destinations = this.#config.destinationsOf(source.id);
     if (destinations.length === 0 || !webhooksEnabled(read.call)) return records;

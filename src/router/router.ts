@@ -7,7 +7,8 @@ import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import type { Topology } from '../topology.ts';
-import { CallRouter } from './call-router.ts';
+import { CallRouter, type PendingCall } from './call-router.ts';
+import { Duplicates } from './duplicates.ts';
 import { RouterEvents } from './events.ts';
 import { checkIngestTopics } from './ingest-topics.ts';
 import { exposeState, RouterMetrics } from './metrics.ts';
@@ -21,6 +22,8 @@ export interface RouterDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
+  /** How long a call's message id is remembered; 0: duplicates are not looked for. */
+  readonly dedupeWindowMs: number;
 }
 
 /**
@@ -30,6 +33,9 @@ export interface RouterDeps {
 const windowRecords = 256;
 const windowBytes = 512 * 1024;
 const maxBytesPerPartition = 32 * 1024;
+
+/** 2.5 MB of memory; ten minutes of 110 calls a second. */
+const mostIdsPerPartition = 65_536;
 
 /**
  * Reads calls from every ingest topic and writes one record per destination that wants them.
@@ -42,6 +48,13 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
 
   const counts = new RouterMetrics(metrics);
   const events = new RouterEvents(log, counts, clock);
+  const duplicates = new Duplicates<PendingCall>({
+    windowMs: deps.dedupeWindowMs,
+    mostIds: mostIdsPerPartition,
+    onPushedOut: () => {
+      events.idPushedOut();
+    },
+  });
   const router = new CallRouter({
     routes: new Routes(config, {
       shared: topology.topics.delivery,
@@ -50,6 +63,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     caughtUp: () => config.caughtUp(),
     sink: producer,
     rejectedTopic: topology.topics.ingestRejected,
+    duplicates,
     events,
   });
   const loop = await startConsumeLoop(kafka, {
@@ -75,6 +89,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
   exposeState(metrics, () => ({
     inFlight: loop.inFlightRecords,
     held: router.heldCalls,
+    rememberedIds: duplicates.ids,
     lag: lagByTopic([loop]),
   }));
   let stopping = false;

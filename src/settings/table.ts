@@ -43,6 +43,8 @@ export interface Settings {
   readonly retryWindowMs: number;
   readonly retryTiersMs: readonly number[];
   readonly maxAgeMs: number;
+  /** 0: duplicates are not looked for. */
+  readonly dedupeWindowMs: number;
   readonly deliveryMaxInFlight: number;
   readonly deliveryMaxInFlightPerDestination: number;
   /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
@@ -135,6 +137,7 @@ export const settingsTable: Table = {
     parse: tiers,
   },
   maxAgeMs: duration('MAX_AGE', 3 * 86_400_000, 60_000, 7 * 86_400_000),
+  dedupeWindowMs: orOff(duration('DEDUPE_WINDOW', 600_000, 1_000, 86_400_000)),
   deliveryMaxInFlight: integer('DELIVERY_MAX_IN_FLIGHT', 1024, 1, 100_000),
   deliveryMaxInFlightPerDestination: integer(
     'DELIVERY_MAX_IN_FLIGHT_PER_DESTINATION',
@@ -186,6 +189,14 @@ function integer(name: string, fallback: number, least: number, most: number): S
     return value >= least && value <= most ? value : undefined;
   };
   return { name, fallback, parse, allowed: `a whole number from ${least} to ${most}` };
+}
+
+function orOff({ parse, allowed, ...setting }: Setting<number>): Setting<number> {
+  return {
+    ...setting,
+    parse: (given) => (given === '0' ? 0 : parse(given)),
+    allowed: `${allowed}, or 0 for none`,
+  };
 }
 
 function duration(

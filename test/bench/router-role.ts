@@ -24,6 +24,7 @@ await startRouter({
   clock: systemClock,
   log: silentLogger,
   metrics,
+  dedupeWindowMs: 600_000,
 });
 await reportMeasurement(load, async () => {
   const counter = await metrics.getSingleMetric('postrider_router_events_total')?.get();

@@ -214,3 +214,64 @@ test('a mistake in our own code rejects the record and goes on with the next', (
   assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
   assert.equal(router.written[0]?.record.headers?.['reason'], 'unroutable');
 });
+
+function withId(messageId: string, offset: number, user = 'u1'): IncomingRecord {
+  return incoming({ type: 'identify', userId: user, messageId, writeKey: 'wk_shop' }, { offset });
+}
+
+test('a call that was sent again is dropped once the first one is safe, and counted', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(withId('m', 1));
+  router.acknowledge();
+  router.take(withId('m', 2));
+  assert.equal(router.written.length, 0);
+  assert.deepEqual(router.finished, [1, 2]);
+  assert.equal(router.metrics.duplicates, 1);
+  assert.equal(router.metrics.routed, 1);
+});
+
+test('a duplicate of a call on its way waits for it and is dropped with its success', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(withId('m', 1), withId('m', 2), withId('m', 3), withId('n', 4));
+  assert.deepEqual(writtenBy(router), ['p.delivery crm:u1', 'p.delivery crm:u1']);
+  assert.deepEqual(router.finished, []);
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1, 2, 3, 4]);
+  assert.equal(router.metrics.duplicates, 2);
+});
+
+test('when the first of equal calls fails, the next one takes its place: nothing is lost', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(withId('m', 1), withId('m', 2), withId('m', 3));
+  router.written.shift()?.done(refused);
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1, 2, 3]);
+  assert.equal(router.metrics.duplicates, 1);
+  assert.equal(router.metrics.routed, 1);
+});
+
+test('a call that was rejected, or that nobody wanted, makes no later one a duplicate', () => {
+  const router = new TestRouter(exampleSource());
+  router.take(withId('m', 1));
+  assert.equal(router.metrics.unwanted, 1);
+  router.config.put(exampleDestination());
+  router.take(withId('m', 2));
+  router.written.shift()?.done(refused);
+  router.acknowledge();
+  router.take(withId('m', 3));
+  assert.deepEqual(writtenBy(router), ['p.delivery crm:u1']);
+});
+
+test('a partition that is lost and read again routes what it had on its way', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(withId('m', 1), withId('m', 2));
+  const [late] = router.written.splice(0);
+  router.drop({ topic: 'p.ingest', partition: 3 });
+  router.take(withId('m', 2));
+  assert.deepEqual(writtenBy(router), ['p.delivery crm:u1']);
+  late?.done();
+  router.acknowledge();
+  assert.deepEqual(router.finished, [1, 2]);
+  assert.equal(router.metrics.duplicates, 0);
+});

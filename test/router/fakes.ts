@@ -6,7 +6,8 @@ import { OffsetTracker } from '../../src/kafka/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
 import { ConfigIndex } from '../../src/resources/config-index.ts';
 import type { Resource } from '../../src/resources/resource.ts';
-import { CallRouter } from '../../src/router/call-router.ts';
+import { CallRouter, type PendingCall } from '../../src/router/call-router.ts';
+import { Duplicates } from '../../src/router/duplicates.ts';
 import { RouterEvents } from '../../src/router/events.ts';
 import { RouterMetrics } from '../../src/router/metrics.ts';
 import { Routes, type RouterConfig } from '../../src/router/route-call.ts';
@@ -88,6 +89,11 @@ export class TestRouter {
         },
       },
       rejectedTopic: 'p.ingest.rejected',
+      duplicates: new Duplicates<PendingCall>({
+        windowMs: 600_000,
+        mostIds: 256,
+        onPushedOut: () => undefined,
+      }),
       events: new RouterEvents(silentLogger, this.metrics, clock),
     });
   }

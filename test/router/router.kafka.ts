@@ -30,7 +30,7 @@ before(async () => {
   deployment = await testDeployment();
   await deployment.apply(resources);
   config = await startConfig({ ...deployment, secretKeys: exampleKeys });
-  router = await startRouter({ ...deployment, config, metrics });
+  router = await startRouter({ ...deployment, config, dedupeWindowMs: 600_000, metrics });
   await eventually(() => {
     assert.ok(router.ready());
   });
@@ -146,11 +146,44 @@ test('what is routed is committed, and a router that starts again does not route
       ends,
     );
   });
-  router = await startRouter({ ...deployment, config, metrics: new Registry() });
+  router = await startRouter({
+    ...deployment,
+    config,
+    dedupeWindowMs: 600_000,
+    metrics: new Registry(),
+  });
   await deployment.producer.send([call('after-restart')]);
   await eventually(async () => {
     assert.deepEqual(await messageIdsIn(topics.delivery), [...before, 'after-restart']);
   });
+});
+
+test('a call that its client sent again is routed once; after a restart the window starts anew', async () => {
+  const { topics } = deployment.topology;
+  const routedTimes = async (id: string): Promise<number> =>
+    (await messageIdsIn(topics.delivery)).filter((each) => each === id).length;
+  // In one batch, and once more when the first is long safe.
+  await deployment.producer.send([call('resent'), call('resent')]);
+  await deployment.producer.send([call('resent'), call('behind-resent')]);
+  await eventually(async () => {
+    assert.equal(await routedTimes('behind-resent'), 1);
+  });
+  assert.equal(await routedTimes('resent'), 1);
+  await router.stop(5_000);
+  const afterwards = new Registry();
+  router = await startRouter({
+    ...deployment,
+    config,
+    dedupeWindowMs: 600_000,
+    metrics: afterwards,
+  });
+  await deployment.producer.send([call('resent'), call('behind-restart'), call('resent')]);
+  await eventually(async () => {
+    assert.equal(await routedTimes('behind-restart'), 1);
+    assert.match(await afterwards.metrics(), /router_calls_total\{outcome="duplicate"\} 1$/m);
+  });
+  assert.equal(await routedTimes('resent'), 2);
+  assert.match(await afterwards.metrics(), /^postrider_router_remembered_ids 2$/m);
 });
 
 test('what happens is counted', async () => {
@@ -171,7 +204,13 @@ test('the start is refused when a topic of another system has timestamps of its 
     ...{ prefix: deployment.topology.prefix, partitions: 2, replicationFactor: 1 },
     ...{ retryTiersMs: [1_000], extraIngestTopics: [name] },
   });
-  const start = startRouter({ ...deployment, topology, config, metrics: new Registry() });
+  const start = startRouter({
+    ...deployment,
+    topology,
+    config,
+    dedupeWindowMs: 600_000,
+    metrics: new Registry(),
+  });
   await assert.rejects(start, {
     code: 'topics-differ',
     message: new RegExp(`${name}, named in INGEST_TOPICS, .* CreateTime, should be LogAppendTime`),

@@ -1,0 +1,144 @@
+import type { Call } from '../event/call.ts';
+import type { IncomingRecord, TopicPartition } from '../kafka/record.ts';
+import { RecentIds } from './recent-ids.ts';
+
+/** A call that nobody has seen before; its end must be told. */
+export interface Admitted<T> {
+  /** All its records are safe: returns the calls that waited and are duplicates now. */
+  acknowledge(): readonly T[];
+  /** It came to nothing: returns the calls that waited, to be judged again in this order. */
+  forget(): readonly T[];
+}
+
+export interface DuplicatesOptions {
+  /** By append time; 0: nothing is ever a duplicate. */
+  readonly windowMs: number;
+  /** Of one partition; a power of two. */
+  readonly mostIds: number;
+  /** An id had to leave before its time. */
+  readonly onPushedOut: () => void;
+}
+
+/**
+ * Knows a call that was sent again, which every client of this protocol does when it loses a response,
+ * by its source and message id. Only a call at a larger offset than the one that was routed is a
+ * duplicate: a record that is read again after a rebalance is not one of itself.
+ *
+ * A call whose like is still on its way waits for how that ends: routing it at once would let every
+ * duplicate through that is read in one go with its original, and dropping it could lose both.
+ */
+export class Duplicates<T> {
+  readonly #options: DuplicatesOptions;
+  /** By topic, then by partition. */
+  readonly #partitions = new Map<string, PartitionCalls<T>[]>();
+
+  constructor(options: DuplicatesOptions) {
+    this.#options = options;
+  }
+
+  /** What `acknowledge` or `forget` is to be called of; undefined for a call that cannot be known again. */
+  judge(
+    record: IncomingRecord,
+    sourceId: string,
+    call: Call,
+    waiter: T,
+  ): Admitted<T> | 'duplicate' | 'waiting' | undefined {
+    const { windowMs, mostIds, onPushedOut } = this.#options;
+    // An id that was made from the record's place belongs to no other record.
+    if (windowMs === 0 || call.fields['messageId'] !== call.messageId) return undefined;
+    const calls = this.#callsOf(record, mostIds);
+    const { ids } = calls;
+    const { offset, timestampMs } = record;
+    ids.expire(timestampMs - windowMs);
+    const seen = ids.find(sourceId, call.messageId);
+    if (seen !== undefined && seen.offset < offset && seen.timeMs >= timestampMs - windowMs) {
+      if (seen.acknowledged) return 'duplicate';
+      calls.wait(seen.ticket, waiter);
+      return 'waiting';
+    }
+    if (ids.isFull) onPushedOut();
+    return new Ticket(calls, ids.add(offset, timestampMs));
+  }
+
+  /** Partitions that somebody else reads now, or that are read again. */
+  drop(partitions: readonly TopicPartition[]): void {
+    for (const { topic, partition } of partitions) {
+      const calls = this.#partitions.get(topic);
+      calls?.[partition]?.clear();
+      if (calls !== undefined) Reflect.deleteProperty(calls, partition);
+    }
+  }
+
+  /** Remembered now. */
+  get ids(): number {
+    return this.#sum(({ ids }) => ids.size);
+  }
+
+  get bytes(): number {
+    return this.#sum(({ ids }) => ids.bytes);
+  }
+
+  #sum(of: (calls: PartitionCalls<T>) => number): number {
+    let sum = 0;
+    for (const calls of this.#partitions.values()) {
+      for (const each of Object.values(calls)) sum += of(each);
+    }
+    return sum;
+  }
+
+  #callsOf({ topic, partition }: TopicPartition, mostIds: number): PartitionCalls<T> {
+    let partitions = this.#partitions.get(topic);
+    if (partitions === undefined) {
+      partitions = [];
+      this.#partitions.set(topic, partitions);
+    }
+    return (partitions[partition] ??= new PartitionCalls(mostIds));
+  }
+}
+
+class PartitionCalls<T> {
+  readonly ids: RecentIds;
+  /** By the ticket that they wait for. */
+  readonly #waiting = new Map<number, T[]>();
+
+  constructor(mostIds: number) {
+    this.ids = new RecentIds(mostIds);
+  }
+
+  wait(ticket: number, waiter: T): void {
+    const waiting = this.#waiting.get(ticket);
+    if (waiting === undefined) this.#waiting.set(ticket, [waiter]);
+    else waiting.push(waiter);
+  }
+
+  waitersOf(ticket: number): readonly T[] {
+    if (this.#waiting.size === 0) return [];
+    const waiting = this.#waiting.get(ticket) ?? [];
+    this.#waiting.delete(ticket);
+    return waiting;
+  }
+
+  clear(): void {
+    this.#waiting.clear();
+  }
+}
+
+class Ticket<T> implements Admitted<T> {
+  readonly #calls: PartitionCalls<T>;
+  readonly #ticket: number;
+
+  constructor(calls: PartitionCalls<T>, ticket: number) {
+    this.#calls = calls;
+    this.#ticket = ticket;
+  }
+
+  acknowledge(): readonly T[] {
+    this.#calls.ids.acknowledge(this.#ticket);
+    return this.#calls.waitersOf(this.#ticket);
+  }
+
+  forget(): readonly T[] {
+    this.#calls.ids.forget(this.#ticket);
+    return this.#calls.waitersOf(this.#ticket);
+  }
+}
