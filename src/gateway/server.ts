@@ -71,8 +71,19 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   if (corsOrigins.length > 0) {
     const origin = corsOrigins.includes('*') ? '*' : [...corsOrigins];
     const allowedHeaders = ['Authorization', 'Content-Type', 'Content-Encoding'];
-    void server.register(cors, { origin, methods: ['POST'], allowedHeaders, maxAge: 86_400 });
+    void server.register(cors, {
+      ...{ origin, methods: ['POST'], allowedHeaders, maxAge: 86_400, strictPreflight: false },
+    });
   }
+  let isClosing = false;
+  server.addHook('preClose', () => {
+    isClosing = true;
+  });
+  // Else a connection that was busy when the server began to close would keep it open.
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isClosing) reply.header('connection', 'close');
+    done();
+  });
   // The body is read by its bytes, whatever its type is said to be; fastify would refuse some types.
   server.addHook('onRequest', (request, reply, done) => {
     delete request.raw.headers['content-type'];

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { after, test, type TestContext } from 'node:test';
+import { Agent, request } from 'undici';
+import type { Timeouts } from '../../src/gateway/server.ts';
+import { makeAuthority, makeCertificate } from '../delivery/certificates.ts';
+import { eventually } from '../harness/eventually.ts';
+import { auth, createTestGateway, type TestGateway, type TestGatewayOptions } from './fakes.ts';
+
+const body = '{"batch":[{"type":"page","userId":"u"}]}';
+const agent = new Agent();
+after(() => agent.close());
+
+interface Listening extends TestGateway {
+  readonly port: number;
+}
+
+async function listen(t: TestContext, options: TestGatewayOptions = {}): Promise<Listening> {
+  const gateway = await createTestGateway(options);
+  await gateway.server.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => gateway.server.close());
+  const { port } = gateway.server.server.address() as AddressInfo;
+  return { ...gateway, port };
+}
+
+function head(length: number | string): string {
+  return `POST /v1/batch HTTP/1.1\r\nhost: x\r\nauthorization: ${auth.authorization}\r\ncontent-length: ${length}\r\n\r\n`;
+}
+
+/** Everything that the server says until it closes the connection. */
+async function conversation(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
+  await new Promise((resolve) => socket.once('close', resolve));
+  return Buffer.concat(chunks).toString();
+}
+
+const minuteMs = 60_000;
+const patient: Timeouts = {
+  ...{ headersMs: minuteMs, requestMs: minuteMs, idleMs: minuteMs, checkEveryMs: 20 },
+};
+
+const slow: Readonly<Record<string, { sent: string; answer: RegExp; limit: Partial<Timeouts> }>> = {
+  'nothing at all': { sent: '', answer: /^(HTTP\/1.1 408 |$)/, limit: { headersMs: 100 } },
+  'half of its headers': {
+    sent: head(2).slice(0, 40),
+    answer: /^HTTP\/1.1 408 .*"code":"request-timeout"/s,
+    limit: { headersMs: 100 },
+  },
+  'half of its body': {
+    sent: head(100) + body,
+    answer: /^HTTP\/1.1 408 .*"code":"request-timeout"/s,
+    limit: { headersMs: 100, requestMs: 150 },
+  },
+  'nothing after its answer': {
+    sent: head(body.length) + body,
+    answer: /^HTTP\/1.1 200 .*true\}$/s,
+    limit: { idleMs: 100 },
+  },
+};
+
+for (const [what, { sent, answer, limit }] of Object.entries(slow)) {
+  test(`a connection that sends ${what} is cut`, { timeout: 20_000 }, async (t) => {
+    const { port, budget } = await listen(t, { timeouts: { ...patient, ...limit } });
+    const socket = connect(port, '127.0.0.1');
+    socket.write(sent);
+    assert.match(await conversation(socket), answer);
+    await eventually(() => {
+      assert.equal(budget.usedBytes, 0);
+    });
+  });
+}
+
+test('a client that goes away in the middle of its body leaves nothing behind', async (t) => {
+  const { port, budget, producer } = await listen(t);
+  const socket = connect(port, '127.0.0.1');
+  socket.write(head(1_000) + body);
+  await eventually(() => {
+    assert.equal(budget.usedBytes, body.length);
+  });
+  socket.destroy();
+  await eventually(() => {
+    assert.equal(budget.usedBytes, 0);
+  });
+  assert.deepEqual(producer.records, []);
+});
+
+for (const declared of ['content-length: 50000000', 'transfer-encoding: chunked']) {
+  test(`a body above 1 MB is answered with 413 while it is still coming, ${declared}`, async (t) => {
+    const { port, server } = await listen(t);
+    const accepted = once(server.server, 'connection') as Promise<[Socket]>;
+    const socket = connect(port, '127.0.0.1');
+    const [served] = await accepted;
+    socket.write(`POST /v1/batch HTTP/1.1\r\nhost: x\r\n${declared}\r\n\r\n`);
+    const chunk = 'x'.repeat(65_536);
+    const wire = declared.startsWith('t') ? `10000\r\n${chunk}\r\n` : chunk;
+    const said = conversation(socket);
+    for (let sent = 0; sent < 700 && !socket.destroyed; sent += 1) {
+      if (!socket.write(wire)) await Promise.race([once(socket, 'drain').catch(() => 0), said]);
+    }
+    assert.match(await said, /^HTTP\/1.1 413 .*"code":"body-too-large"/s);
+    assert.ok(served.bytesRead < 2_000_000, `${served.bytesRead} bytes were read`);
+  });
+}
+
+test('bytes that are no HTTP are answered with both keys', async (t) => {
+  const { port } = await listen(t);
+  const answers: Record<string, RegExp> = {
+    'GARBAGE\r\n\r\n': /^HTTP\/1.1 400 .*"code":"invalid-request","message":/s,
+    [`GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`]: /^HTTP\/1.1 431 .*"headers-too-large"/s,
+    [head('1\r\ncontent-length: 2')]: /^HTTP\/1.1 400 .*"invalid-request"/s,
+  };
+  for (const [sent, answer] of Object.entries(answers)) {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(sent);
+    assert.match(await conversation(socket), answer);
+  }
+});
+
+test('one connection carries many requests, also those that are refused', async (t) => {
+  const { port } = await listen(t);
+  const socket = connect(port, '127.0.0.1');
+  socket.write(head(body.length) + body + head(1) + '{' + head(body.length) + body);
+  let said = '';
+  socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await eventually(() => {
+    const statuses = [...said.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status);
+    assert.deepEqual(statuses, ['200', '400', '200']);
+  });
+  socket.destroy();
+});
+
+test('a server that closes finishes what it has accepted and takes no more', async (t) => {
+  const { port, server, producer } = await listen(t);
+  producer.isHolding = true;
+  const answer = request(`http://127.0.0.1:${port}/v1/batch`, {
+    ...{ method: 'POST', headers: auth, body, dispatcher: agent },
+  });
+  await eventually(() => {
+    assert.equal(producer.held.length, 1);
+  });
+  const closing = server.close();
+  await eventually(async () => {
+    const socket = connect(port, '127.0.0.1');
+    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+    assert.equal(error.code, 'ECONNREFUSED');
+  });
+  for (const acknowledge of producer.held) acknowledge();
+  const { statusCode, headers } = await answer;
+  assert.deepEqual([statusCode, headers['connection']], [200, 'close']);
+  await closing;
+});
+
+test('with a certificate the gateway speaks HTTPS', async (t) => {
+  const authority = makeAuthority('Test CA');
+  const { cert, key } = makeCertificate({ by: authority });
+  const tls = { cert: Buffer.from(cert), key: Buffer.from(key) };
+  const { port } = await listen(t, { tls });
+  const dispatcher = new Agent({ connect: { ca: authority.cert } });
+  t.after(() => dispatcher.close());
+  const { statusCode } = await request(`https://127.0.0.1:${port}/v1/batch`, {
+    ...{ method: 'POST', headers: auth, body, dispatcher },
+  });
+  assert.equal(statusCode, 200);
+});
