@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../src/dev/broker.ts';
 import { benchClient } from './client.ts';
 import { benchDelivery } from './delivery.ts';
+import { benchGateway } from './gateway.ts';
 import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
 import { benchMemory } from './memory.ts';
@@ -14,6 +15,7 @@ import { benchRouter } from './router.ts';
 const benches = {
   delivery: benchDelivery,
   router: benchRouter,
+  gateway: benchGateway,
   latency: benchLatency,
   memory: benchMemory,
   client: benchClient,

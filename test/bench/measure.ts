@@ -66,16 +66,21 @@ export async function compare(comparison: Comparison): Promise<BenchResult> {
   };
 }
 
-/** Runs a script that prints one measurement; its argument is the load as JSON. */
+/**
+ * Runs a script that prints one measurement; its argument is the load as JSON. A script that is a server
+ * sends its port once it listens.
+ */
 export async function runMeasured(
   script: URL,
   load: object,
   execArgv: readonly string[] = [],
+  onPort: (port: number) => void = () => undefined,
 ): Promise<Measurement> {
   const child = fork(script, [JSON.stringify(load)], {
     execArgv: [...execArgv],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
+  child.once('message', onPort);
   const line = await firstLine(child);
   if (child.exitCode === null) await once(child, 'exit');
   return JSON.parse(line) as Measurement;

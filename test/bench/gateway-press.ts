@@ -1,0 +1,26 @@
+import { pressEvenly, pressFully } from './gateway-load.ts';
+
+/** The load, in a process of its own: argument 1 says which, as JSON; ends with its parent. */
+interface Press {
+  readonly port: number;
+  readonly callsPerRequest: number;
+  /** Undefined: as many as are answered. */
+  readonly requestsPerSecond?: number;
+  readonly forMs?: number;
+}
+
+const {
+  port,
+  callsPerRequest,
+  requestsPerSecond,
+  forMs = 0,
+} = JSON.parse(process.argv[2] ?? '') as Press;
+process.on('disconnect', () => process.exit());
+
+if (requestsPerSecond === undefined) {
+  await pressFully(port, callsPerRequest);
+} else {
+  const latencies = await pressEvenly(port, { callsPerRequest, requestsPerSecond, forMs });
+  process.stdout.write(`${JSON.stringify(latencies)}\n`);
+}
+process.exit();

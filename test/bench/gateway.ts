@@ -1,0 +1,129 @@
+import { fork } from 'node:child_process';
+import { ensureTopics } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { connections, loadTopology, type GatewayLoad } from './gateway-load.ts';
+import {
+  compare,
+  firstLine,
+  medianOf,
+  runMeasured,
+  type BenchResult,
+  type Measurement,
+} from './measure.ts';
+
+export interface GatewayBenchOptions {
+  readonly brokers: readonly string[];
+  /** Of topics that nobody else uses. */
+  readonly prefix: string;
+  /** Default 5. */
+  readonly pairs?: number;
+  readonly log?: (line: string) => void;
+}
+
+interface Shape {
+  readonly name: string;
+  readonly callsPerRequest: number;
+  readonly warmUp: number;
+  readonly total: number;
+}
+
+const shapes: readonly Shape[] = [
+  { name: 'batches of 100', callsPerRequest: 100, warmUp: 60_000, total: 260_000 },
+  { name: 'single calls', callsPerRequest: 1, warmUp: 10_000, total: 40_000 },
+];
+
+const halfLoadMs = 4_000;
+const mostP99Ms = 100;
+
+/** Calls per CPU second of the gateway against a bare handler, and its latency at half of what it can do. */
+export async function benchGateway(options: GatewayBenchOptions): Promise<BenchResult[]> {
+  const { brokers, prefix, pairs = 5, log = () => undefined } = options;
+  const { all, topics } = loadTopology(prefix);
+  await ensureTopics(
+    createKafka({ brokers, clientId: 'bench' }, silentLogger),
+    all.filter(({ name }) => [topics.ingest, topics.ingestRejected].includes(name)),
+  );
+  const results: BenchResult[] = [];
+  for (const shape of shapes) {
+    const { name, callsPerRequest } = shape;
+    const load: GatewayLoad = { brokers, prefix, ...shape };
+    const rates: number[] = [];
+    const compared = await compare({
+      name: `gateway, ${name}, ${connections} connections: calls per CPU second, role against bare handler`,
+      requiredRatio: 0.6,
+      pairs,
+      bare: () => pressed('gateway-bare.ts', load),
+      role: async () => {
+        const measured = await pressed('gateway-role.ts', load);
+        rates.push((measured.deliveries / measured.wallMs) * 1_000);
+        return measured;
+      },
+      log,
+    });
+    const perSecond = medianOf(rates);
+    results.push({
+      ...compared,
+      absolutes: { ...compared.absolutes, 'role, calls/s': perSecond.toFixed(0) },
+    });
+    const requestsPerSecond = perSecond / callsPerRequest / 2;
+    results.push(await latencyOf(shape, load, requestsPerSecond, log));
+  }
+  return results;
+}
+
+/** A run of the script under full load. */
+async function pressed(script: string, load: GatewayLoad): Promise<Measurement> {
+  return runMeasured(new URL(script, import.meta.url), load, [], (port) => {
+    const press = startPress({ port, callsPerRequest: load.callsPerRequest });
+    press.stdout?.resume();
+  });
+}
+
+async function latencyOf(
+  { name, callsPerRequest }: Shape,
+  load: GatewayLoad,
+  requestsPerSecond: number,
+  log: (line: string) => void,
+): Promise<BenchResult> {
+  const script = new URL('gateway-role.ts', import.meta.url);
+  const unmeasured = { ...load, warmUp: Number.MAX_SAFE_INTEGER, total: Number.MAX_SAFE_INTEGER };
+  const gateway = fork(script, [JSON.stringify(unmeasured)], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const port = await new Promise<number>((resolve) => gateway.once('message', resolve));
+  const p99s: number[] = [];
+  // The first one only warms up.
+  for (const isMeasured of [false, true, true, true]) {
+    const press = startPress({ port, callsPerRequest, requestsPerSecond, forMs: halfLoadMs });
+    const latencies = JSON.parse(await firstLine(press)) as number[];
+    const p99 = latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * 0.99)] ?? NaN;
+    log(`half load, ${requestsPerSecond.toFixed(0)} requests/s: p99 ${p99.toFixed(1)} ms`);
+    if (isMeasured) p99s.push(p99);
+  }
+  gateway.kill();
+  const median = medianOf(p99s);
+  return {
+    name: `gateway, ${name}: p99 at half load, ms`,
+    required: `under ${mostP99Ms}`,
+    ratios: p99s,
+    median,
+    spread: [Math.min(...p99s), Math.max(...p99s)],
+    passed: median < mostP99Ms,
+    absolutes: { 'requests/s': requestsPerSecond.toFixed(0) },
+  };
+}
+
+function startPress(press: object): ReturnType<typeof fork> {
+  return fork(new URL('gateway-press.ts', import.meta.url), [JSON.stringify(press)], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+}
+
+if (import.meta.main) {
+  const brokers = process.env['KAFKA_BROKERS']?.split(',') ?? [];
+  const prefix = `bench${process.pid}.`;
+  const pairs = Number(process.argv[2] ?? 5);
+  const results = await benchGateway({ brokers, prefix, pairs, log: console.log });
+  console.log(JSON.stringify(results, null, 2));
+}
