@@ -119,10 +119,6 @@ async function exchange(socket: Socket, request: Buffer): Promise<void> {
       socket.off('data', onData).off('close', settle);
       resolve();
     };
-    socket
-      .on('data', onData)
-      .on('close', settle)
-      .on('error', () => undefined)
-      .write(request);
+    socket.on('data', onData).on('close', settle).write(request);
   });
 }
