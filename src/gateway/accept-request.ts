@@ -56,6 +56,7 @@ async function accept(
   if (!Buffer.isBuffer(received)) return received;
   const body = unpackBody(received, headers['content-encoding']);
   if (!Buffer.isBuffer(body)) return body;
+  if (body !== received && !lease.grow(body.length)) return overloaded;
   const { submission, refusal } = readRequest(body, type);
   if (refusal !== undefined) return refusal;
 

@@ -30,12 +30,15 @@ export async function receiveBody(
     };
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
-      const refusal =
-        bytes > maxReadBytes ? bodyTooLarge : lease.grow(chunk.length) ? undefined : overloaded;
-      if (refusal === undefined) chunks.push(chunk);
-      else {
+      if (bytes > maxReadBytes) {
+        settle(bodyTooLarge);
         stream.pause();
-        settle(refusal);
+      } else if (lease.grow(chunk.length)) {
+        chunks.push(chunk);
+      } else {
+        settle(overloaded);
+        // Nothing listens any more: what still comes is dropped, and the connection stays of use.
+        stream.resume();
       }
     };
     const onEnd = (): void => {

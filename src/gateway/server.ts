@@ -115,8 +115,8 @@ function refuse(deps: AcceptDeps, reply: FastifyReply, refusal: Refusal): Fastif
   const { retryAfterS } = refusal;
   deps.events.refusedRequest(refusal);
   if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
-  // A body that was not read to its end: the next request cannot begin.
-  if (!reply.request.raw.complete) reply.header('connection', 'close');
+  // Its rest is not read, so no other request can follow. Node drops the rest of other unread bodies.
+  if (refusal.code === 'body-too-large') reply.header('connection', 'close');
   return reply.code(statusOf(refusal)).type(jsonType).send(errorBody(refusal));
 }
 
