@@ -49,7 +49,7 @@ function callOf(): object {
     userId: `user-${Math.floor(Math.random() * 9_973)}`,
     event: 'Order Completed',
     timestamp: '2026-11-20T18:59:40.123Z',
-    properties: { total: 39.95, currency: 'GBP', note: randomBytes(75).toString('hex') },
+    properties: { total: 39.95, currency: 'GBP', note: randomBytes(106).toString('hex') },
     context: { ip: '203.0.113.7' },
   };
 }

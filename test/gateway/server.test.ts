@@ -5,6 +5,7 @@ import type { InjectOptions, LightMyRequestResponse as Response } from 'fastify'
 import { PostriderError } from '../../src/errors.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
 import { maxBytesOf } from '../../src/event/merged-call.ts';
+import { eventually } from '../harness/eventually.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { auth, createTestGateway, topics, type TestGateway } from './fakes.ts';
 
@@ -22,6 +23,13 @@ async function post(
   const payload = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const request: InjectOptions = { method: 'POST', url: `/v1/${path}`, payload };
   return server.inject({ ...request, headers: { 'content-type': 'text/plain', ...headers } });
+}
+
+/** Waits until the producer holds so many records. */
+async function held({ producer }: TestGateway, records: number): Promise<void> {
+  await eventually(() => {
+    assert.equal(producer.held.length, records);
+  });
 }
 
 function codeOf(response: Response): string {
@@ -275,7 +283,7 @@ test('success is said only after Kafka has acknowledged every call', async () =>
   gateway.producer.isHolding = true;
   let answered = false;
   const answer = post(gateway, { batch: [page, page, page] }).finally(() => (answered = true));
-  while (gateway.producer.held.length < 3) await new Promise(setImmediate);
+  await held(gateway, 3);
   const [first, ...others] = gateway.producer.held;
   for (const acknowledge of others) acknowledge();
   await new Promise(setImmediate);
@@ -300,7 +308,7 @@ test('what the gateway may hold at a time is bounded; more is answered with 429'
   gateway.producer.isHolding = true;
   const body = { batch: Array.from({ length: 10 }, () => page) };
   const first = post(gateway, body);
-  while (gateway.producer.held.length < 10) await new Promise(setImmediate);
+  await held(gateway, 10);
   const second = await post(gateway, body);
   assert.equal(codeOf(second), '429 overloaded');
   assert.equal(second.headers['retry-after'], '1');
