@@ -84,7 +84,8 @@ export async function pressEvenly(
   for (let n = 0; ; n += 1) {
     const dueMs = startedMs + (n * 1_000) / load.requestsPerSecond;
     if (dueMs > startedMs + load.forMs) break;
-    if (dueMs > performance.now()) await delay(dueMs - performance.now());
+    const earlyMs = dueMs - performance.now();
+    if (earlyMs > 0) await delay(earlyMs);
     while (idle.length === 0) await Promise.race(underWay);
     const socket = idle.pop() as Socket;
     const exchanged = exchange(socket, requests[n % bodies] as Buffer).then(() => {
