@@ -3,6 +3,8 @@ import { startBroker } from '../../src/dev/broker.ts';
 import { benchClient } from './client.ts';
 import { benchDelivery } from './delivery.ts';
 import { benchGateway } from './gateway.ts';
+import { benchDestinations } from './destinations.ts';
+import { benchIsolation } from './isolation.ts';
 import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
 import { benchMemory } from './memory.ts';
@@ -19,6 +21,8 @@ const benches = {
   latency: benchLatency,
   memory: benchMemory,
   client: benchClient,
+  isolation: benchIsolation,
+  destinations: benchDestinations,
 };
 
 const names = process.argv.slice(2);

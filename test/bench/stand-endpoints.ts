@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { takeRequests } from './raw-http.ts';
+
+/** How an endpoint answers: at once with 200, at once with 500, or never. */
+export type Behaviour = 'healthy' | 'failing' | 'hanging';
+
+const answers: Record<Behaviour, string | undefined> = {
+  healthy: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+  failing: 'HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno',
+  hanging: undefined,
+};
+export interface Endpoints {
+  readonly port: number;
+  close(): void;
+}
+
+/** One server for all: the path says how it answers. */
+export async function startEndpoints(onHealthy: (n: number) => void): Promise<Endpoints> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ noDelay: true }, (socket) => {
+    let pending: Buffer = Buffer.alloc(0);
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk: Buffer) => {
+      const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+      pending = takeRequests(bytes, (start, bodyStart, bodyEnd) => {
+        const behaviour = behaviourOf(bytes, start);
+        const answer = answers[behaviour];
+        if (answer !== undefined) socket.write(answer);
+        if (behaviour !== 'healthy') return;
+        const { n } = JSON.parse(bytes.toString('latin1', bodyStart, bodyEnd)) as Body;
+        onHealthy(n);
+      });
+    });
+  });
+  server.listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Of every event. */
+export interface Body {
+  readonly n: number;
+}
+
+function behaviourOf(bytes: Buffer, start: number): Behaviour {
+  const path = start + 'POST /'.length;
+  return bytes.toString('latin1', path, bytes.indexOf(' ', path)) as Behaviour;
+}

@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import type { Producer } from '../../src/kafka/producer.ts';
+import type { Behaviour, Body } from './stand-endpoints.ts';
+
+export interface StandDestination {
+  readonly id: string;
+  readonly behaviour: Behaviour;
+  /** Of the events. */
+  readonly share: number;
+}
+
+/** Events are produced in steps of this. */
+const stepMs = 5;
+const usersPerDestination = 997;
+
+/** Of events for healthy endpoints. One that arrives again counts once. */
+export class Arrivals {
+  readonly #sentMs = new Map<number, number>();
+  #latenciesMs: number[] = [];
+
+  get awaited(): number {
+    return this.#sentMs.size;
+  }
+
+  sent(n: number): void {
+    this.#sentMs.set(n, performance.now());
+  }
+
+  arrived(n: number): void {
+    const sentMs = this.#sentMs.get(n);
+    if (sentMs === undefined) return;
+    this.#sentMs.delete(n);
+    this.#latenciesMs.push(performance.now() - sentMs);
+  }
+
+  take(): number[] {
+    const taken = this.#latenciesMs;
+    this.#latenciesMs = [];
+    return taken;
+  }
+}
+
+/** Smooth weighted round robin over a table: every destination's events are evenly apart. */
+export function picker(destinations: readonly StandDestination[]): (n: number) => StandDestination {
+  const credit = destinations.map(({ share }) => share);
+  const total = credit.reduce((sum, share) => sum + share, 0);
+  const table: StandDestination[] = [];
+  const smallest = Math.min(...credit);
+  const due = destinations.map(({ share }) => total / share / 2);
+  for (let slot = 0; slot < total / smallest; slot += 1) {
+    let next = 0;
+    for (let index = 1; index < due.length; index += 1)
+      if ((due[index] ?? Infinity) < (due[next] ?? Infinity)) next = index;
+    const destination = destinations[next];
+    if (destination === undefined) break;
+    due[next] = (due[next] ?? 0) + total / destination.share;
+    table.push(destination);
+  }
+  return (n) => table[n % table.length] ?? failEmpty();
+}
+
+function failEmpty(): never {
+  throw new Error('a stand needs destinations');
+}
+
+export interface SteadyLoad {
+  readonly topic: string;
+  readonly pick: (n: number) => StandDestination;
+  readonly arrivals: Arrivals;
+  readonly eventsPerSecond: number;
+  readonly seconds: number;
+  /** Waits for arrivals rather than have more on their way. */
+  readonly maxAwaited?: number | undefined;
+}
+
+let produced = 0;
+
+export async function produceSteadily(producer: Producer, load: SteadyLoad): Promise<void> {
+  const { topic, pick, arrivals, eventsPerSecond, seconds, maxAwaited = Infinity } = load;
+  const startedMs = performance.now();
+  const elapsedMs = (): number => performance.now() - startedMs;
+  for (let sent = 0; sent < eventsPerSecond * seconds && elapsedMs() < seconds * 1_000;) {
+    const due = (elapsedMs() / 1_000) * eventsPerSecond;
+    for (; sent < due && arrivals.awaited < maxAwaited; sent += 1) {
+      const { id, behaviour } = pick(produced);
+      if (behaviour === 'healthy') arrivals.sent(produced);
+      producer.produce(eventOf(topic, id, produced), () => undefined);
+      produced += 1;
+    }
+    await delay(stepMs);
+  }
+}
+
+function eventOf(topic: string, id: string, n: number): Parameters<Producer['produce']>[0] {
+  const envelope = {
+    ...{ destinationId: id, sourceId: 'bench', messageId: `bench-${n}`, type: 'track' as const },
+    ...{ configOffset: 1, appendTimeMs: Date.now(), attempts: 0 },
+  };
+  const body = { n, filler: 'x'.repeat(300) } satisfies Body & {
+    filler: string;
+  };
+  return {
+    topic,
+    key: deliveryKey(id, `user-${n % usersPerDestination}`),
+    value: JSON.stringify(body),
+    headers: { [envelopeHeader]: encodeEnvelope(envelope) },
+  };
+}

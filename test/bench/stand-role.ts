@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { Registry } from 'prom-client';
+import { startDelivery } from '../../src/delivery/worker.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/producer.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { HandMadeConfig } from '../delivery/hand-made-config.ts';
+import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
+import type { RoleReading, StandRole } from './stand.ts';
+
+/** The delivery role of a stand: the first message says what to do, every further one asks for a reading. */
+const [load] = (await once(process, 'message')) as [StandRole];
+const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
+const config = new HandMadeConfig();
+for (const { id, url } of load.destinations) {
+  config.put({
+    ...{ kind: 'Destination', id, name: id, sources: ['bench'], enabled: true, sharedSecret },
+    ...{ webhooks: [{ url, headers: {} }], payload: 'standard', topic: 'shared' },
+  });
+}
+const metrics = new Registry();
+const producer = await createProducer(kafka, { log: silentLogger });
+await startDelivery({
+  ...{ kafka, config, producer, metrics, timeoutMs },
+  topology: loadTopology(load.prefix),
+  clock: systemClock,
+  log: silentLogger,
+  retryWindowMs: 4 * 3_600_000,
+  maxAgeMs: 3 * 86_400_000,
+  maxInFlight: load.maxInFlight,
+  maxInFlightPerDestination: 64,
+  allowNetworks: ['127.0.0.0/8'],
+});
+process.on('message', () => {
+  void read().then((reading) => process.send?.(reading));
+});
+process.on('disconnect', () => {
+  process.exit();
+});
+process.stdout.write('ready\n');
+
+async function read(): Promise<RoleReading> {
+  const { user, system } = process.cpuUsage();
+  const counter = await metrics.getSingleMetric('postrider_delivered_total')?.get();
+  return {
+    delivered: counter?.values[0]?.value ?? 0,
+    cpuUs: user + system,
+    ...heldMemory(),
+  };
+}
+
+function heldMemory(): Pick<RoleReading, 'heldBytes' | 'rssBytes'> {
+  gc?.();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return { heldBytes: heapUsed + external, rssBytes: rss };
+}
