@@ -31,7 +31,8 @@ import { HandMadeConfig } from './hand-made-config.ts';
 interface Endpoint {
   url: string;
   bodies: string[];
-  answer: (body: string) => number;
+  /** A status; undefined: none, ever. */
+  answer: (body: string) => number | undefined;
   close: () => void;
 }
 
@@ -49,7 +50,8 @@ async function startEndpoint(): Promise<Endpoint> {
     request.on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       endpoint.bodies.push(body);
-      response.writeHead(endpoint.answer(body)).end();
+      const status = endpoint.answer(body);
+      if (status !== undefined) response.writeHead(status).end();
     });
   });
   server.listen(0, '127.0.0.1');
@@ -298,5 +300,38 @@ describe('the delivery role on Kafka', () => {
     });
     await second.stop(5_000);
     assert.equal(endpoint.bodies.length, 300);
+  });
+
+  test('stops within an attempt although an endpoint hangs, and loses nothing by it', async () => {
+    const stage = await createStage({ retryTiersMs: [500] });
+    const [hanging, healthy] = [await startEndpoint(), await startEndpoint()];
+    closers.push(hanging.close, healthy.close);
+    hanging.answer = () => undefined;
+    stage.config.put(destination('hung', hanging.url));
+    stage.config.put(destination('crm', healthy.url));
+    const bodies = Array.from({ length: 60 }, (_, i) => `{"n":${i}}`);
+    for (const [i, body] of bodies.entries()) {
+      await stage.publish('hung', `u${i}`, body);
+      await stage.publish('crm', `u${i}`, body);
+    }
+    const first = await stage.start();
+    await eventually(() => {
+      assert.ok(hanging.bodies.length > 0 && healthy.bodies.length > 0);
+    });
+    // It would wait for a minute; what is in flight ends with its attempt, after one second.
+    const graceMs = 60_000;
+    const startMs = Date.now();
+    await first.stop(graceMs);
+    assert.ok(Date.now() - startMs < graceMs / 4);
+
+    hanging.answer = () => 200;
+    const second = await stage.start();
+    await eventually(() => {
+      assert.deepEqual(new Set(healthy.bodies), new Set(bodies));
+      assert.deepEqual(new Set(hanging.bodies), new Set(bodies));
+    });
+    await second.stop(5_000);
+    // What the first had finished did not come again.
+    assert.equal(healthy.bodies.length, 60);
   });
 });

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerOk, failsWith, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+test("an endpoint that asks for an hour of peace delays no other endpoint's retries", async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('busy');
+  world.addDestination('shop');
+  const startMs = world.clock.now();
+  world.answer = (url, _sending, nowMs) => {
+    if (url.includes('busy')) return failsWith(429, hourMs);
+    return nowMs < startMs + 1_000 ? failsWith(503) : answerOk;
+  };
+  const ids: string[] = [];
+  for (let i = 0; i < 15; i++) {
+    world.publish('busy', `u${i}`);
+    ids.push(world.publish('shop', `u${i}`));
+  }
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered.toSorted(), ids.toSorted());
+  const theirs = world.retries.filter(({ envelope }) => envelope.destinationId === 'shop');
+  assert.deepEqual(new Set(theirs.map(({ topic }) => topic)), new Set(['retry.10s']));
+  // The busy one's wait in tiers of their own length, where whatever is due later stands behind.
+  const busy = world.retries.filter(({ envelope }) => envelope.destinationId === 'busy');
+  assert.deepEqual(new Set(busy.map(({ topic }) => topic)), new Set(['retry.1h']));
+});
+
+test('a wish beyond the retry window ends with it, whatever is asked for', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('busy');
+  const startMs = world.clock.now();
+  world.answer = (_url, _sending, nowMs) =>
+    nowMs < startMs + hourMs ? failsWith(429, 1e15) : answerOk;
+  const first = world.publish('busy', 'a');
+  await world.clock.pass(1_000);
+  const id = world.publish('busy', 'b');
+  await world.clock.pass(5 * hourMs);
+  assert.ok(world.delivered.includes(id), 'the lane was held for the window, not for ever');
+  assert.equal(world.deadLetters.length + world.delivered.length, 2);
+  assert.ok([...world.delivered, ...world.deadLetters.map((d) => d.messageId)].includes(first));
+});
