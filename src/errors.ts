@@ -13,6 +13,8 @@ export type ErrorCode =
   | 'kafka-unavailable'
   | 'kafka-refused'
   | 'busy'
+  | 'registry-unavailable'
+  | 'schema-incompatible'
   | 'stopped';
 
 /**
@@ -34,6 +36,8 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'kafka-unavailable': { retry: true, exitCode: 1 },
   'kafka-refused': { retry: false, exitCode: 1 },
   busy: { retry: true, exitCode: 1 },
+  'registry-unavailable': { retry: true, exitCode: 1 },
+  'schema-incompatible': { retry: false, exitCode: 1 },
   stopped: { retry: false, exitCode: 1 },
 };
 

@@ -25,6 +25,12 @@ const rules: IForbiddenRuleType[] = [
     '^src/(kafka|ops)/|^src/(errors|duration|topology)',
   ),
   forbid('resources know no stage', '^src/resources/', `^src/(${stages}|cli|dev|settings)/`),
+  forbid(
+    'schemas know events, and no stage',
+    '^src/schemas/',
+    '^src/',
+    '^src/(schemas|event|ops)/|^src/errors',
+  ),
   forbid('stages never import one another', `^src/(${stages})/`, `^src/(${stages})/`, '^src/$1/'),
   forbid('stages get settings as values', `^src/(${stages})/`, '^src/(settings|cli|dev)/'),
   forbid('nothing imports cli', '^src/(?!cli/)', '^src/cli/'),

@@ -11,6 +11,7 @@ import { registerListen } from './listen.ts';
 import { registerProduce } from './produce.ts';
 import { registerRejected } from './rejected.ts';
 import { registerRoles } from './run-role.ts';
+import { registerSchemas } from './schemas.ts';
 import { registerSendTest } from './send-test.ts';
 import { registerTopics } from './topics.ts';
 
@@ -19,7 +20,7 @@ const running = [registerDev, registerDemo, registerRoles, registerListen];
 /** Answer and end. */
 const answering = [
   ...[registerApply, registerGet, registerDelete, registerTopics],
-  ...[registerProduce, registerRejected, registerDeadLetters, registerSendTest],
+  ...[registerProduce, registerRejected, registerDeadLetters, registerSchemas, registerSendTest],
 ];
 
 /** All commands. Wrong usage throws commander's error instead of ending the process. */

@@ -13,6 +13,7 @@ import { describeSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import type { Context } from './context.ts';
 import { readSettingFile } from './kafka-options.ts';
+import { registryAccess } from './registry-access.ts';
 import { producerHooks } from './producer-metrics.ts';
 
 /** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
@@ -63,7 +64,12 @@ export async function startRoles(
   const starters: Record<RoleName, () => Promise<Role>> = {
     gateway: async () =>
       (gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) })),
-    router: () => startRouter({ ...deps, dedupeWindowMs: settings.dedupeWindowMs }),
+    router: () =>
+      startRouter({
+        ...deps,
+        dedupeWindowMs: settings.dedupeWindowMs,
+        registry: registryAccess(settings),
+      }),
     delivery: () => startDelivery({ ...deps, ...deliverySettings(settings) }),
   };
   for (const name of names) roles.push(await starters[name]());

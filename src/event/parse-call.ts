@@ -1,6 +1,6 @@
 import type { Call, CallType } from './call.ts';
 import { checkCall, sentTimestamp, textOf } from './check-call.ts';
-import { maxCallBytes, readJson } from './read-json.ts';
+import { maxCallBytes, readJson, type JsonObject } from './read-json.ts';
 import type { Rejection } from './rejection.ts';
 
 /** Where a record stands: the ids and times that its call lacks are made from it. */
@@ -32,7 +32,14 @@ export function parseCall(
 ): ParsedCall {
   const json = readJson(value, maxBytes);
   if (json.rejected !== undefined) return json;
-  const fields = json.object;
+  return callOf(json.object, origin);
+}
+
+/**
+ * The same for an object that was read already. It is the call's from then on: an id that is a safe
+ * integer becomes a string in place.
+ */
+export function callOf(fields: JsonObject, origin: Origin): ParsedCall {
   const rejected = checkCall(fields);
   if (rejected !== undefined) return { rejected };
   const timestamp = sentTimestamp(fields) ?? new Date(origin.appendTimeMs).toISOString();

@@ -2,7 +2,10 @@
 export const rejectReasons = {
   empty: 'the record has no value',
   'too-large': 'the call is larger than 32 KB',
-  undecodable: 'the value is neither UTF-8 text nor in a format that is configured',
+  undecodable: 'the value is neither UTF-8 text nor what its schema says',
+  'no-registry': 'the value names a schema, and no schema registry is configured',
+  'unknown-schema': 'the value names a schema that the schema registry does not know',
+  'unusable-schema': 'the value names a schema that this version cannot use',
   'invalid-json': 'the value is not JSON',
   'too-deep': 'objects and arrays are nested deeper than 64',
   'not-an-object': 'the value is JSON, but not an object',
@@ -27,6 +30,9 @@ export type RejectReason = keyof typeof rejectReasons;
  * that the bytes themselves are bad: the same call is always rejected again.
  */
 const mendable: ReadonlySet<string> = new Set<RejectReason>([
+  'no-registry',
+  'unknown-schema',
+  'unusable-schema',
   'unknown-write-key',
   'unroutable',
   'unwritable',

@@ -19,6 +19,11 @@ export class Backlog<T> {
     return item;
   }
 
+  /** Before all others. */
+  putBack(items: readonly T[]): void {
+    this.#reset([...items, ...this.#items.slice(this.#next)]);
+  }
+
   drop(isGone: (item: T) => boolean): void {
     this.#reset(this.#items.slice(this.#next).filter((item) => !isGone(item)));
   }

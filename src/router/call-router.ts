@@ -11,6 +11,8 @@ import type { RouterEvents } from './events.ts';
 import { HeldCalls, type HeldCall } from './held-calls.ts';
 import { readCall, unknownWriteKey, type ReadCall } from './read-call.ts';
 import { rejectedRecord } from './rejected-record.ts';
+import { StalledRecords } from './stalled-records.ts';
+import type { Schemas } from '../schemas/schema-book.ts';
 import type { Routes } from './route-call.ts';
 
 /** Where records go; the producer in production. */
@@ -26,6 +28,7 @@ export interface CallRouterOptions {
   readonly sink: RecordSink;
   readonly rejectedTopic: string;
   readonly duplicates: Duplicates<PendingCall>;
+  readonly schemas: Schemas;
   readonly events: RouterEvents;
 }
 
@@ -49,6 +52,8 @@ export class CallRouter {
   readonly #sink: RecordSink;
   readonly #rejectedTopic: string;
   readonly #duplicates: Duplicates<PendingCall>;
+  readonly #schemas: Schemas;
+  readonly #stalled = new StalledRecords();
   readonly #events: RouterEvents;
   readonly #held: HeldCalls<Held>;
   readonly #backlog = new Backlog<ConsumedRecord>();
@@ -56,11 +61,12 @@ export class CallRouter {
   #copies = 0;
 
   constructor(options: CallRouterOptions) {
-    const { routes, caughtUp, sink, rejectedTopic, duplicates, events } = options;
+    const { routes, caughtUp, sink, rejectedTopic, duplicates, schemas, events } = options;
     this.#routes = routes;
     this.#sink = sink;
     this.#rejectedTopic = rejectedTopic;
     this.#duplicates = duplicates;
+    this.#schemas = schemas;
     this.#events = events;
     this.#held = new HeldCalls(
       caughtUp,
@@ -74,6 +80,11 @@ export class CallRouter {
   /** Calls that wait for the configuration. */
   get heldCalls(): number {
     return this.#held.size;
+  }
+
+  /** Records that wait for a schema, with those behind them in their partitions. */
+  get stalledRecords(): number {
+    return this.#stalled.size;
   }
 
   /** Records of one partition, in order. */
@@ -91,6 +102,7 @@ export class CallRouter {
     this.#backlog.drop(isGone);
     this.#held.drop(({ record }) => isGone(record));
     this.#duplicates.drop(partitions);
+    for (const partition of partitions) this.#stalled.take(partition);
   }
 
   #work(): void {
@@ -107,7 +119,15 @@ export class CallRouter {
   }
 
   #accept(record: ConsumedRecord): void {
-    const read = readCall(record);
+    if (this.#stalled.has(record)) {
+      this.#stalled.add(record);
+      return;
+    }
+    const read = readCall(record, this.#schemas);
+    if (read.awaitedSchema !== undefined) {
+      this.#stall(record, read.awaitedSchema);
+      return;
+    }
     if (read.rejection !== undefined) {
       this.#reject(record, read.rejection);
       return;
@@ -116,6 +136,14 @@ export class CallRouter {
     const source = mustWait ? undefined : this.#routes.sourceOf(read);
     if (source !== undefined) this.#route(record, read, source);
     else this.#held.hold({ record, read, writeKey: read.writeKey, user: userOf(read.call) });
+  }
+
+  #stall(record: ConsumedRecord, schemaId: number): void {
+    this.#stalled.add(record);
+    void this.#schemas.settled(schemaId).then(() => {
+      this.#backlog.putBack(this.#stalled.take(record));
+      this.#work();
+    });
   }
 
   /** After waiting. */

@@ -12,6 +12,7 @@ export class RouterEvents {
   readonly #metrics: RouterMetrics;
   readonly #clock: Clock;
   readonly #rejections = new LogThrottle();
+  readonly #registryFailures = new LogThrottle();
 
   constructor(log: Logger, metrics: RouterMetrics, clock: Clock) {
     this.#log = log;
@@ -28,6 +29,15 @@ export class RouterEvents {
   /** No destination takes the call. */
   unwanted(): void {
     this.#metrics.unwanted += 1;
+  }
+
+  /** What names an unknown schema waits until the registry answers. */
+  registryFailed(error: unknown): void {
+    this.#metrics.registryFailures += 1;
+    const unlogged = this.#registryFailures.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const fields = { err: error, unlogged };
+    this.#log.warn(fields, 'the schema registry cannot be asked: records with new schemas wait');
   }
 
   /** The same call has been routed from a smaller offset. */

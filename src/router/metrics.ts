@@ -6,6 +6,8 @@ import { ageBucketsSeconds, exposeGauge, exposeLag, type MetricsRegistry } from 
 export interface RouterState {
   readonly inFlight: number;
   readonly held: number;
+  /** Records that wait for a schema, or behind such a record. */
+  readonly stalled: number;
   /** Message ids that are remembered to know duplicates by. */
   readonly rememberedIds: number;
   /** Not routed yet, by ingest topic. */
@@ -18,6 +20,7 @@ export class RouterMetrics {
   unwanted = 0;
   duplicates = 0;
   pushedOutIds = 0;
+  registryFailures = 0;
   readonly rejected: Map<RejectReason, number> = new Map();
   readonly events: Counter;
   readonly stuck: Counter;
@@ -54,16 +57,26 @@ export class RouterMetrics {
         for (const [reason, count] of rejected) this.inc({ reason }, count);
       },
     });
-    const pushedOutIds = (): number => this.pushedOutIds;
-    new Counter({
-      name: 'postrider_router_forgotten_ids_total',
-      help: 'Message ids forgotten before the de-duplication window was over, because there were too many.',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(pushedOutIds());
-      },
-    });
+    const exposed = (name: string, help: string, read: () => number): Counter =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+    exposed(
+      'postrider_router_forgotten_ids_total',
+      'Message ids forgotten before the de-duplication window was over, because there were too many.',
+      () => this.pushedOutIds,
+    );
+    exposed(
+      'postrider_router_registry_failures_total',
+      'Questions to the schema registry that failed and are repeated.',
+      () => this.registryFailures,
+    );
     this.events = counter('postrider_router_events_total', 'Records written for destinations.');
     this.stuck = counter(
       'postrider_router_stuck_records_total',
@@ -92,6 +105,12 @@ export function exposeState(registry: MetricsRegistry, state: () => RouterState)
     'postrider_router_held',
     'Calls held for their unknown write key.',
     () => state().held,
+  );
+  exposeGauge(
+    registry,
+    'postrider_router_stalled',
+    'Records that wait for a schema, or behind such a record in its partition.',
+    () => state().stalled,
   );
   exposeGauge(
     registry,

@@ -1,9 +1,12 @@
 import type { Call } from '../event/call.ts';
 import { maxBytesOf } from '../event/merged-call.ts';
-import { parseCall } from '../event/parse-call.ts';
+import { callOf, parseCall, type ParsedCall } from '../event/parse-call.ts';
+import { maxCallBytes } from '../event/read-json.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import type { Schemas } from '../schemas/schema-book.ts';
+import { payloadOf, schemaIdOf } from '../schemas/wire-format.ts';
 import { arrivalOf, type Arrival } from './arrival.ts';
 
 /** A record's call, which names its source but may not have one. */
@@ -12,22 +15,59 @@ export interface ReadCall {
   readonly writeKey: string;
   readonly arrival: Arrival;
   readonly rejection?: undefined;
+  readonly awaitedSchema?: undefined;
 }
 
 export interface Unreadable {
   readonly arrival: Arrival;
   readonly rejection: Rejection;
+  readonly awaitedSchema?: undefined;
 }
 
-/** Depends on nothing but the record. */
-export function readCall(record: IncomingRecord): ReadCall | Unreadable {
+/** It can be read once the schema of this id is known. */
+export interface NotYetReadable {
+  readonly rejection?: undefined;
+  readonly awaitedSchema: number;
+}
+
+/** Depends on nothing but the record and its schema. */
+export function readCall(
+  record: IncomingRecord,
+  schemas: Schemas,
+): ReadCall | Unreadable | NotYetReadable {
   const arrival = arrivalOf(record);
-  const { call, rejected } = parseCall(record.value, arrival.origin, maxBytesOf(record.headers));
+  const id = schemaIdOf(record.value);
+  const parsed =
+    record.value === null || id === undefined
+      ? parseCall(record.value, arrival.origin, maxBytesOf(record.headers))
+      : parseTyped(record.value, id, arrival, schemas);
+  if (parsed === undefined) return { awaitedSchema: id ?? 0 };
+  const { call, rejected } = parsed;
   if (call === undefined) return { arrival, rejection: rejected };
   const writeKey = chooseWriteKey(record.headers[writeKeyHeader], call.writeKey);
   return writeKey === undefined
     ? { arrival, rejection: withoutWriteKey }
     : { call, writeKey, arrival };
+}
+
+/** Undefined while its schema is not known. */
+function parseTyped(
+  value: Buffer,
+  id: number,
+  { origin }: Arrival,
+  schemas: Schemas,
+): ParsedCall | undefined {
+  if (value.length > maxCallBytes) return { rejected: tooLarge(value.length) };
+  const known = schemas.find(id);
+  if (known === undefined) return undefined;
+  if (known.decode === undefined) return { rejected: known.rejection };
+  const { object, rejected } = known.decode(payloadOf(value));
+  return object === undefined ? { rejected } : callOf(object, origin);
+}
+
+function tooLarge(bytes: number): Rejection {
+  const detail = `The value has ${bytes} bytes; a call may have ${maxCallBytes}.`;
+  return { reason: 'too-large', detail };
 }
 
 const withoutWriteKey: Rejection = {

@@ -12,6 +12,8 @@ import { Duplicates } from './duplicates.ts';
 import { RouterEvents } from './events.ts';
 import { checkIngestTopics } from './ingest-topics.ts';
 import { exposeState, RouterMetrics } from './metrics.ts';
+import { RegistryClient, type RegistryAccess } from '../schemas/registry-client.ts';
+import { noRegistry, SchemaBook, type Schemas } from '../schemas/schema-book.ts';
 import { Routes, type RouterConfig } from './route-call.ts';
 
 export interface RouterDeps {
@@ -24,6 +26,8 @@ export interface RouterDeps {
   readonly metrics: MetricsRegistry;
   /** How long a call's message id is remembered; 0: duplicates are not looked for. */
   readonly dedupeWindowMs: number;
+  /** Where the schemas of typed records are; undefined: such records are rejected. */
+  readonly registry?: RegistryAccess | undefined;
 }
 
 /**
@@ -64,6 +68,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     sink: producer,
     rejectedTopic: topology.topics.ingestRejected,
     duplicates,
+    schemas: schemasOf(deps, events),
     events,
   });
   const loop = await startConsumeLoop(kafka, {
@@ -89,6 +94,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
   exposeState(metrics, () => ({
     inFlight: loop.inFlightRecords,
     held: router.heldCalls,
+    stalled: router.stalledRecords,
     rememberedIds: duplicates.ids,
     lag: lagByTopic([loop]),
   }));
@@ -101,4 +107,16 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       await loop.stop(graceMs);
     },
   };
+}
+
+function schemasOf({ registry, clock }: RouterDeps, events: RouterEvents): Schemas {
+  if (registry === undefined) return noRegistry;
+  const client = new RegistryClient(registry);
+  return new SchemaBook({
+    fetchSchema: (id) => client.schemaOf(id),
+    clock,
+    onFailure: (error) => {
+      events.registryFailed(error);
+    },
+  });
 }

@@ -96,6 +96,12 @@ function crossProblems(settings: Settings): string[] {
   if ((settings.gatewayTlsCertFile === undefined) !== (settings.gatewayTlsKeyFile === undefined)) {
     problems.push('GATEWAY_TLS_CERT_FILE and GATEWAY_TLS_KEY_FILE are allowed only together');
   }
+  const { schemaRegistryUsername, schemaRegistryPassword } = settings;
+  if ((schemaRegistryUsername === undefined) !== (schemaRegistryPassword === undefined)) {
+    problems.push(
+      'SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD are allowed only together',
+    );
+  }
   const { kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword } = settings;
   const sasl = [kafkaSaslMechanism, kafkaSaslUsername, kafkaSaslPassword];
   if (sasl.includes(undefined) && sasl.some((part) => part !== undefined)) {

@@ -12,6 +12,7 @@ import {
   origin,
   text,
   tiers,
+  webUrl,
 } from './values.ts';
 
 /** What the environment variables say, checked and frozen. */
@@ -29,6 +30,9 @@ export interface Settings {
   /** Undefined: 3, or as many as there are brokers. */
   readonly topicReplicationFactor: number | undefined;
   readonly ingestTopics: readonly string[];
+  readonly schemaRegistryUrl: string | undefined;
+  readonly schemaRegistryUsername: string | undefined;
+  readonly schemaRegistryPassword: string | undefined;
   readonly secretKey: Buffer | undefined;
   readonly secretKeyPrevious: Buffer | undefined;
   readonly gatewayPort: number;
@@ -105,6 +109,9 @@ export const settingsTable: Table = {
     allowed: 'full topic names, separated by commas',
     parse: list(matching(/^[\w.-]{1,249}$/)),
   },
+  schemaRegistryUrl: optional('SCHEMA_REGISTRY_URL', 'an http(s) URL without a password', webUrl),
+  schemaRegistryUsername: optional('SCHEMA_REGISTRY_USERNAME', 'a name', text),
+  schemaRegistryPassword: secret('SCHEMA_REGISTRY_PASSWORD', 'a password', text),
   secretKey: secret('SECRET_KEY', '32 bytes in base64', key),
   secretKeyPrevious: secret('SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
   gatewayPort: integer('GATEWAY_PORT', 8080, 0, 65_535),

@@ -58,3 +58,10 @@ export function origin(given: string): string | undefined {
     ? given
     : undefined;
 }
+
+/** Shown in logs, so without a password. */
+export function webUrl(given: string): string | undefined {
+  const url = URL.parse(given);
+  if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+  return url.username === '' && url.password === '' ? given : undefined;
+}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../src/dev/broker.ts';
 import { benchClient } from './client.ts';
+import { benchDecode } from './decode.ts';
 import { benchDelivery } from './delivery.ts';
 import { benchGateway } from './gateway.ts';
 import { benchDestinations } from './destinations.ts';
@@ -18,6 +19,7 @@ const benches = {
   delivery: benchDelivery,
   router: benchRouter,
   gateway: benchGateway,
+  decode: benchDecode,
   latency: benchLatency,
   memory: benchMemory,
   client: benchClient,

@@ -56,7 +56,13 @@ test('the README lists exactly the commands', () => {
 
 test('the README lists exactly the metrics', () => {
   const metrics = createMetrics();
-  const state = { inFlight: 0, held: 0, rememberedIds: 0, lag: new Map<string, number>() };
+  const state = {
+    inFlight: 0,
+    held: 0,
+    stalled: 0,
+    rememberedIds: 0,
+    lag: new Map<string, number>(),
+  };
   new GatewayMetrics(metrics);
   exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
   new RouterMetrics(metrics);

@@ -6,6 +6,7 @@ import { OffsetTracker } from '../../src/kafka/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
 import { ConfigIndex } from '../../src/resources/config-index.ts';
 import type { Resource } from '../../src/resources/resource.ts';
+import { noRegistry, type Schemas } from '../../src/schemas/schema-book.ts';
 import { CallRouter, type PendingCall } from '../../src/router/call-router.ts';
 import { Duplicates } from '../../src/router/duplicates.ts';
 import { RouterEvents } from '../../src/router/events.ts';
@@ -70,6 +71,7 @@ export class TestRouter {
   readonly written: Written[] = [];
   readonly finished: number[] = [];
   readonly metrics: RouterMetrics = new RouterMetrics(new Registry());
+  schemas: Schemas = noRegistry;
   readonly #router: CallRouter;
   /** Answers the oldest look at the configuration that is under way. */
   readonly looks: (() => void)[] = [];
@@ -94,6 +96,10 @@ export class TestRouter {
         mostIds: 256,
         onPushedOut: () => undefined,
       }),
+      schemas: {
+        find: (id) => this.schemas.find(id),
+        settled: (id) => this.schemas.settled(id),
+      },
       events: new RouterEvents(silentLogger, this.metrics, clock),
     });
   }
@@ -114,6 +120,10 @@ export class TestRouter {
 
   drop(...partitions: readonly TopicPartition[]): void {
     this.#router.drop(partitions);
+  }
+
+  get stalledRecords(): number {
+    return this.#router.stalledRecords;
   }
 
   acknowledge(): void {

@@ -1,0 +1,41 @@
+import type { ConsumedRecord } from '../kafka/consumed-record.ts';
+import type { TopicPartition } from '../kafka/record.ts';
+
+/**
+ * Records that cannot be read yet, and all that came behind them in their partitions: what a partition
+ * holds stays in order, and its window fills, so that it stops being read.
+ */
+export class StalledRecords {
+  readonly #queues = new Map<string, ConsumedRecord[]>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether what comes of the partition now must be added too. */
+  has(partition: TopicPartition): boolean {
+    return this.#size > 0 && this.#queues.has(keyOf(partition));
+  }
+
+  /** Copies the record out of the fetch response: it may be held for long. */
+  add(record: ConsumedRecord): void {
+    record.detach();
+    const queue = this.#queues.get(keyOf(record));
+    if (queue === undefined) this.#queues.set(keyOf(record), [record]);
+    else queue.push(record);
+    this.#size += 1;
+  }
+
+  /** All of the partition, in order; it is not stalled any more. */
+  take(partition: TopicPartition): readonly ConsumedRecord[] {
+    const queue = this.#queues.get(keyOf(partition)) ?? [];
+    this.#queues.delete(keyOf(partition));
+    this.#size -= queue.length;
+    return queue;
+  }
+}
+
+function keyOf({ topic, partition }: TopicPartition): string {
+  return `${topic}/${partition}`;
+}

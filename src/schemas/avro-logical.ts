@@ -1,0 +1,89 @@
+/** Logical types as what people write in JSON. Each takes what its underlying type gives. */
+export type LogicalConversion = (value: unknown) => unknown;
+
+/** Undefined for one that is not known: Avro says that its underlying type then counts. */
+export function logicalConversion(
+  name: string,
+  attributes: Readonly<Record<string, unknown>>,
+): LogicalConversion | undefined {
+  switch (name) {
+    case 'timestamp-millis':
+      return (value) => timestamp(value, 1);
+    case 'timestamp-micros':
+      return (value) => timestamp(value, 1_000);
+    case 'timestamp-nanos':
+      return (value) => timestamp(value, 1_000_000);
+    case 'local-timestamp-millis':
+      return (value) => withoutZone(timestamp(value, 1));
+    case 'local-timestamp-micros':
+      return (value) => withoutZone(timestamp(value, 1_000));
+    case 'date':
+      return date;
+    case 'time-millis':
+      return (value) => timeOfDay(value, 1);
+    case 'time-micros':
+      return (value) => timeOfDay(value, 1_000);
+    case 'decimal': {
+      const { scale = 0 } = attributes;
+      return typeof scale === 'number' ? (value) => decimal(value, scale) : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const dayMs = 86_400_000;
+const mostMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+const leastMs = -62_167_219_200_000;
+
+/** ISO 8601, UTC, milliseconds; the number itself where four digits cannot write the year. */
+function timestamp(value: unknown, unitsPerMs: number): unknown {
+  const timeMs = Math.floor(Number(value) / unitsPerMs);
+  return timeMs >= leastMs && timeMs <= mostMs ? isoTime(timeMs) : value;
+}
+
+const twoDigits = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, '0'));
+const threeDigits = Array.from({ length: 1_000 }, (_, i) => String(i).padStart(3, '0'));
+let lastDay = NaN;
+let lastDate = '';
+
+/** As `toISOString` has it, in a fifth of its time: most times are of one day. */
+function isoTime(timeMs: number): string {
+  const day = Math.floor(timeMs / dayMs);
+  if (day !== lastDay) {
+    lastDate = new Date(day * dayMs).toISOString().slice(0, 11);
+    lastDay = day;
+  }
+  const ms = timeMs - day * dayMs;
+  const seconds = Math.floor(ms / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  const hour = twoDigits[Math.floor(minutes / 60)] ?? '';
+  const minute = twoDigits[minutes % 60] ?? '';
+  const second = twoDigits[seconds % 60] ?? '';
+  return `${lastDate}${hour}:${minute}:${second}.${threeDigits[ms % 1_000] ?? ''}Z`;
+}
+
+function withoutZone(time: unknown): unknown {
+  return typeof time === 'string' ? time.replace(/Z$/, '') : time;
+}
+
+function date(days: unknown): unknown {
+  const midnight = timestamp(Number(days) * dayMs, 1);
+  return typeof midnight === 'string' ? midnight.slice(0, 10) : days;
+}
+
+function timeOfDay(value: unknown, unitsPerMs: number): unknown {
+  const timeMs = Math.floor(Number(value) / unitsPerMs);
+  return timeMs >= 0 && timeMs < dayMs ? new Date(timeMs).toISOString().slice(11, 23) : value;
+}
+
+/** Two's complement, big-endian, as decimal text: a double would not keep `0.10` apart from `0.1`. */
+function decimal(base64: unknown, scale: number): unknown {
+  const bytes = Buffer.from(String(base64), 'base64');
+  if (bytes.length === 0) return '0';
+  const unscaled = BigInt.asIntN(bytes.length * 8, BigInt(`0x${bytes.toString('hex')}`));
+  const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, '0');
+  const sign = unscaled < 0n ? '-' : '';
+  const point = digits.length - scale;
+  return scale === 0 ? sign + digits : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
+}

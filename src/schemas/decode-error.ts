@@ -1,0 +1,20 @@
+import { maxDepth } from '../event/read-json.ts';
+import type { Rejection } from '../event/rejection.ts';
+
+/** Thrown inside a decoder, and caught where it ends: why the bytes are no call. */
+export class DecodeError extends Error {
+  readonly rejection: Rejection;
+
+  constructor(reason: Rejection['reason'], detail: string) {
+    super(detail);
+    this.rejection = { reason, detail };
+  }
+}
+
+export function misfit(detail: string): DecodeError {
+  return new DecodeError('undecodable', detail);
+}
+
+export function tooDeep(): DecodeError {
+  return new DecodeError('too-deep', `Objects and arrays are nested deeper than ${maxDepth}.`);
+}

@@ -1,0 +1,62 @@
+import type { JsonObject } from '../event/read-json.ts';
+import type { Rejection } from '../event/rejection.ts';
+import { createAvroDecoder } from './avro-decoder.ts';
+import { DecodeError } from './decode-error.ts';
+import { expandJsonText } from './json-text.ts';
+import { createJsonDecoder } from './json-decoder.ts';
+import type { Output } from './output.ts';
+import { createProtobufDecoder } from './protobuf-decoder.ts';
+import type { RegisteredSchema } from './registered-schema.ts';
+
+export type Decoded =
+  | { readonly object: JsonObject; readonly rejected?: undefined }
+  | { readonly object?: undefined; readonly rejected: Rejection };
+
+/** What was written with one schema, as the object that JSON would have given. Never throws. */
+export type Decoder = (payload: Buffer) => Decoded;
+
+/** @throws Error if the schema cannot be used */
+export function createDecoder(schema: RegisteredSchema): Decoder {
+  const decode = objectDecoder(schema);
+  return (payload) => {
+    try {
+      return { object: decode(payload) };
+    } catch (error) {
+      if (error instanceof DecodeError) return { rejected: error.rejection };
+      // What a library makes of hostile bytes, a full stack among them.
+      const detail = `The value cannot be decoded: ${String(error).slice(0, 200)}.`;
+      return { rejected: { reason: 'undecodable', detail } };
+    }
+  };
+}
+
+function objectDecoder(schema: RegisteredSchema): (payload: Buffer) => JsonObject {
+  switch (schema.type) {
+    case 'JSON':
+      return createJsonDecoder(schema);
+    case 'AVRO': {
+      const decode = createAvroDecoder(schema);
+      return (payload) => {
+        const { value, input } = decode(payload);
+        return toCall(value, input.output);
+      };
+    }
+    case 'PROTOBUF': {
+      const decode = createProtobufDecoder(schema);
+      return (payload) => {
+        const { value, output } = decode(payload);
+        return toCall(value, output);
+      };
+    }
+  }
+}
+
+function toCall(value: unknown, output: Output): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new DecodeError('not-an-object', 'The value is neither a record nor a map.');
+  }
+  const call = value as JsonObject;
+  output.check(call);
+  expandJsonText(call);
+  return call;
+}

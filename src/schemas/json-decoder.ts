@@ -1,0 +1,55 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readJson, type JsonObject } from '../event/read-json.ts';
+import { DecodeError, misfit } from './decode-error.ts';
+import type { RegisteredSchema } from './registered-schema.ts';
+
+const dialects: readonly [string, typeof Ajv | typeof Ajv2019 | typeof Ajv2020][] = [
+  ['/2019-09/', Ajv2019],
+  ['/2020-12/', Ajv2020],
+];
+
+/** JSON that is checked against its schema, and otherwise left as it is. */
+export function createJsonDecoder({
+  schema,
+  references,
+}: RegisteredSchema): (payload: Buffer) => JsonObject {
+  const root = parse(schema);
+  const [, Dialect] = dialects.find(([part]) => dialectOf(root).includes(part)) ?? ['', Ajv];
+  // Formats are notes to readers here, as in the registry's own clients, and odd keywords no errors.
+  const ajv = new Dialect({ strict: false, validateFormats: false, logger: false });
+  for (const reference of references) {
+    ajv.addSchema(withoutDialect(parse(reference.schema)), reference.name);
+  }
+  const validate = ajv.compile(withoutDialect(root));
+  return (payload) => {
+    const { object, rejected } = readJson(payload);
+    if (object === undefined) throw new DecodeError(rejected.reason, rejected.detail);
+    if (!validate(object)) throw misfit(problemOf(validate));
+    return object;
+  };
+}
+
+type Root = Record<string, unknown> | boolean;
+
+function parse(schema: string): Root {
+  return JSON.parse(schema) as Root;
+}
+
+function dialectOf(schema: Root): string {
+  const named = typeof schema === 'object' ? schema['$schema'] : undefined;
+  return typeof named === 'string' ? named : '';
+}
+
+/** Which it is has been decided; a dialect that is not known to Ajv would be refused by name. */
+function withoutDialect(schema: Root): Root {
+  if (typeof schema === 'boolean') return schema;
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => keyword !== '$schema'));
+}
+
+function problemOf({ errors }: ValidateFunction): string {
+  const [first] = errors ?? [];
+  const path = JSON.stringify((first?.instancePath ?? '').slice(0, 100));
+  return `The value does not fit its JSON Schema: ${path} ${first?.message ?? 'is invalid'}.`;
+}

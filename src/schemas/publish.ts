@@ -1,0 +1,56 @@
+import { PostriderError } from '../errors.ts';
+import ingestValue from './ingest-value.json' with { type: 'json' };
+import type { Compatibility, RegistryClient } from './registry-client.ts';
+
+/** New readers must read what old producers write: routers are deployed before producers change. */
+const level = 'BACKWARD';
+
+/** The schema that producers of typed calls may use. */
+export const ingestSchema: string = JSON.stringify(ingestValue);
+
+/** By the registry's usual naming: of the values of a topic. */
+export function ingestSubject(ingestTopic: string): string {
+  return `${ingestTopic}-value`;
+}
+
+type Registry = Pick<
+  RegistryClient,
+  'compatibilityWithLatest' | 'levelOf' | 'setLevel' | 'register'
+>;
+
+/** What `schema` would break of the subject; a subject without a version has nothing to break. */
+export async function checkSchema(
+  registry: Registry,
+  subject: string,
+  schema: string = ingestSchema,
+): Promise<Compatibility> {
+  try {
+    return await registry.compatibilityWithLatest(subject, schema);
+  } catch (error) {
+    if (!(error instanceof PostriderError) || error.code !== 'not-found') throw error;
+    return { compatible: true, messages: [] };
+  }
+}
+
+/**
+ * Makes the schema the subject's latest version and returns its id. The subject's level is set first,
+ * so that the very first change is held to it too; a level that somebody else chose stays.
+ * @throws PostriderError `schema-incompatible`
+ */
+export async function registerSchema(
+  registry: Registry,
+  subject: string,
+  schema: string = ingestSchema,
+): Promise<number> {
+  if ((await registry.levelOf(subject)) === undefined) await registry.setLevel(subject, level);
+  const { compatible, messages } = await checkSchema(registry, subject, schema);
+  if (!compatible) throw incompatible(subject, messages);
+  return registry.register(subject, schema);
+}
+
+export function incompatible(subject: string, messages: readonly string[]): PostriderError {
+  const what =
+    messages.length === 0 ? 'the registry does not say what breaks' : messages.join('; ');
+  const message = `The schema is not compatible with the latest version of ${subject}: ${what}`;
+  return new PostriderError('schema-incompatible', message);
+}

@@ -1,0 +1,12 @@
+/** The Confluent wire format: a zero byte, the schema's id in four bytes, and what was written with it. */
+const headerBytes = 5;
+
+/** Undefined for a value in another format: JSON text cannot start with byte 0. */
+export function schemaIdOf(value: Buffer | null): number | undefined {
+  if (value === null || value.length < headerBytes || value[0] !== 0) return undefined;
+  return value.readUInt32BE(1);
+}
+
+export function payloadOf(value: Buffer): Buffer {
+  return value.subarray(headerBytes);
+}

@@ -1,0 +1,220 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { breaksOf } from './schema-compatibility.ts';
+
+/**
+ * A stand-in for a schema registry, because no package registry has a server: ids, versions and levels
+ * as real ones have them, compatibility that is truly enforced, and the codes and texts of a real one.
+ */
+export interface TestRegistry {
+  readonly url: string;
+  /** Registers whatever it is, as another team's producer does; returns its id. */
+  add(schema: string, type?: string, references?: readonly object[]): Promise<number>;
+  /** Requests so far, as `GET /schemas/ids/1`. */
+  readonly requests: readonly string[];
+  /** Answers all requests with this status until it is undefined. */
+  failWith(status: number | undefined): void;
+  /** Only requests with these are answered. */
+  require(username: string, password: string): void;
+  stop(): Promise<void>;
+}
+
+interface Version {
+  readonly id: number;
+  readonly type: string;
+  readonly schema: string;
+  readonly references: readonly object[];
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: object;
+}
+
+export async function startRegistry(): Promise<TestRegistry> {
+  const store = new Store();
+  const requests: string[] = [];
+  let failure: number | undefined;
+  let authorization: string | undefined;
+  let added = 0;
+
+  const answer = (request: IncomingMessage, text: string): Answer => {
+    const path = (request.url ?? '').replace(/\?.*/, '');
+    requests.push(`${request.method ?? ''} ${path}`);
+    if (failure !== undefined) return error(failure, failure * 100 + 1, 'It does not work today');
+    if (authorization !== undefined && request.headers.authorization !== authorization) {
+      return error(401, 40101, 'Unauthorized');
+    }
+    const sent = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+    return store.answer(
+      request.method ?? '',
+      path.split('/').slice(1).map(decodeURIComponent),
+      sent,
+    );
+  };
+  const server = createServer((request, response) => {
+    void readAll(request).then((text) => {
+      send(response, answer(request, text));
+    });
+  });
+  await listen(server);
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    requests,
+    add: (schema, type = 'AVRO', references = []) => {
+      added += 1;
+      return Promise.resolve(store.add(`added-${added}`, { schema, type, references }));
+    },
+    failWith: (status) => {
+      failure = status;
+    },
+    require: (username, password) => {
+      authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
+
+class Store {
+  readonly #subjects = new Map<string, Version[]>();
+  readonly #levels = new Map<string, string>();
+  readonly #byId: Version[] = [];
+
+  answer(method: string, path: readonly string[], sent: Record<string, unknown>): Answer {
+    const [what = '', subject = '', , version = ''] = path;
+    if (what === 'schemas') return this.#schema(Number(path[2]));
+    if (what === 'config') return this.#config(method, subject, sent);
+    if (what === 'compatibility') return this.#compatibility(path[2] ?? '', path[4] ?? '', sent);
+    if (what !== 'subjects') return error(404, 404, 'HTTP 404 Not Found');
+    if (method === 'GET') return this.#version(subject, version);
+    if (path.length === 2) return this.#lookUp(subject, versionOf(sent));
+    return this.#register(subject, versionOf(sent));
+  }
+
+  add(subject: string, version: Omit<Version, 'id'>): number {
+    const versions = this.#subjects.get(subject) ?? [];
+    const isSame = (each: Version): boolean =>
+      each.schema === version.schema && each.type === version.type;
+    const known = this.#byId.find(isSame);
+    const registered = known ?? { ...version, id: this.#byId.length + 1 };
+    if (known === undefined) this.#byId.push(registered);
+    if (!versions.some(isSame)) this.#subjects.set(subject, [...versions, registered]);
+    return registered.id;
+  }
+
+  #schema(id: number): Answer {
+    const found = this.#byId[id - 1];
+    if (found === undefined) return error(404, 40403, 'Schema not found');
+    return ok(described(found));
+  }
+
+  #version(subject: string, version: string): Answer {
+    const versions = this.#subjects.get(subject);
+    if (versions === undefined) return noSubject(subject);
+    const number = version === 'latest' ? versions.length : Number(version);
+    const found = versions[number - 1];
+    if (found === undefined) return error(404, 40402, `Version ${version} not found.`);
+    return ok({ subject, version: number, id: found.id, ...described(found) });
+  }
+
+  #lookUp(subject: string, { schema }: Omit<Version, 'id'>): Answer {
+    const versions = this.#subjects.get(subject);
+    if (versions === undefined) return noSubject(subject);
+    const index = versions.findIndex((each) => each.schema === schema);
+    const found = versions[index];
+    if (found === undefined) return error(404, 40403, 'Schema not found');
+    return ok({ subject, version: index + 1, id: found.id, ...described(found) });
+  }
+
+  #config(method: string, subject: string, sent: Record<string, unknown>): Answer {
+    if (method === 'PUT') {
+      const compatibility = String(sent['compatibility']);
+      this.#levels.set(subject, compatibility);
+      return ok({ compatibility });
+    }
+    const level = this.#levels.get(subject);
+    if (level !== undefined) return ok({ compatibilityLevel: level });
+    const message = `Subject '${subject}' does not have subject-level compatibility configured`;
+    return error(404, 40408, message);
+  }
+
+  #compatibility(subject: string, version: string, sent: Record<string, unknown>): Answer {
+    if (!this.#subjects.has(subject)) return noSubject(subject);
+    if (version !== 'latest') return error(404, 40402, `Version ${version} not found.`);
+    const messages = this.#breaks(subject, versionOf(sent));
+    return ok({ is_compatible: messages.length === 0, messages });
+  }
+
+  #register(subject: string, version: Omit<Version, 'id'>): Answer {
+    const known = this.#subjects.get(subject)?.find(({ schema }) => schema === version.schema);
+    if (known !== undefined) return ok({ id: known.id });
+    const breaks = this.#breaks(subject, version);
+    if (breaks.length > 0) {
+      const level = this.#levels.get(subject) ?? 'BACKWARD';
+      const what = `Incompatible schema, compatibility_mode=${level}.`;
+      return error(409, 409, `${what} Incompatibilities: ${breaks.join(', ')}`);
+    }
+    return ok({ id: this.add(subject, version) });
+  }
+
+  #breaks(subject: string, version: Omit<Version, 'id'>): readonly string[] {
+    const latest = this.#subjects.get(subject)?.at(-1);
+    const level = this.#levels.get(subject) ?? 'BACKWARD';
+    return latest === undefined ? [] : breaksOf(level, latest, version);
+  }
+}
+
+function versionOf(sent: Record<string, unknown>): Omit<Version, 'id'> {
+  return {
+    type: typeof sent['schemaType'] === 'string' ? sent['schemaType'] : 'AVRO',
+    schema: String(sent['schema']),
+    references: (sent['references'] ?? []) as readonly object[],
+  };
+}
+
+function described({ type, schema, references }: Version): object {
+  return {
+    schema,
+    ...(type === 'AVRO' ? {} : { schemaType: type }),
+    ...(references.length === 0 ? {} : { references }),
+  };
+}
+
+function ok(body: object): Answer {
+  return { status: 200, body };
+}
+
+function error(status: number, code: number, message: string): Answer {
+  return { status, body: { error_code: code, message } };
+}
+
+function noSubject(subject: string): Answer {
+  return error(404, 40401, `Subject '${subject}' not found.`);
+}
+
+async function readAll(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+  return text;
+}
+
+function send(response: ServerResponse, { status, body }: Answer): void {
+  response.writeHead(status, { 'Content-Type': 'application/vnd.schemaregistry.v1+json' });
+  response.end(JSON.stringify(body));
+}
+
+function listen(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import avro from 'avsc';
+import fc from 'fast-check';
+import protobuf from 'protobufjs';
+import { createDecoder, type Decoded } from '../../src/schemas/decoder.ts';
+import type { ReferencedSchema } from '../../src/schemas/registered-schema.ts';
+
+/** Written by avsc, read by us. */
+function avroCall(schema: object, value: object): Decoded {
+  return decodeAvro(schema, avro.Type.forSchema(schema as avro.Schema).toBuffer(value));
+}
+
+function decodeAvro(schema: object, bytes: Buffer): Decoded {
+  return createDecoder({ type: 'AVRO', schema: JSON.stringify(schema), references: [] })(bytes);
+}
+
+function record(...fields: readonly (readonly [string, unknown])[]): object {
+  const list = fields.map(([name, type]) => ({ name, type }));
+  return { type: 'record', name: 'Call', fields: list };
+}
+
+test('Avro: every type as JSON has it', () => {
+  const schema = record(
+    ['nothing', 'null'],
+    ['yes', 'boolean'],
+    ['int', 'int'],
+    ['long', 'long'],
+    ['double', 'double'],
+    ['bytes', 'bytes'],
+    ['fixed', { type: 'fixed', name: 'F', size: 3 }],
+    ['enum', { type: 'enum', name: 'E', symbols: ['track', 'page'] }],
+    ['list', { type: 'array', items: 'string' }],
+    ['map', { type: 'map', values: 'long' }],
+    ['nested', { ...record(['deep', 'string']), name: 'Nested' }],
+  );
+  const { object } = avroCall(schema, {
+    ...{ nothing: null, yes: true, int: -7, long: 1_763_664_000_000, double: 39.95 },
+    bytes: Buffer.from([0, 255]),
+    fixed: Buffer.from('abc'),
+    enum: 'page',
+    list: ['a', 'Käufer 😀', 'x'.repeat(300)],
+    map: { a: 1, b: -2 },
+    nested: { deep: 'd' },
+  });
+  assert.deepEqual(object, {
+    ...{ nothing: null, yes: true, int: -7, long: 1_763_664_000_000, double: 39.95 },
+    bytes: 'AP8=',
+    fixed: 'YWJj',
+    enum: 'page',
+    list: ['a', 'Käufer 😀', 'x'.repeat(300)],
+    map: { a: 1, b: -2 },
+    nested: { deep: 'd' },
+  });
+});
+
+test('Avro: a union is the value alone, also where branches are alike', () => {
+  const union = ['null', 'int', 'long', 'string', { type: 'map', values: ['null', 'double'] }];
+  const schema = record(['a', union], ['b', union], ['c', union], ['d', union]);
+  const value = { a: null, b: { long: 5 }, c: { string: 's' }, d: { map: { x: null, y: 0.5 } } };
+  const type = avro.Type.forSchema(schema as avro.Schema);
+  const wrapped = { ...value, d: { map: { x: null, y: { double: 0.5 } } } };
+  const isWrapped = type.isValid(wrapped);
+  const { object } = decodeAvro(schema, type.toBuffer(isWrapped ? wrapped : value));
+  assert.deepEqual(object, { a: null, b: 5, c: 's', d: { x: null, y: 0.5 } });
+});
+
+test('Avro: a long is a number where a double holds it, else decimal text', () => {
+  const schema = record(['n', 'long']);
+  const bigLong = avro.types.LongType.__with({
+    fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+    toBuffer: (value: bigint) => {
+      const buffer = Buffer.alloc(8);
+      buffer.writeBigInt64LE(value);
+      return buffer;
+    },
+    fromJSON: BigInt,
+    toJSON: String,
+    isValid: (value: unknown) => typeof value === 'bigint',
+    compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
+  });
+  const registry = { long: bigLong };
+  const type = avro.Type.forSchema(schema as avro.Schema, { registry });
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.nat(63), (any, shift) => {
+      const n = any >> BigInt(shift);
+      const expected = Number.isSafeInteger(Number(n)) ? Number(n) : n.toString();
+      assert.deepEqual(decodeAvro(schema, type.toBuffer({ n })).object, { n: expected });
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('Avro: logical types are what people write in JSON', () => {
+  const logical = (type: string, logicalType: string, more: object = {}): object => ({
+    type,
+    logicalType,
+    ...more,
+  });
+  const schema = record(
+    ['millis', logical('long', 'timestamp-millis')],
+    ['micros', ['null', logical('long', 'timestamp-micros')]],
+    ['local', logical('long', 'local-timestamp-millis')],
+    ['date', logical('int', 'date')],
+    ['time', logical('int', 'time-millis')],
+    ['price', logical('bytes', 'decimal', { precision: 9, scale: 2 })],
+    ['debt', logical('bytes', 'decimal', { precision: 9, scale: 2 })],
+    ['id', logical('string', 'uuid')],
+    ['own', logical('int', 'of-somebody')],
+    ['late', logical('long', 'timestamp-millis')],
+  );
+  const atMs = Date.parse('2026-11-20T18:59:40.123Z');
+  const { object } = avroCall(schema, {
+    ...{ millis: atMs, micros: atMs * 1_000 + 456, local: atMs, date: 20_777, time: 3_723_004 },
+    price: Buffer.from([0x0f, 0x9b]),
+    debt: Buffer.from([0xfb]),
+    ...{ id: 'u', own: 3, late: 2 ** 52 },
+  });
+  assert.deepEqual(object, {
+    millis: '2026-11-20T18:59:40.123Z',
+    micros: '2026-11-20T18:59:40.123Z',
+    local: '2026-11-20T18:59:40.123',
+    date: '2026-11-20',
+    time: '01:02:03.004',
+    price: '39.95',
+    debt: '-0.05',
+    ...{ id: 'u', own: 3, late: 2 ** 52 },
+  });
+});
+
+test('Avro: bytes that do not fit their schema are refused, whatever they are', () => {
+  const schema = record(
+    ['s', 'string'],
+    ['e', { type: 'enum', name: 'E', symbols: ['a'] }],
+    ['u', ['null', 'long']],
+    ['m', { type: 'map', values: { type: 'array', items: 'double' } }],
+    ['b', 'boolean'],
+  );
+  const good = avro.Type.forSchema(schema as avro.Schema).toBuffer({
+    ...{ s: 'text', e: 'a', u: 5, m: { k: [1.5] }, b: true },
+  });
+  assert.equal(decodeAvro(schema, Buffer.concat([good, good])).rejected?.reason, 'undecodable');
+  for (let length = 0; length < good.length; length += 1) {
+    assert.equal(decodeAvro(schema, good.subarray(0, length)).rejected?.reason, 'undecodable');
+  }
+  const decode = createDecoder({ type: 'AVRO', schema: JSON.stringify(schema), references: [] });
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const { object, rejected } = decode(Buffer.from(bytes));
+      assert.ok((object === undefined) !== (rejected === undefined));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('Avro: few bytes that stand for much are refused before they fill the memory', () => {
+  const nulls = record(['list', { type: 'array', items: 'null' }]);
+  const twoBillion = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0x0f, 0]);
+  assert.equal(decodeAvro(nulls, twoBillion).rejected?.reason, 'too-large');
+  const name = 'n'.repeat(200);
+  const named = { type: 'record', name: 'R', fields: [{ name, type: 'boolean' }] };
+  const many = avroCall(record(['list', { type: 'array', items: named }]), {
+    list: Array.from({ length: 1_000 }, () => ({ [name]: true })),
+  });
+  assert.equal(many.rejected?.reason, 'too-large');
+});
+
+test('Avro: what is nested deeper than 64 is refused, also without an end', () => {
+  const endless = { type: 'record', name: 'R', fields: [{ name: 'r', type: 'R' }] };
+  assert.equal(decodeAvro(endless, Buffer.alloc(0)).rejected?.reason, 'too-deep');
+  const chain = { type: 'record', name: 'R', fields: [{ name: 'r', type: ['null', 'R'] }] };
+  const deep = (levels: number): Buffer => Buffer.from([...Array<number>(levels - 1).fill(2), 0]);
+  assert.equal(decodeAvro(chain, deep(63)).rejected, undefined);
+  assert.equal(decodeAvro(chain, deep(66)).rejected?.reason, 'too-deep');
+});
+
+test('a key __proto__ is a key like any other', () => {
+  const { object } = avroCall(record(['properties', { type: 'map', values: 'string' }]), {
+    properties: Object.fromEntries([['a', 'b']]),
+  });
+  assert.deepEqual(object, { properties: { a: 'b' } });
+  const bytes = Buffer.concat([
+    Buffer.from([2, 18]),
+    Buffer.from('__proto__'),
+    Buffer.from([2, 120, 0]),
+  ]);
+  const odd = decodeAvro(record(['properties', { type: 'map', values: 'string' }]), bytes);
+  assert.equal(JSON.stringify(odd.object), '{"properties":{"__proto__":"x"}}');
+});
+
+test('Avro: a schema may refer to another one', () => {
+  const references: ReferencedSchema[] = [
+    {
+      name: 'a.User',
+      schema: '{"type":"record","name":"a.User","fields":[{"name":"id","type":"string"}]}',
+    },
+  ];
+  const schema = '{"type":"record","name":"b.Call","fields":[{"name":"user","type":"a.User"}]}';
+  const { object } = createDecoder({ type: 'AVRO', schema, references })(Buffer.from('\u0004u1'));
+  assert.deepEqual(object, { user: { id: 'u1' } });
+});
+
+test('JSON text in the open fields becomes the object that it stands for', () => {
+  const schema = record(['properties', 'string'], ['note', 'string']);
+  const { object } = avroCall(schema, { properties: '{"a":[1,{"b":null}]}', note: '{}' });
+  assert.deepEqual(object, { properties: { a: [1, { b: null }] }, note: '{}' });
+  assert.deepEqual(avroCall(schema, { properties: '', note: '' }).object, {
+    properties: null,
+    note: '',
+  });
+  const reasonOf = (properties: string): string | undefined =>
+    avroCall(schema, { properties, note: '' }).rejected?.reason;
+  assert.equal(reasonOf('{'), 'invalid-json');
+  assert.equal(reasonOf('[1]'), 'not-an-object');
+  assert.equal(reasonOf(`{"a":${'['.repeat(63)}${']'.repeat(63)}}`), 'too-deep');
+});
+
+test('a schema whose value is no record and no map gives no call', () => {
+  assert.equal(
+    decodeAvro('string' as unknown as object, Buffer.from('\u0002a')).rejected?.reason,
+    'not-an-object',
+  );
+});
+
+const proto = `
+  syntax = "proto3";
+  package shop.v1;
+  import "google/protobuf/struct.proto";
+  import "google/protobuf/timestamp.proto";
+  message Other { string note = 1; }
+  message Call {
+    enum Type { UNSET = 0; track = 1; }
+    message Item { string sku = 1; int64 big = 2; }
+    Type type = 1;
+    string user_id = 2;
+    google.protobuf.Timestamp timestamp = 3;
+    google.protobuf.Struct properties = 4;
+    repeated Item items = 5;
+    map<string, double> prices = 6;
+    bytes raw = 7;
+    optional bool flag = 8;
+    map<int64, string> by_number = 10;
+    uint64 count = 9 [json_name = "howMany"];
+  }
+`;
+
+function protoCall(bytes: Uint8Array, indexes: readonly number[] = [2, 2]): Decoded {
+  const decode = createDecoder({ type: 'PROTOBUF', schema: proto, references: [] });
+  return decode(Buffer.concat([Buffer.from(indexes), bytes]));
+}
+
+function encodeProto(name: string, value: object): Uint8Array {
+  const { root } = protobuf.parse(proto);
+  for (const file of ['google/protobuf/struct.proto', 'google/protobuf/timestamp.proto']) {
+    root.addJSON(protobuf.common.get(file)?.nested ?? {});
+  }
+  const type = root.lookupType(name);
+  return type.encode(type.fromObject(value)).finish();
+}
+
+test('Protobuf: a message as its JSON mapping has it, found by its place in the file', () => {
+  const bytes = encodeProto('shop.v1.Call', {
+    type: 'track',
+    userId: 'u1',
+    timestamp: { seconds: 1_763_664_000, nanos: 123_000_000 },
+    properties: {
+      fields: {
+        total: { numberValue: 39.95 },
+        none: { nullValue: 'NULL_VALUE' },
+        tags: { listValue: { values: [{ stringValue: 'a' }, { boolValue: true }] } },
+        inner: { structValue: { fields: { deep: { stringValue: 'd' } } } },
+      },
+    },
+    items: [{ sku: 's', big: '9007199254740993' }, { big: 7 }],
+    prices: { a: 0.5 },
+    raw: Buffer.from([0, 255]),
+    flag: false,
+    count: 3,
+    byNumber: { '-5': 'e' },
+  });
+  assert.deepEqual(protoCall(bytes).object, {
+    type: 'track',
+    userId: 'u1',
+    timestamp: new Date(1_763_664_000_123).toISOString(),
+    properties: { total: 39.95, none: null, tags: ['a', true], inner: { deep: 'd' } },
+    items: [{ sku: 's', big: '9007199254740993' }, { big: 7 }],
+    prices: { a: 0.5 },
+    raw: 'AP8=',
+    flag: false,
+    byNumber: { '-5': 'e' },
+    howMany: 3,
+  });
+  const first = encodeProto('shop.v1.Other', { note: 'n' });
+  assert.deepEqual(protoCall(first, [0]).object, { note: 'n' });
+  const nested = encodeProto('shop.v1.Call.Item', { sku: 's' });
+  assert.deepEqual(protoCall(nested, [4, 2, 0]).object, { sku: 's' });
+});
+
+test('Protobuf: bytes that are no message, and indexes of none, are refused', () => {
+  assert.equal(protoCall(Buffer.from([0xff])).rejected?.reason, 'undecodable');
+  assert.equal(protoCall(Buffer.alloc(0), [2, 8]).rejected?.reason, 'undecodable');
+  assert.equal(protoCall(Buffer.alloc(0), []).rejected?.reason, 'undecodable');
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const { object, rejected } = protoCall(bytes);
+      assert.ok((object === undefined) !== (rejected === undefined));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('Protobuf: what is nested deeper than 64 is refused', () => {
+  const schema = 'syntax = "proto3"; message M { M m = 1; }';
+  const decode = createDecoder({ type: 'PROTOBUF', schema, references: [] });
+  let bytes = Buffer.alloc(0);
+  for (let level = 0; level < 90; level += 1) {
+    const length =
+      bytes.length < 128 ? [bytes.length] : [(bytes.length & 0x7f) | 0x80, bytes.length >> 7];
+    bytes = Buffer.concat([Buffer.from([10, ...length]), bytes]);
+  }
+  const { reason } = decode(Buffer.concat([Buffer.from([0]), bytes])).rejected ?? {};
+  assert.ok(reason === 'too-deep' || reason === 'undecodable', reason);
+});
+
+function jsonCall(schema: object, text: string): Decoded {
+  const decode = createDecoder({ type: 'JSON', schema: JSON.stringify(schema), references: [] });
+  return decode(Buffer.from(text));
+}
+
+test('JSON Schema: a value that fits is left as it is, another one is refused with its place', () => {
+  const schema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    properties: { type: { const: 'track' }, when: { type: 'string', format: 'date-time' } },
+    required: ['type'],
+  };
+  assert.deepEqual(jsonCall(schema, '{"type":"track","when":"odd","more":1}').object, {
+    ...{ type: 'track', when: 'odd', more: 1 },
+  });
+  const { reason, detail } = jsonCall(schema, '{"type":"track","when":5}').rejected ?? {};
+  assert.equal(reason, 'undecodable');
+  assert.equal(detail, 'The value does not fit its JSON Schema: "/when" must be string.');
+  assert.equal(jsonCall(schema, '{"type":').rejected?.reason, 'invalid-json');
+});
+
+test('JSON Schema: dialects up to 2020-12, and references by name', () => {
+  for (const dialect of ['draft-04/schema#', 'draft/2019-09/schema', 'draft/2020-12/schema']) {
+    const schema = { $schema: `https://json-schema.org/${dialect}`, type: 'object' };
+    assert.deepEqual(jsonCall(schema, '{}').object, {}, dialect);
+  }
+  const decode = createDecoder({
+    type: 'JSON',
+    schema: '{"properties":{"user":{"$ref":"user.json"}}}',
+    references: [{ name: 'user.json', schema: '{"type":"string"}' }],
+  });
+  assert.equal(decode(Buffer.from('{"user":1}')).rejected?.reason, 'undecodable');
+  assert.equal(decode(Buffer.from('{"user":"u"}')).rejected, undefined);
+});

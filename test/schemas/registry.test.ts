@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import confluent from '@kafkajs/confluent-schema-registry';
+import { createDecoder } from '../../src/schemas/decoder.ts';
+import { checkSchema, ingestSchema, registerSchema } from '../../src/schemas/publish.ts';
+import { RegistryClient } from '../../src/schemas/registry-client.ts';
+import { payloadOf, schemaIdOf } from '../../src/schemas/wire-format.ts';
+import { startRegistry, type TestRegistry } from '../harness/registry.ts';
+import { runCommand } from '../harness/run-command.ts';
+
+/**
+ * On the stand-in, or on a real registry where SCHEMA_REGISTRY_URL names one: what is asked here must be
+ * so of both. Producers are a client that is not ours.
+ */
+let standIn: TestRegistry | undefined;
+let url = process.env['SCHEMA_REGISTRY_URL'] ?? '';
+const username = process.env['SCHEMA_REGISTRY_USERNAME'];
+const password = process.env['SCHEMA_REGISTRY_PASSWORD'];
+let client: RegistryClient;
+let foreign: confluent.SchemaRegistry;
+
+before(async () => {
+  if (url === '') {
+    standIn = await startRegistry();
+    url = standIn.url;
+  }
+  client = new RegistryClient({ url, username, password });
+  const auth = username === undefined ? undefined : { username, password: password ?? '' };
+  foreign = new confluent.SchemaRegistry({ host: url, ...(auth === undefined ? {} : { auth }) });
+});
+
+after(() => standIn?.stop());
+
+/** Nobody else's, on a registry that others may use. */
+function subjectName(): string {
+  return `t${randomBytes(5).toString('hex')}-value`;
+}
+
+function command(...args: readonly string[]): ReturnType<typeof runCommand> {
+  const login: Record<string, string> =
+    username === undefined
+      ? {}
+      : { SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password ?? '' };
+  return runCommand(args, { PATH: process.env['PATH'] ?? '', SCHEMA_REGISTRY_URL: url, ...login });
+}
+
+function recordSchema(...fields: readonly object[]): string {
+  return JSON.stringify({ type: 'record', name: 'Call', namespace: 'shop', fields });
+}
+
+const base = { name: 'userId', type: 'string' };
+const optional = { name: 'event', type: ['null', 'string'], default: null };
+const required = { name: 'm', type: 'string' };
+
+test('what another client encodes with Avro is decoded here', async () => {
+  const schema = recordSchema(base, optional);
+  const { id } = await foreign.register(
+    { type: confluent.SchemaType.AVRO, schema },
+    { subject: subjectName() },
+  );
+  const value = await foreign.encode(id, { userId: 'u1', event: 'Order Completed' });
+  assert.equal(schemaIdOf(value), id);
+  const decode = createDecoder(await client.schemaOf(id));
+  assert.deepEqual(decode(payloadOf(value)).object, { userId: 'u1', event: 'Order Completed' });
+});
+
+test('what another client encodes with JSON Schema is decoded here', async () => {
+  const schema =
+    '{"type":"object","properties":{"userId":{"type":"string"}},"required":["userId"]}';
+  const { id } = await foreign.register(
+    { type: confluent.SchemaType.JSON, schema },
+    { subject: subjectName() },
+  );
+  const value = await foreign.encode(id, { userId: 'u1', more: [1] });
+  const decode = createDecoder(await client.schemaOf(id));
+  assert.deepEqual(decode(payloadOf(value)).object, { userId: 'u1', more: [1] });
+});
+
+test('a Protobuf schema is read, with what it refers to', async () => {
+  const schema = 'syntax = "proto3"; package shop; message Call { string user_id = 1; }';
+  const { id } = await foreign.register(
+    { type: confluent.SchemaType.PROTOBUF, schema },
+    { subject: subjectName() },
+  );
+  const decode = createDecoder(await client.schemaOf(id));
+  const payload = Buffer.concat([Buffer.from([0, 10, 2]), Buffer.from('u1')]);
+  assert.deepEqual(decode(payload).object, { userId: 'u1' });
+});
+
+test('an id that nobody registered is not found', async () => {
+  await assert.rejects(client.schemaOf(2_000_000_000), { code: 'not-found' });
+});
+
+test('the own schema is registered once, with its level, and is compatible with itself', async () => {
+  const subject = subjectName();
+  assert.deepEqual(await checkSchema(client, subject), { compatible: true, messages: [] });
+  const id = await registerSchema(client, subject);
+  assert.equal(await registerSchema(client, subject), id);
+  assert.equal(await client.levelOf(subject), 'BACKWARD');
+  assert.equal((await checkSchema(client, subject)).compatible, true);
+  assert.deepEqual(createDecoder(await client.schemaOf(id))(Buffer.alloc(15)).object, {
+    ...{ type: 'track', messageId: null, userId: null, anonymousId: null, timestamp: null },
+    ...{ writeKey: null, event: null, name: null, category: null, groupId: null, previousId: null },
+    ...{ properties: null, traits: null, context: null, integrations: null },
+  });
+});
+
+test('a field with a default may be added, one without breaks and is named', async () => {
+  const subject = subjectName();
+  await registerSchema(client, subject, recordSchema(base));
+  const extended = recordSchema(base, optional);
+  assert.equal((await checkSchema(client, subject, extended)).compatible, true);
+  await registerSchema(client, subject, extended);
+  const breaking = recordSchema(base, required);
+  const { compatible, messages } = await checkSchema(client, subject, breaking);
+  assert.equal(compatible, false);
+  assert.match(messages.join(' '), /\bm\b/);
+  const expected = { code: 'schema-incompatible', message: /\bm\b/ };
+  await assert.rejects(registerSchema(client, subject, breaking), expected);
+  await assert.rejects(client.register(subject, breaking), expected);
+});
+
+test('a new required property of a JSON Schema breaks', async () => {
+  const subject = subjectName();
+  const schema = (...names: readonly string[]): string =>
+    JSON.stringify({
+      type: 'object',
+      properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+      required: names,
+      additionalProperties: false,
+    });
+  const type = confluent.SchemaType.JSON;
+  await foreign.register({ type, schema: schema('y') }, { subject });
+  const added = foreign.register({ type, schema: schema('y', 'z') }, { subject });
+  await assert.rejects(added, { status: 409 });
+});
+
+test('postrider schemas: register and check say what they did, and what breaks', async () => {
+  const subject = subjectName();
+  const registered = await command('schemas', 'register', '--subject', subject);
+  assert.match(registered.stdout, new RegExp(`^${subject} has the schema \\d+\\n$`));
+  assert.equal(registered.code, 0);
+  const checked = await command('schemas', 'check', '--subject', subject);
+  assert.deepEqual([checked.code, checked.stderr], [0, '']);
+
+  const other = subjectName();
+  await registerSchema(client, other, recordSchema(base));
+  for (const verb of ['check', 'register']) {
+    const { code, stderr } = await command('schemas', verb, '--subject', other);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      new RegExp(`^postrider: The schema is not compatible .* ${other}: .+\\n$`),
+    );
+  }
+});
+
+test('postrider schemas: a registry that is away, and none, are one sentence', async () => {
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const gone = await startRegistry();
+  await gone.stop();
+  const away = await runCommand(['schemas', 'check'], {
+    ...env,
+    SCHEMA_REGISTRY_URL: gone.url,
+  });
+  assert.equal(away.code, 1);
+  assert.match(
+    away.stderr,
+    /^postrider: The schema registry at [^\n]* cannot be used: ECONNREFUSED\n$/,
+  );
+  const none = await runCommand(['schemas', 'check'], env);
+  assert.equal(none.code, 1);
+  assert.match(none.stderr, /^postrider: SCHEMA_REGISTRY_URL is not set, [^\n]*\n$/);
+});
+
+test('a registry that refuses or fails is unavailable, not ignorant', async () => {
+  const registry = await startRegistry();
+  const own = new RegistryClient({ url: registry.url });
+  const id = await registry.add(ingestSchema);
+  registry.require('router', 'geheim');
+  await assert.rejects(own.schemaOf(id), { code: 'registry-unavailable', message: /Unauthorized/ });
+  const known = new RegistryClient({
+    url: `${registry.url}/`,
+    username: 'router',
+    password: 'geheim',
+  });
+  assert.equal((await known.schemaOf(id)).schema, ingestSchema);
+  registry.failWith(500);
+  await assert.rejects(known.schemaOf(id), { code: 'registry-unavailable' });
+  registry.failWith(undefined);
+  // A wrong path answers 404 too, without a registry's own code.
+  const astray = new RegistryClient({
+    url: `${registry.url}/wrong`,
+    username: 'router',
+    password: 'geheim',
+  });
+  await assert.rejects(astray.schemaOf(id), { code: 'registry-unavailable' });
+  await registry.stop();
+  await assert.rejects(own.schemaOf(id), { code: 'registry-unavailable' });
+});
+
+test('references are fetched with their own references, each once', async () => {
+  const registry = await startRegistry();
+  const named = (name: string, fields: readonly object[]): string =>
+    JSON.stringify({ type: 'record', name, namespace: 'a', fields });
+  await registry.add(named('Id', [{ name: 'v', type: 'string' }]));
+  const toId = { name: 'a.Id', subject: 'added-1', version: 1 };
+  await registry.add(named('User', [{ name: 'id', type: 'a.Id' }]), 'AVRO', [toId]);
+  const toUser = { name: 'a.User', subject: 'added-2', version: 1 };
+  const call = named('Call', [
+    { name: 'user', type: 'a.User' },
+    { name: 'other', type: 'a.Id' },
+  ]);
+  const id = await registry.add(call, 'AVRO', [toUser, toId]);
+  const schema = await new RegistryClient({ url: registry.url }).schemaOf(id);
+  assert.deepEqual(
+    schema.references.map(({ name }) => name),
+    ['a.Id', 'a.User'],
+  );
+  assert.equal(registry.requests.length, 3);
+  const { object } = createDecoder(schema)(Buffer.from('\u0002x\u0002y'));
+  assert.deepEqual(object, { user: { id: { v: 'x' } }, other: { v: 'y' } });
+  await registry.stop();
+});
