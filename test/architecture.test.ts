@@ -39,7 +39,7 @@ const rules: IForbiddenRuleType[] = [
     'the client knows of kafka the producer, in one file',
     '^src/client/kafka',
     '^src/',
-    '^src/(client|event)/|^src/kafka/(producer|bare-client)|^src/ops/log',
+    '^src/(client|event)/|^src/kafka/(produce/producer|bare-client)|^src/ops/log',
   ),
   forbid('nothing of the server imports the client', '^src/(?!client/)', '^src/client/'),
   forbid('kafkajs lives in kafka', '^src/(?!kafka/)', '(^|/)node_modules/kafkajs/'),

@@ -2,9 +2,9 @@ import { userOf } from '../event/envelope.ts';
 import { parseCall } from '../event/parse-call.ts';
 import { maxCallBytes } from '../event/read-json.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
-import type { Producer } from '../kafka/producer.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import { SendWindow } from '../kafka/send-window.ts';
+import { SendWindow } from '../kafka/produce/send-window.ts';
 import { splitLines, type Line } from './lines.ts';
 
 export interface ImportOptions {

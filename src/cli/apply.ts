@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
-import { createProducer } from '../kafka/producer.ts';
+import { createProducer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { planFiles, writeChanges } from '../resources/apply.ts';
 import type { ParsedFile } from '../resources/document.ts';

@@ -4,7 +4,7 @@ import { Argument, type Command } from 'commander';
 import { gunzipIfNeeded } from '../bulk-import/gunzip.ts';
 import { importCalls } from '../bulk-import/import-calls.ts';
 import { PostriderError } from '../errors.ts';
-import { createProducer } from '../kafka/producer.ts';
+import { createProducer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { findSource } from '../resources/find-source.ts';

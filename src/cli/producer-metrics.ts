@@ -1,5 +1,5 @@
 import { Counter } from 'prom-client';
-import type { ProducerHooks } from '../kafka/producer.ts';
+import type { ProducerHooks } from '../kafka/produce/producer.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 
 /** Counts what the process's producer does; it knows no metrics itself. */

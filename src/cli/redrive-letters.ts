@@ -6,7 +6,7 @@ import { redrive } from '../dead-letter/redrive.ts';
 import { sentBefore, sift, type Judge } from '../dead-letter/sift.ts';
 import { PostriderError } from '../errors.ts';
 import { acquireExclusive } from '../kafka/exclusive.ts';
-import { createProducer } from '../kafka/producer.ts';
+import { createProducer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';

@@ -1,7 +1,7 @@
 import { startDelivery, type DeliveryDeps } from '../delivery/worker.ts';
 import { startGateway, type Gateway, type GatewayDeps } from '../gateway/gateway.ts';
 import { requireTopics } from '../resources/require-topics.ts';
-import { createProducer, type Producer } from '../kafka/producer.ts';
+import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
 import { createMetrics, type MetricsRegistry } from '../ops/metrics.ts';

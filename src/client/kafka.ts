@@ -1,7 +1,7 @@
 import type { Logger } from '../ops/log.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import { createBareKafka } from '../kafka/bare-client.ts';
-import { createProducer, type Producer } from '../kafka/producer.ts';
+import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import type { DebugLog } from './debug.ts';
 import type { EncodedCall } from './encode-call.ts';
 import type { KafkaTransportOptions } from './options.ts';

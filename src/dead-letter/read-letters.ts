@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { partitionOf } from '../kafka/partitioner.ts';
+import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { placeText, type Place } from './letter.ts';

@@ -1,7 +1,7 @@
 import type { PostriderError } from '../errors.ts';
-import type { Producer } from '../kafka/producer.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import { SendWindow } from '../kafka/send-window.ts';
+import { SendWindow } from '../kafka/produce/send-window.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Letter } from './letter.ts';
 import { Pace } from './pace.ts';

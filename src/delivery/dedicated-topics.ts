@@ -1,6 +1,6 @@
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaAdmin } from '../kafka/admin.ts';
-import type { ConsumeLoop } from '../kafka/consume-loop.ts';
+import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
 import type { Config } from '../resources/config.ts';

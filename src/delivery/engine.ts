@@ -2,22 +2,22 @@ import { EventEmitter } from 'node:events';
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
 import type { Destination } from '../resources/resource.ts';
-import { bucketMs } from './breaker.ts';
-import type { BreakerState } from './breaker.ts';
+import { bucketMs } from './lane/breaker.ts';
+import type { BreakerState } from './lane/breaker.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalTopics, RecordSink } from './disposal.ts';
 import { DueGate } from './due-gate.ts';
 import type { DeliveryEvents } from './events.ts';
 import { Job } from './job.ts';
 import type { Claim, TakenRecord } from './job.ts';
-import { Lane } from './lane.ts';
-import type { LaneContext } from './lane.ts';
+import { Lane } from './lane/lane.ts';
+import type { LaneContext } from './lane/lane.ts';
 import type { EngineState } from './metrics.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
-import { SlotPool } from './slot-pool.ts';
-import { WorkShares } from './work-shares.ts';
-import type { OwnedIndexes } from './work-shares.ts';
+import { SlotPool } from './lane/slot-pool.ts';
+import { WorkShares } from './lane/work-shares.ts';
+import type { OwnedIndexes } from './lane/work-shares.ts';
 
 /** The part of the configuration that deliveries need. */
 export interface Destinations {

@@ -1,6 +1,6 @@
 import type { Envelope } from '../event/envelope.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
 

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 import { formatDuration } from '../duration.ts';
 import { ageBucketsSeconds, exposeGauge, exposeLag } from '../ops/metrics.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
-import type { BreakerState } from './breaker.ts';
+import type { BreakerState } from './lane/breaker.ts';
 
 /** Numbers by label value, added up without prom-client's price for labels and copied when scraped. */
 export type Tally = Map<string, number>;

@@ -1,4 +1,4 @@
-import { longestRetryAfterMs } from './retry-after.ts';
+import { longestRetryAfterMs } from './http/retry-after.ts';
 
 /** What one try at one URL came to. */
 export type Outcome = Delivered | Retryable | Permanent;

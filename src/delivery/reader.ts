@@ -1,14 +1,14 @@
-import { startConsumeLoop } from '../kafka/consume-loop.ts';
-import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume-loop.ts';
+import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
+import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { Redeliveries } from '../kafka/redeliveries.ts';
+import { Redeliveries } from '../kafka/consume/redeliveries.ts';
 import type { TopicPartition } from '../kafka/record.ts';
-import type { WindowLimits } from '../kafka/window.ts';
+import type { WindowLimits } from '../kafka/consume/window.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';
 import type { Claim } from './job.ts';
-import type { OwnedIndexes } from './work-shares.ts';
+import type { OwnedIndexes } from './lane/work-shares.ts';
 
 /**
  * More than one fetch brings of events of usual size, because kafkajs throws away and fetches again what it

@@ -3,9 +3,9 @@ import { buildBody } from '../event/body.ts';
 import type { Call } from '../event/call.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Destination } from '../resources/resource.ts';
-import { AddressGuard } from './address-guard.ts';
-import { HttpSender } from './http-sender.ts';
-import { CachingResolver } from './name-resolver.ts';
+import { AddressGuard } from './http/address-guard.ts';
+import { HttpSender } from './http/http-sender.ts';
+import { CachingResolver } from './http/name-resolver.ts';
 import type { Outcome } from './outcome.ts';
 import { PreparedDestination } from './prepared-destination.ts';
 

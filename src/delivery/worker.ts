@@ -1,22 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import type { ConsumeLoop } from '../kafka/consume-loop.ts';
-import { lagByTopic } from '../kafka/lag.ts';
-import type { Producer } from '../kafka/producer.ts';
+import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
+import { lagByTopic } from '../kafka/consume/lag.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import type { Config } from '../resources/config.ts';
 import type { Topology } from '../topology.ts';
-import { AddressGuard } from './address-guard.ts';
+import { AddressGuard } from './http/address-guard.ts';
 import { DedicatedTopics } from './dedicated-topics.ts';
 import { DeliveryEngine } from './engine.ts';
 import { DeliveryEvents } from './events.ts';
-import { HttpSender } from './http-sender.ts';
+import { HttpSender } from './http/http-sender.ts';
 import { DeliveryMetrics, exposeState } from './metrics.ts';
-import { CachingResolver } from './name-resolver.ts';
+import { CachingResolver } from './http/name-resolver.ts';
 import { startReader } from './reader.ts';
 
 export interface DeliveryDeps {

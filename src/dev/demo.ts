@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { startFollower } from '../kafka/follower.ts';
-import type { Producer } from '../kafka/producer.ts';
+import { startFollower } from '../kafka/follow/follower.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Topology } from '../topology.ts';

@@ -1,7 +1,7 @@
 import type { PostriderError } from '../errors.ts';
 import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
 import type { RejectReason } from '../event/rejection.ts';
-import type { Producer } from '../kafka/producer.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
-import { failureOf } from './produce-failure.ts';
+import { failureOf } from './produce/produce-failure.ts';
 
 const attempts = 10;
 const retryAfterMs = 200;

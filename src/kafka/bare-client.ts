@@ -2,9 +2,9 @@ import type { ConnectionOptions } from 'node:tls';
 import kafkajs from 'kafkajs';
 import type { Kafka, SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
-import { kafkaLog } from './kafka-log.ts';
-import { encodeRecordsCheaply } from './record-encoder.ts';
-import { stopIdleTimers } from './timer-patch.ts';
+import { kafkaLog } from './kafkajs/kafka-log.ts';
+import { encodeRecordsCheaply } from './kafkajs/record-encoder.ts';
+import { stopIdleTimers } from './kafkajs/timer-patch.ts';
 
 /** What the other stages hold of kafkajs: they pass it on and never look inside. */
 export type KafkaClient = Kafka;

@@ -1,7 +1,7 @@
 import type { Logger } from '../ops/log.ts';
 import { createBareKafka, type KafkaClient, type KafkaOptions } from './bare-client.ts';
-import { registerCodecs } from './codecs.ts';
-import { fetchCheaply } from './fetch-protocol.ts';
+import { registerCodecs } from './kafkajs/codecs.ts';
+import { fetchCheaply } from './kafkajs/fetch-protocol.ts';
 
 export type { KafkaClient, KafkaOptions } from './bare-client.ts';
 

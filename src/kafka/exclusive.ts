@@ -1,7 +1,7 @@
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { KafkaClient } from './client.ts';
-import { startConsumeLoop } from './consume-loop.ts';
+import { startConsumeLoop } from './consume/consume-loop.ts';
 
 export interface ExclusiveOptions {
   /** Names what is exclusive. */

@@ -4,7 +4,7 @@ import type { Consumer, EachBatchPayload } from 'kafkajs';
 import { adminError } from './admin-error.ts';
 import { withAdmin, type OffsetRange } from './admin.ts';
 import type { KafkaClient } from './client.ts';
-import { incomingRecord } from './incoming-record.ts';
+import { incomingRecord } from './consume/incoming-record.ts';
 import type { IncomingRecord } from './record.ts';
 
 export interface ReadRangeOptions {

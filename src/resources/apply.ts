@@ -1,6 +1,6 @@
 import { ensureTopics } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import type { Producer } from '../kafka/producer.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { Topology } from '../topology.ts';
 import { readStoredResources, type ConfigTopicAccess } from './config-topic.ts';
 import type { ParsedFile } from './document.ts';

@@ -1,4 +1,4 @@
-import { startFollower } from '../kafka/follower.ts';
+import { startFollower } from '../kafka/follow/follower.ts';
 import { ConfigRecords } from './config-records.ts';
 import type { Config, ConfigChange } from './config.ts';
 import type { ConfigTopicAccess } from './config-topic.ts';

@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { startFollower } from '../kafka/follower.ts';
+import { startFollower } from '../kafka/follow/follower.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Topology } from '../topology.ts';

@@ -1,7 +1,7 @@
 import type { PostriderError } from '../errors.ts';
 import { userOf } from '../event/envelope.ts';
 import type { Rejection } from '../event/rejection.ts';
-import type { ConsumedRecord } from '../kafka/consumed-record.ts';
+import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
 import { arrivalOf } from './arrival.ts';

@@ -1,7 +1,7 @@
 import type { KafkaClient } from '../kafka/client.ts';
-import { startConsumeLoop } from '../kafka/consume-loop.ts';
-import { lagByTopic } from '../kafka/lag.ts';
-import type { Producer } from '../kafka/producer.ts';
+import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
+import { lagByTopic } from '../kafka/consume/lag.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';

@@ -1,8 +1,8 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { Agent } from 'undici';
 import type { Dispatcher } from 'undici';
-import { Deadlines } from '../../src/delivery/deadlines.ts';
-import type { Timed } from '../../src/delivery/deadlines.ts';
+import { Deadlines } from '../../src/delivery/http/deadlines.ts';
+import type { Timed } from '../../src/delivery/http/deadlines.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { destinationId, loadTopology } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';

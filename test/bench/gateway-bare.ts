@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { loadTopology, type GatewayLoad } from './gateway-load.ts';
 import { reportMeasurement } from './measure.ts';

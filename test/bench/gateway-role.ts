@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { startGateway } from '../../src/gateway/gateway.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { exampleSource } from '../resources/examples.ts';

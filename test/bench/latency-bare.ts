@@ -1,7 +1,7 @@
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { request } from 'undici';
-import { registerCodecs } from '../../src/kafka/codecs.ts';
-import { stopIdleTimers } from '../../src/kafka/timer-patch.ts';
+import { registerCodecs } from '../../src/kafka/kafkajs/codecs.ts';
+import { stopIdleTimers } from '../../src/kafka/kafkajs/timer-patch.ts';
 
 /**
  * The barest two hops, as a process of its own: consume, produce, consume, POST, one record at a time

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startReceiver } from '../../src/dev/receiver.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer, type Producer } from '../../src/kafka/producer.ts';
+import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { createTopology } from '../../src/topology.ts';
 import { install } from '../harness/postrider.ts';

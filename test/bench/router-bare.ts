@@ -1,6 +1,6 @@
 import { CompressionTypes, Kafka, logLevel } from 'kafkajs';
-import { registerCodecs } from '../../src/kafka/codecs.ts';
-import { stopIdleTimers } from '../../src/kafka/timer-patch.ts';
+import { registerCodecs } from '../../src/kafka/kafkajs/codecs.ts';
+import { stopIdleTimers } from '../../src/kafka/kafkajs/timer-patch.ts';
 import { reportMeasurement } from './measure.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
 

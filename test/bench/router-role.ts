@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startRouter } from '../../src/router/router.ts';

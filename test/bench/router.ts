@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { compare, runMeasured, type BenchResult, type Measurement } from './measure.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';

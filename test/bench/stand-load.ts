@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import type { Producer } from '../../src/kafka/producer.ts';
+import type { Producer } from '../../src/kafka/produce/producer.ts';
 import type { Behaviour, Body } from './stand-endpoints.ts';
 
 export interface StandDestination {

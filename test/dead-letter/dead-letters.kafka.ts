@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { deliveryKey } from '../../src/event/envelope.ts';
-import { partitionOf } from '../../src/kafka/partitioner.ts';
+import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { deadLetterRecord } from './letters.ts';
 import { startLetterbox, type Letterbox } from './letterbox.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { decodeEnvelope, envelopeHeader, type Envelope } from '../../src/event/envelope.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger } from '../../src/ops/log.ts';

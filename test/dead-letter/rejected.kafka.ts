@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { decodeEnvelope, envelopeHeader, type Envelope } from '../../src/event/envelope.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';

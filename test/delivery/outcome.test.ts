@@ -11,7 +11,7 @@ import {
   worse,
 } from '../../src/delivery/outcome.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
-import { parseRetryAfterMs } from '../../src/delivery/retry-after.ts';
+import { parseRetryAfterMs } from '../../src/delivery/http/retry-after.ts';
 
 const nowMs = Date.UTC(1994, 10, 6, 8, 49, 30);
 

@@ -6,7 +6,7 @@ import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer, type Producer } from '../../src/kafka/producer.ts';
+import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import type { Role } from '../../src/ops/role.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Deadlines } from '../../src/delivery/deadlines.ts';
-import type { Timed } from '../../src/delivery/deadlines.ts';
+import { Deadlines } from '../../src/delivery/http/deadlines.ts';
+import type { Timed } from '../../src/delivery/http/deadlines.ts';
 import { DueGate } from '../../src/delivery/due-gate.ts';
 import { Job } from '../../src/delivery/job.ts';
 import type { Claim } from '../../src/delivery/job.ts';
-import { SlotPool } from '../../src/delivery/slot-pool.ts';
-import type { SlotTaker } from '../../src/delivery/slot-pool.ts';
+import { SlotPool } from '../../src/delivery/lane/slot-pool.ts';
+import type { SlotTaker } from '../../src/delivery/lane/slot-pool.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function claimOf(partition: number): Claim {

@@ -14,9 +14,9 @@ import {
 import { ensureTopics, withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
-import type { Producer } from '../../src/kafka/producer.ts';
-import { startConsumeLoop } from '../../src/kafka/consume-loop.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
+import type { Producer } from '../../src/kafka/produce/producer.ts';
+import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer, type Producer } from '../../src/kafka/producer.ts';
+import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';

@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { after, test, type TestContext } from 'node:test';
 import { Agent, request } from 'undici';
 import type { Timeouts } from '../../src/gateway/server.ts';
-import { makeAuthority, makeCertificate } from '../delivery/certificates.ts';
+import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
 import { eventually } from '../harness/eventually.ts';
 import { auth, createTestGateway, type TestGateway, type TestGatewayOptions } from './fakes.ts';
 

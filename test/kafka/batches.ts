@@ -1,4 +1,4 @@
-import { PartitionQueue, type QueuedRecord } from '../../src/kafka/partition-queue.ts';
+import { PartitionQueue, type QueuedRecord } from '../../src/kafka/produce/partition-queue.ts';
 import type { PostriderError } from '../../src/errors.ts';
 
 /** A record that waits; its value tells it from the others. */

@@ -4,8 +4,8 @@ import {
   startConsumeLoop,
   type ConsumeLoop,
   type ConsumeLoopOptions,
-} from '../../src/kafka/consume-loop.ts';
-import type { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
+} from '../../src/kafka/consume/consume-loop.ts';
+import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Committer } from '../../src/kafka/committer.ts';
-import type { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
-import type { FetchedBatch, PartitionOffset } from '../../src/kafka/consumer-session.ts';
-import { Intake } from '../../src/kafka/intake.ts';
-import { lookUpPositions } from '../../src/kafka/positions.ts';
+import { Committer } from '../../src/kafka/consume/committer.ts';
+import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
+import type { FetchedBatch, PartitionOffset } from '../../src/kafka/consume/consumer-session.ts';
+import { Intake } from '../../src/kafka/consume/intake.ts';
+import { lookUpPositions } from '../../src/kafka/consume/positions.ts';
 import type { TopicPartition } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createKafka } from '../../src/kafka/client.ts';
-import { startConsumeLoop } from '../../src/kafka/consume-loop.ts';
-import { startFollower } from '../../src/kafka/follower.ts';
+import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
+import { startFollower } from '../../src/kafka/follow/follower.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startBrokers, testPrefix } from '../harness/broker.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createKafka } from '../../src/kafka/client.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startBrokers } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { withAdmin, type OffsetRange } from '../../src/kafka/admin.ts';
-import { createProducer } from '../../src/kafka/producer.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { testPrefix } from '../harness/broker.ts';

@@ -1,5 +1,5 @@
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
-import { createProducer, type Producer } from '../../src/kafka/producer.ts';
+import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { planFiles, writeChanges } from '../../src/resources/apply.ts';

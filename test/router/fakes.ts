@@ -1,8 +1,8 @@
 import { silentLogger } from '../../src/ops/log.ts';
 import { Registry } from 'prom-client';
 import type { PostriderError } from '../../src/errors.ts';
-import { ConsumedRecord } from '../../src/kafka/consumed-record.ts';
-import { OffsetTracker } from '../../src/kafka/offset-tracker.ts';
+import { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
+import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
 import { ConfigIndex } from '../../src/resources/config-index.ts';
 import type { Resource } from '../../src/resources/resource.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { burstMs } from '../../src/delivery/rate-limit.ts';
+import { burstMs } from '../../src/delivery/lane/rate-limit.ts';
 import {
   answerOk,
   failsWith,

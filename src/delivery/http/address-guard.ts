@@ -1,0 +1,91 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { PostriderError } from '../../errors.ts';
+import { addressRefusedCode } from '../outcome.ts';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Only the public internet, and the networks that the operator named. */
+export class AddressGuard {
+  readonly #allowed: readonly [Address, number][];
+
+  /** @throws PostriderError 'setting-invalid' for anything that is not a CIDR. */
+  constructor(allowNetworks: readonly string[]) {
+    this.#allowed = allowNetworks.map(parseNetwork);
+  }
+
+  /**
+   * `address`: a written-out IPv4 or IPv6 address, as sockets and name servers give them. One that is
+   * mapped into IPv6 counts as the IPv4 address that a socket would connect to.
+   */
+  allows(address: string): boolean {
+    // A zone id names a link, and links are local.
+    if (address.includes('%') || isIP(address) === 0) return false;
+    const parsed = parse(address);
+    return isPublic(parsed) || this.#allowed.some((network) => isIn(parsed, network));
+  }
+}
+
+/** ipaddr.js takes ::1.2.3.4, which leads nowhere, for ::ffff:1.2.3.4, which is 1.2.3.4. */
+function parse(address: string): Address {
+  const isMixed = address.includes(':') && address.includes('.');
+  return ipaddr.process(isMixed ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address);
+}
+
+/** Every other range of ipaddr.js is reserved, private, or leads to an IPv4 address in disguise. */
+function isPublic(address: Address): boolean {
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv4'
+    ? address.toString() !== azureHost
+    : isGlobalUnicast(address as ipaddr.IPv6) && !isIsatap(address as ipaddr.IPv6);
+}
+
+/**
+ * Answers inside Azure only, on every virtual machine, with what configures it. The other clouds' metadata
+ * services have private addresses. (Microsoft: "What is IP address 168.63.129.16?")
+ */
+const azureHost = '168.63.129.16';
+
+/**
+ * All of IPv6 that IANA has given to the public internet; ipaddr.js counts what is not yet given to
+ * anything as ordinary. (IANA, "Internet Protocol Version 6 Address Space")
+ */
+function isGlobalUnicast({ parts }: ipaddr.IPv6): boolean {
+  return ((parts[0] ?? 0) & 0xe000) === 0x2000;
+}
+
+/** Under any prefix, an interface identifier 0000:5efe (or with its u and g bits set) ends in an IPv4 address. */
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe;
+}
+
+function isIn(address: Address, [network, bits]: [Address, number]): boolean {
+  return address.kind() === network.kind() && address.match(network, bits);
+}
+
+function parseNetwork(text: string): [Address, number] {
+  try {
+    const [network, bits] = ipaddr.parseCIDR(text);
+    const isMapped = network.kind() === 'ipv6' && (network as ipaddr.IPv6).isIPv4MappedAddress();
+    if (!isMapped || bits < mappedBits) return [network, bits];
+    return [(network as ipaddr.IPv6).toIPv4Address(), bits - mappedBits];
+  } catch (cause) {
+    throw new PostriderError(
+      'setting-invalid',
+      `DELIVERY_ALLOW_NETWORKS has '${text}', which is not a network like 127.0.0.0/8 or fd00::/8.`,
+      { cause },
+    );
+  }
+}
+
+/** Of ::ffff:0:0/96, which maps IPv4 into IPv6. */
+const mappedBits = 96;
+
+export class AddressRefusedError extends Error {
+  override readonly name = 'AddressRefusedError';
+  readonly code: string = addressRefusedCode;
+
+  constructor(address: string) {
+    super(`${address} is not a public address`);
+  }
+}

@@ -1,0 +1,75 @@
+import type { Clock, Timer } from '../../ops/clock.ts';
+
+/** What can run out of time. The links belong to the list below. */
+export interface Timed {
+  deadlineMs: number;
+  earlier: Timed | undefined;
+  later: Timed | undefined;
+  onDeadline(): void;
+}
+
+/** Deadlines this close together share one wake-up. */
+const granularityMs = 20;
+
+/**
+ * One timer for the deadlines of all attempts. Every attempt gets the same time, so the order in which
+ * they start is the order in which they end, and a linked list does what a timer wheel would: adding and
+ * removing cost two assignments, and nothing is allocated.
+ */
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  #first: Timed | undefined;
+  #last: Timed | undefined;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, timeoutMs: number) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  add(timed: Timed, nowMs: number): void {
+    timed.deadlineMs = nowMs + this.#timeoutMs;
+    timed.earlier = this.#last;
+    timed.later = undefined;
+    if (this.#last === undefined) this.#first = timed;
+    else this.#last.later = timed;
+    this.#last = timed;
+    this.#timer ??= this.#clock.after(this.#timeoutMs, this.#expire);
+  }
+
+  /** Once per `add`, unless its deadline has been called. */
+  remove(timed: Timed): void {
+    if (timed.earlier === undefined) this.#first = timed.later;
+    else timed.earlier.later = timed.later;
+    if (timed.later === undefined) this.#last = timed.earlier;
+    else timed.later.earlier = timed.earlier;
+    timed.earlier = undefined;
+    timed.later = undefined;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  readonly #expire = (): void => {
+    const nowMs = this.#clock.now();
+    // The spent timer stays set meanwhile, so that what `onDeadline` adds does not arm another.
+    while (this.#first !== undefined && this.#isOver(this.#first, nowMs)) {
+      const timed = this.#first;
+      this.remove(timed);
+      timed.onDeadline();
+    }
+    this.#timer = undefined;
+    if (this.#first === undefined) return;
+    const leftMs = Math.max(this.#first.deadlineMs - nowMs, granularityMs);
+    this.#timer = this.#clock.after(leftMs, this.#expire);
+  };
+
+  /** Whoever has more time left than there ever was started before the clock was set back. */
+  #isOver(timed: Timed, nowMs: number): boolean {
+    const leftMs = timed.deadlineMs - nowMs;
+    return leftMs <= 0 || leftMs > this.#timeoutMs;
+  }
+}

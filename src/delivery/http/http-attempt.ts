@@ -1,0 +1,145 @@
+import { errors } from 'undici';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../ops/clock.ts';
+import type { Connections } from './connections.ts';
+import type { Deadlines, Timed } from './deadlines.ts';
+import {
+  delivered,
+  endlessInterim,
+  isConnectionLoss,
+  outcomeOfError,
+  outcomeOfStatus,
+  timedOut,
+} from '../outcome.ts';
+import type { Outcome } from '../outcome.ts';
+import type { PreparedEndpoint } from '../prepared-destination.ts';
+import type { Sending } from '../sender.ts';
+
+/** More of an answer's body than this is not read. */
+const maxAnswerBytes = 65_536;
+/** More than any server has reason to send; each costs as much as an answer. */
+const maxInterimAnswers = 64;
+
+/** What the attempts of one sender share. */
+export interface AttemptContext {
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  readonly connections: Connections;
+  sendAgain(attempt: HttpAttempt): void;
+}
+
+/** Ends a request whose outcome is known; undici wants an error for it. One for all spares the stack. */
+const cut = new Error('the rest of the answer is not wanted');
+
+/** One try at one URL, from the first look at the name to the last byte of the answer. */
+export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
+  readonly sending: Sending;
+  readonly endpoint: PreparedEndpoint;
+  deadlineMs = 0;
+  earlier: Timed | undefined = undefined;
+  later: Timed | undefined = undefined;
+  readonly #endpointIndex: number;
+  readonly #context: AttemptContext;
+  readonly #startedMs: number;
+  #controller: Dispatcher.DispatchController | undefined = undefined;
+  #isFirstOnConnection = false;
+  #hasAnswerBegun = false;
+  #interimAnswers = 0;
+  #status = 0;
+  #retryAfter: string | string[] | undefined = undefined;
+  #readBytes = 0;
+  #settled = false;
+
+  constructor(
+    sending: Sending,
+    endpoint: PreparedEndpoint,
+    endpointIndex: number,
+    context: AttemptContext,
+  ) {
+    this.sending = sending;
+    this.endpoint = endpoint;
+    this.#endpointIndex = endpointIndex;
+    this.#context = context;
+    this.#startedMs = context.clock.now();
+    context.deadlines.add(this, this.#startedMs);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#isFirstOnConnection = this.#context.connections.isStarting;
+    // The deadline passed while the connection was being made.
+    if (this.#settled) controller.abort(cut);
+  }
+
+  onResponseStarted(): void {
+    this.#hasAnswerBegun = true;
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status >= 102 && status < 200) {
+      this.#interimAnswers += 1;
+      if (this.#interimAnswers > maxInterimAnswers) this.#cutWith(controller, endlessInterim);
+      return;
+    }
+    this.#status = status;
+    if (status >= 300) this.#retryAfter = headers['retry-after'];
+    // No answer to a POST that asked for neither, nor any at all: undici would wait for another.
+    if (status < 102) this.#cutWith(controller, this.#outcome());
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#readBytes += chunk.length;
+    if (this.#readBytes > maxAnswerBytes) this.#cutWith(controller, this.#outcome());
+  }
+
+  onResponseEnd(): void {
+    this.#settle(this.#outcome());
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    // `close` cut it: whoever reads the record next sends it.
+    if (this.#settled || error instanceof errors.ClientDestroyedError) return;
+    if (this.#wasLostWithKeptConnection(error)) {
+      this.#context.sendAgain(this);
+      return;
+    }
+    const outcome = outcomeOfError(error, this.#status !== 0);
+    // What undici refuses to send arrives here inside `dispatch`, whose caller expects no outcome yet.
+    process.nextTick(() => {
+      this.#settle(outcome);
+    });
+  }
+
+  onDeadline(): void {
+    this.#settle(timedOut);
+    this.#controller?.abort(cut);
+  }
+
+  /** The server may have closed it while the request was on its way, or waited for it: undici fails both. */
+  #wasLostWithKeptConnection(error: Error): boolean {
+    const isNew = this.#isFirstOnConnection || this.#context.connections.isStarting;
+    return !isNew && !this.#hasAnswerBegun && isConnectionLoss(error);
+  }
+
+  #outcome(): Outcome {
+    if (this.#status >= 200 && this.#status < 300) return delivered;
+    return outcomeOfStatus(this.#status, this.#retryAfter, this.#context.clock.now());
+  }
+
+  #cutWith(controller: Dispatcher.DispatchController, outcome: Outcome): void {
+    this.#settle(outcome);
+    controller.abort(cut);
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    const { clock, deadlines } = this.#context;
+    if (outcome !== timedOut) deadlines.remove(this);
+    this.sending.settled(outcome, this.#endpointIndex, clock.now() - this.#startedMs);
+  }
+}

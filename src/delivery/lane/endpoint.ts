@@ -1,0 +1,76 @@
+import { EndpointBreaker } from './breaker.ts';
+import type { BreakerOptions } from './breaker.ts';
+import { LogThrottle } from '../../ops/log-throttle.ts';
+import { countsAgainstEndpoint } from '../outcome.ts';
+import type { Outcome } from '../outcome.ts';
+import type { PreparedEndpoint } from '../prepared-destination.ts';
+
+/** Whether a request may go out now: `wait` until a probe's result is known, `no` while the breaker is open. */
+export type Availability = 'yes' | 'wait' | 'no';
+
+/** A breaker that saw no failure for this long is given up; the next failure makes a new one. */
+const breakerIdleMs = 60_000;
+
+/** One URL of a lane: its breaker, and how busy it is. Outlives changes of the destination that keep the URL. */
+export class Endpoint {
+  prepared: PreparedEndpoint;
+  inFlight = 0;
+  readonly timeoutLog: LogThrottle = new LogThrottle();
+  readonly #breakerOptions: BreakerOptions;
+  #breaker: EndpointBreaker | undefined;
+  #probe: object | undefined;
+  #closed = false;
+
+  constructor(prepared: PreparedEndpoint, breakerOptions: BreakerOptions) {
+    this.prepared = prepared;
+    this.#breakerOptions = breakerOptions;
+  }
+
+  get breaker(): EndpointBreaker | undefined {
+    return this.#breaker;
+  }
+
+  get availability(): Availability {
+    const breaker = this.#breaker;
+    if (breaker === undefined || breaker.closed || breaker.awaitsProbe) return 'yes';
+    return breaker.state === 'half-open' ? 'wait' : 'no';
+  }
+
+  /** A request goes out; `job` only tells it from others when it ends. */
+  started(job: object): void {
+    this.inFlight += 1;
+    if (this.#breaker?.awaitsProbe === true) {
+      this.#probe = job;
+      this.#breaker.startProbe();
+    }
+  }
+
+  ended(job: object, outcome: Outcome): void {
+    this.inFlight -= 1;
+    if (this.#closed) return;
+    const failed = countsAgainstEndpoint(outcome);
+    if (this.#probe === job) {
+      this.#probe = undefined;
+      this.#breaker?.endProbe(!failed);
+    } else if (failed) {
+      this.#breaker ??= new EndpointBreaker(this.#breakerOptions);
+      this.#breaker.failed(outcome.kind === 'retryable' && outcome.cause === 'timeout');
+    } else {
+      this.#breaker?.succeeded();
+    }
+  }
+
+  dropIdleBreaker(nowMs: number): void {
+    if (this.#breaker?.isIdleSince(nowMs - breakerIdleMs) !== true) return;
+    this.#breaker.shutdown();
+    this.#breaker = undefined;
+  }
+
+  /** Requests that are still on their way make no breaker any more. */
+  close(): void {
+    this.#closed = true;
+    this.#breaker?.shutdown();
+    this.#breaker = undefined;
+    this.#probe = undefined;
+  }
+}

@@ -1,0 +1,81 @@
+import type { BreakerOptions, BreakerState } from './breaker.ts';
+import { Endpoint } from './endpoint.ts';
+import type { Availability } from './endpoint.ts';
+import type { PreparedDestination } from '../prepared-destination.ts';
+
+/** The URLs of a lane's destination, as one: an event needs only one that takes it. */
+export class LaneEndpoints {
+  readonly #options: BreakerOptions;
+  #all: readonly Endpoint[] = [];
+  #troubled = false;
+
+  /** `options.onChange` is called after the change shows here. */
+  constructor(options: BreakerOptions) {
+    const onChange = (state: BreakerState): void => {
+      this.#look();
+      options.onChange(state);
+    };
+    this.#options = { ...options, onChange };
+  }
+
+  /** Replaced, never changed: a job keeps those it was sent to. */
+  get all(): readonly Endpoint[] {
+    return this.#all;
+  }
+
+  /** Some breaker is not closed. */
+  get troubled(): boolean {
+    return this.#troubled;
+  }
+
+  /** Of the best URL. */
+  get availability(): Availability {
+    if (!this.#troubled) return 'yes';
+    let best: Availability = 'no';
+    for (const { availability } of this.#all) {
+      if (availability === 'yes') return 'yes';
+      if (availability === 'wait') best = 'wait';
+    }
+    return best;
+  }
+
+  /** How many take requests without reserve. */
+  get closedCount(): number {
+    return this.#all.filter(({ breaker }) => breaker?.closed !== false).length;
+  }
+
+  /** Of the URL that has been away longest. */
+  openForMs(nowMs: number): number {
+    return Math.max(0, ...this.#all.map(({ breaker }) => breaker?.openForMs(nowMs) ?? 0));
+  }
+
+  /** A URL that stays keeps its breaker; a new one starts with none. */
+  update(prepared: PreparedDestination): void {
+    const former = [...this.#all];
+    this.#all = prepared.endpoints.map((endpoint) => {
+      const index = former.findIndex((known) => known.prepared.url === endpoint.url);
+      const kept = index < 0 ? undefined : former.splice(index, 1)[0];
+      if (kept === undefined) return new Endpoint(endpoint, this.#options);
+      kept.prepared = endpoint;
+      return kept;
+    });
+    for (const endpoint of former) endpoint.close();
+    this.#look();
+  }
+
+  dropIdleBreakers(nowMs: number): void {
+    for (const endpoint of this.#all) endpoint.dropIdleBreaker(nowMs);
+  }
+
+  count(counts: Record<BreakerState, number>): void {
+    for (const { breaker } of this.#all) if (breaker !== undefined) counts[breaker.state] += 1;
+  }
+
+  close(): void {
+    for (const endpoint of this.#all) endpoint.close();
+  }
+
+  #look(): void {
+    this.#troubled = this.#all.some(({ breaker }) => breaker?.closed === false);
+  }
+}

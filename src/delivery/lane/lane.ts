@@ -1,0 +1,301 @@
+import type { EventEmitter } from 'node:events';
+import type { Destination } from '../../resources/resource.ts';
+import type { BreakerState } from './breaker.ts';
+import type { Endpoint } from './endpoint.ts';
+import { settle } from './job-fate.ts';
+import type { FateContext } from './job-fate.ts';
+import type { Job } from '../job.ts';
+import { LaneBacklog } from './backlog.ts';
+import { LaneEndpoints } from './endpoints.ts';
+import { LaneHold } from './hold.ts';
+import { LaneRate } from './rate.ts';
+import { LaneSlots } from './slots.ts';
+import { LaneSpeed } from './speed.ts';
+import type { LaneState } from '../metrics.ts';
+import { skipped, worse } from '../outcome.ts';
+import type { DeadLetterReason, Outcome } from '../outcome.ts';
+import { PreparedDestination } from '../prepared-destination.ts';
+import type { Sender } from '../sender.ts';
+import type { SlotPool, SlotTaker } from './slot-pool.ts';
+import type { WaitingJobs } from './waiting-jobs.ts';
+import type { WorkShares } from './work-shares.ts';
+
+/** What all lanes share. */
+export interface LaneContext extends FateContext {
+  readonly sender: Sender;
+  readonly pool: SlotPool;
+  readonly shares: WorkShares;
+  /** Emits `rotate` once a second, for the breakers. */
+  readonly rotation: EventEmitter;
+  readonly maxInFlightPerDestination: number;
+}
+
+/** A destination's own queue, slots, rate limit and breakers inside a worker. */
+export class Lane implements SlotTaker {
+  readonly #context: LaneContext;
+  readonly #endpoints: LaneEndpoints;
+  readonly #backlog: LaneBacklog;
+  readonly #slots: LaneSlots;
+  readonly #speed = new LaneSpeed();
+  readonly #hold: LaneHold;
+  readonly #rate: LaneRate;
+  #prepared: PreparedDestination;
+  isInLine = false;
+  isSlow = false;
+  #lastUsedMs: number;
+
+  constructor(destination: Destination, context: LaneContext) {
+    const { clock, random, rotation, shares } = context;
+    this.#context = context;
+    this.#lastUsedMs = clock.now();
+    const pump = (): void => {
+      this.#pump();
+    };
+    this.#hold = new LaneHold(clock, pump);
+    this.#rate = new LaneRate({ clock, random, shares, onReady: pump });
+    const onChange = (state: BreakerState): void => {
+      this.#breakerChanged(state);
+    };
+    this.#endpoints = new LaneEndpoints({ clock, random, rotation, onChange });
+    this.#prepared = new PreparedDestination(destination);
+    this.#endpoints.update(this.#prepared);
+    this.#slots = new LaneSlots(destination.maxInFlight ?? context.maxInFlightPerDestination);
+    this.#rate.update(destination);
+    this.#backlog = new LaneBacklog(
+      {
+        ...{ endpoints: this.#endpoints, hold: this.#hold, rate: this.#rate, slots: this.#slots },
+        isSlowRefused: () => this.#isSlowRefused,
+        isDedicated: () => this.destination.topic === 'dedicated',
+      },
+      context,
+    );
+  }
+
+  get destination(): Destination {
+    return this.#prepared.destination;
+  }
+
+  get queued(): number {
+    return this.#waiting.size;
+  }
+
+  get endpoints(): LaneEndpoints {
+    return this.#endpoints;
+  }
+
+  /** Has work, or had some just now. */
+  get isActive(): boolean {
+    return this.#isBusy || this.#backlog.drain.isActive;
+  }
+
+  /** Gets work, and could do more. */
+  get hasRoom(): boolean {
+    return this.#backlog.drain.isActive && this.#waiting.size === 0;
+  }
+
+  get state(): LaneState {
+    if (this.#hold.isOn) return 'held';
+    if (this.#endpoints.availability !== 'yes') return 'open';
+    if (this.isSlow) return 'slow';
+    if (this.#waiting.size === 0) return 'free';
+    return this.#rate.isReady ? 'waiting' : 'limited';
+  }
+
+  get #waiting(): WaitingJobs {
+    return this.#backlog.waiting;
+  }
+
+  get #isBusy(): boolean {
+    return this.#slots.inFlight > 0 || this.#waiting.size > 0;
+  }
+
+  /** Takes responsibility for the job: it is delivered, put off or given up from here. */
+  offer(job: Job): void {
+    job.keeper = this;
+    if (this.#backlog.take(job)) this.#pump();
+  }
+
+  takeSlot(): boolean {
+    if (this.#wantsSlot() && this.#context.pool.take(this)) this.#startNext();
+    const wantsMore = this.#wantsSlot();
+    if (!wantsMore) this.#awaitRate();
+    return wantsMore;
+  }
+
+  settled(job: Job, outcome: Outcome, endpointIndex: number, tookMs: number): void {
+    const endpoint = job.endpoints[endpointIndex];
+    if (endpoint === undefined) return;
+    this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
+    endpoint.ended(job, outcome);
+    if (job.over) return;
+    job.pending -= 1;
+    job.outcome = worse(job.outcome, outcome);
+    if (outcome.kind !== 'delivered' && job.pending > 0) return;
+    this.#end(job, job.outcome);
+    this.#pump();
+  }
+
+  /** The destination has changed; what waits is sent by its new version. */
+  update(destination: Destination): void {
+    this.#prepared = new PreparedDestination(destination);
+    this.#endpoints.update(this.#prepared);
+    this.#slots.max = destination.maxInFlight ?? this.#context.maxInFlightPerDestination;
+    this.sharesChanged();
+  }
+
+  /** This worker has another share of the deployment's work. */
+  sharesChanged(): void {
+    this.#rate.update(this.destination);
+    this.#pump();
+  }
+
+  /** The destination is gone or disabled: what waits is given up. */
+  giveUp(reason: DeadLetterReason): void {
+    for (const job of this.#waiting.takeAll())
+      this.#context.disposal.deadLetter(job, reason, '', job.envelope.attempts);
+  }
+
+  /** Somebody else delivers what waits of lost partitions. */
+  dropLost(): void {
+    if (this.#waiting.size === 0) return;
+    this.#backlog.dropLost();
+    this.#pump();
+  }
+
+  /** About once a second. `othersHaveRoom`: other lanes could take more than they get. */
+  tick(nowMs: number, othersHaveRoom: boolean): void {
+    const wasBusy = this.#isBusy;
+    this.#backlog.drain.tick(nowMs, wasBusy);
+    this.#judgeSpeed(nowMs);
+    if (this.#isSlowRefused) this.#backlog.review();
+    else if (othersHaveRoom && this.#backlog.isBehind) this.#backlog.shedExcess();
+    this.#backlog.reviewPaused(nowMs);
+    this.#pump();
+    this.#endpoints.dropIdleBreakers(nowMs);
+    if (wasBusy || this.#isBlocked || !this.#rate.isForgettable(nowMs)) this.#lastUsedMs = nowMs;
+  }
+
+  isUnusedSince(timeMs: number): boolean {
+    return this.#lastUsedMs < timeMs;
+  }
+
+  close(): void {
+    this.#hold.close();
+    this.#rate.close();
+    this.#endpoints.close();
+  }
+
+  // Starting
+
+  #pump(): void {
+    while (this.#wantsSlot()) {
+      if (!this.#context.pool.take(this)) return;
+      this.#startNext();
+    }
+    this.#awaitRate();
+  }
+
+  #wantsSlot(): boolean {
+    return (
+      !this.#waiting.isEmpty &&
+      this.#slots.areLeft &&
+      (!this.#hold.isOn || this.#waiting.hasUrgent) &&
+      this.#endpoints.availability === 'yes' &&
+      this.#rate.isReady
+    );
+  }
+
+  #awaitRate(): void {
+    if (this.#rate.isLimited && !this.#waiting.isEmpty) this.#rate.await();
+  }
+
+  /** With a slot taken for it. */
+  #startNext(): void {
+    const { enoughRetries } = this.#slots;
+    let job = this.#waiting.next(enoughRetries);
+    while (job !== undefined && this.#isTooLate(job)) {
+      this.#waiting.release(job);
+      this.#context.disposal.deadLetter(job, 'expired-late', '', job.envelope.attempts);
+      job = this.#waiting.next(enoughRetries);
+    }
+    if (job === undefined) this.#context.pool.release(this.isSlow);
+    else this.#start(job);
+  }
+
+  #isTooLate(job: Job): boolean {
+    return job.deadlineMs !== undefined && this.#context.clock.now() > job.deadlineMs;
+  }
+
+  #start(job: Job): void {
+    job.startedMs = this.#context.clock.now();
+    this.#rate.take(job.hasReturned);
+    this.#slots.started(job.isRetry);
+    this.#speed.started(job.startedMs);
+    const endpoints = this.#endpoints.all;
+    job.endpoints = endpoints;
+    job.signature = this.#prepared.sign(job.body);
+    job.idempotencyHeader = this.destination.idempotencyHeader;
+    for (let index = 0; index < endpoints.length; index++) {
+      const endpoint = endpoints[index];
+      if (endpoint === undefined || !this.#canTake(endpoint)) {
+        job.outcome = worse(job.outcome, skipped);
+        continue;
+      }
+      job.pending += 1;
+      endpoint.started(job);
+      this.#context.sender.send(job, endpoint.prepared, index);
+    }
+    if (job.pending === 0) this.#end(job, skipped);
+  }
+
+  /** A URL whose requests hang while another one answers would otherwise gather them without end. */
+  #canTake(endpoint: Endpoint): boolean {
+    if (endpoint.inFlight >= this.#slots.max) return false;
+    return !this.#endpoints.troubled || endpoint.availability === 'yes';
+  }
+
+  // Ending
+
+  #end(job: Job, outcome: Outcome): void {
+    const nowMs = this.#context.clock.now();
+    const succeeded = outcome.kind === 'delivered';
+    job.over = true;
+    this.#slots.ended(job.isRetry);
+    this.#backlog.drain.ended();
+    this.#waiting.release(job);
+    if (succeeded) this.#slots.succeeded();
+    settle(job, outcome, this.#context);
+    if (outcome.kind === 'retryable' && outcome.retryAfterMs !== undefined)
+      this.#holdFor(nowMs, outcome.retryAfterMs);
+    this.#context.pool.release(this.isSlow);
+    this.#speed.ended(job.startedMs, nowMs, succeeded);
+    this.#judgeSpeed(nowMs);
+  }
+
+  #holdFor(nowMs: number, forMs: number): void {
+    if (forMs > 0 && this.#hold.extend(nowMs, Math.min(forMs, this.#context.policy.windowMs)))
+      this.#backlog.review();
+  }
+
+  #judgeSpeed(nowMs: number): void {
+    const isSlow = this.#speed.isSlow(nowMs);
+    if (isSlow === this.isSlow) return;
+    this.isSlow = isSlow;
+    this.#context.pool.moved(this.#slots.inFlight, isSlow);
+  }
+
+  get #isBlocked(): boolean {
+    return this.#hold.isOn || this.#endpoints.troubled;
+  }
+
+  get #isSlowRefused(): boolean {
+    return this.isSlow && this.#context.pool.isSlowFull;
+  }
+
+  #breakerChanged(state: BreakerState): void {
+    this.#context.events.breakerChanged(this.destination.id, state);
+    if (state === 'closed' && this.#endpoints.closedCount === 1) this.#slots.rampUp();
+    if (state === 'open') this.#backlog.review();
+    this.#pump();
+  }
+}

@@ -1,0 +1,84 @@
+import type { Clock, Timer } from '../../ops/clock.ts';
+import type { Destination } from '../../resources/resource.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { WorkShares } from './work-shares.ts';
+
+export interface LaneRateOptions {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly shares: WorkShares;
+  /** The next event may go. */
+  readonly onReady: () => void;
+}
+
+/** A lane's rate limit, if its destination has one, and the timer for the next event that it lets through. */
+export class LaneRate {
+  readonly #options: LaneRateOptions;
+  #limit: RateLimit | undefined;
+  #timer: Timer | undefined;
+
+  constructor(options: LaneRateOptions) {
+    this.#options = options;
+  }
+
+  get isLimited(): boolean {
+    return this.#limit !== undefined;
+  }
+
+  /** The destination's limit or this worker's share of it may have changed. */
+  update(destination: Destination): void {
+    const { clock, random, shares } = this.#options;
+    const { rateLimit } = destination;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (rateLimit === undefined) {
+      this.#limit = undefined;
+      return;
+    }
+    const { share, sinceMs } = shares.of(destination);
+    if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, share, sinceMs, random);
+    else this.#limit.change(rateLimit, share, clock.now(), random);
+  }
+
+  /** Whether an event may go now. */
+  get isReady(): boolean {
+    return this.#limit === undefined || this.#limit.waitMs(this.#options.clock.now()) === 0;
+  }
+
+  /** Calls `onReady` when the next event may go; not if it may now. */
+  await(): void {
+    if (this.#limit === undefined || this.#timer !== undefined) return;
+    const waitMs = this.#limit.waitMs(this.#options.clock.now());
+    if (waitMs === 0 || waitMs === Infinity) return;
+    this.#timer = this.#options.clock.after(Math.min(waitMs, maxTimerMs), () => {
+      this.#timer = undefined;
+      this.#options.onReady();
+    });
+  }
+
+  take(promised: boolean): void {
+    this.#limit?.take(this.#options.clock.now(), promised);
+  }
+
+  /** Until an event may go that has so many before it. */
+  waitBehindMs(ahead: number, nowMs: number): number {
+    return this.#limit?.waitBehindMs(ahead, nowMs) ?? 0;
+  }
+
+  /** Until the turn of an event that is put off. */
+  reserve(nowMs: number, waitMs: number): number {
+    return this.#limit?.reserve(nowMs, waitMs) ?? 0;
+  }
+
+  /** Nothing would be forgotten with it. */
+  isForgettable(nowMs: number): boolean {
+    return this.#limit === undefined || this.#limit.isFull(nowMs);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+}
+
+/** A clock that was set is noticed in time. */
+const maxTimerMs = 60_000;

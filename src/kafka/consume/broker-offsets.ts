@@ -1,0 +1,77 @@
+import type { Admin } from 'kafkajs';
+import type { KafkaClient } from '../client.ts';
+
+/** Of one partition: the oldest offset that is kept, and the one that the next record will get. */
+export interface OffsetRange {
+  readonly earliest: number;
+  readonly end: number;
+}
+
+/**
+ * The offsets that a consumer needs and kafkajs's consumer does not tell, over a connection of their
+ * own. Every method throws when Kafka is away; the callers try again.
+ */
+export class BrokerOffsets {
+  readonly #kafka: KafkaClient;
+  #admin: Admin | undefined;
+
+  constructor(kafka: KafkaClient) {
+    this.#kafka = kafka;
+  }
+
+  /** Of a group, by topic and partition; -1 where nothing is committed. */
+  async committed(
+    groupId: string,
+    topics: readonly string[],
+  ): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> {
+    const answer = await this.#ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }));
+    return new Map(
+      answer.map(({ topic, partitions }) => [
+        topic,
+        new Map(partitions.map(({ partition, offset }) => [partition, Number(offset)])),
+      ]),
+    );
+  }
+
+  async ranges(topic: string): Promise<ReadonlyMap<number, OffsetRange>> {
+    const answer = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
+    return new Map(
+      answer.map(({ partition, low, high }) => [
+        partition,
+        { earliest: Number(low), end: Number(high) },
+      ]),
+    );
+  }
+
+  async existing(topics: readonly string[]): Promise<string[]> {
+    const known = new Set(await this.#ask((admin) => admin.listTopics()));
+    return topics.filter((topic) => known.has(topic));
+  }
+
+  async deleteGroup(groupId: string): Promise<void> {
+    await this.#ask((admin) => admin.deleteGroups([groupId]));
+  }
+
+  async close(): Promise<void> {
+    const admin = this.#admin;
+    this.#admin = undefined;
+    await admin?.disconnect();
+  }
+
+  async #ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+    // The callers have loops of their own.
+    const admin = (this.#admin ??= this.#kafka.admin({
+      retry: { retries: 1, initialRetryTime: 100 },
+    }));
+    try {
+      await admin.connect();
+      return await question(admin);
+    } catch (error) {
+      // kafkajs asks for the metadata of every topic that a connection ever dealt with, and fails for
+      // ever once one of them is deleted.
+      if (this.#admin === admin) this.#admin = undefined;
+      void admin.disconnect().catch(() => undefined);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Batch, Consumer, PartitionAssigner } from 'kafkajs';
+import type { Logger } from '../../ops/log.ts';
+import type { KafkaClient } from '../client.ts';
+import { reasonOf } from '../keep-trying.ts';
+import type { TopicPartition } from '../record.ts';
+
+export interface SessionOptions {
+  readonly groupId: string;
+  readonly maxBytesPerPartition: number;
+  readonly log: Logger;
+  readonly assigner?: PartitionAssigner;
+}
+
+/** kafkajs knows where a batch was fetched from; its types do not say so. */
+export type FetchedBatch = Batch & { readonly fetchedOffset: string };
+
+export interface PartitionOffset extends TopicPartition {
+  readonly offset: number;
+}
+
+/** All are called synchronously from inside kafkajs: they must neither wait nor throw. */
+export interface SessionEvents {
+  /** Before kafkajs fetches anything with the new assignment. */
+  joined(assignment: readonly TopicPartition[]): void;
+  /** This member still owns its partitions, for the time of one commit. */
+  rebalancing?(): void;
+  /** `resolve` moves kafkajs's position behind the given offset. */
+  batch(batch: FetchedBatch, seekPending: boolean, resolve: (offset: string) => void): void;
+  /** Nothing but markers and aborted records; kafkajs has moved its position behind `lastOffset`. */
+  emptyBatch(batch: EmptyBatchEvent): void;
+  /** A fetch from this broker begins: all that the one before it brought has been handed over. */
+  fetching?(nodeId: number): void;
+  committed?(offsets: readonly PartitionOffset[]): void;
+  unsubscribedTopics?(topics: readonly string[]): void;
+  /** `restart`: kafkajs starts again by itself. */
+  crashed(error: Error, restart: boolean): void;
+}
+
+export interface EmptyBatchEvent extends TopicPartition {
+  readonly firstOffset: number | undefined;
+  readonly lastOffset: number;
+  readonly highWatermark: number;
+}
+
+/** With a heartbeat a second, the partitions of a killed process have a new owner in about 10 s. */
+const sessionTimeout = 10_000;
+const heartbeatInterval = 1_000;
+/** A resumed partition waits for the long poll that runs without it; an idle consumer polls this often. */
+const maxWaitTimeInMs = 100;
+/** 2.5 s in all, during which kafkajs sends no heartbeat. */
+const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
+
+/** How long a consumer that is just joining may take before it is cut off. */
+const joinMs = 3_000;
+
+const done = Promise.resolve();
+
+/** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
+export class ConsumerSession {
+  readonly #consumer: Consumer;
+  readonly #events: SessionEvents;
+  readonly #log: Logger;
+  #closed = false;
+  #opening: Promise<void> | undefined;
+
+  constructor(kafka: KafkaClient, options: SessionOptions, events: SessionEvents) {
+    this.#events = events;
+    this.#log = options.log;
+    this.#consumer = kafka.consumer({
+      groupId: options.groupId,
+      maxBytesPerPartition: options.maxBytesPerPartition,
+      sessionTimeout,
+      heartbeatInterval,
+      maxWaitTimeInMs,
+      // A topic that was deleted must not come back with the broker's default settings.
+      allowAutoTopicCreation: false,
+      retry: { ...retry, restartOnFailure: () => Promise.resolve(!this.#closed) },
+      ...(options.assigner === undefined ? {} : { partitionAssigners: [options.assigner] }),
+    });
+    this.#listen();
+  }
+
+  /** Throws when Kafka is away or a topic unknown. What goes wrong later is a `crashed` event. */
+  async open(topics: readonly string[]): Promise<void> {
+    this.#opening = this.#run(topics);
+    await this.#opening.finally(() => {
+      this.#opening = undefined;
+    });
+  }
+
+  async #run(topics: readonly string[]): Promise<void> {
+    await this.#consumer.connect();
+    await this.#consumer.subscribe({ topics: [...topics], fromBeginning: true });
+    await this.#consumer.run({
+      autoCommit: false,
+      // kafkajs's position moves only past batches that were accepted.
+      eachBatchAutoResolve: false,
+      // Nothing here waits: kafkajs fetches again only when this has returned, and sends no
+      // heartbeat meanwhile.
+      eachBatch: (payload) => {
+        if (!this.#closed) {
+          this.#events.batch(payload.batch as FetchedBatch, payload.isStale(), (offset) => {
+            payload.resolveOffset(offset);
+          });
+        }
+        return done;
+      },
+    });
+  }
+
+  seek({ topic, partition }: TopicPartition, offset: number): void {
+    this.#act(() => {
+      this.#consumer.seek({ topic, partition, offset: String(offset) });
+    });
+  }
+
+  pause({ topic, partition }: TopicPartition): void {
+    this.#act(() => {
+      this.#consumer.pause([{ topic, partitions: [partition] }]);
+    });
+  }
+
+  resume({ topic, partition }: TopicPartition): void {
+    this.#act(() => {
+      this.#consumer.resume([{ topic, partitions: [partition] }]);
+    });
+  }
+
+  /**
+   * Only a `committed` event says that it happened: kafkajs returns without a word when it is not
+   * running.
+   */
+  async commit(offsets: readonly PartitionOffset[]): Promise<void> {
+    await this.#consumer.commitOffsets(
+      offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset: String(offset) })),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    // A consumer that is just joining cannot be stopped: cut off now, the broker would keep it as a
+    // member, with partitions, until its session times out.
+    const opened = this.#opening?.catch(() => undefined);
+    await Promise.race([opened, delay(joinMs, undefined, { ref: false })]);
+    await this.#disconnect();
+  }
+
+  #listen(): void {
+    const consumer = this.#consumer;
+    const events = this.#events;
+    const names = consumer.events;
+    consumer.on(names.GROUP_JOIN, ({ payload }) => {
+      if (this.#closed) {
+        // It was restarting when it was closed. It can be stopped once the join is complete.
+        setImmediate(() => void this.#disconnect());
+        return;
+      }
+      events.joined(
+        Object.entries(payload.memberAssignment).flatMap(([topic, partitions]) =>
+          partitions.map((partition) => ({ topic, partition })),
+        ),
+      );
+    });
+    consumer.on(names.REBALANCING, () => {
+      if (!this.#closed) events.rebalancing?.();
+    });
+    consumer.on(names.END_BATCH_PROCESS, ({ payload }) => {
+      if (this.#closed || payload.batchSize > 0) return;
+      const firstOffset = payload.firstOffset as string | null;
+      events.emptyBatch({
+        topic: payload.topic,
+        partition: payload.partition,
+        firstOffset: firstOffset === null ? undefined : Number(firstOffset),
+        lastOffset: Number(payload.lastOffset),
+        highWatermark: Number(payload.highWatermark),
+      });
+    });
+    if (events.fetching !== undefined) {
+      consumer.on(names.FETCH_START, ({ payload }) => {
+        if (!this.#closed) events.fetching?.(payload.nodeId);
+      });
+    }
+    consumer.on(names.COMMIT_OFFSETS, ({ payload }) => {
+      events.committed?.(
+        payload.topics.flatMap(({ topic, partitions }) =>
+          partitions.map(({ partition, offset }) => ({ topic, partition, offset: Number(offset) })),
+        ),
+      );
+    });
+    consumer.on(names.RECEIVED_UNSUBSCRIBED_TOPICS, ({ payload }) => {
+      if (!this.#closed) events.unsubscribedTopics?.(payload.topicsNotSubscribed);
+    });
+    consumer.on(names.CRASH, ({ payload }) => {
+      if (!this.#closed) events.crashed(payload.error, payload.restart);
+    });
+  }
+
+  /** kafkajs has no group between a crash and its restart; the join after it sets everything anew. */
+  #act(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#log.debug({ reason: reasonOf(error) }, 'the consumer is not running');
+    }
+  }
+
+  async #disconnect(): Promise<void> {
+    await this.#consumer.disconnect().catch((error: unknown) => {
+      this.#log.debug({ reason: reasonOf(error) }, 'the consumer did not disconnect cleanly');
+    });
+  }
+}
+
+/** Crashes that kafkajs takes for final although a new session may succeed: tulios/kafkajs#1445. */
+const passing = new Set(['KafkaJSGroupCoordinatorNotFound', 'KafkaJSLockTimeout']);
+
+export function isPassing(error: Error): boolean {
+  return passing.has(error.name) || (error.cause instanceof Error && isPassing(error.cause));
+}
+
+/** A subscribed topic is gone. kafkajs would start again for ever, and read no other topic meanwhile. */
+export function isUnknownTopic(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { type } = error as { type?: unknown };
+  return type === 'UNKNOWN_TOPIC_OR_PARTITION' || isUnknownTopic(error.cause);
+}

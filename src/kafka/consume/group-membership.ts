@@ -1,0 +1,175 @@
+import type { Clock } from '../../ops/clock.ts';
+import type { Logger } from '../../ops/log.ts';
+import { createAssigner } from './assigner.ts';
+import type { BrokerOffsets } from './broker-offsets.ts';
+import type { KafkaClient } from '../client.ts';
+import {
+  ConsumerSession,
+  isPassing,
+  isUnknownTopic,
+  type PartitionOffset,
+  type SessionEvents,
+} from './consumer-session.ts';
+import type { FetchControl } from './intake.ts';
+import { keepTrying, reasonOf } from '../keep-trying.ts';
+import type { TopicPartition } from '../record.ts';
+
+export interface MembershipOptions {
+  readonly kafka: KafkaClient;
+  readonly groupId: string;
+  readonly topics: readonly string[];
+  readonly maxBytesPerPartition: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly offsets: Pick<BrokerOffsets, 'existing'>;
+  readonly events: Required<Pick<SessionEvents, 'joined' | 'rebalancing' | 'committed'>> &
+    Pick<SessionEvents, 'batch' | 'emptyBatch'>;
+  readonly signal: AbortSignal;
+  ownedIndices(): readonly number[];
+  /** The last chance to commit before this member leaves, to come back with other topics. */
+  beforeLeaving(): Promise<void>;
+  /** kafkajs, or this class, starts again. */
+  onRestart(error: Error): void;
+  onCrash(error: Error): void;
+}
+
+/** How often topics are looked for that do not exist. */
+const missingMs = 2_000;
+
+/**
+ * Keeps one kafkajs consumer in the group, and replaces it by one with another list of topics where
+ * it must: kafkajs can add none to a running consumer, and reads nothing at all while one is missing.
+ */
+export class GroupMembership implements FetchControl {
+  readonly #options: MembershipOptions;
+  /** Grows by what other members read: the leader assigns its own list to everyone. */
+  readonly #wanted: Set<string>;
+  #subscribed: readonly string[] = [];
+  #session: ConsumerSession | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #reopening = false;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#wanted = new Set(options.topics);
+  }
+
+  start(): void {
+    this.#work = this.#open();
+  }
+
+  async leave(): Promise<void> {
+    await this.#session?.close();
+    await this.#work;
+  }
+
+  seek(partition: TopicPartition, offset: number): void {
+    this.#session?.seek(partition, offset);
+  }
+
+  pause(partition: TopicPartition): void {
+    this.#session?.pause(partition);
+  }
+
+  resume(partition: TopicPartition): void {
+    this.#session?.resume(partition);
+  }
+
+  async commit(offsets: readonly PartitionOffset[]): Promise<void> {
+    await this.#session?.commit(offsets);
+  }
+
+  async #open(): Promise<void> {
+    const { groupId, log, signal } = this.#options;
+    const what = `Cannot join group ${groupId}`;
+    await keepTrying(() => this.#openOnce(), { what, log, signal });
+    this.#watchMissing();
+  }
+
+  async #openOnce(): Promise<void> {
+    const { kafka, groupId, maxBytesPerPartition, log, events, signal } = this.#options;
+    this.#subscribed = await this.#options.offsets.existing([...this.#wanted]);
+    if (signal.aborted) return;
+    if (this.#subscribed.length === 0) {
+      throw new Error(`there is no topic ${[...this.#wanted].join(', ')}`);
+    }
+    const assigner = createAssigner({
+      ownedIndices: () => this.#options.ownedIndices(),
+      onUnknownTopics: (topics) => {
+        this.#adopt(topics);
+      },
+    });
+    const session = new ConsumerSession(
+      kafka,
+      { groupId, maxBytesPerPartition, log, assigner },
+      {
+        ...events,
+        unsubscribedTopics: (topics) => {
+          this.#adopt(topics);
+        },
+        crashed: (error, restart) => {
+          this.#crashed(error, restart);
+        },
+      },
+    );
+    this.#session = session;
+    try {
+      await session.open(this.#subscribed);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  /** Topics that another member reads and this one does not. Those that were deleted stay out. */
+  #adopt(topics: readonly string[]): void {
+    const { log, signal } = this.#options;
+    const what = 'Cannot look for topics of other members';
+    void keepTrying(() => this.#options.offsets.existing(topics), { what, log, signal }).then(
+      (existing) => {
+        const found = existing?.filter((topic) => !this.#subscribed.includes(topic)) ?? [];
+        if (found.length === 0) return;
+        for (const topic of found) this.#wanted.add(topic);
+        log.info({ topics: found }, 'other members of the group read more topics; joining again');
+        this.#reopen();
+      },
+    );
+  }
+
+  #watchMissing(): void {
+    const { clock, log, offsets, signal } = this.#options;
+    const missing = [...this.#wanted].filter((topic) => !this.#subscribed.includes(topic));
+    if (missing.length === 0 || signal.aborted) return;
+    log.warn({ topics: missing }, 'these topics do not exist; they are read as soon as they do');
+    const look = async (): Promise<void> => {
+      if (signal.aborted) return;
+      const found = await offsets.existing(missing).catch(() => []);
+      if (found.length > 0) this.#reopen();
+      else clock.after(missingMs, () => void look());
+    };
+    clock.after(missingMs, () => void look());
+  }
+
+  #crashed(error: Error, restart: boolean): void {
+    const { groupId, log } = this.#options;
+    if (!restart && !isPassing(error)) {
+      this.#options.onCrash(error);
+      return;
+    }
+    log.warn({ groupId, reason: reasonOf(error) }, 'lost Kafka; joining the group again');
+    this.#options.onRestart(error);
+    if (!restart || isUnknownTopic(error)) this.#reopen();
+  }
+
+  #reopen(): void {
+    if (this.#reopening || this.#options.signal.aborted) return;
+    this.#reopening = true;
+    // Not while it opens: kafkajs does not stop a consumer that is just joining.
+    this.#work = this.#work.then(async () => {
+      this.#reopening = false;
+      await this.#options.beforeLeaving();
+      await this.#session?.close();
+      await this.#open();
+    });
+  }
+}

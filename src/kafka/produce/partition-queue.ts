@@ -1,0 +1,79 @@
+import type { PostriderError } from '../../errors.ts';
+import type { HeaderValue } from '../record.ts';
+
+/** A record that waits, in the shape that kafkajs takes, so that it need not be copied. */
+export interface QueuedRecord {
+  readonly key: Buffer | string | null;
+  readonly value: Buffer | string | null;
+  readonly headers: Record<string, HeaderValue>;
+  readonly partition: number;
+  /** Before compression, at most. */
+  readonly bytes: number;
+  readonly done: (refused?: PostriderError) => void;
+}
+
+/** Consecutive records of one partition. */
+export interface Slice {
+  readonly queue: PartitionQueue;
+  readonly records: readonly QueuedRecord[];
+  readonly bytes: number;
+}
+
+/** What waits for one partition, and what of it is on its way: for order, only one slice at a time. */
+export class PartitionQueue {
+  readonly topic: string;
+  readonly partition: number;
+  /** Of what waits. */
+  bytes = 0;
+  #waiting: QueuedRecord[] = [];
+  /** Those before it are taken; cut off now and then, because `shift` moves all the others. */
+  #head = 0;
+  #inFlight = 0;
+
+  constructor(topic: string, partition: number) {
+    this.topic = topic;
+    this.partition = partition;
+  }
+
+  /** How many records wait. */
+  get length(): number {
+    return this.#waiting.length - this.#head;
+  }
+
+  get isInFlight(): boolean {
+    return this.#inFlight > 0;
+  }
+
+  push(record: QueuedRecord): void {
+    this.#waiting.push(record);
+    this.bytes += record.bytes;
+  }
+
+  /** The oldest records up to both limits, but always one: a record larger than `maxBytes` goes alone. */
+  take(maxRecords: number, maxBytes: number): Slice {
+    const start = this.#head;
+    const limit = Math.min(this.#waiting.length, start + maxRecords);
+    let end = start;
+    let bytes = 0;
+    while (end < limit) {
+      const next = this.#waiting[end]?.bytes ?? 0;
+      if (end > start && bytes + next > maxBytes) break;
+      bytes += next;
+      end += 1;
+    }
+    const records = this.#waiting.slice(start, end);
+    this.#head = end;
+    if (this.#head * 2 >= this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#head);
+      this.#head = 0;
+    }
+    this.bytes -= bytes;
+    this.#inFlight += records.length;
+    return { queue: this, records, bytes };
+  }
+
+  /** So many of the records in flight are acknowledged or refused. */
+  settle(count: number): void {
+    this.#inFlight -= count;
+  }
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { eventually } from '../../harness/eventually.ts';
+import { createSender, http, post, rawServer, timeoutMs } from './sender-scene.ts';
+import type { RawServer } from './sender-scene.ts';
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+
+interface Request {
+  readonly socket: Socket;
+  /** From 1: the server's connections, the requests on this one, and all requests. */
+  readonly connection: number;
+  readonly onConnection: number;
+  readonly inAll: number;
+}
+
+interface CountingServer extends RawServer {
+  readonly requests: () => number;
+}
+
+/** Does something with each request. Bodies are those of `post`, which fit into one segment with the head. */
+async function serve(onRequest: (request: Request) => void): Promise<CountingServer> {
+  let inAll = 0;
+  const server: RawServer = await rawServer((socket) => {
+    const connection = server.connections();
+    let onConnection = 0;
+    socket.on('data', () => {
+      onConnection += 1;
+      inAll += 1;
+      onRequest({ socket, connection, onConnection, inAll });
+    });
+  });
+  return { ...server, requests: () => inAll };
+}
+
+/** After an answer undici needs a turn to put its connection back. */
+function backInPool(): Promise<unknown> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+}
+
+describe('connections', () => {
+  test('are kept', async () => {
+    const ports = new Set<unknown>();
+    const url = await http((request, response) => {
+      ports.add(request.socket.remotePort);
+      response.end('ok');
+    });
+    const sender = createSender();
+    for (let i = 0; i < 10; i++) {
+      await post(url, { sender });
+      await backInPool();
+    }
+    assert.equal(ports.size, 1);
+  });
+
+  test('are not kept while there are very many', async () => {
+    const sender = createSender({ maxKept: 2 });
+    const closed = new Set<number>();
+    const servers = await Promise.all(
+      [0, 1, 2, 3].map((i) =>
+        serve(({ socket }) => {
+          socket.on('close', () => closed.add(i));
+          socket.write(ok);
+        }),
+      ),
+    );
+    for (const { url } of servers) assert.equal((await post(url, { sender })).verdict, 'delivered');
+    await eventually(() => {
+      assert.deepEqual([...closed], [2, 3]);
+    });
+  });
+});
+
+describe('a kept connection that the server closes while a request is on its way', () => {
+  const closing: [string, (socket: Socket) => void][] = [
+    ['closes', (socket) => socket.end()],
+    ['resets', (socket) => socket.resetAndDestroy()],
+  ];
+
+  for (const [what, close] of closing)
+    test(`(it ${what} it) costs no attempt: the request goes once more, on a new one`, async () => {
+      const { url, connections, received } = await serve(({ socket, onConnection }) => {
+        if (onConnection === 1) socket.write(ok);
+        else close(socket);
+      });
+      const sender = createSender();
+      assert.equal((await post(url, { sender, body: '"first"' })).verdict, 'delivered');
+      await backInPool();
+      const again = {
+        ...{ sender, body: '"second"', messageId: 'm2' },
+        destination: { idempotencyHeader: 'Idempotency-Key', sharedSecret: 'teehee' },
+      };
+      assert.equal((await post(url, again)).verdict, 'delivered');
+      assert.equal(connections(), 2);
+      const [, second = '', third = ''] = received().split(/(?=POST )/);
+      const withoutConnection = (text: string): string => text.replace(/connection: .*\r\n/i, '');
+      assert.match(second, /Idempotency-Key: m2\r\n[^]*\r\n"second"$/i);
+      assert.equal(withoutConnection(third), withoutConnection(second));
+    });
+
+  test('costs none of many requests when it is a server that starts again', async () => {
+    const sockets: Socket[] = [];
+    const { url, connections } = await serve(({ socket, onConnection }) => {
+      if (onConnection === 1) sockets.push(socket);
+      socket.write(ok);
+    });
+    const sender = createSender();
+    const round = (): Promise<string[]> =>
+      Promise.all(Array.from({ length: 20 }, async () => (await post(url, { sender })).verdict));
+    const all = Array<string>(20).fill('delivered');
+    assert.deepEqual(await round(), all);
+    await backInPool();
+    const before = connections();
+    for (const socket of sockets) socket.resetAndDestroy();
+    assert.deepEqual(await round(), all);
+    assert.ok(connections() > before);
+  });
+
+  test('is enough of it: the second time is a failure', async () => {
+    const { url, requests } = await serve(({ socket, inAll }) => {
+      if (inAll === 1) socket.write(ok);
+      else socket.end();
+    });
+    const sender = createSender();
+    assert.equal((await post(url, { sender })).verdict, 'delivered');
+    await backInPool();
+    assert.equal((await post(url, { sender })).verdict, 'retryable: connection');
+    assert.equal(requests(), 3);
+  });
+
+  test('after the first byte of an answer is a failure: that request was heard', async () => {
+    const { url, requests } = await serve(({ socket, onConnection }) => {
+      if (onConnection === 1) socket.write(ok);
+      else socket.end('H');
+    });
+    const sender = createSender();
+    assert.equal((await post(url, { sender })).verdict, 'delivered');
+    await backInPool();
+    assert.equal((await post(url, { sender })).verdict, 'retryable: connection');
+    assert.equal(requests(), 2);
+  });
+
+  test('gives the request no more time', async () => {
+    const { url, requests } = await serve(({ socket, connection, onConnection }) => {
+      if (connection === 1 && onConnection === 1) socket.write(ok);
+      else if (connection === 1) setTimeout(() => socket.end(), timeoutMs * 0.8);
+    });
+    const sender = createSender();
+    assert.equal((await post(url, { sender })).verdict, 'delivered');
+    await backInPool();
+    const { verdict, tookMs } = await post(url, { sender });
+    assert.equal(verdict, 'retryable: timeout');
+    assert.equal(requests(), 3);
+    assert.ok(tookMs < timeoutMs * 1.6);
+  });
+});
+
+test('a new connection that is closed without an answer is a failure, and nothing is sent again', async () => {
+  const { url, requests } = await serve(({ socket }) => socket.end());
+  assert.equal((await post(url, { sender: createSender() })).verdict, 'retryable: connection');
+  assert.equal(requests(), 1);
+});

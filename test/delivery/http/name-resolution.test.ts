@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { HostsFile, parseHosts } from '../../../src/delivery/http/hosts-file.ts';
+import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
+import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import { systemClock } from '../../../src/ops/clock.ts';
+import type { Clock } from '../../../src/ops/clock.ts';
+import { startDnsServer } from '../../harness/dns-server.ts';
+import type { DnsQuestion, DnsRecord, DnsReply, DnsServer } from '../../harness/dns-server.ts';
+import { closeAfterwards, createSender, listen, post } from './sender-scene.ts';
+
+/** Stands for every public address: the one that the guard lets through here. */
+const open = '127.0.0.1';
+/** Stands for the inside of the network: somebody listens there, and must never hear anything. */
+const inside = '127.0.0.2';
+
+let insideConnections = 0;
+const server = createHttpServer((request, response) => {
+  request.resume();
+  response.end();
+});
+const port = await listen(server);
+closeAfterwards(() => {
+  server.closeAllConnections();
+});
+const insideServer = createTcpServer(() => {
+  insideConnections += 1;
+});
+// Some systems have 127.0.0.1 only: there nothing can listen, and nothing be reached.
+insideServer.on('error', () => undefined);
+insideServer.listen(port, inside);
+closeAfterwards(() => insideServer.close());
+
+const noHosts = new HostsFile(systemClock, '/nonexistent');
+
+interface Scene {
+  readonly sender: HttpSender;
+  readonly dns: DnsServer;
+  passMs: (ms: number) => void;
+}
+
+/** A sender whose names come from a server that answers like this. */
+async function scene(
+  answer: (question: DnsQuestion) => DnsReply | undefined,
+  timeoutMs?: number,
+): Promise<Scene> {
+  const dns = await startDnsServer(answer);
+  closeAfterwards(dns.close);
+  let passedMs = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + passedMs };
+  const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile: noHosts });
+  const allowNetworks = [`${open}/32`];
+  const sender = createSender({
+    ...{ allowNetworks, resolver },
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  return { sender, dns, passMs: (ms) => (passedMs += ms) };
+}
+
+async function verdict({ sender }: Scene, host: string = 'crm.example'): Promise<string> {
+  const result = await post(`http://${host}:${port}/`, { sender });
+  return result.verdict;
+}
+
+/** Answers each question with those of the records that have its type, and CNAMEs. */
+function zone(...records: readonly DnsRecord[]): (question: DnsQuestion) => DnsReply {
+  return ({ type }) => ({
+    records: records.filter((record) => record.type === type || record.type === 'CNAME'),
+  });
+}
+
+function a(...values: readonly string[]): DnsRecord[] {
+  return values.map((value) => ({ type: 'A', value }));
+}
+
+function aaaa(...values: readonly string[]): DnsRecord[] {
+  return values.map((value) => ({ type: 'AAAA', value }));
+}
+
+const manyOpen = Array<string>(40).fill(open);
+
+const refused: readonly [string, (question: DnsQuestion) => DnsReply | undefined][] = [
+  ['a private address', zone(...a('10.0.0.1'))],
+  ['a loopback address', zone(...a(inside))],
+  ['this host', zone(...a('0.0.0.0'))],
+  ["a cloud's metadata service", zone(...a('169.254.169.254'))],
+  ['a public address and then a private one', zone(...a(open, inside))],
+  ['a private address and then a public one', zone(...a(inside, open))],
+  ['a public address and a private IPv6 address', zone(...a(open), ...aaaa('fd00::1'))],
+  ['a private address and a public IPv6 address', zone(...a(inside), ...aaaa('2606:4700::1111'))],
+  ['IPv6 loopback alone', zone(...aaaa('::1'))],
+  ['a private address mapped into IPv6', zone(...aaaa('::ffff:10.0.0.1'))],
+  ['a private address behind NAT64', zone(...a(open), ...aaaa('64:ff9b::a00:1'))],
+  ['an IPv4-compatible address', zone(...aaaa('::127.0.0.2'))],
+  ['forty public addresses with a private one at their end', zone(...a(...manyOpen, inside))],
+  [
+    'a private address at the end of a chain of names',
+    zone(
+      { type: 'CNAME', value: 'cdn.example' },
+      { type: 'CNAME', name: 'cdn.example', value: 'edge.example' },
+      { type: 'A', name: 'edge.example', value: inside },
+    ),
+  ],
+  [
+    'a private address in the answer over TCP, for which the truncated one asked',
+    ({ transport, type }) =>
+      transport === 'udp'
+        ? { truncated: true, records: type === 'A' ? a(open) : [] }
+        : { records: type === 'A' ? a(inside) : [] },
+  ],
+];
+
+const failing: readonly [string, (question: DnsQuestion) => DnsReply | undefined][] = [
+  ['that there is no such name', () => ({ code: 'NXDOMAIN' })],
+  ['that it failed', () => ({ code: 'SERVFAIL' })],
+  ['that it will not say', () => ({ code: 'REFUSED' })],
+  ['nothing', zone()],
+  ['a name without an address', zone({ type: 'CNAME', value: 'localhost' })],
+  ['a name that leads to itself', zone({ type: 'CNAME', value: 'crm.example' })],
+  ['what is no message', () => ({ bytes: Buffer.from('220 mail.example ESMTP\r\n') })],
+  ['more addresses than anybody has', zone(...a(...Array<string>(100).fill(open)))],
+];
+
+describe('a name', () => {
+  for (const [title, answer] of refused)
+    test(`that leads to ${title} is refused`, async () => {
+      assert.equal(await verdict(await scene(answer)), 'dead letter address-refused');
+    });
+
+  for (const [title, answer] of failing)
+    test(`of which the name server says ${title} may be tried again`, async () => {
+      assert.equal(await verdict(await scene(answer)), 'retryable: dns');
+    });
+
+  test('of which nothing is heard may be tried again', async () => {
+    assert.equal(await verdict(await scene(() => undefined)), 'retryable: timeout');
+  });
+
+  test('whose server is not there may be tried again', async () => {
+    const gone = await scene(() => undefined);
+    gone.dns.close();
+    assert.equal(await verdict(gone), 'retryable: dns');
+  });
+
+  test('of public addresses only is connected to, however its server spells the answer', async () => {
+    for (const answer of [
+      zone(...a(open)),
+      zone(...a(...manyOpen)),
+      zone(...aaaa('::ffff:127.0.0.1')),
+      zone(
+        { type: 'CNAME', value: 'edge.example' },
+        { type: 'A', name: 'edge.example', value: open },
+      ),
+      zone({ type: 'A', value: open, ttl: 0 }),
+    ])
+      assert.equal(await verdict(await scene(answer)), 'delivered');
+  });
+
+  test('with a dot at its end is the same name', async () => {
+    const answering = await scene(zone(...a(open)));
+    assert.equal(await verdict(answering, 'crm.example.'), 'delivered');
+    assert.equal(await verdict(answering, 'CRM.example'), 'delivered');
+    assert.deepEqual(
+      answering.dns.questions.map(({ name, type }) => [name, type]),
+      [
+        ['crm.example', 'A'],
+        ['crm.example', 'AAAA'],
+      ],
+    );
+  });
+
+  test('that looks like an address is asked for like any other', async () => {
+    const answering = await scene(zone(...a(inside)));
+    for (const host of ['127.0.0.1.example', '127-0-0-1.example', '0x7f.1.example'])
+      assert.equal(await verdict(answering, host), 'dead letter address-refused', host);
+  });
+
+  test('of localhost is not asked for', async () => {
+    const answering = await scene(zone(...a('93.184.216.34')));
+    for (const host of ['localhost', 'api.localhost', 'localhost.'])
+      assert.equal(await verdict(answering, host), 'delivered', host);
+    assert.equal(answering.dns.questions.length, 0);
+  });
+
+  test('whose IPv6 answer never comes is connected to by its IPv4 answer', async () => {
+    const answer = ({ type }: DnsQuestion): DnsReply | undefined =>
+      type === 'A' ? { records: a(open) } : undefined;
+    assert.equal(await verdict(await scene(answer, 10_000)), 'delivered');
+  });
+
+  test('that nobody answers for holds up no other', async () => {
+    const answering = await scene(({ name }) =>
+      name.startsWith('hang') ? undefined : { records: a(open) },
+    );
+    const hanging = Array.from({ length: 50 }, (_, i) => verdict(answering, `hang${i}.example`));
+    assert.equal(await verdict(answering), 'delivered');
+    for (const each of hanging) assert.equal(await each, 'retryable: timeout');
+  });
+});
+
+describe('a name server that changes its mind', () => {
+  /** Public at first, then inside; nothing of it may be kept. */
+  function rebinding(times: number): (question: DnsQuestion) => DnsReply {
+    let asked = 0;
+    return ({ type }) => {
+      if (type !== 'A') return {};
+      asked += 1;
+      return { records: [{ type: 'A', value: asked <= times ? open : inside, ttl: 0 }] };
+    };
+  }
+
+  test('gains nothing: what is connected to is what was looked at', async () => {
+    const answering = await scene(rebinding(1));
+    assert.equal(await verdict(answering), 'delivered');
+    assert.equal(answering.dns.questions.filter(({ type }) => type === 'A').length, 1);
+  });
+
+  test('is refused as soon as it is asked again', async () => {
+    const answering = await scene(rebinding(1));
+    assert.equal(await verdict(answering), 'delivered');
+    server.closeAllConnections();
+    answering.passMs(60_000);
+    // The next may still go out on the connection that is about to end.
+    const later = [await verdict(answering), await verdict(answering)];
+    assert.equal(later.at(-1), 'dead letter address-refused');
+  });
+
+  test('is asked once for many connections', async () => {
+    const answering = await scene(zone({ type: 'A', value: open, ttl: 0 }));
+    await Promise.all(Array.from({ length: 20 }, () => verdict(answering)));
+    assert.equal(answering.dns.questions.length, 2);
+  });
+
+  test('and one that failed are asked again after a while', async () => {
+    let asked = 0;
+    const answering = await scene(({ type }) => {
+      if (type === 'A') asked += 1;
+      return asked === 1 ? { code: 'SERVFAIL' } : { records: type === 'A' ? a(open) : [] };
+    });
+    assert.equal(await verdict(answering), 'retryable: dns');
+    assert.equal(await verdict(answering), 'retryable: dns');
+    answering.passMs(10_000);
+    assert.equal(await verdict(answering), 'delivered');
+  });
+});
+
+describe('the hosts file', () => {
+  test('knows addresses, their names in any case, and comments', () => {
+    const text = `127.0.0.1 localhost\n# 10.0.0.1 no\n10.0.0.2\tCRM.example crm # yes\n::1 crm\nnonsense crm\n\n10.0.0.3`;
+    assert.deepEqual(
+      [...parseHosts(text)],
+      [
+        ['localhost', [{ address: '127.0.0.1', family: 4 }]],
+        ['crm.example', [{ address: '10.0.0.2', family: 4 }]],
+        [
+          'crm',
+          [
+            { address: '10.0.0.2', family: 4 },
+            { address: '::1', family: 6 },
+          ],
+        ],
+      ],
+    );
+  });
+
+  test('goes before the name server, is guarded like it, and is read again when it changed', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postrider-hosts-'));
+    closeAfterwards(() => rm(folder, { recursive: true }));
+    const path = join(folder, 'hosts');
+    const dns = await startDnsServer(() => ({ code: 'NXDOMAIN' }));
+    closeAfterwards(dns.close);
+    let passedMs = 0;
+    const clock: Clock = { ...systemClock, now: () => Date.now() + passedMs };
+    const hostsFile = new HostsFile(clock, path);
+    const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile });
+    const sender = createSender({ allowNetworks: [`${open}/32`], resolver });
+    const verdicts = async (): Promise<string[]> => {
+      const hosts = ['crm.example', 'inside.example'];
+      const results = hosts.map((host) => post(`http://${host}:${port}/`, { sender }));
+      return (await Promise.all(results)).map((result) => result.verdict);
+    };
+    assert.deepEqual(await verdicts(), ['retryable: dns', 'retryable: dns']);
+    writeFileSync(path, `${open} crm.example\n${inside} inside.example\n`);
+    passedMs = 10_000;
+    assert.deepEqual(await verdicts(), ['delivered', 'dead letter address-refused']);
+    assert.equal(dns.questions.length, 4);
+  });
+});
+
+test('nobody inside was connected to by any of this', () => {
+  assert.equal(insideConnections, 0);
+});

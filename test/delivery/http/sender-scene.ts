@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { after } from 'node:test';
+import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
+import { HttpSender } from '../../../src/delivery/http/http-sender.ts';
+import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
+import type { Outcome } from '../../../src/delivery/outcome.ts';
+import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
+import { systemClock } from '../../../src/ops/clock.ts';
+import type { Destination } from '../../../src/resources/resource.ts';
+
+/** The real sender against real sockets. What a test opens here is closed after the file's last test. */
+
+const closers: (() => unknown)[] = [];
+after(async () => {
+  await Promise.all(closers.map((close) => close()));
+});
+
+export function closeAfterwards(close: () => unknown): void {
+  closers.push(close);
+}
+
+/** Long enough for everything on this machine that does not hang. */
+export const timeoutMs = 400;
+const allowLoopback: readonly string[] = ['127.0.0.0/8', '::1/128'];
+
+export interface SenderSetup {
+  readonly allowNetworks?: readonly string[];
+  readonly guard?: AddressGuard;
+  readonly resolver?: NameResolver;
+  readonly timeoutMs?: number;
+  readonly maxKept?: number;
+}
+
+export function createSender(setup: SenderSetup = {}): HttpSender {
+  const sender = new HttpSender({
+    timeoutMs: setup.timeoutMs ?? timeoutMs,
+    guard: setup.guard ?? new AddressGuard(setup.allowNetworks ?? allowLoopback),
+    resolver: setup.resolver ?? new CachingResolver(systemClock),
+    clock: systemClock,
+    ...(setup.maxKept === undefined ? {} : { maxKept: setup.maxKept }),
+  });
+  closeAfterwards(() => sender.close());
+  return sender;
+}
+
+export interface Result {
+  readonly outcome: Outcome;
+  /** The outcome in a word or two: what the contract's table has on its right side. */
+  readonly verdict: string;
+  readonly tookMs: number;
+}
+
+export interface PostOptions {
+  readonly sender?: HttpSender;
+  readonly body?: string;
+  readonly destination?: Partial<Destination>;
+  readonly messageId?: string;
+}
+
+let shared: HttpSender | undefined;
+
+/** One POST as the worker does it. */
+export function post(url: string, options: PostOptions = {}): Promise<Result> {
+  const sender = options.sender ?? (shared ??= createSender());
+  const prepared = new PreparedDestination({
+    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], enabled: true },
+    ...{ webhooks: [{ url, headers: {} }], payload: 'standard', topic: 'shared' },
+    ...options.destination,
+  });
+  const body = Buffer.from(options.body ?? '{"a":1}');
+  const [endpoint] = prepared.endpoints;
+  if (endpoint === undefined) throw new Error('no endpoint');
+  return new Promise((resolve) => {
+    const signature = prepared.sign(body);
+    const { idempotencyHeader } = prepared.destination;
+    const messageId = options.messageId ?? 'm1';
+    const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
+      resolve({ outcome, verdict: verdictOf(outcome), tookMs });
+    };
+    sender.send({ body, signature, idempotencyHeader, messageId, settled }, endpoint, 0);
+  });
+}
+
+function verdictOf(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'delivered':
+      return 'delivered';
+    case 'retryable':
+      return `retryable: ${outcome.cause}`;
+    case 'permanent':
+      return `dead letter ${outcome.reason}`;
+  }
+}
+
+/** The port that it got. */
+export async function listen(server: Server, host: string = '127.0.0.1'): Promise<number> {
+  server.listen(0, host);
+  await once(server, 'listening');
+  closeAfterwards(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** A proper HTTP server's URL. */
+export async function http(listener: RequestListener): Promise<string> {
+  const server = createHttpServer(listener);
+  const port = await listen(server);
+  closeAfterwards(() => {
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+export interface RawServer {
+  readonly url: string;
+  readonly connections: () => number;
+  /** Everything that was sent to it. */
+  readonly received: () => string;
+}
+
+/** A server that does with each connection whatever it wants. */
+export async function rawServer(onConnection: (socket: Socket) => void): Promise<RawServer> {
+  let connections = 0;
+  let received = '';
+  const server = createTcpServer((socket) => {
+    connections += 1;
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => (received += chunk.toString('latin1')));
+    closeAfterwards(() => socket.destroy());
+    onConnection(socket);
+  });
+  const port = await listen(server);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    connections: () => connections,
+    received: () => received,
+  };
+}
+
+/** Answers the first request of each connection with these bytes, or by doing something with the socket. */
+export async function raw(answer: string | ((socket: Socket) => void)): Promise<string> {
+  const { url } = await rawServer((socket) => {
+    socket.once('data', () => {
+      if (typeof answer === 'string') socket.write(answer, 'latin1');
+      else answer(socket);
+    });
+  });
+  return url;
+}
+
+/** Calls `write` until the other side has had enough; `write` says whether there is room for more. */
+export function flood(socket: Socket, write: () => boolean): void {
+  const more = (): void => {
+    while (!socket.destroyed && write());
+  };
+  socket.on('drain', more);
+  more();
+}

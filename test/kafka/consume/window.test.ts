@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mustPause } from '../../../src/kafka/consume/window.ts';
+
+const limits = { records: 100, bytes: 1_000 };
+const load = (inFlight: number, inFlightBytes = 0, span = inFlight) => ({
+  inFlight,
+  inFlightBytes,
+  span,
+});
+
+test('intake pauses at the limit of records and resumes at half of it', () => {
+  assert.equal(mustPause(false, load(99), limits), false);
+  assert.equal(mustPause(false, load(100), limits), true);
+  assert.equal(mustPause(true, load(51), limits), true);
+  assert.equal(mustPause(true, load(50), limits), false);
+});
+
+test('intake pauses at the limit of bytes and resumes at half of it', () => {
+  assert.equal(mustPause(false, load(1, 999), limits), false);
+  assert.equal(mustPause(false, load(1, 1_000), limits), true);
+  assert.equal(mustPause(true, load(1, 501), limits), true);
+  assert.equal(mustPause(true, load(1, 500), limits), false);
+});
+
+test('a window of one record resumes when it is empty', () => {
+  assert.equal(mustPause(true, load(1), { records: 1, bytes: 1_000 }), true);
+  assert.equal(mustPause(true, load(0), { records: 1, bytes: 1_000 }), false);
+});
+
+test('one record that is never finished lets sixteen windows pass, then stops its partition', () => {
+  assert.equal(mustPause(false, load(1, 1, 1_599), limits), false);
+  assert.equal(mustPause(false, load(1, 1, 1_600), limits), true);
+});

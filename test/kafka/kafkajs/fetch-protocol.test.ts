@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  decodeFetchResponse,
+  encodeFetchRequest,
+  fetchCheaply,
+  type FetchRequest,
+  type FetchResponse,
+} from '../../../src/kafka/kafkajs/fetch-protocol.ts';
+
+interface Encoder {
+  readonly buffer: Buffer;
+  writeInt16(value: number): this;
+  writeInt32(value: number): this;
+  writeInt64(value: string | number): this;
+  writeString(value: string): this;
+  writeBuffer(value: Buffer): this;
+}
+
+const require = createRequire(import.meta.url);
+const protocol = 'kafkajs/src/protocol';
+const KafkaEncoder = require(`${protocol}/encoder`) as new () => Encoder;
+const requestModule = `${protocol}/requests/fetch/v11/request`;
+const original = {
+  request: require(requestModule) as (request: FetchRequest) => {
+    encode(): Promise<{ readonly buffer: Buffer }>;
+  },
+  decode: (
+    require(`${protocol}/requests/fetch/v11/response`) as {
+      readonly decode: (bytes: Buffer) => Promise<FetchResponse>;
+    }
+  ).decode,
+};
+const recordBatch = require(`${protocol}/recordBatch/v0`) as {
+  RecordBatch(options: object): Promise<{ readonly buffer: Buffer }>;
+};
+
+const id = fc.nat(0x7fffffff);
+const offset = fc.maxSafeNat().map(String);
+const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+
+const anyRequest: fc.Arbitrary<FetchRequest> = fc.record({
+  replicaId: fc.constant(-1),
+  maxWaitTime: id,
+  minBytes: id,
+  maxBytes: id,
+  isolationLevel: fc.constantFrom(0, 1),
+  sessionId: id,
+  sessionEpoch: fc.constant(-1),
+  topics: fc.array(
+    fc.record({
+      topic: name,
+      partitions: fc.array(fc.record({ partition: id, fetchOffset: offset, maxBytes: id })),
+    }),
+  ),
+  rackId: name,
+});
+
+test('requests are encoded to the same bytes as by kafkajs', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyRequest, async (request) => {
+      const expected = await original.request(request).encode();
+      const encoded = encodeFetchRequest(request) as unknown as { readonly buffer: Buffer };
+      assert.ok(encoded.buffer.equals(expected.buffer));
+    }),
+  );
+});
+
+interface AnyPartition {
+  readonly partition: number;
+  readonly errorCode: number;
+  readonly offsets: readonly [string, string, string];
+  readonly aborted: readonly (readonly [string, string])[] | null;
+  readonly replica: number;
+  readonly values: readonly string[];
+}
+
+const anyPartition: fc.Arbitrary<AnyPartition> = fc.record({
+  partition: id,
+  errorCode: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 90 })),
+  offsets: fc.tuple(offset, offset, offset),
+  aborted: fc.oneof(fc.constant(null), fc.array(fc.tuple(offset, offset), { maxLength: 3 })),
+  replica: fc.oneof({ weight: 4, arbitrary: fc.constant(-1) }, fc.nat(9)),
+  values: fc.oneof(fc.constant([]), fc.array(fc.string(), { maxLength: 3 })),
+});
+const anyAnswer = fc.array(
+  fc.record({ topic: name, partitions: fc.array(anyPartition, { maxLength: 5 }) }),
+  { maxLength: 4 },
+);
+
+test('of an answer, all partitions are decoded that bring something: as by kafkajs', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyAnswer, async (topics) => {
+      const bytes = await encodeAnswer(topics);
+      const expected = withoutEmpty(await original.decode(bytes));
+      assert.deepEqual(await decodeFetchResponse(bytes), expected);
+    }),
+  );
+});
+
+test('it is what kafkajs uses for its fetches', () => {
+  fetchCheaply();
+  assert.notEqual(require(requestModule), original.request);
+  const response = require(`${protocol}/requests/fetch/v11/response`) as { decode: unknown };
+  assert.equal(response.decode, decodeFetchResponse);
+});
+
+async function encodeAnswer(
+  topics: readonly { readonly topic: string; readonly partitions: readonly AnyPartition[] }[],
+): Promise<Buffer> {
+  const encoder = new KafkaEncoder().writeInt32(0).writeInt16(0).writeInt32(0);
+  encoder.writeInt32(topics.length);
+  for (const { topic, partitions } of topics) {
+    encoder.writeString(topic).writeInt32(partitions.length);
+    for (const each of partitions) {
+      encoder.writeInt32(each.partition).writeInt16(each.errorCode);
+      for (const value of each.offsets) encoder.writeInt64(value);
+      encoder.writeInt32(each.aborted?.length ?? -1);
+      for (const [producer, first] of each.aborted ?? [])
+        encoder.writeInt64(producer).writeInt64(first);
+      encoder.writeInt32(each.replica);
+      const records = await encodeRecords(each.values);
+      encoder.writeInt32(records.length).writeBuffer(records);
+    }
+  }
+  return encoder.buffer;
+}
+
+async function encodeRecords(values: readonly string[]): Promise<Buffer> {
+  if (values.length === 0) return Buffer.alloc(0);
+  const encodeRecord = require(`${protocol}/recordBatch/record/v0`) as (record: object) => object;
+  const records = values.map((value, offsetDelta) => encodeRecord({ offsetDelta, value }));
+  return (await recordBatch.RecordBatch({ records })).buffer;
+}
+
+function withoutEmpty(response: FetchResponse): FetchResponse {
+  const responses = response.responses
+    .map(({ topicName, partitions }) => ({
+      topicName,
+      partitions: partitions.filter(
+        ({ errorCode, preferredReadReplica, messages }) =>
+          errorCode !== 0 || preferredReadReplica !== -1 || messages.length > 0,
+      ),
+    }))
+    .filter(({ partitions }) => partitions.length > 0);
+  return { ...response, responses };
+}

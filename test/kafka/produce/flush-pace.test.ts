@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { FlushPace } from '../../../src/kafka/produce/flush-pace.ts';
+
+test('the first record after a quiet time does not wait', () => {
+  const pace = new FlushPace();
+  assert.equal(pace.waitMs(0), 0);
+  pace.flushed(0, 12);
+  assert.equal(pace.waitMs(100), 0);
+});
+
+test('the wait grows with the partitions of the last flush', () => {
+  const wait = (partitions: number): number => {
+    const pace = new FlushPace();
+    pace.flushed(0, partitions);
+    return pace.waitMs(0);
+  };
+  assert.ok(wait(1) < 1);
+  assert.ok(wait(12) > 3 && wait(12) < 6);
+});
+
+test('no record waits longer than 25 ms, whatever was flushed before', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(50), fc.nat(500))), (flushes) => {
+      const pace = new FlushPace();
+      let now = 0;
+      for (const [gap, partitions] of flushes) {
+        now += gap;
+        pace.flushed(now, partitions);
+        assert.ok(pace.waitMs(now) <= 25);
+      }
+    }),
+  );
+});

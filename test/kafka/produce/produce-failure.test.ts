@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { backoffMs, failureOf } from '../../../src/kafka/produce/produce-failure.ts';
+import { kafkaError } from '../batches.ts';
+
+test('the reason is what Kafka answered, however kafkajs wrapped it', () => {
+  const answered = kafkaError('MESSAGE_TOO_LARGE');
+  const wrapped = Object.assign(new Error('retries', { cause: answered }), {
+    name: 'KafkaJSNumberOfRetriesExceeded',
+  });
+  assert.equal(failureOf(wrapped).reason, 'MESSAGE_TOO_LARGE');
+  assert.equal(failureOf(wrapped).condemns, true);
+});
+
+test('without an answer, the reason is the error’s name', () => {
+  const error = Object.assign(new Error('refused'), { name: 'KafkaJSConnectionError' });
+  assert.deepEqual(failureOf(error), {
+    reason: 'KafkaJSConnectionError',
+    message: 'refused',
+    condemns: false,
+    needsReconnect: false,
+  });
+});
+
+test('a request that timed out asks for a new connection', () => {
+  const error = Object.assign(new Error('timed out'), { name: 'KafkaJSRequestTimeoutError' });
+  assert.equal(failureOf(error).needsReconnect, true);
+});
+
+test('what is no error at all condemns nothing', () => {
+  assert.equal(failureOf('oops').condemns, false);
+});
+
+test('waits double from 0.1 s up to 5 s, give or take a fifth', () => {
+  const middle = (failures: number): number => backoffMs(failures, () => 0.5);
+  assert.deepEqual([1, 2, 3, 6, 7, 1_000].map(middle), [100, 200, 400, 3_200, 5_000, 5_000]);
+  assert.equal(
+    backoffMs(1, () => 0),
+    80,
+  );
+  assert.ok(backoffMs(1, () => 1) < 121);
+});
