@@ -1,4 +1,4 @@
-import type { ConsumedRecord } from '../kafka/consumed-record.ts';
+import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 
 /**
