@@ -105,9 +105,11 @@ function batchUrl(endpoint: string): string {
   } catch {
     throw invalid('endpoint', endpoint, allowed);
   }
-  if (!/^https?:$/.test(url.protocol) || url.username !== '') {
-    throw invalid('endpoint', endpoint, allowed);
+  if (url.username !== '' || url.password !== '') {
+    // Not shown as it is: errors are logged.
+    throw invalid('endpoint', `${url.protocol}//…@${url.host}`, allowed);
   }
+  if (!/^https?:$/.test(url.protocol)) throw invalid('endpoint', endpoint, allowed);
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/batch`;
 }
 

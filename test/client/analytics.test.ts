@@ -297,7 +297,9 @@ test('options that cannot work are refused by name', () => {
     [{ flushAfter: 2 ** 31 }, /^flushAfter is/],
     [{ maxQueued: Infinity }, /^maxQueued is Infinity/],
     [{ endpoint: 'localhost:8080' }, /^endpoint is "localhost:8080"/],
-    [{ endpoint: 'http://key@localhost' }, /^endpoint is/],
+    [{ endpoint: 'ftp://localhost' }, /^endpoint is "ftp:\/\/localhost"/],
+    [{ endpoint: 'http://key:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
+    [{ endpoint: 'http://:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
     [{ transport: 'tcp' as 'http' }, /^transport is "tcp", allowed: 'http' or 'kafka'/],
     [{ transport: 'kafka' }, /^kafka\.brokers is undefined/],
   ];
