@@ -1,5 +1,6 @@
 import { PostriderError } from '../errors.ts';
 import type { Clock } from '../ops/clock.ts';
+import { pause } from './pause.ts';
 import { mostInFlight } from './redrive.ts';
 
 /** Of the topic that live traffic and redriven events share; sums over its partitions. */
@@ -49,7 +50,7 @@ export class LiveTraffic {
       if (mustWait !== this.#isWaiting) onChange(mustWait);
       this.#isWaiting = mustWait;
       if (!mustWait) return;
-      await new Promise<void>((resume) => clock.after(lookEveryMs, resume));
+      await pause(clock, lookEveryMs, signal);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../ops/clock.ts';
+import { pause } from './pause.ts';
 
 /** Pauses shorter than this are saved up: a timer for each record would cost more than the record. */
 const shortestPauseMs = 10;
@@ -17,13 +18,12 @@ export class Pace {
     this.#nextMs = clock.now();
   }
 
-  /** Resolves when the next one may happen. */
-  async turn(): Promise<void> {
+  /** Resolves when the next one may happen, or the signal is aborted. */
+  async turn(signal: AbortSignal): Promise<void> {
     const nowMs = this.#clock.now();
     const dueMs = Math.max(this.#nextMs, nowMs - catchUpMs);
     this.#nextMs = dueMs + this.#intervalMs;
     const pauseMs = dueMs - nowMs;
-    if (pauseMs < shortestPauseMs) return;
-    await new Promise<void>((resume) => this.#clock.after(pauseMs, resume));
+    if (pauseMs >= shortestPauseMs) await pause(this.#clock, pauseMs, signal);
   }
 }

@@ -44,7 +44,7 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   const inFlight = new SendWindow(mostInFlight);
   try {
     for await (const letter of letters) {
-      await pace.turn();
+      await pace.turn(signal);
       await options.giveWay?.(signal);
       const record = sentAgain(letter);
       await inFlight.enter();

@@ -10,6 +10,9 @@ import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import type { Clock } from '../../src/ops/clock.ts';
 import { rejectedLetter, topology } from './letters.ts';
 
+/** Never aborted. */
+const { signal: goOn } = new AbortController();
+
 /** Time passes only while somebody waits. */
 class FakeClock implements Clock {
   nowMs = 0;
@@ -199,7 +202,7 @@ test('a pace spreads turns evenly', async () => {
   const pace = new Pace(2, clock);
   const turns: number[] = [];
   for (let i = 0; i < 4; i += 1) {
-    await pace.turn();
+    await pace.turn(goOn);
     turns.push(clock.now());
   }
   assert.deepEqual(turns, [0, 500, 1_000, 1_500]);
@@ -208,9 +211,32 @@ test('a pace spreads turns evenly', async () => {
 test('a pace does not make up for a long pause', async () => {
   const clock = new FakeClock();
   const pace = new Pace(100, clock);
-  await pace.turn();
+  await pace.turn(goOn);
   clock.nowMs = 60_000;
-  for (let i = 0; i < 111; i += 1) await pace.turn();
+  for (let i = 0; i < 111; i += 1) await pace.turn(goOn);
   // A tenth of a second's worth at once, then ten milliseconds each.
   assert.equal(clock.now(), 61_000);
+});
+
+test('a run that is ended while it waits for its turn does not wait on', async () => {
+  const stop = new AbortController();
+  let waitingMs = 0;
+  const clock: Clock = {
+    now: () => 0,
+    after: (delayMs) => {
+      waitingMs = delayMs;
+      setImmediate(() => {
+        stop.abort();
+      });
+      return { cancel: () => undefined };
+    },
+  };
+  const { signal } = stop;
+  const { written, done } = run({ letters: lettersOf(1, 2), rate: 1 / 3_600, clock, signal });
+  await done;
+  assert.equal(waitingMs, 3_600_000);
+  assert.deepEqual(
+    written.map(({ topic }) => topic),
+    ['web-calls', 'p.redrives'],
+  );
 });
