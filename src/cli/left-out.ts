@@ -1,3 +1,4 @@
+import { printable } from '../dead-letter/printable.ts';
 import type { Objection } from '../dead-letter/sift.ts';
 import { counted } from './counted.ts';
 
@@ -41,7 +42,9 @@ interface Sort {
 
 function listOf(byName: ReadonlyMap<string, number>): string {
   if (byName.size === 0) return '';
-  const shown = [...byName].slice(0, shownNames).map(([name, count]) => `${count} ${name}`);
+  const shown = [...byName]
+    .slice(0, shownNames)
+    .map(([name, count]) => `${count} ${printable(name)}`);
   const more = byName.size > shownNames ? `, and ${byName.size - shownNames} more` : '';
   return `: ${shown.join(', ')}${more}`;
 }
