@@ -122,7 +122,7 @@ export function createTopology(options: TopologyOptions): Topology {
         ),
       ),
       topic(topics.deadLetter, 'events given up, with the reason', kept(30, 2)),
-      topic(topics.redrives, 'which dead letters were sent again', compacted),
+      topic(topics.redrives, 'what was sent again from dead letters and rejected calls', compacted),
       topic(topics.config, 'sources, destinations, audiences', compacted),
       topic(topics.deletions, 'deletion requests of users', {
         ...kept(30, 0),
