@@ -55,7 +55,7 @@ export class GatewayMetrics {
     });
     this.requestSeconds = new Histogram({
       name: 'postrider_gateway_request_seconds',
-      help: "From a request's headers to its answer.",
+      help: 'Of an accepted request, from its headers to its answer.',
       buckets: requestBucketsSeconds,
       registers,
     });
