@@ -16,13 +16,15 @@ const earlyRecords = 200_000;
 const mostRatio = 1.1;
 const mostBytes = 400_000_000;
 /** As in deploy/Dockerfile: without a limit, V8 collects old objects as late as the machine allows. */
-const execArgv = ['--max-old-space-size=300'];
+const deliveryArgv = ['--max-old-space-size=300'];
+/** As in docker-compose.yml. */
+const routerArgv = [...deliveryArgv, '--max-semi-space-size=8'];
 
 export async function benchMemory(options: MemoryBenchOptions): Promise<BenchResult[]> {
   const { brokers, prefix, log = () => undefined } = options;
   const delivery = await withDeliveryLoad(
     { brokers, prefix: `${prefix}delivery.`, events: records, warmUp: earlyRecords },
-    (run) => run('delivery-role.ts', `${prefix}memory`, execArgv),
+    (run) => run('delivery-role.ts', `${prefix}memory`, deliveryArgv),
   );
   const results = [resultOf('delivery', delivery)];
   log(describe('delivery', delivery));
@@ -31,7 +33,7 @@ export async function benchMemory(options: MemoryBenchOptions): Promise<BenchRes
       ...{ brokers, prefix: `${prefix}router.`, calls: records },
       warmUp: earlyRecords * copiesPerCall,
     },
-    (run) => run('router-role.ts', `${prefix}memory`, execArgv),
+    (run) => run('router-role.ts', `${prefix}memory`, routerArgv),
   );
   log(describe('router', router));
   return [...results, resultOf('router', router)];
