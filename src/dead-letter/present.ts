@@ -1,6 +1,6 @@
 import { formatTable } from '../resources/table.ts';
 import { placeText, type Letter } from './letter.ts';
-import { printable, timeText } from './printable.ts';
+import { printable, printableJson, timeText } from './printable.ts';
 import type { Redrives } from './redrives.ts';
 
 export const letterFormats = ['table', 'json'] as const;
@@ -30,11 +30,7 @@ export function presentLetters<L extends Letter>(
 ): string {
   switch (format) {
     case 'json':
-      return JSON.stringify(
-        letters.map((letter) => summaryOf(letter, redrives, view)),
-        null,
-        2,
-      );
+      return printableJson(letters.map((letter) => summaryOf(letter, redrives, view)));
     case 'table':
       return formatTable(
         ['PLACE', 'TIME', 'REASON', ...Object.keys(view.columns), 'SENT AGAIN', 'DETAIL'],

@@ -11,6 +11,18 @@ export function printable(text: string): string {
   );
 }
 
+/** The same for what programs read: JSON has escapes of its own, but JSON.stringify leaves most of these out. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replaceAll(
+    /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) =>
+      character
+        .split('')
+        .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+        .join(''),
+  );
+}
+
 export function bytesText(bytes: Buffer | null): string {
   if (bytes === null) return '-';
   return isUtf8(bytes)

@@ -91,3 +91,10 @@ test('a letter of a topic that was made again does not count as sent, wherever i
   assert.equal(sent.of(later), undefined);
   assert.equal(sent.of(rejectedLetter({ offset: 6 })), undefined);
 });
+
+test('the list for programs commands no terminal, and is the same to a program', () => {
+  const key = 'u\u009b2J\u202e\u{e0001}\u2028é';
+  const json = presentLetters([rejectedLetter({ key })], sent, 'json', rejectedView);
+  assert.doesNotMatch(json, /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/u);
+  assert.equal((JSON.parse(json) as { key: string }[])[0]?.key, key);
+});
