@@ -165,3 +165,21 @@ test('what waits for a schema in a lost partition is forgotten', async () => {
   await schemas.tell(1);
   assert.equal(router.written.length, 0);
 });
+
+test('what waited goes before what came of its partition meanwhile, also when the router is full', async () => {
+  const ids = Array.from({ length: 300 }, (_, i) => `d${i}`);
+  const router = new TestRouter(exampleSource(), ...ids.map((id) => exampleDestination({ id })));
+  const schemas = new FakeSchemas();
+  router.schemas = schemas;
+  const json = { type: 'identify', userId: 'u1', writeKey: 'wk_shop' };
+  router.take(typed(1, avroCall({}), { offset: 1 }));
+  const others = Array.from({ length: 20 }, (_, i) => ({ offset: 100 + i, partition: 4 }));
+  router.take(...others.map((place) => incoming(json, place)));
+  router.take(incoming(json, { offset: 2 }));
+  await schemas.tell(1);
+  while (router.written.length > 0) router.acknowledge();
+  assert.deepEqual(
+    router.finished.filter((offset) => offset < 100),
+    [1, 2],
+  );
+});
