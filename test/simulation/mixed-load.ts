@@ -11,8 +11,9 @@ import {
 } from '../delivery/simulated-world.ts';
 import type { Answer } from '../delivery/simulated-world.ts';
 
-const kinds = ['healthy', 'slow', 'hanging', 'failing', 'flaky', 'recovering', 'busy'] as const;
-type Kind = (typeof kinds)[number];
+const kinds = ['quick', 'slow', 'hanging', 'failing', 'flaky', 'recovering', 'busy'] as const;
+/** Healthy: quick, and with more slots than it needs. */
+type Kind = (typeof kinds)[number] | 'healthy';
 
 /** A destination with one URL, what its endpoint is like, and what comes for it. */
 export interface Load {
@@ -33,7 +34,7 @@ export interface MixedLoad {
 const load: fc.Arbitrary<Load> = fc.record({
   kind: fc.constantFrom(...kinds),
   isLimited: fc.boolean(),
-  perSecond: fc.integer({ min: 1, max: 12 }),
+  perSecond: fc.integer({ min: 1, max: 20 }),
   users: fc.integer({ min: 1, max: 40 }),
   maxInFlight: fc.integer({ min: 1, max: 64 }),
 });
@@ -42,7 +43,7 @@ const load: fc.Arbitrary<Load> = fc.record({
 const healthyLoad: fc.Arbitrary<Load> = fc.record({
   kind: fc.constant('healthy'),
   isLimited: fc.constant(false),
-  perSecond: fc.integer({ min: 1, max: 12 }),
+  perSecond: fc.integer({ min: 1, max: 20 }),
   users: fc.integer({ min: 20, max: 60 }),
   maxInFlight: fc.integer({ min: 8, max: 64 }),
 });
@@ -52,7 +53,7 @@ const mixedLoad: fc.Arbitrary<MixedLoad> = fc.record({
   loads: fc
     .tuple(
       fc.array(healthyLoad, { minLength: 1, maxLength: 3 }),
-      fc.array(load, { minLength: 1, maxLength: 6 }),
+      fc.array(load, { minLength: 1, maxLength: 8 }),
     )
     .map((both) => both.flat()),
   maxInFlight: fc.integer({ min: 16, max: 128 }),
@@ -156,6 +157,7 @@ function answerOf(kind: Kind, sinceMs: number, random: () => number): Answer {
   const quick = 5 + Math.floor(random() * 195);
   switch (kind) {
     case 'healthy':
+    case 'quick':
       return { ...answerOk, afterMs: quick };
     case 'slow':
       return { ...answerOk, afterMs: 1_000 + 10 * quick };
