@@ -99,16 +99,39 @@ async function assertPast(user: string): Promise<void> {
   assert.ok(differenceMs < 60_000, `${String(timestamp)} instead of ${past.toISOString()}`);
 }
 
-test('@segment/analytics-node: closeAndFlush succeeds and every call arrives', async () => {
-  const userId = 'segment-user';
-  const client = new Analytics({ writeKey, host: gateway });
-  const errors: unknown[] = [];
-  client.on('error', (error) => errors.push(error));
+/** The part that all three clients have in common. */
+interface Client {
+  track(call: {
+    userId: string;
+    event: string;
+    properties: typeof properties;
+    timestamp: Date;
+  }): unknown;
+  page(call: {
+    userId: string;
+    name: string;
+    category: string;
+    properties: typeof properties;
+  }): unknown;
+  identify(call: { userId: string; traits: typeof traits }): unknown;
+  group(call: { userId: string; groupId: string; traits: typeof traits }): unknown;
+  alias(call: { userId: string; previousId: string }): unknown;
+}
+
+function callAll(client: Client, userId: string): void {
   client.track({ userId, event: 'Order Completed', properties, timestamp: past });
   client.page({ userId, name: 'Pricing', category: 'Docs', properties });
   client.identify({ userId, traits });
   client.group({ userId, groupId: 'g', traits });
   client.alias({ userId, previousId: 'before' });
+}
+
+test('@segment/analytics-node: closeAndFlush succeeds and every call arrives', async () => {
+  const userId = 'segment-user';
+  const client = new Analytics({ writeKey, host: gateway });
+  const errors: unknown[] = [];
+  client.on('error', (error) => errors.push(error));
+  callAll(client, userId);
   await client.closeAndFlush();
   assert.deepEqual(errors, []);
   await assertArrived(userId);
@@ -118,11 +141,7 @@ test('@segment/analytics-node: closeAndFlush succeeds and every call arrives', a
 test('@rudderstack/rudder-sdk-node: gzip as a form, flush succeeds and every call arrives', async () => {
   const userId = 'rudder-user';
   const client = new RudderAnalytics(writeKey, { dataPlaneUrl: gateway });
-  client.track({ userId, event: 'Order Completed', properties, timestamp: past });
-  client.page({ userId, name: 'Pricing', category: 'Docs', properties });
-  client.identify({ userId, traits });
-  client.group({ userId, groupId: 'g', traits });
-  client.alias({ userId, previousId: 'before' });
+  callAll(client, userId);
   await client.flush();
   await assertArrived(userId);
   await assertPast(userId);
@@ -137,11 +156,7 @@ test('analytics-node 6: flush succeeds and every call arrives', async () => {
       errors.push(error);
     },
   });
-  client.track({ userId, event: 'Order Completed', properties, timestamp: past });
-  client.page({ userId, name: 'Pricing', category: 'Docs', properties });
-  client.identify({ userId, traits });
-  client.group({ userId, groupId: 'g', traits });
-  client.alias({ userId, previousId: 'before' });
+  callAll(client, userId);
   await client.flush();
   assert.deepEqual(errors, []);
   await assertArrived(userId);
