@@ -1,6 +1,6 @@
 import { userOf } from '../event/envelope.ts';
 import { parseCall } from '../event/parse-call.ts';
-import { maxCallBytes } from '../event/read-json.ts';
+import { maxCallBytes } from '../event/limits.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';

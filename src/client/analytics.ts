@@ -14,7 +14,7 @@ import { encodeCall, type EncodedCall } from './encode-call.ts';
 import { AnalyticsError } from './error.ts';
 import { batchOverheadBytes } from './http-transport.ts';
 import { library } from './library.ts';
-import { maxBatchBytes } from './limits.ts';
+import { maxBodyBytes } from '../event/limits.ts';
 import { openTransport } from './open-transport.ts';
 import { readOptions, type AnalyticsOptions, type Options } from './options.ts';
 import { Outbox } from './outbox.ts';
@@ -60,7 +60,7 @@ export class Analytics {
     this.#outbox = new Outbox({
       sender: this.#sender,
       ...{ flushAt, flushAfterMs, clock: systemClock },
-      maxBatchBytes: maxBatchBytes - batchOverheadBytes,
+      maxBatchBytes: maxBodyBytes - batchOverheadBytes,
     });
   }
 

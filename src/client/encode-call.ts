@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallType } from '../event/call.ts';
 import type { AcceptedCall } from './calls.ts';
 import { AnalyticsError } from './error.ts';
-import { maxCallBytes, maxCallDepth } from './limits.ts';
+import { maxCallBytes, maxDepth } from '../event/limits.ts';
 import { isAbsent, validateCall, type GivenCall, type ValidationRules } from './validate.ts';
 
 /** A call in the queue: stringified once, which is its snapshot and tells its size. */
@@ -42,8 +42,8 @@ export function encodeCall(type: CallType, given: unknown, options: EncodeOption
   if (bytes > maxCallBytes) {
     throw tooLarge(`The call has ${bytes} bytes as JSON; it may have ${maxCallBytes}.`);
   }
-  if (isDeeper(json, maxCallDepth)) {
-    throw tooLarge(`Objects and arrays are nested deeper than ${maxCallDepth}.`);
+  if (isDeeper(json, maxDepth)) {
+    throw tooLarge(`Objects and arrays are nested deeper than ${maxDepth}.`);
   }
   const user = (isAbsent(fields.userId) ? fields.anonymousId : fields.userId) as string;
   return { messageId, type, json, bytes, user };

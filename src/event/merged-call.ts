@@ -1,4 +1,4 @@
-import { maxCallBytes } from './read-json.ts';
+import { maxCallBytes } from './limits.ts';
 
 /**
  * The header of a call that was within the limit as its client sent it, and is above it since the

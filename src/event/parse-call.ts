@@ -1,6 +1,7 @@
 import type { Call, CallType } from './call.ts';
 import { checkCall, sentTimestamp, textOf } from './check-call.ts';
-import { maxCallBytes, readJson, type JsonObject } from './read-json.ts';
+import { maxCallBytes } from './limits.ts';
+import { readJson, type JsonObject } from './read-json.ts';
 import type { Rejection } from './rejection.ts';
 
 /** Where a record stands: the ids and times that its call lacks are made from it. */

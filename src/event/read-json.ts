@@ -1,10 +1,6 @@
 import { isUtf8 } from 'node:buffer';
+import { maxCallBytes, maxDepth } from './limits.ts';
 import type { Rejection } from './rejection.ts';
-
-/** Of one call, as sent. */
-export const maxCallBytes: number = 32 * 1024;
-/** The call itself is the first level. */
-export const maxDepth: number = 64;
 
 export type JsonObject = Record<string, unknown>;
 

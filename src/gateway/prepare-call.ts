@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { checkCall, textOf } from '../event/check-call.ts';
 import { mergedHeader } from '../event/merged-call.ts';
-import { maxCallBytes, type JsonObject } from '../event/read-json.ts';
+import { maxCallBytes } from '../event/limits.ts';
+import { type JsonObject } from '../event/read-json.ts';
 import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { writeKeyHeader } from '../event/write-key.ts';

@@ -1,12 +1,11 @@
 import type { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
+import { maxBodyBytes } from '../event/limits.ts';
 import type { Lease } from './byte-budget.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Beyond it nothing is read, neither from the socket nor by gunzip. */
 const maxReadBytes = 1024 * 1024;
-/** Of what is read. */
-const maxBodyBytes = 500 * 1024;
 
 export const overloaded: Refusal = {
   code: 'overloaded',

@@ -2,14 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { CallType } from '../event/call.ts';
 import { textOf } from '../event/check-call.ts';
 import { maxBatchFieldsBytes } from '../event/merged-call.ts';
-import {
-  isDeeper,
-  maxCallBytes,
-  maxDepth,
-  position,
-  withoutByteOrderMark,
-  type JsonObject,
-} from '../event/read-json.ts';
+import { maxCallBytes, maxDepth } from '../event/limits.ts';
+import { isDeeper, position, withoutByteOrderMark, type JsonObject } from '../event/read-json.ts';
 import { largestItemBytes } from './item-size.ts';
 import type { Refusal } from './refusal.ts';
 

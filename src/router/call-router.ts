@@ -4,6 +4,7 @@ import type { Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
+import type { Schemas } from '../schemas/schema-book.ts';
 import { arrivalOf } from './arrival.ts';
 import { Backlog } from './backlog.ts';
 import type { Admitted, Duplicates } from './duplicates.ts';
@@ -11,9 +12,8 @@ import type { RouterEvents } from './events.ts';
 import { HeldCalls, type HeldCall } from './held-calls.ts';
 import { readCall, unknownWriteKey, type ReadCall } from './read-call.ts';
 import { rejectedRecord } from './rejected-record.ts';
-import { StalledRecords } from './stalled-records.ts';
-import type { Schemas } from '../schemas/schema-book.ts';
 import type { Routes } from './route-call.ts';
+import { StalledRecords } from './stalled-records.ts';
 
 /** Where records go; the producer in production. */
 export interface RecordSink {

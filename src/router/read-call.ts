@@ -1,7 +1,7 @@
 import type { Call } from '../event/call.ts';
 import { maxBytesOf } from '../event/merged-call.ts';
 import { callOf, parseCall, type ParsedCall } from '../event/parse-call.ts';
-import { maxCallBytes } from '../event/read-json.ts';
+import { maxCallBytes } from '../event/limits.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';

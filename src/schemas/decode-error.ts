@@ -1,4 +1,4 @@
-import { maxDepth } from '../event/read-json.ts';
+import { maxDepth } from '../event/limits.ts';
 import type { Rejection } from '../event/rejection.ts';
 
 /** Thrown inside a decoder, and caught where it ends: why the bytes are no call. */

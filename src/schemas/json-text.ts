@@ -1,4 +1,5 @@
-import { isDeeper, maxDepth, type JsonObject } from '../event/read-json.ts';
+import { maxDepth } from '../event/limits.ts';
+import { isDeeper, type JsonObject } from '../event/read-json.ts';
 import { DecodeError, tooDeep } from './decode-error.ts';
 
 /** The fields of a call that hold objects of the sender's own making, which schemas often keep as text. */

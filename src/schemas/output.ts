@@ -1,4 +1,4 @@
-import { maxCallBytes, maxDepth } from '../event/read-json.ts';
+import { maxCallBytes, maxDepth } from '../event/limits.ts';
 import { DecodeError, tooDeep } from './decode-error.ts';
 
 /** The longest a number gets as JSON, with what stands around a value. */

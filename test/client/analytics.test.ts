@@ -7,7 +7,7 @@ import {
   type AnalyticsOptions,
 } from '../../src/client/index.ts';
 import { library } from '../../src/client/library.ts';
-import { maxBatchBytes } from '../../src/client/limits.ts';
+import { maxBodyBytes } from '../../src/event/limits.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { eventually } from '../harness/eventually.ts';
 import { ok, startFakeGateway, type FakeGateway } from './fake-gateway.ts';
@@ -102,7 +102,7 @@ test('no request is larger than 500 KB', async () => {
   const sizes = gateway.requests.map(({ bytes }) => bytes);
   assert.equal(gateway.calls.length, 40);
   assert.equal(sizes.length, 3);
-  assert.ok(Math.max(...sizes) <= maxBatchBytes && Math.max(...sizes) > maxBatchBytes * 0.9);
+  assert.ok(Math.max(...sizes) <= maxBodyBytes && Math.max(...sizes) > maxBodyBytes * 0.9);
 });
 
 test('a request may have exactly 500 KB', async () => {
@@ -118,10 +118,10 @@ test('a request may have exactly 500 KB', async () => {
   };
   const [alone = 0] = await requestBytes(1, 30_000);
   // Of 17 calls, 16 commas between them and what is around them.
-  const largest = Math.floor((maxBatchBytes - (alone - 30_000) - 17) / 17);
+  const largest = Math.floor((maxBodyBytes - (alone - 30_000) - 17) / 17);
   const [whole = 0, ...others] = await requestBytes(17, largest);
   assert.deepEqual(others, []);
-  assert.ok(whole <= maxBatchBytes && whole > maxBatchBytes - 18, `${whole} bytes`);
+  assert.ok(whole <= maxBodyBytes && whole > maxBodyBytes - 18, `${whole} bytes`);
   assert.equal((await requestBytes(17, largest + 1)).length, 2);
 });
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallType } from '../../src/event/call.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
-import { maxCallBytes as pipelineMaxCallBytes } from '../../src/event/read-json.ts';
 import { encodeCall } from '../../src/client/encode-call.ts';
 import { AnalyticsError } from '../../src/client/error.ts';
-import { maxCallBytes, maxCallDepth } from '../../src/client/limits.ts';
+import { maxCallBytes, maxDepth } from '../../src/event/limits.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const rules = { anonymousPages: false, nowMs, context: undefined };
@@ -166,7 +165,7 @@ test("the caller's object stays as it was, and later changes of it do not count"
 });
 
 test('a call of exactly 32 KB is accepted, one more byte is not, and bytes are counted', () => {
-  assert.equal(maxCallBytes, pipelineMaxCallBytes);
+  assert.equal(maxCallBytes, 32_768);
   const sized = (note: string): object => ({
     ...{ userId: 'u', event: 'E', messageId: 'm', properties: { note } },
   });
@@ -187,9 +186,9 @@ test('64 levels are accepted and 65 are not, as in the pipeline', () => {
     return { userId: 'u', event: 'E', properties: { value } };
   };
   const origin = { topic: 't', partition: 0, offset: 0, appendTimeMs: 0 };
-  const deepest = encodeCall('track', nested(maxCallDepth - 2), rules);
+  const deepest = encodeCall('track', nested(maxDepth - 2), rules);
   assert.ok(parseCall(Buffer.from(deepest.json), origin).call);
-  assert.equal(refusal('track', nested(maxCallDepth - 1))[0], 'too-large');
+  assert.equal(refusal('track', nested(maxDepth - 1))[0], 'too-large');
   const wide = { userId: 'u', event: 'E', properties: { many: Array(200).fill({ a: '[[[' }) } };
   assert.equal(encodeCall('track', wide, rules).type, 'track');
 });
