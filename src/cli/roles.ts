@@ -4,9 +4,10 @@ import { requireTopics } from '../resources/require-topics.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
-import { createMetrics, type MetricsRegistry } from '../ops/metrics.ts';
+import { createMetrics, exposeReady, type MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import { startConfig } from '../resources/config-store.ts';
+import { exposeConfig } from '../resources/metrics.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
 import { startRouter, type RouterDeps } from '../router/router.ts';
 import { describeSettings } from '../settings/read.ts';
@@ -46,7 +47,10 @@ export async function startRoles(
   log.info({ settings: describeSettings(settings) }, `starting ${names.join(' and ')}`);
   const metrics = createMetrics();
   const roles: Role[] = [];
-  const ready = (): boolean => roles.length === names.length && roles.every((role) => role.ready());
+  const isReady = (name: RoleName): boolean =>
+    roles.some((role) => role.name === name && role.ready());
+  const ready = (): boolean => names.every(isReady);
+  exposeReady(metrics, () => names.map((name) => [name, isReady(name)]));
   const ops = await startOpsServer({ port: settings.opsPort, metrics, ready });
   // Kafka away at the start is no mistake of a user's: say so, and wait.
   await context.reachKafka();
@@ -59,6 +63,7 @@ export async function startRoles(
   const producer = await openProducer();
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const config = await startConfig({ ...shared, secretKeys });
+  exposeConfig(metrics, config);
   const deps = { ...shared, producer, config };
   let gateway: Gateway | undefined;
   const starters: Record<RoleName, () => Promise<Role>> = {

@@ -155,11 +155,9 @@ export class DeliveryEngine {
       lanesByState[lane.state] += 1;
       lane.endpoints.count(breakers);
     }
-    const nowMs = this.#deps.clock.now();
-    const tiers = [...this.#gate.waiting()].map(([topic, { records, firstDueMs }]) => ({
+    const tiers = [...this.#gate.waiting()].map(([topic, { records }]) => ({
       tierMs: this.#deps.topics.retryTierMs(topic) ?? 0,
       records,
-      overdueMs: Math.max(0, nowMs - firstDueMs),
     }));
     const inFlight = this.#pool.taken;
     return { inFlight, queued, mostQueued, lanesByState, breakers, tiers };

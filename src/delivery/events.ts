@@ -7,8 +7,9 @@ import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Job } from './job.ts';
 import { LogThrottle } from '../ops/log-throttle.ts';
-import { add } from './metrics.ts';
+import { add } from '../ops/metrics.ts';
 import type { DeliveryMetrics } from './metrics.ts';
+import { outcomeLabel, reasonLabel } from './labels.ts';
 import type { DeadLetterReason, Outcome } from './outcome.ts';
 import type { DeferralCause } from './retry-policy.ts';
 
@@ -27,7 +28,8 @@ export class DeliveryEvents {
 
   delivered(job: Job): void {
     this.#metrics.delivered += 1;
-    this.#metrics.ageSeconds.observe((this.#clock.now() - job.envelope.appendTimeMs) / 1_000);
+    const ageMs = this.#clock.now() - job.envelope.appendTimeMs;
+    this.#metrics.ageSeconds[job.hasReturned ? 'retry' : 'delivery'].observe(ageMs / 1_000);
   }
 
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
@@ -88,8 +90,9 @@ export class DeliveryEvents {
     this.#log.debug({ groupId, reason: error.message }, 'a commit failed; trying again');
   }
 
-  joined(groupId: string, partitions: number): void {
-    this.#metrics.rebalances.inc();
+  /** `topics`: what the group reads. */
+  joined(groupId: string, topics: 'shared' | 'dedicated', partitions: number): void {
+    add(this.#metrics.rebalances, topics);
     this.#log.info({ groupId, partitions }, 'joined the consumer group');
   }
 
@@ -117,21 +120,4 @@ export class DeliveryEvents {
     };
     this.#log.error(fields, 'no complete answer in time');
   }
-}
-
-function outcomeLabel(outcome: Outcome): string {
-  switch (outcome.kind) {
-    case 'delivered':
-      return 'delivered';
-    case 'retryable':
-      return outcome.cause;
-    case 'permanent':
-      return reasonLabel(outcome.reason);
-  }
-}
-
-/** Statuses by their class: servers may make up any number, labels must be few. */
-function reasonLabel(reason: DeadLetterReason): string {
-  const status = /^http-(\d)/.exec(reason);
-  return status === null ? reason : `http-${status[1] ?? ''}xx`;
 }

@@ -1,15 +1,16 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import { formatDuration } from '../duration.ts';
-import { ageBucketsSeconds, exposeGauge, exposeLag } from '../ops/metrics.ts';
-import type { MetricsRegistry } from '../ops/metrics.ts';
+import {
+  ageBucketsSeconds,
+  exposeGauge,
+  exposeGauges,
+  exposeTally,
+  inSeconds,
+} from '../ops/metrics.ts';
+import type { MetricsRegistry, Tally } from '../ops/metrics.ts';
+import { outcomeLabels, reasonLabels } from './labels.ts';
 import type { BreakerState } from './lane/breaker.ts';
-
-/** Numbers by label value, added up without prom-client's price for labels and copied when scraped. */
-export type Tally = Map<string, number>;
-
-export function add(tally: Tally, value: string): void {
-  tally.set(value, (tally.get(value) ?? 0) + 1);
-}
+import { deferralCauses, dueTimeJitter } from './retry-policy.ts';
 
 /** The first of these that holds for a lane. */
 export type LaneState = 'held' | 'open' | 'slow' | 'limited' | 'waiting' | 'free';
@@ -22,8 +23,18 @@ export interface EngineState {
   readonly mostQueued: number;
   readonly lanesByState: Readonly<Record<LaneState, number>>;
   readonly breakers: Readonly<Record<BreakerState, number>>;
-  /** Per retry tier: what waits for its time, and how long the most overdue has waited beyond it. */
-  readonly tiers: readonly { tierMs: number; records: number; overdueMs: number }[];
+  /** Per retry tier: what is read and waits for its time. */
+  readonly tiers: readonly { tierMs: number; records: number }[];
+}
+
+/** How far the worker is behind, by topic. */
+export interface Backlog {
+  /** Records not finished yet. */
+  readonly lag: ReadonlyMap<string, number>;
+  /** Since the oldest record in flight was appended. */
+  readonly oldestAgeMs: ReadonlyMap<string, number>;
+  /** Of the topic's retry tier; undefined for topics that are none. */
+  readonly tierMs: (topic: string) => number | undefined;
 }
 
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5];
@@ -36,15 +47,16 @@ export class DeliveryMetrics {
   readonly deferrals: Tally = new Map();
   readonly deadLetters: Tally = new Map();
   readonly breakerChanges: Tally = new Map();
+  readonly rebalances: Tally = new Map();
   readonly stuckRecords: Counter;
   readonly redelivered: Counter;
-  readonly rebalances: Counter;
   readonly batchesDropped: Counter;
   readonly commitFailures: Counter;
-  readonly ageSeconds: Histogram;
+  /** By the kind of topic that the event was read from at last. */
+  readonly ageSeconds: Readonly<Record<'delivery' | 'retry', Histogram.Internal<'from'>>>;
   readonly requestSeconds: Histogram;
 
-  constructor(registry: MetricsRegistry) {
+  constructor(registry: MetricsRegistry, retryTiersMs: readonly number[] = []) {
     const registers = [registry];
     const read = (): number => this.delivered;
     new Counter({
@@ -56,27 +68,47 @@ export class DeliveryMetrics {
         this.inc(read());
       },
     });
-    const counter = (name: string, help: string, label: string, tally: Tally): void => {
-      new Counter({
-        name,
-        help,
-        labelNames: [label],
-        registers,
-        collect() {
-          this.reset();
-          for (const [value, count] of tally) this.inc({ [label]: value }, count);
-        },
-      });
+    const counter = (
+      name: string,
+      help: string,
+      label: string,
+      values: readonly string[],
+      tally: Tally,
+    ): void => {
+      exposeTally(registry, name, help, label, values, () => tally);
     };
-    counter('postrider_requests_total', 'Requests by outcome.', 'outcome', this.requests);
-    counter('postrider_retries_total', 'Failed attempts to be repeated.', 'tier', this.retries);
-    counter('postrider_deferrals_total', 'Put off unattempted.', 'cause', this.deferrals);
-    counter('postrider_dead_letters_total', 'Events given up.', 'reason', this.deadLetters);
+    const { requests, retries, deferrals, deadLetters, breakerChanges, rebalances } = this;
+    const tiers = retryTiersMs.map(formatDuration);
+    const states: BreakerState[] = ['closed', 'open', 'half-open'];
+    counter('postrider_requests_total', 'By outcome.', 'outcome', outcomeLabels, requests);
+    counter('postrider_retries_total', 'Failed attempts to be repeated.', 'tier', tiers, retries);
+    counter(
+      'postrider_deferrals_total',
+      'Put off unattempted.',
+      'cause',
+      deferralCauses,
+      deferrals,
+    );
+    counter(
+      'postrider_dead_letters_total',
+      'Events given up.',
+      'reason',
+      reasonLabels,
+      deadLetters,
+    );
     counter(
       'postrider_breaker_changes_total',
       'Breakers by new state.',
       'state',
-      this.breakerChanges,
+      states,
+      breakerChanges,
+    );
+    counter(
+      'postrider_delivery_rebalances_total',
+      'Joins of the consumer groups, by the topics that they read.',
+      'topics',
+      ['shared', 'dedicated'],
+      rebalances,
     );
     this.stuckRecords = new Counter({
       name: 'postrider_stuck_records_total',
@@ -91,10 +123,6 @@ export class DeliveryMetrics {
       registers,
     });
     const plain = (name: string, help: string): Counter => new Counter({ name, help, registers });
-    this.rebalances = plain(
-      'postrider_delivery_rebalances_total',
-      'Joins of the consumer groups, those of dedicated topics too.',
-    );
     this.batchesDropped = plain(
       'postrider_delivery_batches_dropped_total',
       'Fetched from a position that was not ours, and read again.',
@@ -103,12 +131,15 @@ export class DeliveryMetrics {
       'postrider_delivery_commit_failures_total',
       'Commits that failed and are repeated.',
     );
-    this.ageSeconds = new Histogram({
+    const age = new Histogram({
       name: 'postrider_delivery_age_seconds',
-      help: "From the call's append to its delivery.",
+      help: "From the call's append to its delivery; from retry: it had failed or was put off.",
+      labelNames: ['from'],
       buckets: ageBucketsSeconds,
       registers,
     });
+    for (const from of ['delivery', 'retry']) age.zero({ from });
+    this.ageSeconds = { delivery: age.labels('delivery'), retry: age.labels('retry') };
     this.requestSeconds = new Histogram({
       name: 'postrider_request_seconds',
       help: 'From the start of a request to its outcome.',
@@ -118,66 +149,75 @@ export class DeliveryMetrics {
   }
 }
 
-/** Gauges that ask the engine, and for the lag by topic, when they are scraped. */
+/** Gauges that ask the engine, and how far behind it is, when they are scraped. */
 export function exposeState(
   registry: MetricsRegistry,
   state: () => EngineState,
-  lag: () => ReadonlyMap<string, number>,
+  backlog: () => Backlog,
 ): void {
-  const registers = [registry];
-  exposeLag(
-    registry,
-    'postrider_delivery_lag_records',
-    'Records not delivered yet, those in flight included; of a retry topic, those not due too.',
-    lag,
-  );
   const gauge = (name: string, help: string, read: (state: EngineState) => number): void => {
     exposeGauge(registry, name, help, () => read(state()));
   };
+  const gauges = (
+    name: string,
+    help: string,
+    label: string,
+    read: () => Iterable<readonly [string, number]>,
+  ): void => {
+    exposeGauges(registry, name, help, label, read);
+  };
+  gauges(
+    'postrider_delivery_lag_records',
+    'Records not delivered yet, those in flight included; of a retry topic, those not due too.',
+    'topic',
+    () => backlog().lag,
+  );
+  gauges(
+    'postrider_delivery_oldest_seconds',
+    'Since the oldest record in flight was appended, in a retry topic one not due too; 0 where none is.',
+    'topic',
+    () => inSeconds(backlog().oldestAgeMs),
+  );
   gauge('postrider_in_flight', 'Deliveries in flight.', ({ inFlight }) => inFlight);
   gauge('postrider_queued_records', 'Records waiting in lanes.', ({ queued }) => queued);
   gauge('postrider_queued_records_max', 'In the fullest lane.', ({ mostQueued }) => mostQueued);
-  new Gauge({
-    name: 'postrider_lanes',
-    help: 'Destinations with a lane, by what keeps it from taking more.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      for (const [name, count] of Object.entries(state().lanesByState))
-        this.set({ state: name }, count);
-    },
-  });
-  new Gauge({
-    name: 'postrider_breakers',
-    help: 'Breakers by state; endpoints without a recent failure have none.',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      for (const [name, count] of Object.entries(state().breakers))
-        this.set({ state: name }, count);
-    },
-  });
-  const tierGauge = (
-    name: string,
-    help: string,
-    read: (tier: EngineState['tiers'][number]) => number,
-  ): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['tier'],
-      registers,
-      collect() {
-        this.reset();
-        for (const tier of state().tiers)
-          this.set({ tier: formatDuration(tier.tierMs) }, read(tier));
-      },
-    });
-  };
-  tierGauge('postrider_retry_waiting_records', 'Read and not due yet.', ({ records }) => records);
-  tierGauge(
-    'postrider_retry_overdue_seconds',
-    'How long the most overdue record has waited beyond its time.',
-    ({ overdueMs }) => overdueMs / 1_000,
+  gauges(
+    'postrider_lanes',
+    'Destinations with a lane, by what keeps it from taking more.',
+    'state',
+    () => Object.entries(state().lanesByState),
   );
+  gauges(
+    'postrider_breakers',
+    'Breakers by state; endpoints without a recent failure have none.',
+    'state',
+    () => Object.entries(state().breakers),
+  );
+  gauges('postrider_retry_waiting_records', 'Read and not due yet.', 'tier', () =>
+    waitingByTier(state(), backlog()),
+  );
+  gauges(
+    'postrider_retry_overdue_seconds',
+    'How long the oldest record has at least waited beyond its time.',
+    'tier',
+    () => inSeconds(overdueByTier(backlog())),
+  );
+}
+
+function waitingByTier({ tiers }: EngineState, { lag, tierMs }: Backlog): Map<string, number> {
+  const owned = [...lag.keys()].map(tierMs).filter((ms) => ms !== undefined);
+  const waiting = new Map(owned.map((ms) => [formatDuration(ms), 0]));
+  for (const tier of tiers) waiting.set(formatDuration(tier.tierMs), tier.records);
+  return waiting;
+}
+
+/** Due times differ by a tenth in both directions: what is older than that is overdue. */
+function overdueByTier({ oldestAgeMs, tierMs }: Backlog): Map<string, number> {
+  const overdue = new Map<string, number>();
+  for (const [topic, ageMs] of oldestAgeMs) {
+    const ms = tierMs(topic);
+    if (ms !== undefined)
+      overdue.set(formatDuration(ms), Math.max(0, ageMs - ms * (1 + dueTimeJitter)));
+  }
+  return overdue;
 }

@@ -22,31 +22,36 @@ export interface Permanent {
   readonly detail: string;
 }
 
-export type RetryCause =
-  | 'timeout'
-  | 'status-5xx'
-  | 'status-408'
-  | 'status-425'
-  | 'status-429'
-  | 'connection'
-  | 'dns'
-  | 'tls'
-  | 'other'
-  | 'skipped';
+/** Of a request that was made. */
+export const requestFailures = [
+  'timeout',
+  'status-5xx',
+  'status-408',
+  'status-425',
+  'status-429',
+  'connection',
+  'dns',
+  'tls',
+  'other',
+] as const;
+
+export type RetryCause = (typeof requestFailures)[number] | 'skipped';
 
 /** Failures that no later attempt with the same configuration would mend. */
 export type PermanentReason = `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http';
 
+export const unanswered = [
+  'expired',
+  'expired-late',
+  'too-old',
+  'destination-disabled',
+  'destination-deleted',
+  'malformed',
+  'record-refused',
+] as const;
+
 /** Why an event is given up. */
-export type DeadLetterReason =
-  | PermanentReason
-  | 'expired'
-  | 'expired-late'
-  | 'too-old'
-  | 'destination-disabled'
-  | 'destination-deleted'
-  | 'malformed'
-  | 'record-refused';
+export type DeadLetterReason = PermanentReason | (typeof unanswered)[number];
 
 export const delivered: Delivered = Object.freeze({ kind: 'delivered' });
 

@@ -40,7 +40,7 @@ export interface NoTimeLeft {
 const second = 1_000;
 const minute = 60 * second;
 /** Due times differ by this share in both directions, so that records written together come back spread. */
-const jitter = 0.1;
+export const dueTimeJitter = 0.1;
 /** Between due time and deadline: room for reading the record and for waiting in a lane. */
 const lastAttemptMarginMs = second;
 /** An attempt is the last only so close to the deadline: an endpoint may come back in the last minutes too. */
@@ -68,8 +68,16 @@ function delayAfterAttempt(attempt: number, tiersMs: readonly number[]): number 
 }
 
 /** Why a record is put off without an attempt. */
-export type DeferralCause =
-  'breaker' | 'retry-after' | 'rate-limit' | 'slow' | 'lane' | 'retention';
+export type DeferralCause = (typeof deferralCauses)[number];
+
+export const deferralCauses = [
+  'breaker',
+  'retry-after',
+  'rate-limit',
+  'slow',
+  'lane',
+  'retention',
+] as const;
 
 /**
  * Puts a record off without an attempt. An open breaker is the endpoint's failure, so it starts the clock;
@@ -112,7 +120,7 @@ function schedule(
 }
 
 function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
-  return nowMs + tierMs * (1 + jitter) + lastAttemptMarginMs <= deadlineMs;
+  return nowMs + tierMs * (1 + dueTimeJitter) + lastAttemptMarginMs <= deadlineMs;
 }
 
 function later(
@@ -122,7 +130,7 @@ function later(
   nowMs: number,
   random: () => number,
 ): Later {
-  const dueMs = Math.round(nowMs + tierMs * (1 - jitter + 2 * jitter * random()));
+  const dueMs = Math.round(nowMs + tierMs * (1 - dueTimeJitter + 2 * dueTimeJitter * random()));
   return { kind: 'later', tierMs, dueMs, deadlineMs, last };
 }
 

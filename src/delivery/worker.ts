@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
-import { lagByTopic } from '../kafka/consume/lag.ts';
+import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -48,7 +48,11 @@ const leaveMs = 2_000;
 export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   const { kafka, topology, config, clock, metrics } = deps;
   const log = deps.log.child({ role: 'delivery' });
-  const events = new DeliveryEvents(log, new DeliveryMetrics(metrics), clock);
+  const events = new DeliveryEvents(
+    log,
+    new DeliveryMetrics(metrics, topology.retryTiersMs),
+    clock,
+  );
   const sender = new HttpSender({
     timeoutMs: deps.timeoutMs,
     guard: new AddressGuard(deps.allowNetworks),
@@ -70,7 +74,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, dedicatedTo },
       observer: {
         joined: (partitions) => {
-          events.joined(groupId, partitions);
+          const kind = dedicatedTo === undefined ? 'shared' : 'dedicated';
+          events.joined(groupId, kind, partitions);
         },
         batchDropped: (partition) => {
           events.batchDropped(partition);
@@ -95,7 +100,15 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   exposeState(
     metrics,
     () => engine.state(),
-    () => lagByTopic([shared, ...dedicated.readers]),
+    () => {
+      const loops = [shared, ...dedicated.readers];
+      const oldestAgeMs = oldestByTopic(loops, clock.now());
+      return {
+        lag: lagByTopic(loops),
+        oldestAgeMs,
+        tierMs: (topic) => topology.retryTierMs(topic),
+      };
+    },
   );
   config.onChange(({ kind }) => {
     if (kind === 'Destination') void dedicated.look();

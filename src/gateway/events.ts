@@ -3,6 +3,7 @@ import type { Rejection } from '../event/rejection.ts';
 import type { Clock } from '../ops/clock.ts';
 import { LogThrottle } from '../ops/log-throttle.ts';
 import type { Logger } from '../ops/log.ts';
+import { add } from '../ops/metrics.ts';
 import type { WriterEvents } from './ingest-writer.ts';
 import type { GatewayMetrics } from './metrics.ts';
 import type { Refusal } from './refusal.ts';
@@ -23,10 +24,10 @@ export class GatewayEvents implements WriterEvents {
 
   /** A request is answered with success; so many of its calls were rejected. */
   accepted(calls: number, rejections: readonly Rejection[], receivedMs: number): void {
-    increment(this.#metrics.requests, 'accepted');
+    add(this.#metrics.requests, 'accepted');
     this.#metrics.calls.inc(calls);
     this.#metrics.requestSeconds.observe((this.#clock.now() - receivedMs) / 1_000);
-    for (const { reason } of rejections) increment(this.#metrics.rejected, reason);
+    for (const { reason } of rejections) add(this.#metrics.rejected, reason);
     if (rejections.length === 0) return;
     const unlogged = this.#rejections.pass(this.#clock.now());
     if (unlogged === undefined) return;
@@ -35,7 +36,7 @@ export class GatewayEvents implements WriterEvents {
   }
 
   refusedRequest({ code }: Refusal): void {
-    increment(this.#metrics.requests, code);
+    add(this.#metrics.requests, code);
     const unlogged = this.#refusals.pass(this.#clock.now());
     if (unlogged !== undefined) this.#log.info({ code, unlogged }, 'request refused');
   }
@@ -57,8 +58,4 @@ export class GatewayEvents implements WriterEvents {
   refused(error: PostriderError): void {
     this.#log.error({ err: error }, 'ingest.rejected refuses a record: its client keeps the call');
   }
-}
-
-function increment<T>(counts: Map<T, number>, key: T): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

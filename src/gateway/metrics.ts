@@ -1,7 +1,7 @@
 import { Counter, Histogram } from 'prom-client';
-import type { RejectReason } from '../event/rejection.ts';
-import { exposeGauge, type MetricsRegistry } from '../ops/metrics.ts';
-import type { RefusalCode } from './refusal.ts';
+import { rejectReasons, type RejectReason } from '../event/rejection.ts';
+import { exposeGauge, exposeTally, type MetricsRegistry } from '../ops/metrics.ts';
+import { refusalCodes, type RefusalCode } from './refusal.ts';
 
 /** What the gateway is doing now. */
 export interface GatewayState {
@@ -22,27 +22,22 @@ export class GatewayMetrics {
 
   constructor(registry: MetricsRegistry) {
     const registers = [registry];
-    const { requests, rejected } = this;
-    new Counter({
-      name: 'postrider_gateway_requests_total',
-      help: 'Requests answered; accepted, or the code of the error.',
-      labelNames: ['outcome'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [outcome, count] of requests) this.inc({ outcome }, count);
-      },
-    });
-    new Counter({
-      name: 'postrider_gateway_rejected_total',
-      help: 'Calls written to ingest.rejected.',
-      labelNames: ['reason'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [reason, count] of rejected) this.inc({ reason }, count);
-      },
-    });
+    exposeTally(
+      registry,
+      'postrider_gateway_requests_total',
+      'Requests answered; accepted, or the code of the error.',
+      'outcome',
+      ['accepted', ...refusalCodes],
+      () => this.requests,
+    );
+    exposeTally(
+      registry,
+      'postrider_gateway_rejected_total',
+      'Calls written to ingest.rejected.',
+      'reason',
+      Object.keys(rejectReasons),
+      () => this.rejected,
+    );
     this.calls = new Counter({
       name: 'postrider_gateway_calls_total',
       help: 'Calls that Kafka has acknowledged, rejected ones included.',

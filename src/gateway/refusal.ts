@@ -25,6 +25,8 @@ const statuses = {
 
 export type RefusalCode = keyof typeof statuses;
 
+export const refusalCodes: readonly RefusalCode[] = Object.keys(statuses) as RefusalCode[];
+
 export interface Refusal {
   readonly code: RefusalCode;
   /** One sentence for whoever reads a client's log: without the call's contents. */

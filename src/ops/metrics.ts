@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
 /** What stages register their metrics with; one per process. */
 export type MetricsRegistry = Registry;
@@ -36,21 +36,77 @@ export function exposeGauge(
   });
 }
 
-/** How far readers are behind, by topic, asked when it is scraped. */
-export function exposeLag(
+export function* inSeconds(
+  milliseconds: Iterable<readonly [string, number]>,
+): Generator<readonly [string, number]> {
+  for (const [value, ms] of milliseconds) yield [value, ms / 1_000];
+}
+
+/** A gauge for each value of a label, asked when it is scraped. */
+export function exposeGauges(
   registry: MetricsRegistry,
   name: string,
   help: string,
-  read: () => ReadonlyMap<string, number>,
+  label: string,
+  read: () => Iterable<readonly [string, number]>,
 ): void {
   new Gauge({
     name,
     help,
-    labelNames: ['topic'],
+    labelNames: [label],
     registers: [registry],
     collect() {
       this.reset();
-      for (const [topic, records] of read()) this.set({ topic }, records);
+      for (const [value, number] of read()) this.set({ [label]: value }, number);
     },
   });
+}
+
+/** Numbers by label value, added up without prom-client's price for labels and copied when scraped. */
+export type Tally = Map<string, number>;
+
+export function add<Value extends string>(tally: Map<Value, number>, value: Value): void {
+  tally.set(value, (tally.get(value) ?? 0) + 1);
+}
+
+/**
+ * A counter for each value of a label, copied from a tally when it is scraped. `values`: all that the
+ * label can take. They are there from the start, because of a series that begins with its first event
+ * Prometheus never sees that event as a rise.
+ */
+export function exposeTally(
+  registry: MetricsRegistry,
+  name: string,
+  help: string,
+  label: string,
+  values: readonly string[],
+  read: () => Iterable<readonly [string, number]>,
+): void {
+  new Counter({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const value of values) this.inc({ [label]: value }, 0);
+      for (const [value, count] of read()) this.inc({ [label]: value }, count);
+    },
+  });
+}
+
+/** Whether each role of the process does its work: the series is there from the process's first moment on. */
+export function exposeReady(
+  registry: MetricsRegistry,
+  read: () => Iterable<readonly [string, boolean]>,
+): void {
+  exposeGauges(
+    registry,
+    'postrider_ready',
+    '1 while the role does its work.',
+    'role',
+    function* () {
+      for (const [role, ready] of read()) yield [role, ready ? 1 : 0];
+    },
+  );
 }

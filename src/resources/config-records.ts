@@ -23,6 +23,8 @@ export class ConfigRecords {
   readonly #log: Logger;
   /** Record keys of resources that exist, of which no version could be read. */
   readonly #unreadable = new Set<string>();
+  /** Those of resources whose newest version could not be read, whatever is in force instead. */
+  readonly #notFollowed = new Set<string>();
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
   #wrongKey: PostriderError | undefined;
 
@@ -33,6 +35,11 @@ export class ConfigRecords {
 
   isUnreadable(name: ResourceName): boolean {
     return this.#unreadable.has(recordKey(name));
+  }
+
+  /** Resources whose newest version could not be read. */
+  get notFollowed(): number {
+    return this.#notFollowed.size;
   }
 
   /** Returns what changed; nothing while loading. */
@@ -70,6 +77,7 @@ export class ConfigRecords {
     this.#loading = undefined;
     const gone = this.index.names().filter((name) => !loading.has(recordKey(name)));
     this.#unreadable.clear();
+    this.#notFollowed.clear();
     const put = [...loading.values()].map(({ name, values }) => this.#put(name, values));
     const unreadable = put.find(({ failure }) => failure?.code === 'secret-unreadable');
     this.#wrongKey = put.some(({ opened }) => opened) ? undefined : unreadable?.failure;
@@ -86,6 +94,7 @@ export class ConfigRecords {
 
   #remove(name: ResourceName): boolean {
     this.#unreadable.delete(recordKey(name));
+    this.#notFollowed.delete(recordKey(name));
     return this.index.remove(name);
   }
 
@@ -120,7 +129,12 @@ export class ConfigRecords {
   }
 
   #report({ kind, id }: ResourceName, failure: PostriderError | undefined): void {
-    if (failure === undefined) return;
+    const key = recordKey({ kind, id });
+    if (failure === undefined) {
+      this.#notFollowed.delete(key);
+      return;
+    }
+    this.#notFollowed.add(key);
     const effect = this.index.has({ kind, id })
       ? 'its version before that stays in force'
       : 'no version of it can be read, so its events wait';

@@ -59,6 +59,9 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
     onChange: (listener) => {
       listeners.push(listener);
     },
+    get notFollowed() {
+      return records.notFollowed;
+    },
     isFresh: () => follower.isFresh() && !records.isLoading,
     caughtUp: async () => {
       await follower.caughtUp();

@@ -20,6 +20,8 @@ export interface Config {
    * so that `destination` does not know it: its events must wait, they are not those of a deleted one.
    */
   isUnreadable(destinationId: string): boolean;
+  /** How many resources are not in force as last written, because that version cannot be read here. */
+  readonly notFollowed: number;
   /** Called after a change has taken effect; not for what the snapshot held at the start. */
   onChange(listener: (change: ConfigChange) => void): void;
   /** True while everything written up to 2 s ago is known here. */

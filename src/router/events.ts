@@ -4,6 +4,7 @@ import type { IncomingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import { LogThrottle } from '../ops/log-throttle.ts';
 import type { Logger } from '../ops/log.ts';
+import { add } from '../ops/metrics.ts';
 import type { RouterMetrics } from './metrics.ts';
 
 /** What happens in this stage, logged and counted. No values, no write keys. */
@@ -51,8 +52,7 @@ export class RouterEvents {
   }
 
   rejected(record: IncomingRecord, { reason }: Rejection): void {
-    const { rejected } = this.#metrics;
-    rejected.set(reason, (rejected.get(reason) ?? 0) + 1);
+    add(this.#metrics.rejected, reason);
     const unlogged = this.#rejections.pass(this.#clock.now());
     if (unlogged === undefined) return;
     this.#log.warn({ ...placeOf(record), reason, unlogged }, 'call rejected');

@@ -1,6 +1,13 @@
 import { Counter, Histogram } from 'prom-client';
-import type { RejectReason } from '../event/rejection.ts';
-import { ageBucketsSeconds, exposeGauge, exposeLag, type MetricsRegistry } from '../ops/metrics.ts';
+import { rejectReasons, type RejectReason } from '../event/rejection.ts';
+import {
+  ageBucketsSeconds,
+  exposeGauge,
+  exposeGauges,
+  exposeTally,
+  inSeconds,
+  type MetricsRegistry,
+} from '../ops/metrics.ts';
 
 /** What the router is doing now. */
 export interface RouterState {
@@ -12,6 +19,8 @@ export interface RouterState {
   readonly rememberedIds: number;
   /** Not routed yet, by ingest topic. */
   readonly lag: ReadonlyMap<string, number>;
+  /** Since the oldest call in flight was appended, by ingest topic. */
+  readonly oldestAgeMs: ReadonlyMap<string, number>;
 }
 
 /** Plain numbers where prom-client's price for labels would be paid per call; they are copied when scraped. */
@@ -36,27 +45,22 @@ export class RouterMetrics {
       ['duplicate', this.duplicates],
       ['rejected', [...this.rejected.values()].reduce((sum, count) => sum + count, 0)],
     ];
-    const { rejected } = this;
-    new Counter({
-      name: 'postrider_router_calls_total',
-      help: 'Calls that the router has finished; unwanted: no destination takes them; duplicate: sent again by their client.',
-      labelNames: ['outcome'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [outcome, count] of calls()) this.inc({ outcome }, count);
-      },
-    });
-    new Counter({
-      name: 'postrider_router_rejected_total',
-      help: 'Calls written to ingest.rejected.',
-      labelNames: ['reason'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [reason, count] of rejected) this.inc({ reason }, count);
-      },
-    });
+    exposeTally(
+      registry,
+      'postrider_router_calls_total',
+      'Calls that the router has finished; unwanted: no destination takes them; duplicate: sent again by their client.',
+      'outcome',
+      [],
+      calls,
+    );
+    exposeTally(
+      registry,
+      'postrider_router_rejected_total',
+      'Calls written to ingest.rejected.',
+      'reason',
+      Object.keys(rejectReasons),
+      () => this.rejected,
+    );
     const exposed = (name: string, help: string, read: () => number): Counter =>
       new Counter({
         name,
@@ -118,10 +122,18 @@ export function exposeState(registry: MetricsRegistry, state: () => RouterState)
     'Message ids that are remembered to know duplicates by.',
     () => state().rememberedIds,
   );
-  exposeLag(
+  exposeGauges(
     registry,
     'postrider_router_lag_records',
     'Records of an ingest topic that are not routed yet, those in flight included.',
+    'topic',
     () => state().lag,
+  );
+  exposeGauges(
+    registry,
+    'postrider_router_oldest_seconds',
+    'Since the oldest call in flight was appended; 0 where none is.',
+    'topic',
+    () => inSeconds(state().oldestAgeMs),
   );
 }

@@ -1,6 +1,6 @@
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
-import { lagByTopic } from '../kafka/consume/lag.ts';
+import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -97,6 +97,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     stalled: router.stalledRecords,
     rememberedIds: duplicates.ids,
     lag: lagByTopic([loop]),
+    oldestAgeMs: oldestByTopic([loop], clock.now()),
   }));
   let stopping = false;
   return {

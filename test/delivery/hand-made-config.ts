@@ -4,6 +4,7 @@ import type { Destination } from '../../src/resources/resource.ts';
 /** A configuration that the test changes by hand. */
 export class HandMadeConfig implements Config {
   offset = 1;
+  readonly notFollowed = 0;
   readonly #destinations = new Map<string, Destination>();
   readonly #listeners: ((change: ConfigChange) => void)[] = [];
 

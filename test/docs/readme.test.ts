@@ -6,7 +6,8 @@ import { producerHooks } from '../../src/cli/producer-metrics.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { DeliveryMetrics, exposeState as exposeDelivery } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
-import { createMetrics } from '../../src/ops/metrics.ts';
+import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
+import { exposeConfig } from '../../src/resources/metrics.ts';
 import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
 import { describeSettings, readSettings } from '../../src/settings/read.ts';
 import { createTopology } from '../../src/topology.ts';
@@ -62,6 +63,7 @@ test('the README lists exactly the metrics', () => {
     stalled: 0,
     rememberedIds: 0,
     lag: new Map<string, number>(),
+    oldestAgeMs: new Map<string, number>(),
   };
   new GatewayMetrics(metrics);
   exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
@@ -73,6 +75,8 @@ test('the README lists exactly the metrics', () => {
   };
   exposeDelivery(metrics, notScraped, notScraped);
   producerHooks(metrics);
+  exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
+  exposeReady(metrics, () => []);
   const names = metrics
     .getMetricsAsArray()
     .map(({ name }) => name)

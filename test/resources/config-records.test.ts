@@ -112,6 +112,9 @@ test('an unreadable record is logged and leaves the version before it in force',
     assert.equal(records.isUnreadable({ kind: 'Destination', id: 'crm' }), false);
     assert.equal(errors.length, 1);
     assert.match(errors[0] ?? '', /record of Destination crm is not valid: .*stays in force/);
+    assert.equal(records.notFollowed, 1);
+    records.accept(...recordOf(exampleDestination({ name: 'Mended' })));
+    assert.equal(records.notFollowed, 0);
   }
 });
 
@@ -131,9 +134,9 @@ test('a destination of which nothing can be read is not a deleted one', () => {
   records.accept('Destination/crm', null);
   records.accept(...unreadable);
   records.accept('Source/crm', null);
-  assert.equal(records.isUnreadable(name), true);
+  assert.deepEqual([records.isUnreadable(name), records.notFollowed], [true, 1]);
   records.accept('Destination/crm', null);
-  assert.equal(records.isUnreadable(name), false);
+  assert.deepEqual([records.isUnreadable(name), records.notFollowed], [false, 0]);
 });
 
 test('a key that reads none of the secrets is known to be wrong', () => {

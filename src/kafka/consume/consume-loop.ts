@@ -58,6 +58,8 @@ export interface ConsumeObserver {
 export interface PartitionLag extends TopicPartition {
   /** Records between the finished prefix and the high watermark, those in flight included. */
   readonly records: number;
+  /** When the oldest record in flight was appended; undefined where none is. */
+  readonly oldestMs: number | undefined;
 }
 
 export interface ConsumeLoop {
@@ -147,10 +149,11 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   lag(): readonly PartitionLag[] {
-    return Array.from(this.#intake.owned(), ({ topic, partition, lag }) => ({
+    return Array.from(this.#intake.owned(), ({ topic, partition, lag, account }) => ({
       topic,
       partition,
       records: lag,
+      oldestMs: account?.tracker.oldestMs,
     }));
   }
 

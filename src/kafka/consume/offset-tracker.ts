@@ -16,6 +16,7 @@ export class OffsetTracker implements WindowLoad {
   #nextOffset: number;
   #offsets: Float64Array = new Float64Array(initialCapacity);
   #sizes: Float64Array = new Float64Array(initialCapacity);
+  #times: Float64Array = new Float64Array(initialCapacity);
   #finished: Uint8Array = new Uint8Array(initialCapacity);
   #headSlot = 0;
   #nextSlot = 0;
@@ -37,18 +38,24 @@ export class OffsetTracker implements WindowLoad {
       : this.#at(this.#offsets, this.#headSlot);
   }
 
+  /** When the oldest record in flight was appended; undefined where none is. */
+  get oldestMs(): number | undefined {
+    return this.#headSlot === this.#nextSlot ? undefined : this.#at(this.#times, this.#headSlot);
+  }
+
   get span(): number {
     return this.#nextSlot - this.#headSlot;
   }
 
   /** Takes a record into account and returns its slot; undefined if it already was. */
-  add(offset: number, sizeBytes: number): number | undefined {
+  add(offset: number, sizeBytes: number, appendTimeMs: number): number | undefined {
     if (offset < this.#nextOffset) return undefined;
     if (this.span === this.#offsets.length) this.#grow();
     const slot = this.#nextSlot++;
     const index = slot & (this.#offsets.length - 1);
     this.#offsets[index] = offset;
     this.#sizes[index] = sizeBytes;
+    this.#times[index] = appendTimeMs;
     this.#finished[index] = 0;
     this.#nextOffset = offset + 1;
     this.inFlight += 1;
@@ -98,15 +105,18 @@ export class OffsetTracker implements WindowLoad {
     const capacity = this.#offsets.length * 2;
     const offsets = new Float64Array(capacity);
     const sizes = new Float64Array(capacity);
+    const times = new Float64Array(capacity);
     const finished = new Uint8Array(capacity);
     for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
       const index = slot & (capacity - 1);
       offsets[index] = this.#at(this.#offsets, slot);
       sizes[index] = this.#at(this.#sizes, slot);
+      times[index] = this.#at(this.#times, slot);
       finished[index] = this.#finished[slot & (this.#finished.length - 1)] ?? 0;
     }
     this.#offsets = offsets;
     this.#sizes = sizes;
+    this.#times = times;
     this.#finished = finished;
   }
 }

@@ -63,7 +63,7 @@ export class OwnedPartition implements TopicPartition {
     for (const message of batch.messages) {
       const record = incomingRecord(topic, partition, message);
       const sizeBytes = (record.key?.length ?? 0) + (record.value?.length ?? 0);
-      const slot = account.tracker.add(record.offset, sizeBytes);
+      const slot = account.tracker.add(record.offset, sizeBytes, record.timestampMs);
       if (slot !== undefined) records.push(new ConsumedRecord(record, account, slot));
     }
     // Markers and aborted records, which kafkajs keeps to itself.

@@ -13,7 +13,7 @@ class Account {
   }
 
   take(...offsets: readonly number[]): Record[] {
-    for (const offset of offsets) this.tracker.add(offset, 1);
+    for (const offset of offsets) this.tracker.add(offset, 1, 0);
     return offsets.map((offset) => ({ topic: 't', partition: 0, offset, owner: this }));
   }
 }

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Registry } from 'prom-client';
+import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/labels.ts';
+import { DeliveryMetrics, exposeState } from '../../src/delivery/metrics.ts';
+import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
+import { add } from '../../src/ops/metrics.ts';
+
+const minute = 60_000;
+const tiers: Readonly<Record<string, number>> = { 'retry.1m': minute, 'retry.1h': 60 * minute };
+
+/** What a scrape of a worker gives that holds nothing but these. */
+async function scrape(
+  oldestAgeMs: Readonly<Record<string, number>>,
+  waiting: readonly { tierMs: number; records: number }[] = [],
+): Promise<string> {
+  const registry = new Registry();
+  exposeState(
+    registry,
+    () => ({
+      inFlight: 0,
+      queued: 0,
+      mostQueued: 0,
+      lanesByState: { held: 0, open: 0, slow: 0, limited: 0, waiting: 0, free: 0 },
+      breakers: { closed: 0, open: 0, 'half-open': 0 },
+      tiers: waiting,
+    }),
+    () => ({
+      lag: new Map(Object.keys(oldestAgeMs).map((topic) => [topic, 0])),
+      oldestAgeMs: new Map(Object.entries(oldestAgeMs)),
+      tierMs: (topic) => tiers[topic],
+    }),
+  );
+  return registry.metrics();
+}
+
+test('a record is overdue once it is older than its tier and a tenth', async () => {
+  const text = await scrape({
+    delivery: 500 * minute,
+    'retry.1m': 1.1 * minute + 5_000,
+    'retry.1h': 66 * minute - 1,
+  });
+  assert.match(text, /^postrider_retry_overdue_seconds\{tier="1m"\} 5$/m);
+  assert.match(text, /^postrider_retry_overdue_seconds\{tier="1h"\} 0$/m);
+  assert.equal(text.match(/^postrider_retry_overdue_seconds/gm)?.length, 2);
+  assert.match(text, /^postrider_delivery_oldest_seconds\{topic="delivery"\} 30000$/m);
+});
+
+test('a tier that is read is told of, with nothing in it too', async () => {
+  const text = await scrape({ 'retry.1m': 0, 'retry.1h': 0 }, [{ tierMs: minute, records: 7 }]);
+  assert.match(text, /^postrider_retry_waiting_records\{tier="1m"\} 7$/m);
+  assert.match(text, /^postrider_retry_waiting_records\{tier="1h"\} 0$/m);
+});
+
+test('every series is there before anything has happened, and none comes later', async () => {
+  const registry = new Registry();
+  const metrics = new DeliveryMetrics(registry, [minute]);
+  const before = await registry.metrics();
+  for (const series of [
+    'postrider_delivery_age_seconds_bucket{le="60",from="retry"} 0',
+    'postrider_requests_total{outcome="timeout"} 0',
+    'postrider_dead_letters_total{reason="http-4xx"} 0',
+    'postrider_retries_total{tier="1m"} 0',
+    'postrider_deferrals_total{cause="rate-limit"} 0',
+    'postrider_delivery_rebalances_total{topics="dedicated"} 0',
+  ])
+    assert.ok(before.includes(`\n${series}\n`), series);
+  for (const label of outcomeLabels) add(metrics.requests, label);
+  for (const label of reasonLabels) add(metrics.deadLetters, label);
+  const after = await registry.metrics();
+  assert.equal(after.split('\n').length, before.split('\n').length);
+});
+
+test('every status has a label that is known beforehand', () => {
+  for (let status = 200; status < 1_000; status += 1) {
+    const label = outcomeLabel(outcomeOfStatus(status, undefined, 0));
+    assert.ok(outcomeLabels.includes(label), `${status}: ${label}`);
+  }
+});
