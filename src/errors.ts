@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'busy'
   | 'registry-unavailable'
   | 'schema-incompatible'
+  | 'fenced'
   | 'stopped';
 
 /**
@@ -38,6 +39,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   busy: { retry: true, exitCode: 1 },
   'registry-unavailable': { retry: true, exitCode: 1 },
   'schema-incompatible': { retry: false, exitCode: 1 },
+  fenced: { retry: false, exitCode: 1 },
   stopped: { retry: false, exitCode: 1 },
 };
 

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { hideAborted, type AbortedTransaction, type DecodedRecord } from './aborted-records.ts';
 
 /** The part of kafkajs's Encoder that a fetch request needs. */
 interface Encoder {
@@ -46,7 +47,8 @@ export interface FetchedPartition {
   readonly partition: number;
   readonly errorCode: number;
   readonly preferredReadReplica: number;
-  readonly messages: readonly unknown[];
+  readonly abortedTransactions: readonly AbortedTransaction[];
+  readonly messages: readonly DecodedRecord[];
 }
 
 export interface FetchResponse {
@@ -166,7 +168,7 @@ function skipEmptyPartition(decoder: Decoder): boolean {
 async function decodePartition(decoder: Decoder): Promise<FetchedPartition> {
   const decodeMessages = require(`${protocol}/requests/fetch/v4/decodeMessages`) as (
     decoder: Decoder,
-  ) => Promise<unknown[]>;
+  ) => Promise<DecodedRecord[]>;
   const header = {
     partition: decoder.readInt32(),
     errorCode: decoder.readInt16(),
@@ -179,5 +181,7 @@ async function decodePartition(decoder: Decoder): Promise<FetchedPartition> {
     })),
     preferredReadReplica: decoder.readInt32(),
   };
-  return { ...header, messages: await decodeMessages(decoder) };
+  const messages = await decodeMessages(decoder);
+  hideAborted(messages, header.abortedTransactions);
+  return { ...header, abortedTransactions: [], messages };
 }

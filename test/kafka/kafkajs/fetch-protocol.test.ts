@@ -139,10 +139,13 @@ function withoutEmpty(response: FetchResponse): FetchResponse {
   const responses = response.responses
     .map(({ topicName, partitions }) => ({
       topicName,
-      partitions: partitions.filter(
-        ({ errorCode, preferredReadReplica, messages }) =>
-          errorCode !== 0 || preferredReadReplica !== -1 || messages.length > 0,
-      ),
+      partitions: partitions
+        .filter(
+          ({ errorCode, preferredReadReplica, messages }) =>
+            errorCode !== 0 || preferredReadReplica !== -1 || messages.length > 0,
+        )
+        // They have been taken into account.
+        .map((partition) => ({ ...partition, abortedTransactions: [] })),
     }))
     .filter(({ partitions }) => partitions.length > 0);
   return { ...response, responses };

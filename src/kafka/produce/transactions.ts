@@ -1,0 +1,197 @@
+import kafkajs from 'kafkajs';
+import type { Message, Producer, RecordMetadata, Transaction } from 'kafkajs';
+import { PostriderError } from '../../errors.ts';
+import { adminError } from '../admin-error.ts';
+import type { KafkaClient } from '../client.ts';
+import type { OutgoingRecord } from '../record.ts';
+import { failureOf } from './produce-failure.ts';
+
+/** A record whose partition is decided. */
+export interface PlacedRecord extends OutgoingRecord {
+  readonly partition: number;
+}
+
+/** By {@link placeName}: one past the last record that was written there. */
+export type Written = ReadonlyMap<string, number>;
+
+/** Writes with one transactional id, one transaction at a time. After an error it is of no more use. */
+export interface Transactions {
+  /**
+   * Resolves once all of the records are committed; after an error, a reader of committed records sees
+   * all of them or none. At most 900 KB of one partition.
+   * @throws PostriderError `fenced` when somebody else writes with this id now, `record-refused`,
+   * `kafka-refused`, `kafka-unavailable`
+   */
+  write(records: readonly PlacedRecord[]): Promise<Written>;
+  close(): Promise<void>;
+}
+
+/**
+ * How long an open transaction may hold up the readers of its topics after its process is gone, and how
+ * long one may take.
+ */
+const transactionTimeoutMs = 10_000;
+/** The brokers' part of that, to get the records onto all in-sync replicas. */
+const ackTimeoutMs = 8_000;
+/**
+ * 8 s in all. Kafka refuses a transaction that begins while the one before is still being committed,
+ * which takes milliseconds: with kafkajs's own first wait each would cost a fifth of a second.
+ */
+const retry = { initialRetryTime: 20, maxRetryTime: 1_000, retries: 12 };
+/** kafkajs waits for ever for a broker that hangs. */
+const answerTimeoutMs = 60_000;
+
+/**
+ * From the moment when this resolves, whoever wrote with this id before can commit nothing any more, and
+ * what they left open is aborted. kafkajs fences only when a transaction begins, so one is begun here.
+ * @throws PostriderError `kafka-unavailable`, `kafka-refused`
+ */
+export async function openTransactions(
+  kafka: KafkaClient,
+  transactionalId: string,
+): Promise<Transactions> {
+  const producer = kafka.producer({
+    transactionalId,
+    transactionTimeout: transactionTimeoutMs,
+    idempotent: true,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+    createPartitioner:
+      () =>
+      ({ message }) =>
+        message.partition ?? 0,
+    retry,
+  });
+  const transactions = new ProducerTransactions(producer);
+  try {
+    await transactions.fence();
+  } catch (error) {
+    await transactions.close();
+    throw error;
+  }
+  return transactions;
+}
+
+/** A partition's name in {@link Written}. */
+export function placeName(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
+}
+
+class ProducerTransactions implements Transactions {
+  readonly #producer: Producer;
+
+  constructor(producer: Producer) {
+    this.#producer = producer;
+  }
+
+  async fence(): Promise<void> {
+    await settled(async () => {
+      await this.#producer.connect();
+      const empty = await this.#producer.transaction();
+      await empty.abort();
+    });
+  }
+
+  /**
+   * Nothing is repeated here after a failure. What kafkajs sent without an answer may be in the log, and
+   * kafkajs numbers the next records like those: Kafka would take them for the same and drop them.
+   */
+  async write(records: readonly PlacedRecord[]): Promise<Written> {
+    return settled(async () => {
+      const transaction = await this.#producer.transaction();
+      const written = await send(transaction, records).catch(async (error: unknown) => {
+        await transaction.abort().catch(() => undefined);
+        throw error;
+      });
+      await transaction.commit();
+      return written;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#producer.disconnect().catch(() => undefined);
+  }
+}
+
+async function send(transaction: Transaction, records: readonly PlacedRecord[]): Promise<Written> {
+  const answer = await transaction.sendBatch({
+    acks: -1,
+    timeout: ackTimeoutMs,
+    compression: kafkajs.CompressionTypes.ZSTD,
+    topicMessages: [...new Set(records.map(({ topic }) => topic))].map((topic) => ({
+      topic,
+      messages: records.filter((record) => record.topic === topic).map(messageOf),
+    })),
+  });
+  return writtenBy(records, answer);
+}
+
+function messageOf({ key, value, headers, partition }: PlacedRecord): Message {
+  return { key, value, partition, ...(headers === undefined ? {} : { headers }) };
+}
+
+/** kafkajs leaves partitions out that its metadata does not know, without a word. */
+function writtenBy(records: readonly PlacedRecord[], answer: readonly RecordMetadata[]): Written {
+  const counts = new Map<string, number>();
+  for (const { topic, partition } of records) {
+    const name = placeName(topic, partition);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const first = new Map(
+    answer.map(({ topicName, partition, baseOffset }) => [
+      placeName(topicName, partition),
+      Number(baseOffset),
+    ]),
+  );
+  return new Map(
+    Array.from(counts, ([name, count]) => {
+      const start = first.get(name);
+      if (start === undefined) throw unavailable(`no answer for ${name}`);
+      return [name, start + count];
+    }),
+  );
+}
+
+/** What Kafka answers to a producer that another with its id has replaced, or that took too long. */
+const fencing = new Set([
+  'INVALID_PRODUCER_EPOCH',
+  'INVALID_PRODUCER_ID_MAPPING',
+  'INVALID_TXN_STATE',
+  'UNKNOWN_PRODUCER_ID',
+]);
+
+async function settled<T>(work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(unavailable(`no answer within ${answerTimeoutMs / 1_000} s`));
+    }, answerTimeoutMs);
+  });
+  try {
+    return await Promise.race([work(), deadline]);
+  } catch (error) {
+    throw transactionError(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function transactionError(error: unknown): PostriderError {
+  if (error instanceof PostriderError) return error;
+  const { reason, message, condemns } = failureOf(error);
+  if (fencing.has(reason))
+    return new PostriderError(
+      'fenced',
+      `another process writes with this transactional id now, or a transaction took longer than ${transactionTimeoutMs / 1_000} s`,
+      { cause: error },
+    );
+  if (condemns)
+    return new PostriderError('record-refused', `Kafka refused a record: ${message}`, {
+      cause: error,
+    });
+  return adminError(error);
+}
+
+function unavailable(what: string): PostriderError {
+  return new PostriderError('kafka-unavailable', `Kafka did not write a transaction: ${what}`);
+}
