@@ -19,6 +19,7 @@ export const rejectReasons = {
   'invalid-timestamp': 'the timestamp is not an ISO 8601 date between the years 0 and 9999',
   'no-write-key': 'neither the header write-key nor the field writeKey names a source',
   'unknown-write-key': 'no source has this write key',
+  'unknown-source': 'an audience sync made the call for a source that does not exist',
   unroutable: 'the router failed on the call: a mistake in its code, not in the call',
   unwritable: 'Kafka refuses the record that was made from the call',
 } as const;
@@ -34,6 +35,7 @@ const mendable: ReadonlySet<string> = new Set<RejectReason>([
   'unknown-schema',
   'unusable-schema',
   'unknown-write-key',
+  'unknown-source',
   'unroutable',
   'unwritable',
 ]);

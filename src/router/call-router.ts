@@ -6,11 +6,11 @@ import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
 import type { Schemas } from '../schemas/schema-book.ts';
 import { arrivalOf } from './arrival.ts';
-import { Backlog } from './backlog.ts';
+import { CallBacklog } from './call-backlog.ts';
 import type { Admitted, Duplicates } from './duplicates.ts';
 import type { RouterEvents } from './events.ts';
 import { HeldCalls, type HeldCall } from './held-calls.ts';
-import { readCall, unknownWriteKey, type ReadCall } from './read-call.ts';
+import { readCall, unknownSource, type ReadCall } from './read-call.ts';
 import { rejectedRecord } from './rejected-record.ts';
 import type { Routes } from './route-call.ts';
 import { StalledRecords } from './stalled-records.ts';
@@ -27,6 +27,8 @@ export interface CallRouterOptions {
   readonly caughtUp: () => Promise<void>;
   readonly sink: RecordSink;
   readonly rejectedTopic: string;
+  /** What audience syncs write to; live calls go before. */
+  readonly audienceTopic: string;
   readonly duplicates: Duplicates<PendingCall>;
   readonly schemas: Schemas;
   readonly events: RouterEvents;
@@ -43,6 +45,8 @@ export interface PendingCall {
  * batches keep the producer busy; what is above that waits as the records that it came in.
  */
 const mostCopies = 5_000;
+/** What syncs may take of that while no live call waits: one that comes finds the rest. */
+const mostAudienceCopies = 1_000;
 
 type Held = HeldCall & PendingCall;
 
@@ -51,26 +55,30 @@ export class CallRouter {
   readonly #routes: Routes;
   readonly #sink: RecordSink;
   readonly #rejectedTopic: string;
+  readonly #audienceTopic: string;
   readonly #duplicates: Duplicates<PendingCall>;
   readonly #schemas: Schemas;
   readonly #stalled = new StalledRecords();
   readonly #events: RouterEvents;
   readonly #held: HeldCalls<Held>;
-  readonly #backlog = new Backlog<ConsumedRecord>();
+  readonly #backlog: CallBacklog<ConsumedRecord>;
   /** Produced and not acknowledged. */
   #copies = 0;
 
   constructor(options: CallRouterOptions) {
-    const { routes, caughtUp, sink, rejectedTopic, duplicates, schemas, events } = options;
+    const { routes, caughtUp, sink, rejectedTopic, audienceTopic } = options;
+    const { duplicates, schemas, events } = options;
     this.#routes = routes;
     this.#sink = sink;
     this.#rejectedTopic = rejectedTopic;
+    this.#audienceTopic = audienceTopic;
+    this.#backlog = new CallBacklog(({ topic }) => topic === audienceTopic);
     this.#duplicates = duplicates;
     this.#schemas = schemas;
     this.#events = events;
     this.#held = new HeldCalls(
       caughtUp,
-      (writeKey) => routes.isKnown(writeKey),
+      ({ read }) => routes.sourceOf(read) !== undefined,
       (held) => {
         this.#release(held);
       },
@@ -107,7 +115,7 @@ export class CallRouter {
 
   #work(): void {
     while (this.#copies < mostCopies) {
-      const record = this.#backlog.shift();
+      const record = this.#backlog.shift(this.#copies < mostAudienceCopies);
       if (record === undefined) break;
       try {
         this.#accept(record);
@@ -123,7 +131,7 @@ export class CallRouter {
       this.#stalled.add(record);
       return;
     }
-    const read = readCall(record, this.#schemas);
+    const read = readCall(record, this.#schemas, this.#audienceTopic);
     if (read.awaitedSchema !== undefined) {
       this.#stall(record, read.awaitedSchema);
       return;
@@ -135,7 +143,7 @@ export class CallRouter {
     const mustWait = this.#held.size > 0 && this.#held.waitsFor(userOf(read.call));
     const source = mustWait ? undefined : this.#routes.sourceOf(read);
     if (source !== undefined) this.#route(record, read, source);
-    else this.#held.hold({ record, read, writeKey: read.writeKey, user: userOf(read.call) });
+    else this.#held.hold({ record, read, user: userOf(read.call) });
   }
 
   #stall(record: ConsumedRecord, schemaId: number): void {
@@ -150,7 +158,7 @@ export class CallRouter {
   #release({ record, read }: PendingCall): void {
     try {
       const source = this.#routes.sourceOf(read);
-      if (source === undefined) this.#reject(record, unknownWriteKey(read.writeKey));
+      if (source === undefined) this.#reject(record, unknownSource(read));
       else this.#route(record, read, source);
     } catch (error) {
       this.#fail(record, error);
@@ -207,13 +215,15 @@ export class CallRouter {
       this.#reject(record, { reason: 'unwritable', detail: refused.message });
       for (const waiter of admitted?.forget() ?? []) this.#release(waiter);
     }
-    if (this.#backlog.size > 0 && this.#copies <= mostCopies / 2) this.#work();
+    const enough = this.#backlog.isUrgent ? mostCopies : mostAudienceCopies;
+    if (this.#backlog.size > 0 && this.#copies <= enough / 2) this.#work();
   }
 
   /** A record that cannot even be rejected is never finished: its partition stops before it is lost. */
   #reject(record: ConsumedRecord, rejection: Rejection): void {
     const { origin } = arrivalOf(record);
-    const rejected = rejectedRecord(this.#rejectedTopic, record, origin, rejection);
+    const topics = { rejected: this.#rejectedTopic, audience: this.#audienceTopic };
+    const rejected = rejectedRecord(topics, record, origin, rejection);
     this.#sink.produce(rejected, (refused) => {
       if (refused !== undefined) {
         this.#events.partitionStuck(record, refused);

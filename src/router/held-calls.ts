@@ -1,6 +1,5 @@
-/** A call whose write key no source has, or that came behind such a call of the same user. */
+/** A call whose source is not known, or that came behind such a call of the same user. */
 export interface HeldCall {
-  readonly writeKey: string;
   readonly user: string;
 }
 
@@ -16,13 +15,13 @@ export class HeldCalls<T extends HeldCall> {
   #round = 0;
   #looking = false;
   readonly #caughtUp: () => Promise<void>;
-  readonly #isKnown: (writeKey: string) => boolean;
+  readonly #isKnown: (call: T) => boolean;
   readonly #release: (call: T) => void;
 
-  /** `release`: called once for each call, in order per user, when its key is known or known to be unknown. */
+  /** `release`: called once for each call, in order per user, when its source is known or known not to be. */
   constructor(
     caughtUp: () => Promise<void>,
-    isKnown: (writeKey: string) => boolean,
+    isKnown: (call: T) => boolean,
     release: (call: T) => void,
   ) {
     this.#caughtUp = caughtUp;
@@ -71,8 +70,8 @@ export class HeldCalls<T extends HeldCall> {
     this.#calls = [];
     this.#users = stillHeld;
     for (const entry of held) {
-      const { writeKey, user } = entry.call;
-      if (stillHeld.has(user) || (entry.round > round && !this.#isKnown(writeKey))) {
+      const { user } = entry.call;
+      if (stillHeld.has(user) || (entry.round > round && !this.#isKnown(entry.call))) {
         stillHeld.add(user);
         this.#calls.push(entry);
       } else {

@@ -1,3 +1,4 @@
+import { decodeAudienceRoute, type AudienceRoute } from '../event/audience-headers.ts';
 import type { Call } from '../event/call.ts';
 import { maxBytesOf } from '../event/merged-call.ts';
 import { callOf, parseCall, type ParsedCall } from '../event/parse-call.ts';
@@ -12,7 +13,10 @@ import { arrivalOf, type Arrival } from './arrival.ts';
 /** A record's call, which names its source but may not have one. */
 export interface ReadCall {
   readonly call: Call;
+  /** Empty for a call that an audience sync made. */
   readonly writeKey: string;
+  /** Of a call that an audience sync made. */
+  readonly audience: AudienceRoute | undefined;
   readonly arrival: Arrival;
   readonly rejection?: undefined;
   readonly awaitedSchema?: undefined;
@@ -30,10 +34,11 @@ export interface NotYetReadable {
   readonly awaitedSchema: number;
 }
 
-/** Depends on nothing but the record and its schema. */
+/** Depends on nothing but the record and its schema. `audienceTopic`: where syncs write. */
 export function readCall(
   record: IncomingRecord,
   schemas: Schemas,
+  audienceTopic: string,
 ): ReadCall | Unreadable | NotYetReadable {
   const arrival = arrivalOf(record);
   const id = schemaIdOf(record.value);
@@ -44,10 +49,12 @@ export function readCall(
   if (parsed === undefined) return { awaitedSchema: id ?? 0 };
   const { call, rejected } = parsed;
   if (call === undefined) return { arrival, rejection: rejected };
+  const audience = record.topic === audienceTopic ? decodeAudienceRoute(record.headers) : undefined;
+  if (audience !== undefined) return { call, writeKey: '', audience, arrival };
   const writeKey = chooseWriteKey(record.headers[writeKeyHeader], call.writeKey);
   return writeKey === undefined
     ? { arrival, rejection: withoutWriteKey }
-    : { call, writeKey, arrival };
+    : { call, writeKey, audience, arrival };
 }
 
 /** Undefined while its schema is not known. */
@@ -78,7 +85,12 @@ const withoutWriteKey: Rejection = {
 /** Long enough to recognise the key by, and to add it to its source. */
 const shownCharacters = 200;
 
-export function unknownWriteKey(writeKey: string): Rejection {
+/** Of a call whose source does not exist. */
+export function unknownSource({ writeKey, audience }: ReadCall): Rejection {
+  if (audience !== undefined) {
+    const named = JSON.stringify(audience.sourceId.slice(0, shownCharacters));
+    return { reason: 'unknown-source', detail: `There is no source ${named}.` };
+  }
   const shown = JSON.stringify(writeKey.slice(0, shownCharacters));
   return { reason: 'unknown-write-key', detail: `No source has the write key ${shown}.` };
 }

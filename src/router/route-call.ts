@@ -11,7 +11,7 @@ import type { ReadCall } from './read-call.ts';
 /** What the router needs of the configuration. */
 export type RouterConfig = Pick<
   Config,
-  'offset' | 'sourceByWriteKey' | 'destinationsOf' | 'caughtUp'
+  'offset' | 'source' | 'sourceByWriteKey' | 'destinationsOf' | 'caughtUp'
 >;
 
 /**
@@ -29,13 +29,11 @@ export class Routes {
     this.#topics = topics;
   }
 
-  isKnown(writeKey: string): boolean {
-    return this.#config.sourceByWriteKey(writeKey) !== undefined;
-  }
-
-  /** Undefined if no source has the call's write key. */
-  sourceOf({ writeKey }: ReadCall): Source | undefined {
-    return this.#config.sourceByWriteKey(writeKey);
+  /** Undefined if no source has the call's write key, or the one that its audience names is not there. */
+  sourceOf({ writeKey, audience }: ReadCall): Source | undefined {
+    return audience === undefined
+      ? this.#config.sourceByWriteKey(writeKey)
+      : this.#config.source(audience.sourceId);
   }
 
   /**
@@ -48,7 +46,9 @@ export class Routes {
     if (destinations.length === 0 || !webhooksEnabled(read.call)) return records;
     const user = userOf(read.call);
     const bodies = new Bodies(read.call);
+    const allowed = read.audience?.destinationIds;
     for (const destination of destinations) {
+      if (allowed !== undefined && !allowed.has(destination.id)) continue;
       const outlet = this.#outletOf(destination);
       if (!outlet.wants(read.call)) continue;
       records.push({

@@ -67,6 +67,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     caughtUp: () => config.caughtUp(),
     sink: producer,
     rejectedTopic: topology.topics.ingestRejected,
+    audienceTopic: topology.topics.ingestAudience,
     duplicates,
     schemas: schemasOf(deps, events),
     events,

@@ -14,6 +14,7 @@ import { RouterMetrics } from '../../src/router/metrics.ts';
 import { Routes, type RouterConfig } from '../../src/router/route-call.ts';
 
 export const appendTimeMs: number = Date.parse('2026-11-20T18:59:40.123Z');
+export const audienceTopic = 'p.ingest.audience';
 export const topics = {
   shared: 'p.delivery',
   dedicated: (id: string): string => `p.delivery.${id}`,
@@ -49,6 +50,10 @@ export class FakeConfig implements RouterConfig {
 
   caughtUp(): Promise<void> {
     return Promise.resolve();
+  }
+
+  source(id: string): ReturnType<RouterConfig['source']> {
+    return this.#index.source(id);
   }
 
   sourceByWriteKey(writeKey: string): ReturnType<RouterConfig['sourceByWriteKey']> {
@@ -91,6 +96,7 @@ export class TestRouter {
         },
       },
       rejectedTopic: 'p.ingest.rejected',
+      audienceTopic,
       duplicates: new Duplicates<PendingCall>({
         windowMs: 600_000,
         mostIds: 256,

@@ -10,7 +10,7 @@ import { Routes } from '../../src/router/route-call.ts';
 import { anyCall } from '../event/some-calls.ts';
 import { noRegistry } from '../../src/schemas/schema-book.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
-import { appendTimeMs, FakeConfig, incoming, topics } from './fakes.ts';
+import { appendTimeMs, audienceTopic, FakeConfig, incoming, topics } from './fakes.ts';
 
 const order = {
   type: 'track',
@@ -25,7 +25,7 @@ function route(record: IncomingRecord, ...resources: Resource[]): OutgoingRecord
 }
 
 function routeWith(routes: Routes, record: IncomingRecord): OutgoingRecord[] {
-  const read = readCall(record, noRegistry);
+  const read = readCall(record, noRegistry, audienceTopic);
   assert.ok('call' in read);
   return routes.route(read, routes.sourceOf(read) ?? assert.fail('no source has the write key'));
 }
@@ -149,7 +149,7 @@ test('the same record gives the same bytes, whatever was routed before', () => {
   fc.assert(
     fc.property(anyCall, (call) => {
       const record = incoming({ ...call, writeKey: 'wk_shop_1' });
-      if (readCall(record, noRegistry).rejection !== undefined) return;
+      if (readCall(record, noRegistry, audienceTopic).rejection !== undefined) return;
       const first = routeWith(used, record);
       const again = incoming({ ...call, writeKey: 'wk_shop_1' });
       assert.deepEqual(routeWith(new Routes(config, topics), again), first);
@@ -178,7 +178,7 @@ test('a forged origin cannot make a call younger than its record', () => {
 test('a header that is no origin is ignored', () => {
   for (const text of ['', 'web', 'p:1:2', 'p:1:2:x', 'p:1:2:3:4', `p:1:2:${'9'.repeat(16)}`]) {
     const record = incoming(order, { headers: { [originHeader]: Buffer.from(text) } });
-    const read = readCall(record, noRegistry);
+    const read = readCall(record, noRegistry, audienceTopic);
     assert.ok('arrival' in read);
     assert.equal(read.arrival.origin.offset, 42, text);
   }

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Registry } from 'prom-client';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import { encodeAudienceRoute } from '../../src/event/audience-headers.ts';
 import { ensureTopics, withAdmin, type TopicSpec } from '../../src/kafka/admin.ts';
+import { openTransactions } from '../../src/kafka/produce/transactions.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
 import type { Role } from '../../src/ops/role.ts';
@@ -184,6 +186,39 @@ test('a call that its client sent again is routed once; after a restart the wind
   });
   assert.equal(await routedTimes('resent'), 2);
   assert.match(await afterwards.metrics(), /^postrider_router_remembered_ids 2$/m);
+});
+
+test('of what syncs write, only what is committed is routed, and an open transaction holds up no live call', async () => {
+  const { topics, prefix } = deployment.topology;
+  const headers = encodeAudienceRoute({ sourceId: 'shop', destinationIds: new Set(['crm']) });
+  const synced = (messageId: string) => ({
+    ...{ ...call(messageId, { writeKey: undefined }), topic: topics.ingestAudience },
+    ...{ partition: 0, headers },
+  });
+  const open = deployment.kafka.producer({ transactionalId: `${prefix}a`, idempotent: true });
+  await open.connect();
+  const transaction = await open.transaction();
+  const { topic, ...message } = synced('undecided');
+  await transaction.send({ topic, messages: [message] });
+  const transactions = await openTransactions(deployment.kafka, `${prefix}b`);
+  await transactions.write([synced('behind-undecided')]);
+  await deployment.producer.send([call('beside-undecided')]);
+  await eventually(async () => {
+    assert.ok((await messageIdsIn(topics.delivery)).includes('beside-undecided'));
+  });
+  assert.equal((await messageIdsIn(topics.delivery)).includes('behind-undecided'), false);
+  await transaction.abort();
+  await eventually(async () => {
+    assert.ok((await messageIdsIn(topics.delivery)).includes('behind-undecided'));
+  });
+  assert.equal((await messageIdsIn(topics.delivery)).includes('undecided'), false);
+  assert.equal(
+    (await messageIdsIn(deployment.topology.dedicatedTopic('dwh').name)).includes(
+      'behind-undecided',
+    ),
+    false,
+  );
+  await Promise.all([open.disconnect(), transactions.close()]);
 });
 
 test('what happens is counted', async () => {
