@@ -12,11 +12,11 @@ import type { OwnedIndexes } from './lane/work-shares.ts';
 
 /**
  * More than one fetch brings of events of usual size, because kafkajs throws away and fetches again what it
- * holds of a paused partition. Smaller fetches cost up to a tenth more CPU time a delivery, larger windows
- * more than 400 MB in all. 12 partitions hold 48 MB at most.
+ * holds of a paused partition. Larger windows cost more than 400 MB in all; 12 partitions hold 48 MB at most.
  */
 const freshWindow: WindowLimits = { records: 2_048, bytes: 4 * 1024 * 1024 };
-const maxBytesPerPartition = 768 * 1024;
+/** Compressed: with more, most of what a fetch brings would be left undecoded and fetched again. */
+const maxBytesPerPartition = 256 * 1024;
 /** Held until they are due, in six times as many partitions. */
 const retryWindow: WindowLimits = { records: 1_024, bytes: 1024 * 1024 };
 

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Batch, Consumer, PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../ops/log.ts';
 import type { KafkaClient } from '../client.ts';
@@ -54,6 +54,8 @@ const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
 /** How long a consumer that is just joining may take before it is cut off. */
 const joinMs = 3_000;
 
+/** So many records are work enough for one stretch: others get a turn before the next batch. */
+const largeBatch = 128;
 const done = Promise.resolve();
 
 /** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
@@ -104,7 +106,7 @@ export class ConsumerSession {
             payload.resolveOffset(offset);
           });
         }
-        return done;
+        return payload.batch.messages.length < largeBatch ? done : nextTurn();
       },
     });
   }

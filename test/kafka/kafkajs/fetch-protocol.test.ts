@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { fetchCheaply } from '../../../src/kafka/kafkajs/fetch-protocol.ts';
+import { encodeFetchRequest, type FetchRequest } from '../../../src/kafka/kafkajs/fetch-request.ts';
 import {
   decodeFetchResponse,
-  encodeFetchRequest,
-  fetchCheaply,
-  type FetchRequest,
   type FetchResponse,
-} from '../../../src/kafka/kafkajs/fetch-protocol.ts';
+} from '../../../src/kafka/kafkajs/fetch-response.ts';
 
 interface Encoder {
   readonly buffer: Buffer;
@@ -100,6 +99,30 @@ test('of an answer, all partitions are decoded that bring something: as by kafka
   );
 });
 
+test('of an answer that brings many records, the first of every partition are decoded, in whole batches', async () => {
+  const recordsPerBatch = 100;
+  const values = (batches: number): string[] => Array<string>(batches * recordsPerBatch).fill('x');
+  const answer = [
+    { topic: 'a', partitions: [filled(0, values(80)), filled(1, [])] },
+    { topic: 'b', partitions: [filled(0, values(1)), filled(1, values(40))] },
+  ];
+  const { responses } = await decodeFetchResponse(await encodeAnswer(answer, recordsPerBatch));
+  const found = responses.flatMap(({ topicName, partitions }) =>
+    partitions.map(({ partition, messages }) => [topicName, partition, messages.length]),
+  );
+  const share = Math.ceil(8_192 / 3 / recordsPerBatch) * recordsPerBatch;
+  assert.deepEqual(found, [
+    ['a', 0, share],
+    ['b', 0, recordsPerBatch],
+    ['b', 1, share],
+  ]);
+});
+
+function filled(partition: number, values: readonly string[]): AnyPartition {
+  const offsets = ['0', '0', '0'] as const;
+  return { partition, errorCode: 0, offsets, aborted: null, replica: -1, values };
+}
+
 test('it is what kafkajs uses for its fetches', () => {
   fetchCheaply();
   assert.notEqual(require(requestModule), original.request);
@@ -109,6 +132,7 @@ test('it is what kafkajs uses for its fetches', () => {
 
 async function encodeAnswer(
   topics: readonly { readonly topic: string; readonly partitions: readonly AnyPartition[] }[],
+  recordsPerBatch = Infinity,
 ): Promise<Buffer> {
   const encoder = new KafkaEncoder().writeInt32(0).writeInt16(0).writeInt32(0);
   encoder.writeInt32(topics.length);
@@ -121,15 +145,19 @@ async function encodeAnswer(
       for (const [producer, first] of each.aborted ?? [])
         encoder.writeInt64(producer).writeInt64(first);
       encoder.writeInt32(each.replica);
-      const records = await encodeRecords(each.values);
+      const records = await encodeRecords(each.values, recordsPerBatch);
       encoder.writeInt32(records.length).writeBuffer(records);
     }
   }
   return encoder.buffer;
 }
 
-async function encodeRecords(values: readonly string[]): Promise<Buffer> {
+async function encodeRecords(values: readonly string[], perBatch: number): Promise<Buffer> {
   if (values.length === 0) return Buffer.alloc(0);
+  if (values.length > perBatch) {
+    const first = await encodeRecords(values.slice(0, perBatch), perBatch);
+    return Buffer.concat([first, await encodeRecords(values.slice(perBatch), perBatch)]);
+  }
   const encodeRecord = require(`${protocol}/recordBatch/record/v0`) as (record: object) => object;
   const records = values.map((value, offsetDelta) => encodeRecord({ offsetDelta, value }));
   return (await recordBatch.RecordBatch({ records })).buffer;
