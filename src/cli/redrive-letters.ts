@@ -113,6 +113,7 @@ class LetterRedrive<L extends Letter> {
     const goOn = goOnWith(this.#options);
     if (goOn !== undefined) note(`if this is cut off, ${goOn}`);
     let refused = 0;
+    let unmarked = 0;
     const producer = await createProducer(kafka, { log });
     const status = startStatusLine(() => `${this.#counts.total} sent again; ${search.progress()}`);
     try {
@@ -128,6 +129,10 @@ class LetterRedrive<L extends Letter> {
           refused += 1;
           note(`${placeText(record)} cannot be sent again: ${error.message}`);
         },
+        onUnmarked: ({ record }, error) => {
+          unmarked += 1;
+          note(`${placeText(record)} was sent, which cannot be written down: ${error.message}`);
+        },
       });
     } finally {
       status.stop();
@@ -136,6 +141,11 @@ class LetterRedrive<L extends Letter> {
     this.#report();
     const { noun } = this.#kind;
     this.#context.print(`${counted(this.#counts.total, noun)} sent again, in redrive ${id}`);
+    if (unmarked > 0)
+      throw new PostriderError(
+        'record-refused',
+        `stopped: another run would send ${counted(unmarked, noun)}, named above, once more, because Kafka refuses to write to ${redrivesTopic}`,
+      );
     if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
     if (refused > 0)
       throw new PostriderError(

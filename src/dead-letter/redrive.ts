@@ -26,6 +26,8 @@ export interface RedriveOptions<L extends Letter> {
   readonly onSent?: (letter: L) => void;
   /** Kafka can never take it back, e.g. because the topic's size limit was lowered. */
   readonly onRefused: (letter: L, error: PostriderError) => void;
+  /** Kafka will never take the mark of a letter that was sent: the next run would send it once more. */
+  readonly onUnmarked: (letter: L, error: PostriderError) => void;
 }
 
 /**
@@ -36,10 +38,12 @@ export const mostInFlight = 100;
 
 /**
  * Sends letters again, and writes down each that is safe. Resolves when all are: a run that was cut off
- * is taken up by another, which skips what is written down.
+ * is taken up by another, which skips what is written down. A mark that is refused ends the run early.
  */
 export async function redrive<L extends Letter>(options: RedriveOptions<L>): Promise<void> {
-  const { letters, sentAgain, producer, clock, signal } = options;
+  const { letters, sentAgain, producer, clock } = options;
+  const unmarked = new AbortController();
+  const signal = AbortSignal.any([options.signal, unmarked.signal]);
   const pace = new Pace(options.rate, clock);
   const inFlight = new SendWindow(mostInFlight);
   try {
@@ -67,8 +71,12 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
 
   function writeDown(letter: L): void {
     const mark = { time: new Date(clock.now()).toISOString(), redrive: options.id };
-    producer.produce(redriveRecord(options.redrivesTopic, letter, mark), () => {
+    producer.produce(redriveRecord(options.redrivesTopic, letter, mark), (refused) => {
       options.onSent?.(letter);
+      if (refused !== undefined) {
+        unmarked.abort();
+        options.onUnmarked(letter, refused);
+      }
       inFlight.leave();
     });
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pace } from '../../src/dead-letter/pace.ts';
-import { redrive, type RedriveOptions } from '../../src/dead-letter/redrive.ts';
+import { mostInFlight, redrive, type RedriveOptions } from '../../src/dead-letter/redrive.ts';
 import { Redrives, redriveRecord } from '../../src/dead-letter/redrives.ts';
 import { sentAgain, type RejectedCall } from '../../src/dead-letter/rejected.ts';
 import { sentBefore, sift, type Objection } from '../../src/dead-letter/sift.ts';
@@ -61,6 +61,9 @@ function run(
     onRefused: () => {
       assert.fail('refused');
     },
+    onUnmarked: () => {
+      assert.fail('unmarked');
+    },
     ...changes,
   });
   return { written, done };
@@ -119,6 +122,29 @@ test('a letter that Kafka refuses is reported, not written down, and the others 
     written.filter(({ topic }) => topic === 'p.redrives').map(({ key }) => key),
     ['p.ingest.rejected:2:2'],
   );
+});
+
+test('a mark that Kafka refuses is reported and ends the run: another one would send the letter again', async () => {
+  const unmarked: number[] = [];
+  const sent: number[] = [];
+  const { written, done } = run(
+    {
+      letters: lettersOf(...Array.from({ length: 1_000 }, (_, offset) => offset)),
+      onSent: ({ record }) => {
+        sent.push(record.offset);
+      },
+      onUnmarked: ({ record }) => {
+        unmarked.push(record.offset);
+      },
+    },
+    ({ key }) =>
+      key === 'p.ingest.rejected:2:1' ? new PostriderError('record-refused', 'no') : undefined,
+  );
+  await done;
+  assert.deepEqual(unmarked, [1]);
+  assert.ok(sent.includes(1), 'its copy is safe');
+  assert.ok(sent.length <= mostInFlight, `${sent.length} were sent`);
+  assert.equal(written.length, 2 * sent.length);
 });
 
 test('a run whose letters cannot be read on writes down what it has sent, and fails', async () => {
