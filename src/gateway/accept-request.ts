@@ -5,10 +5,10 @@ import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
 import type { IngestWriter } from './ingest-writer.ts';
 import type { KnownKeys } from './known-keys.ts';
-import { prepareCalls, type IngestTopics, type Prepared } from './prepare-call.ts';
+import { prepareCalls, type IngestTopics, type Prepared, type Receipt } from './prepare-call.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { overloaded, receiveBody, unpackBody } from './read-body.ts';
-import { readRequest } from './read-request.ts';
+import { readRequest, type Submission } from './read-request.ts';
 import type { Refusal } from './refusal.ts';
 import { basicWriteKey } from './write-key.ts';
 
@@ -48,7 +48,7 @@ async function accept(
   { stream, type, clientIp }: TrackingRequest,
   lease: Lease,
 ): Promise<Refusal | undefined> {
-  const { keys, writer, clock, events } = deps;
+  const { keys, writer, clock, rateLimits } = deps;
   const { headers } = stream;
   if (!writer.isAvailable) return kafkaUnavailable;
   const receivedMs = clock.now();
@@ -63,14 +63,25 @@ async function accept(
   const given = [basicWriteKey(headers.authorization), submission.writeKey];
   const writeKey = keys.find(...given) ?? (await keys.findCurrent(...given));
   if (typeof writeKey !== 'string') return writeKey;
-  const waitS = deps.rateLimits?.take(writeKey, submission.calls.length);
+  const calls = submission.calls.length;
+  const waitS = rateLimits?.take(writeKey, calls);
   if (waitS !== undefined) return rateLimited(waitS);
+  const notWritten = await write(deps, submission, { receivedMs, writeKey, clientIp }, lease);
+  if (notWritten !== undefined) rateLimits?.giveBack(writeKey, calls);
+  return notWritten;
+}
 
-  const prepared = prepareCalls(submission, { receivedMs, writeKey, clientIp }, deps.topics);
+async function write(
+  { writer, topics, events }: AcceptDeps,
+  submission: Submission,
+  receipt: Receipt,
+  lease: Lease,
+): Promise<Refusal | undefined> {
+  const prepared = prepareCalls(submission, receipt, topics);
   if (!lease.grow(heldBytes(prepared))) return overloaded;
   if (!(await writer.write(prepared.map(({ record }) => record)))) return kafkaUnavailable;
   const rejections = prepared.flatMap(({ rejection }) => rejection ?? []);
-  events.accepted(prepared.length, rejections, receivedMs);
+  events.accepted(prepared.length, rejections, receipt.receivedMs);
   return undefined;
 }
 

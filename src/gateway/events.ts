@@ -55,6 +55,10 @@ export class GatewayEvents implements WriterEvents {
     this.#log.info({}, 'Kafka can be reached again');
   }
 
+  reopenFailed(error: unknown): void {
+    this.#log.error({ err: error }, 'a new producer cannot be opened; trying again');
+  }
+
   refused(error: PostriderError): void {
     this.#log.error({ err: error }, 'ingest.rejected refuses a record: its client keeps the call');
   }

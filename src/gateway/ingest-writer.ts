@@ -11,6 +11,8 @@ export interface WriterEvents {
   /** Kafka did not acknowledge in time; so many calls were given back to their clients. */
   kafkaLost(calls: number): void;
   kafkaBack(): void;
+  /** A new producer cannot be opened; it is tried again. */
+  reopenFailed(error: unknown): void;
   /** Kafka will never take the record, neither as a call nor as a rejected one. */
   refused(error: PostriderError): void;
 }
@@ -23,6 +25,9 @@ export interface IngestWriterOptions {
   readonly clock: Clock;
   readonly events: WriterEvents;
 }
+
+/** After a failure that is not Kafka's being away, for which opening a producer waits by itself. */
+const reopenMs = 1_000;
 
 /** The records of one request. */
 interface Write {
@@ -141,13 +146,21 @@ export class IngestWriter {
     void this.#reopen();
   }
 
+  /** Never rejects: a gateway that stopped trying would turn every request away for ever. */
   async #reopen(): Promise<void> {
-    const producer = await this.#options.openProducer();
-    if (this.#isClosed) {
-      await producer.close(0);
-      return;
+    const { events, clock } = this.#options;
+    try {
+      const producer = await this.#options.openProducer();
+      if (this.#isClosed) {
+        await producer.close(0);
+        return;
+      }
+      this.#producer = producer;
+      events.kafkaBack();
+    } catch (error) {
+      if (this.#isClosed) return;
+      events.reopenFailed(error);
+      clock.after(reopenMs, () => void this.#reopen());
     }
-    this.#producer = producer;
-    this.#options.events.kafkaBack();
   }
 }

@@ -18,6 +18,7 @@ export class GatewayMetrics {
   readonly rejected: Map<RejectReason, number> = new Map();
   readonly calls: Counter;
   readonly givenUp: Counter;
+  /** Without refusals: many are instant, and would hide a slow Kafka. `requests` counts them by code. */
   readonly requestSeconds: Histogram;
 
   constructor(registry: MetricsRegistry) {

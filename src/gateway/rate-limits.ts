@@ -27,6 +27,11 @@ export class RateLimits {
     return undefined;
   }
 
+  /** Calls that were taken and then not accepted, through no fault of their sender. */
+  giveBack(writeKey: string, calls: number): void {
+    this.#filled(writeKey).calls += calls;
+  }
+
   #filled(writeKey: string): Bucket {
     const now = this.#clock.now();
     const capacity = Math.max(1, this.#perSecond);

@@ -12,6 +12,9 @@ class Scene implements WriterEvents {
   readonly clock = new SimulatedClock();
   readonly producers: FakeProducer[] = [];
   readonly lost: number[] = [];
+  readonly failures: unknown[] = [];
+  /** Thrown instead of opening a producer. */
+  defect: Error | undefined;
   writer!: IngestWriter;
   /** While true, Kafka cannot be reached: opening a producer waits. */
   isAway = false;
@@ -20,6 +23,7 @@ class Scene implements WriterEvents {
   async open(): Promise<this> {
     this.writer = await IngestWriter.open({
       openProducer: async () => {
+        if (this.defect !== undefined) throw this.defect;
         if (this.isAway) await new Promise<void>((resolve) => this.#waiting.push(resolve));
         const producer = new FakeProducer();
         this.producers.push(producer);
@@ -42,6 +46,10 @@ class Scene implements WriterEvents {
 
   kafkaBack(): void {
     return undefined;
+  }
+
+  reopenFailed(error: unknown): void {
+    this.failures.push(error);
   }
 
   refused(): void {
@@ -80,6 +88,22 @@ test('while Kafka is away, every write is turned away at once', async () => {
   scene.back();
   await clock.pass(0);
   assert.ok(writer.isAvailable);
+  assert.equal(await writer.write([record]), true);
+});
+
+test('a producer that cannot be opened again is said, and tried until it can be', async () => {
+  const scene = await new Scene().open();
+  const { writer, clock, producers, failures } = scene;
+  (producers[0] as FakeProducer).isHolding = true;
+  scene.defect = new Error('no producer');
+  const late = writer.write([record]);
+  await clock.pass(ackTimeoutMs);
+  assert.equal(await late, false);
+  await clock.pass(60_000);
+  assert.ok(failures.length > 10 && failures.length < 100, `${failures.length} failures`);
+  assert.equal(writer.isAvailable, false);
+  scene.defect = undefined;
+  await clock.pass(1_000);
   assert.equal(await writer.write([record]), true);
 });
 

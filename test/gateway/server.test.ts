@@ -336,6 +336,30 @@ test('calls above the rate of a write key are answered with 429 until it has rec
   assertSuccess(await post(gateway, { batch }));
 });
 
+test('requests that the gateway could not take cost nothing of the rate', async () => {
+  const clock = { now: () => 0, after: () => ({ cancel: () => undefined }) };
+  const gateway = await createTestGateway({ rateLimit: 1, clock, maxBytes: 5_000 });
+  const batch = Array.from({ length: 30 }, () => page);
+  assert.equal(codeOf(await post(gateway, { batch })), '429 overloaded');
+  gateway.producer.refuses = () => new PostriderError('record-refused', 'no');
+  assert.equal(codeOf(await post(gateway, { batch: [page] })), '503 kafka-unavailable');
+  gateway.producer.refuses = () => undefined;
+  assertSuccess(await post(gateway, { batch: [page] }));
+  assert.equal(codeOf(await post(gateway, { batch: [page] })), '429 rate-limited');
+});
+
+test('the time of refused requests is not measured: what is refused at once would hide a slow Kafka', async () => {
+  const gateway = await createTestGateway();
+  const measured = async (): Promise<number | undefined> => {
+    const { values } = await gateway.metrics.requestSeconds.get();
+    return values.find(({ metricName }) => metricName?.endsWith('_count'))?.value;
+  };
+  assert.equal((await post(gateway, 'no JSON')).statusCode, 400);
+  assert.equal(await measured(), 0);
+  assertSuccess(await post(gateway, { batch: [page] }));
+  assert.equal(await measured(), 1);
+});
+
 test('pages of the configured origins may send calls, others may not', async () => {
   const { server } = await createTestGateway({ corsOrigins: ['https://shop.example'] });
   const preflight = async (origin: string): Promise<Response> =>
