@@ -27,9 +27,9 @@ export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verd
 
 const longestExplanation = 200;
 
-/** The `message` of an error of this protocol, else the beginning of the text. */
+/** The beginning of an error's `message`, as this protocol has it, else of the text. */
 function explanation(body: string): string {
-  const text = messageOf(body) ?? body.slice(0, longestExplanation).trim();
+  const text = (messageOf(body) ?? body).slice(0, longestExplanation).trim();
   return text === '' ? '' : `: ${text}`;
 }
 

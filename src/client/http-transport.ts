@@ -68,13 +68,30 @@ export class HttpTransport implements Transport {
         signal: controller.signal,
       });
       const { status, headers } = response;
-      // Read to its end, or the connection cannot be used again.
-      return { status, retryAfter: headers.get('retry-after'), body: await response.text() };
+      const retryAfter = headers.get('retry-after');
+      return { status, retryAfter, body: await beginningOf(response) };
     } finally {
       clearTimeout(timer);
       this.#running.delete(controller);
     }
   }
+}
+
+/** Many times what an answer of this protocol has. */
+const mostAnswerBytes = 65_536;
+
+/** Most bodies are read to their end, so that the connection can be used again; a longer one ends it. */
+async function beginningOf({ body }: Response): Promise<string> {
+  if (body === null) return '';
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true });
+    bytes += chunk.length;
+    if (bytes > mostAnswerBytes) break;
+  }
+  return text;
 }
 
 const head = `{"context":${JSON.stringify({ library })},"batch":[`;

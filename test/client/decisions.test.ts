@@ -26,7 +26,9 @@ test("the reason is the status with the endpoint's own message", () => {
   assert.equal(reasonOf('{"code":"x","message":"no such key"}'), `${answered}: no such key`);
   assert.equal(reasonOf(''), answered);
   assert.equal(reasonOf('null'), `${answered}: null`);
-  assert.equal(reasonOf('x'.repeat(5_000)).length, `${answered}: `.length + 200);
+  const long = 'x'.repeat(5_000);
+  assert.equal(reasonOf(long).length, `${answered}: `.length + 200);
+  assert.equal(reasonOf(JSON.stringify({ message: long })).length, `${answered}: `.length + 200);
 });
 
 test('Retry-After is seconds or a date, at most five minutes', () => {
