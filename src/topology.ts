@@ -28,6 +28,12 @@ export interface Topic {
 
 const dayMs = 86_400_000;
 const deliveryDays = 7;
+const deadLetterDays = 30;
+/**
+ * Marks of redrives have to outlive the letters that they are about. Kafka removes whole segments, so a
+ * letter may stay for a segment's time longer than its topic's retention: a week by Kafka's default.
+ */
+const redriveMarkDays = deadLetterDays + 10;
 
 /** Kafka's own default for the largest record batch. */
 const sourceMaxBytes = 1_048_576;
@@ -121,11 +127,14 @@ export function createTopology(options: TopologyOptions): Topology {
           kept(7, 1),
         ),
       ),
-      topic(topics.deadLetter, 'events given up, with the reason', kept(30, 2)),
-      topic(topics.redrives, 'what was sent again from dead letters and rejected calls', compacted),
+      topic(topics.deadLetter, 'events given up, with the reason', kept(deadLetterDays, 2)),
+      topic(topics.redrives, 'what was sent again from dead letters and rejected calls', {
+        ...kept(redriveMarkDays, 0),
+        'cleanup.policy': 'compact,delete',
+      }),
       topic(topics.config, 'sources, destinations, audiences', compacted),
       topic(topics.deletions, 'deletion requests of users', {
-        ...kept(30, 0),
+        ...kept(deadLetterDays, 0),
         'cleanup.policy': 'compact,delete',
       }),
       topic(topics.audienceMembers, 'who is in which audience', {
