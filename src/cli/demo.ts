@@ -7,6 +7,7 @@ import { replay, settled, watchDeadLetters } from '../dev/demo.ts';
 import { balances, createLedger, type Ledger } from '../dev/ledger.ts';
 import { purchaseCalls, purchaseRows, type PurchaseCall } from '../dev/purchases.ts';
 import { PostriderError } from '../errors.ts';
+import { createProducer } from '../kafka/produce/producer.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { loadFiles } from '../resources/load-files.ts';
 import type { Settings } from '../settings/table.ts';
@@ -47,7 +48,9 @@ async function demo(given: Context): Promise<void> {
   });
   const { context, roles } = pipeline;
   const topology = await context.topology();
-  const deps = { kafka: context.kafka, topology, producer: roles.producer, log: context.log };
+  const { kafka, log } = context;
+  const producer = await createProducer(kafka, { log });
+  const deps = { kafka, topology, producer, log };
 
   const calls: PurchaseCall[] = [];
   for await (const call of purchaseCalls(purchaseRows())) calls.push(call);
@@ -61,7 +64,7 @@ async function demo(given: Context): Promise<void> {
   await replay(deps, calls, ledger);
   await settled(ledger, settleLimitMs);
   progress.stop();
-  await deadLetters.stop();
+  await Promise.all([deadLetters.stop(), producer.close(settleLimitMs)]);
   await pipeline.stop();
   await endpoints.close();
   conclude(given, ledger);

@@ -22,11 +22,10 @@ const graceMs = 15_000;
 
 export type RoleName = 'gateway' | 'router' | 'delivery';
 
-/** Roles that share a process: its Kafka producer, configuration, metrics and ops server. */
+/** Roles that share a process: its Kafka producer where they have none of their own, configuration, metrics and ops server. */
 export interface RunningRoles {
   readonly ops: OpsServer;
   readonly metrics: MetricsRegistry;
-  readonly producer: Producer;
   /** What `/readyz` says. */
   ready(): boolean;
   /** Where the gateway listens, if it is among them. */
@@ -60,22 +59,25 @@ export async function startRoles(
   const hooks = producerHooks(metrics);
   const openProducer = (): Promise<Producer> =>
     createProducer(kafka, { clock: systemClock, log, hooks });
-  const producer = await openProducer();
+  let sharedProducer: Promise<Producer> | undefined;
+  const producer = (): Promise<Producer> => (sharedProducer ??= openProducer());
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const config = await startConfig({ ...shared, secretKeys });
   exposeConfig(metrics, config);
-  const deps = { ...shared, producer, config };
+  const deps = { ...shared, config };
   let gateway: Gateway | undefined;
   const starters: Record<RoleName, () => Promise<Role>> = {
     gateway: async () =>
       (gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) })),
-    router: () =>
+    router: async () =>
       startRouter({
         ...deps,
+        producer: await producer(),
         dedupeWindowMs: settings.dedupeWindowMs,
         registry: registryAccess(settings),
       }),
-    delivery: () => startDelivery({ ...deps, ...deliverySettings(settings) }),
+    delivery: async () =>
+      startDelivery({ ...deps, producer: await producer(), ...deliverySettings(settings) }),
   };
   for (const name of names) roles.push(await starters[name]());
   const gatewayUrl = gateway?.url;
@@ -83,11 +85,11 @@ export async function startRoles(
 
   const stop = async (): Promise<void> => {
     await Promise.all(roles.map((role) => role.stop(graceMs)));
-    await Promise.all([config.stop(), producer.close(graceMs)]);
+    await Promise.all([config.stop(), (await sharedProducer)?.close(graceMs)]);
     await ops.close();
     log.info({}, 'stopped');
   };
-  return { ops, metrics, producer, ready, gatewayUrl, stop };
+  return { ops, metrics, ready, gatewayUrl, stop };
 }
 
 function gatewaySettings(

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { createContext } from '../../src/cli/context.ts';
+import { startRoles, type RoleName } from '../../src/cli/roles.ts';
+import { ensureTopics } from '../../src/kafka/admin.ts';
+import { install } from '../harness/postrider.ts';
+
+/** How many producers the roles open in one process. */
+async function producersOf(names: readonly RoleName[]): Promise<number> {
+  const { environment } = await install({ LOG_LEVEL: 'silent' });
+  const context = createContext(environment);
+  const { kafka } = context;
+  await ensureTopics(kafka, (await context.topology()).all);
+  const open = mock.method(kafka, 'producer');
+  const roles = await startRoles(context, names);
+  await roles.stop();
+  return open.mock.callCount();
+}
+
+test('a gateway alone opens its own producer and no other', async () => {
+  assert.equal(await producersOf(['gateway']), 1);
+});
+
+test('router and delivery share one, beside the one of the gateway', async () => {
+  assert.equal(await producersOf(['router', 'delivery']), 1);
+  assert.equal(await producersOf(['gateway', 'router', 'delivery']), 2);
+});
