@@ -62,8 +62,9 @@ export class CallRouter {
   readonly #events: RouterEvents;
   readonly #held: HeldCalls<Held>;
   readonly #backlog: CallBacklog<ConsumedRecord>;
-  /** Produced and not acknowledged. */
+  /** Produced and not acknowledged, rejected calls included. */
   #copies = 0;
+  #stopped = false;
 
   constructor(options: CallRouterOptions) {
     const { routes, caughtUp, sink, rejectedTopic, audienceTopic } = options;
@@ -95,8 +96,22 @@ export class CallRouter {
     return this.#stalled.size;
   }
 
+  /** Whether everything that was begun is safe. */
+  get isIdle(): boolean {
+    return this.#copies === 0;
+  }
+
+  /** Begins nothing more: what waits, for Kafka or a schema, is left to the next owner of its partition. */
+  stop(): void {
+    this.#stopped = true;
+    this.#backlog.drop(() => true);
+    this.#held.drop(() => true);
+    this.#stalled.clear();
+  }
+
   /** Records of one partition, in order. */
   accept(records: readonly ConsumedRecord[]): void {
+    if (this.#stopped) return;
     for (const record of records) this.#backlog.push(record);
     this.#work();
   }
@@ -206,7 +221,6 @@ export class CallRouter {
     admitted: Admitted<PendingCall> | undefined,
     refused: PostriderError | undefined,
   ): void {
-    this.#copies -= copies;
     if (refused === undefined) {
       this.#events.routed(record, copies);
       record.finish();
@@ -215,6 +229,11 @@ export class CallRouter {
       this.#reject(record, { reason: 'unwritable', detail: refused.message });
       for (const waiter of admitted?.forget() ?? []) this.#release(waiter);
     }
+    this.#acknowledged(copies);
+  }
+
+  #acknowledged(copies: number): void {
+    this.#copies -= copies;
     const enough = this.#backlog.isUrgent ? mostCopies : mostAudienceCopies;
     if (this.#backlog.size > 0 && this.#copies <= enough / 2) this.#work();
   }
@@ -224,13 +243,13 @@ export class CallRouter {
     const { origin } = arrivalOf(record);
     const topics = { rejected: this.#rejectedTopic, audience: this.#audienceTopic };
     const rejected = rejectedRecord(topics, record, origin, rejection);
+    this.#copies += 1;
     this.#sink.produce(rejected, (refused) => {
-      if (refused !== undefined) {
-        this.#events.partitionStuck(record, refused);
-        return;
-      }
-      this.#events.rejected(record, rejection);
-      record.finish();
+      if (refused === undefined) {
+        this.#events.rejected(record, rejection);
+        record.finish();
+      } else this.#events.partitionStuck(record, refused);
+      this.#acknowledged(1);
     });
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
@@ -40,6 +41,9 @@ const maxBytesPerPartition = 32 * 1024;
 
 /** 2.5 MB of memory; ten minutes of 110 calls a second. */
 const mostIdsPerPartition = 65_536;
+
+/** How often a router that stops looks whether all is safe. */
+const idlePollMs = 10;
 
 /**
  * Reads calls from every ingest topic and writes one record per destination that wants them.
@@ -106,7 +110,11 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     ready: () => loop.joined && !stopping,
     stop: async (graceMs) => {
       stopping = true;
-      await loop.stop(graceMs);
+      router.stop();
+      const untilMs = clock.now() + graceMs;
+      while (!router.isIdle && clock.now() < untilMs) await delay(idlePollMs);
+      // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
+      await loop.stop(0);
     },
   };
 }

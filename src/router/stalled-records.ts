@@ -34,6 +34,11 @@ export class StalledRecords {
     this.#size -= queue.length;
     return queue;
   }
+
+  clear(): void {
+    this.#queues.clear();
+    this.#size = 0;
+  }
 }
 
 function keyOf({ topic, partition }: TopicPartition): string {

@@ -128,6 +128,14 @@ export class TestRouter {
     this.#router.drop(partitions);
   }
 
+  stop(): void {
+    this.#router.stop();
+  }
+
+  get isIdle(): boolean {
+    return this.#router.isIdle;
+  }
+
   get stalledRecords(): number {
     return this.#router.stalledRecords;
   }

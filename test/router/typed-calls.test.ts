@@ -183,3 +183,21 @@ test('what waited goes before what came of its partition meanwhile, also when th
     [1, 2],
   );
 });
+
+test('a router that stops finishes what it has begun and leaves what waits to the next one', async () => {
+  const { router, schemas } = scene();
+  const json = { type: 'identify', userId: 'u1' };
+  router.take(incoming({ ...json, writeKey: 'wk_shop' }, { offset: 1, partition: 4 }));
+  router.take(incoming('no JSON', { offset: 2, partition: 4 }));
+  router.take(typed(1, avroCall({}), { offset: 3 }));
+  router.take(incoming({ ...json, writeKey: 'not known yet' }, { offset: 4, partition: 4 }));
+  router.stop();
+  assert.equal(router.isIdle, false);
+  router.take(incoming({ ...json, writeKey: 'wk_shop' }, { offset: 5, partition: 4 }));
+  router.acknowledge();
+  assert.ok(router.isIdle);
+  assert.deepEqual(router.finished, [1, 2]);
+  await schemas.tell(1);
+  await router.look();
+  assert.deepEqual([router.written.length, router.stalledRecords, router.heldCalls], [0, 0, 0]);
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import confluent from '@kafkajs/confluent-schema-registry';
 import { Registry } from 'prom-client';
 import { withAdmin } from '../../src/kafka/admin.ts';
@@ -20,7 +21,7 @@ let config: Config;
 let registry: TestRegistry;
 let foreign: confluent.SchemaRegistry;
 let router: Role;
-const metrics = new Registry();
+let metrics: Registry;
 
 before(async () => {
   registry = await startRegistry();
@@ -28,10 +29,7 @@ before(async () => {
   deployment = await testDeployment();
   await deployment.apply([exampleSource(), exampleDestination()]);
   config = await startConfig({ ...deployment, secretKeys: exampleKeys });
-  router = await startRouter({
-    ...{ ...deployment, config, metrics, dedupeWindowMs: 600_000 },
-    registry: { url: registry.url },
-  });
+  router = await start();
 });
 
 after(async () => {
@@ -40,6 +38,15 @@ after(async () => {
   await deployment.stop();
   await registry.stop();
 });
+
+/** The metrics are those of the last one. */
+async function start(): Promise<Role> {
+  metrics = new Registry();
+  return startRouter({
+    ...{ ...deployment, config, metrics, dedupeWindowMs: 600_000 },
+    registry: { url: registry.url },
+  });
+}
 
 const fields = ['type', 'messageId', 'userId', 'writeKey'];
 const values = { type: 'identify', userId: 'u1', writeKey: 'wk_shop' };
@@ -138,10 +145,7 @@ test('an unknown schema rejects its record untouched; once it is known, sent aga
   assert.equal(await schemaFor('Later'), next);
   // Another router, for which the id is not unknown yet.
   await router.stop(5_000);
-  router = await startRouter({
-    ...{ ...deployment, config, metrics: new Registry(), dedupeWindowMs: 600_000 },
-    registry: { url: registry.url },
-  });
+  router = await start();
   await deployment.producer.send([sentAgain(readRejected(record), topology)]);
   await eventually(async () => {
     assert.ok((await delivered()).includes('later'));
@@ -156,5 +160,26 @@ test('bytes that do not fit their schema are rejected with the reason', async ()
     const found = (await allIn(deployment.topology.topics.ingestRejected)).at(-1);
     assert.equal(String(found?.headers['reason']), 'undecodable');
     assert.deepEqual(found?.value, cut);
+  });
+});
+
+test('a router that stops does not wait for the registry; the next one reads what it left', async () => {
+  const id = await schemaFor('Left');
+  const records = [await typed(id, 'left', 0), json('left-behind', 0)];
+  registry.failWith(503);
+  await deployment.producer.send(records);
+  await eventually(async () => {
+    assert.equal(await metric('postrider_router_stalled'), 2);
+  });
+  const graceMs = 120_000;
+  const graceOver = delay(graceMs, 'the grace period is over', { ref: false });
+  const stopped = router.stop(graceMs).then(() => 'stopped');
+  assert.equal(await Promise.race([stopped, graceOver]), 'stopped');
+
+  registry.failWith(undefined);
+  router = await start();
+  await eventually(async () => {
+    const ids = await delivered();
+    assert.ok(ids.includes('left') && ids.includes('left-behind'));
   });
 });
