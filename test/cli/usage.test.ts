@@ -57,6 +57,9 @@ test('--version prints the version of the package', async () => {
   assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
 });
 
+/** A command gives up after ten seconds. */
+const soon = { NODE_OPTIONS: `--import=${import.meta.resolve('../harness/short-waits.ts')}` };
+
 suite('Kafka away', { concurrency: 3 }, () => {
   for (const args of [
     ['get', 'source'],
@@ -64,6 +67,7 @@ suite('Kafka away', { concurrency: 3 }, () => {
   ]) {
     test(`${args.join(' ')} says soon that it tries again, and gives up with one sentence`, async () => {
       const { code, stdout, stderr } = await postrider(args, {
+        ...soon,
         KAFKA_BROKERS: nowhere,
         TOPIC_REPLICATION_FACTOR: '1',
       });
@@ -80,7 +84,8 @@ suite('Kafka away', { concurrency: 3 }, () => {
     await once(server, 'listening');
     t.after(() => server.close());
     const { port } = server.address() as AddressInfo;
-    const { code, stderr } = await postrider(['topics'], { KAFKA_BROKERS: `127.0.0.1:${port}` });
+    const env = { ...soon, KAFKA_BROKERS: `127.0.0.1:${port}` };
+    const { code, stderr } = await postrider(['topics'], env);
     assert.equal(code, 1);
     assert.match(stderr, /^postrider: .*; trying again\npostrider: Kafka cannot be reached: .*\n$/);
   });
