@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Registry } from 'prom-client';
+import { burstMs } from '../../src/delivery/lane/rate-limit.ts';
+import { startDelivery } from '../../src/delivery/worker.ts';
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import { ensureTopics } from '../../src/kafka/admin.ts';
+import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import type { Role } from '../../src/ops/role.ts';
+import { createTopology } from '../../src/topology.ts';
+import { startEndpoints, type Body, type Endpoints } from '../bench/stand-endpoints.ts';
+import { testPrefix } from '../harness/broker.ts';
+import { eventually } from '../harness/eventually.ts';
+import { testKafka } from '../kafka/topics.ts';
+import { exampleDestination } from '../resources/examples.ts';
+import { HandMadeConfig } from './hand-made-config.ts';
+
+const perSecond = 100;
+const total = 400;
+const topology = createTopology({
+  ...{ prefix: testPrefix(), partitions: 12, replicationFactor: 1 },
+  ...{ retryTiersMs: [500, 1_000], extraIngestTopics: [] },
+});
+const config = new HandMadeConfig();
+/** When an event came first, in the order in which they came. */
+const arrivals = new Map<number, number>();
+let endpoints: Endpoints;
+let producer: Producer;
+const workers: Worker[] = [];
+
+interface Worker {
+  readonly role: Role;
+  /** The sum of a metric over all its labels. */
+  metric(name: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** With a Kafka client of its own, like a process of its own. */
+async function startWorker(): Promise<Worker> {
+  const kafka = await testKafka();
+  const own = await createProducer(kafka, { log: silentLogger });
+  const metrics = new Registry();
+  const role = await startDelivery({
+    ...{ kafka, topology, config, producer: own, clock: systemClock, log: silentLogger, metrics },
+    ...{ timeoutMs: 5_000, retryWindowMs: 14_400_000, maxAgeMs: 259_200_000 },
+    ...{ maxInFlight: 1_024, maxInFlightPerDestination: 64, allowNetworks: ['127.0.0.0/8'] },
+  });
+  return {
+    role,
+    metric: async (name) => {
+      const { values } = (await metrics.getSingleMetric(name)?.get()) ?? { values: [] };
+      return values.reduce((sum, { value }) => sum + value, 0);
+    },
+    stop: async () => {
+      await role.stop(5_000);
+      await own.close(5_000);
+    },
+  };
+}
+
+async function ofAll(name: string): Promise<number[]> {
+  return Promise.all(workers.map((worker) => worker.metric(name)));
+}
+
+/** Each of which may give a worker another share. */
+async function joins(): Promise<number> {
+  return (await ofAll('postrider_delivery_rebalances_total')).reduce((sum, count) => sum + count);
+}
+
+before(async () => {
+  endpoints = await startEndpoints((n) => {
+    if (!arrivals.has(n)) arrivals.set(n, Date.now());
+  });
+  const kafka = await testKafka();
+  await ensureTopics(kafka, topology.all);
+  producer = await createProducer(kafka, { log: silentLogger });
+  const webhooks = [{ url: `http://127.0.0.1:${endpoints.port}/healthy` }];
+  config.put(exampleDestination({ webhooks, rateLimit: `${perSecond}/s` }));
+});
+
+after(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await producer.close(5_000);
+  endpoints.close();
+});
+
+function event(n: number): Parameters<Producer['produce']>[0] {
+  const envelope = encodeEnvelope({
+    ...{ destinationId: 'crm', sourceId: 'shop', messageId: `m${n}`, type: 'track', attempts: 0 },
+    ...{ configOffset: config.offset, appendTimeMs: Date.now() },
+  });
+  return {
+    topic: topology.topics.delivery,
+    key: deliveryKey('crm', `u${n}`),
+    value: JSON.stringify({ n } satisfies Body),
+    headers: { [envelopeHeader]: envelope },
+  };
+}
+
+test('a rate limit is a ceiling for two workers together, each of which delivers a part', async () => {
+  workers.push(await startWorker(), await startWorker());
+  await eventually(() => {
+    assert.ok(workers.every(({ role }) => role.ready()));
+  });
+  const joinsBefore = await joins();
+  const startMs = Date.now();
+  await producer.send(Array.from({ length: total }, (_, n) => event(n)));
+  await eventually(() => {
+    assert.equal(arrivals.size, total);
+  }, 120_000);
+
+  // An event that arrives late has been sent no later, so the bound holds from before the first one on.
+  const newShares = workers.length + (await joins()) - joinsBefore;
+  const allowance = (perSecond * burstMs) / 1_000 + newShares;
+  [...arrivals.values()].forEach((atMs, index) => {
+    const most = (perSecond * (atMs - startMs)) / 1_000 + allowance;
+    assert.ok(index + 1 <= most, `${index + 1} events after ${atMs - startMs} ms`);
+  });
+  for (const delivered of await ofAll('postrider_delivered_total'))
+    assert.ok(delivered >= total / 4, `one worker delivered ${delivered}`);
+});
