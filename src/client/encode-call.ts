@@ -3,6 +3,7 @@ import type { CallType } from '../event/call.ts';
 import type { AcceptedCall } from './calls.ts';
 import { AnalyticsError } from './error.ts';
 import { maxCallBytes, maxDepth } from '../event/limits.ts';
+import { isDeeper } from '../event/read-json.ts';
 import { isAbsent, validateCall, type GivenCall, type ValidationRules } from './validate.ts';
 
 /** A call in the queue: stringified once, which is its snapshot and tells its size. */
@@ -42,7 +43,7 @@ export function encodeCall(type: CallType, given: unknown, options: EncodeOption
   if (bytes > maxCallBytes) {
     throw tooLarge(`The call has ${bytes} bytes as JSON; it may have ${maxCallBytes}.`);
   }
-  if (isDeeper(json, maxDepth)) {
+  if (isTooDeep(json)) {
     throw tooLarge(`Objects and arrays are nested deeper than ${maxDepth}.`);
   }
   const user = (isAbsent(fields.userId) ? fields.anonymousId : fields.userId) as string;
@@ -120,19 +121,9 @@ function attempt<T>(read: () => T): T {
   }
 }
 
-/**
- * Counts brackets outside of strings, because what was stringified may differ from what was given. It
- * is done only where the text has brackets enough, which few calls have.
- */
-function isDeeper(json: string, levels: number): boolean {
-  if (!hasMoreBrackets(json, levels)) return false;
-  let depth = 0;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
-    if (token === '{' || token === '[') depth += 1;
-    else if (token === '}' || token === ']') depth -= 1;
-    if (depth > levels) return true;
-  }
-  return false;
+/** Of the text, because what was stringified may differ from what was given. Few calls have to be parsed for it. */
+function isTooDeep(json: string): boolean {
+  return hasMoreBrackets(json, maxDepth) && isDeeper(JSON.parse(json) as object, maxDepth);
 }
 
 function hasMoreBrackets(json: string, most: number): boolean {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isBehind, LiveTraffic, type Traffic } from '../../src/dead-letter/live-traffic.ts';
 import { PostriderError } from '../../src/errors.ts';
-import type { Clock } from '../../src/ops/clock.ts';
+import { WaitingClock } from './waiting-clock.ts';
 
 const before: Traffic = { atMs: 0, end: 10_000, finished: 10_000 };
 
@@ -30,26 +30,12 @@ test('a backlog to which only the redrive adds delays nobody', () => {
   assert.equal(isBehind(...after(300, 0, 50_000), 50), true);
 });
 
-class FakeClock implements Clock {
-  nowMs = 0;
-
-  now(): number {
-    return this.nowMs;
-  }
-
-  after(delayMs: number, callback: () => void): { cancel(): void } {
-    this.nowMs += delayMs;
-    setImmediate(callback);
-    return { cancel: () => undefined };
-  }
-}
-
 function watch(looks: readonly (Traffic | Error)[]): {
   readonly live: LiveTraffic;
-  readonly clock: FakeClock;
+  readonly clock: WaitingClock;
   readonly changes: [number, boolean][];
 } {
-  const clock = new FakeClock();
+  const clock = new WaitingClock();
   const changes: [number, boolean][] = [];
   const left = [...looks];
   const live = new LiveTraffic({

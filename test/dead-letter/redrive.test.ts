@@ -9,24 +9,10 @@ import { PostriderError } from '../../src/errors.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import type { Clock } from '../../src/ops/clock.ts';
 import { rejectedLetter, topology } from './letters.ts';
+import { WaitingClock } from './waiting-clock.ts';
 
 /** Never aborted. */
 const { signal: goOn } = new AbortController();
-
-/** Time passes only while somebody waits. */
-class FakeClock implements Clock {
-  nowMs = 0;
-
-  now(): number {
-    return this.nowMs;
-  }
-
-  after(delayMs: number, callback: () => void): { cancel(): void } {
-    this.nowMs += delayMs;
-    setImmediate(callback);
-    return { cancel: () => undefined };
-  }
-}
 
 async function* lettersOf(...offsets: readonly number[]): AsyncGenerator<RejectedCall> {
   for (const offset of offsets) {
@@ -53,7 +39,7 @@ function run(
         });
       },
     },
-    clock: new FakeClock(),
+    clock: new WaitingClock(),
     redrivesTopic: 'p.redrives',
     rate: 1_000,
     id: 'run1',
@@ -224,7 +210,7 @@ test('asked for, letters that were sent again before a time are sent once more, 
 });
 
 test('a pace spreads turns evenly', async () => {
-  const clock = new FakeClock();
+  const clock = new WaitingClock();
   const pace = new Pace(2, clock);
   const turns: number[] = [];
   for (let i = 0; i < 4; i += 1) {
@@ -235,7 +221,7 @@ test('a pace spreads turns evenly', async () => {
 });
 
 test('a pace does not make up for a long pause', async () => {
-  const clock = new FakeClock();
+  const clock = new WaitingClock();
   const pace = new Pace(100, clock);
   await pace.turn(goOn);
   clock.nowMs = 60_000;

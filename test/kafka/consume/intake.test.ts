@@ -6,10 +6,21 @@ import { KafkajsModel, topic } from '../kafkajs-model.ts';
 /** A member that owns partition 0, which holds `count` records. */
 async function joined(count: number, windowRecords?: number): Promise<KafkajsModel> {
   const model = new KafkajsModel(2, windowRecords);
-  for (let i = 0; i < count; i += 1) model.log(0).append();
+  append(model, count);
   model.join([0]);
   await model.settle();
   return model;
+}
+
+function append(model: KafkajsModel, count: number): void {
+  for (let i = 0; i < count; i += 1) model.log(0).append();
+}
+
+/** Reads so many records and commits them. */
+async function readAndCommit(model: KafkajsModel, count: number): Promise<void> {
+  read(model, count);
+  finishAll(model);
+  await model.committer.commit();
 }
 
 function read(model: KafkajsModel, count: number): void {
@@ -27,7 +38,7 @@ function finishAll(model: KafkajsModel): void {
 
 test('a group without commits begins at the earliest offset', async () => {
   const model = new KafkajsModel(1);
-  for (let i = 0; i < 4; i += 1) model.log(0).append();
+  append(model, 4);
   model.log(0).retainFrom(2);
   model.join([0]);
   await model.settle();
@@ -49,9 +60,7 @@ test('nothing is fetched between a join and the moment when the positions are kn
 
 test('a batch fetched before a rebalance is dropped, and no record is skipped', async () => {
   const model = await joined(6);
-  read(model, 2);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 2);
   // Offsets 2 and 3 wait in kafkajs's queue while somebody else moves the group back to 1.
   model.fetch(0, 2);
   model.log(0).committed = 1;
@@ -91,11 +100,9 @@ test('when somebody else moved the committed offset, it wins and queued work is 
 
 test('a topic that was made again is read from its beginning, after a rejoin', async () => {
   const model = await joined(5);
-  read(model, 5);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 5);
   model.log(0).makeAgain();
-  for (let i = 0; i < 9; i += 1) model.log(0).append();
+  append(model, 9);
   model.join([0]);
   await model.settle();
   read(model, 20);
@@ -107,7 +114,7 @@ test('a topic that was made again before anything was finished is read from its 
   await model.committer.commit();
   read(model, 5);
   model.log(0).makeAgain();
-  for (let i = 0; i < 9; i += 1) model.log(0).append();
+  append(model, 9);
   model.join([0]);
   await model.settle();
   read(model, 20);
@@ -116,11 +123,9 @@ test('a topic that was made again before anything was finished is read from its 
 
 test('a topic that was made again without a rejoin is noticed because the position is out of range', async () => {
   const model = await joined(5);
-  read(model, 5);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 5);
   model.log(0).makeAgain();
-  for (let i = 0; i < 3; i += 1) model.log(0).append();
+  append(model, 3);
   model.fetch(0, 10);
   read(model, 10);
   await model.settle();
@@ -131,11 +136,9 @@ test('a topic that was made again without a rejoin is noticed because the positi
 
 test('a topic that was made again and filled between two fetches is noticed at the next commit', async () => {
   const model = await joined(5);
-  read(model, 5);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 5);
   model.log(0).makeAgain();
-  for (let i = 0; i < 9; i += 1) model.log(0).append();
+  append(model, 9);
   // kafkajs reads on at 5, where the new topic has records too.
   read(model, 20);
   assert.deepEqual(offsetsOf(model).slice(5), [5, 6, 7, 8]);
@@ -161,15 +164,13 @@ test('a regular commit leaves alone what somebody else has moved', async () => {
 
 test('a paused partition of a topic that was made again goes back to the beginning', async () => {
   const model = await joined(5);
-  read(model, 5);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 5);
   model.intake.hold({ topic, partition: 0 }, true);
   model.log(0).makeAgain();
-  for (let i = 0; i < 3; i += 1) model.log(0).append();
+  append(model, 3);
   await model.intake.refresh(topic, () => model.ranges());
   await model.settle();
-  for (let i = 0; i < 9; i += 1) model.log(0).append();
+  append(model, 9);
   model.intake.hold({ topic, partition: 0 }, false);
   read(model, 20);
   assert.deepEqual(offsetsOf(model).slice(5, 8), [0, 1, 2]);
@@ -208,9 +209,7 @@ test('after a reset the position is committed, and not taken for another reset',
 test('the committed prefix moves past markers and aborted records', async () => {
   const model = await joined(1);
   model.log(0).append(true);
-  read(model, 2);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 2);
   assert.equal(model.log(0).committed, 2);
   model.log(0).append(true);
   model.log(0).append(true);
@@ -223,9 +222,7 @@ test('markers fetched before a rebalance do not move the new position', async ()
   const model = await joined(3);
   for (let i = 0; i < 3; i += 1) model.log(0).append(true);
   model.log(0).append();
-  read(model, 3);
-  finishAll(model);
-  await model.committer.commit();
+  await readAndCommit(model, 3);
   model.fetch(0, 3);
   model.log(0).committed = 1;
   model.join([0]);
@@ -262,7 +259,7 @@ test('nothing is committed between a join and the moment when the positions are 
 
 test('what was looked up for a join is void after the next one', async () => {
   const model = new KafkajsModel(1);
-  for (let i = 0; i < 5; i += 1) model.log(0).append();
+  append(model, 5);
   model.join([0]);
   model.log(0).committed = 3;
   model.join([0]);

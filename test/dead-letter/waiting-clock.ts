@@ -1,0 +1,16 @@
+import type { Clock } from '../../src/ops/clock.ts';
+
+/** Time passes only while somebody waits. */
+export class WaitingClock implements Clock {
+  nowMs = 0;
+
+  now(): number {
+    return this.nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): { cancel(): void } {
+    this.nowMs += delayMs;
+    setImmediate(callback);
+    return { cancel: () => undefined };
+  }
+}
