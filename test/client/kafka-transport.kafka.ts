@@ -90,7 +90,7 @@ test("the README's example writes its call", async () => {
   const file = await consumer.write('example.mjs', code);
   const before = (await written()).size;
   await run(process.execPath, [file], {
-    env: { KAFKA_BROKERS: deployment.brokers.join(','), INGEST_TOPIC: topic },
+    env: { KAFKA_BROKERS: deployment.brokers.join(','), CALLS_TOPIC: topic },
   });
   assert.equal((await written()).size, before + 1);
 });

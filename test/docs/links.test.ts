@@ -1,23 +1,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-
-const pages = [
-  'README.md',
-  'src/client/README.md',
-  'docs/calls.md',
-  'docs/dead-letters.md',
-  'docs/design.md',
-  'docs/receiving.md',
-  'docs/resources.md',
-];
-
-const root = new URL('../../', import.meta.url);
+import { pages, readPage, root } from './pages.ts';
 
 for (const page of pages) {
   test(`every link of ${page} leads somewhere`, () => {
     const from = new URL(page, root);
-    for (const [, link = ''] of readFileSync(from, 'utf8').matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+    for (const [, link = ''] of readPage(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
       const to = new URL(link, from);
       const anchor = to.hash.slice(1);
       to.hash = '';
@@ -28,6 +17,12 @@ for (const page of pages) {
   });
 }
 
+test('the README leads to every page', () => {
+  const links = [...readPage('README.md').matchAll(/\]\(([^)#]+)/g)].map(([, link]) => link);
+  for (const page of pages)
+    assert.ok(page === 'README.md' || links.includes(page), `no link to ${page}`);
+});
+
 /** As forges make them of headings. */
 function anchorsOf(markdown: string): ReadonlySet<string> {
   const headings = [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
@@ -35,7 +30,7 @@ function anchorsOf(markdown: string): ReadonlySet<string> {
     headings.map((heading) =>
       heading
         .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N} -]/gu, '')
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
         .replaceAll(' ', '-'),
     ),
   );
