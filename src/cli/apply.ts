@@ -5,9 +5,9 @@ import { systemClock } from '../ops/clock.ts';
 import { planFiles, writeChanges } from '../resources/apply.ts';
 import type { ParsedFile } from '../resources/document.ts';
 import { loadFiles } from '../resources/load-files.ts';
-import { checkFiles, formatChange, type Change } from '../resources/plan.ts';
+import { checkFiles, formatChange, type Change, type PlanOptions } from '../resources/plan.ts';
 import { formatProblem, InvalidResources } from '../resources/problem.ts';
-import type { Source } from '../resources/resource.ts';
+import type { Resource } from '../resources/resource.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
 import type { Context } from './context.ts';
 
@@ -15,7 +15,10 @@ interface ApplyOptions {
   readonly file: readonly string[];
   readonly dryRun?: true;
   readonly prune?: true;
+  readonly rename?: true;
 }
+
+type Wishes = Pick<PlanOptions, 'prune' | 'rename'>;
 
 /** `postrider apply`: create or update resources. */
 export function registerApply(program: Command, context: Context): void {
@@ -25,6 +28,7 @@ export function registerApply(program: Command, context: Context): void {
     .requiredOption('-f, --file <files...>', 'YAML or JSON files, folders of them, or - for stdin')
     .option('--dry-run', 'print what would change and write nothing')
     .option('--prune', 'also delete every resource that the files do not name')
+    .option('--rename', 'give audiences and computed traits whose name changed its new trait too')
     .action((options: ApplyOptions) => apply(context, options));
 }
 
@@ -33,17 +37,17 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     environment: context.environment,
     stdin: process.stdin,
   });
-  const prune = options.prune === true;
+  const wishes = { prune: options.prune === true, rename: options.rename === true };
   const isDryRun = options.dryRun === true;
   const changes = isDryRun
-    ? await plan(context, files, prune)
-    : await applyFiles(context, files, prune);
+    ? await plan(context, files, wishes)
+    : await applyFiles(context, files, wishes);
   const note = isDryRun ? ' (dry run)' : '';
   for (const change of changes) context.print(`${formatChange(change)}${note}`);
 }
 
 /** For `dev`: lists what is wrong with the files before anything else is begun. */
-export function checkFirst(files: ParsedFile, stored: readonly Source[] | undefined): void {
+export function checkFirst(files: ParsedFile, stored: readonly Resource[] | undefined): void {
   try {
     checkFiles(files, stored);
   } catch (error) {
@@ -55,9 +59,9 @@ export function checkFirst(files: ParsedFile, stored: readonly Source[] | undefi
 export async function applyFiles(
   context: Context,
   files: ParsedFile,
-  prune: boolean = false,
+  wishes: Wishes = { prune: false, rename: false },
 ): Promise<readonly Change[]> {
-  const changes = await plan(context, files, prune);
+  const changes = await plan(context, files, wishes);
   await write(context, changes);
   return changes;
 }
@@ -65,12 +69,12 @@ export async function applyFiles(
 async function plan(
   context: Context,
   files: ParsedFile,
-  prune: boolean,
+  wishes: Wishes,
 ): Promise<readonly Change[]> {
   const { settings, kafka, log } = context;
   const access = { kafka, topology: await context.topology(), clock: systemClock, log };
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  return planFiles(access, files, { secretKeys, prune }).catch(listProblems);
+  return planFiles(access, files, { secretKeys, ...wishes }).catch(listProblems);
 }
 
 /** Also for `delete`: writes with a producer of its own. */

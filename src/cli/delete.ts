@@ -12,7 +12,7 @@ export function registerDelete(program: Command, context: Context): void {
   program
     .command('delete')
     .description('delete a resource; events still on their way to it become dead letters')
-    .argument('<kind>', 'source or destination')
+    .argument('<kind>', 'source, destination, audience or computed-trait')
     .argument('<id>')
     .action((kind: string, id: string) => deleteResource(context, kind, id));
 }

@@ -18,7 +18,7 @@ export function registerGet(program: Command, context: Context): void {
   program
     .command('get')
     .description('show resources; secrets are never printed')
-    .addArgument(new Argument('<kind>', 'source or destination'))
+    .addArgument(new Argument('<kind>', 'source, destination, audience or computed-trait'))
     .addArgument(new Argument('[id]', 'only this one'))
     .addOption(
       new Option('-o, --output <format>', 'how to print').choices(outputFormats).default('table'),

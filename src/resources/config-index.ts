@@ -1,6 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Destination, Resource, Source } from './resource.ts';
+import type { Destination, Source } from './resource.ts';
 import type { ResourceName } from './stored.ts';
+
+/** What roles work with. Audiences and computed traits are read by their sync alone. */
+export type FollowedResource = Source | Destination;
+
+export interface FollowedName extends ResourceName {
+  readonly kind: FollowedResource['kind'];
+}
 
 /** The resources as they are now, with the lookups that stages need. Knows nothing of Kafka. */
 export class ConfigIndex {
@@ -13,7 +20,7 @@ export class ConfigIndex {
   #lookups: Lookups | undefined;
 
   /** Returns false if nothing changed, as when a rotation encrypts the same secrets anew. */
-  put(resource: Resource): boolean {
+  put(resource: FollowedResource): boolean {
     const resources = this.#of(resource);
     const before = resources.get(resource.id);
     const changed = !isDeepStrictEqual(before, resource);
@@ -25,16 +32,16 @@ export class ConfigIndex {
   }
 
   /** Returns false if there was none. */
-  remove(name: ResourceName): boolean {
+  remove(name: FollowedName): boolean {
     this.#lookups = undefined;
     return this.#of(name).delete(name.id);
   }
 
-  has(name: ResourceName): boolean {
+  has(name: FollowedName): boolean {
     return this.#of(name).has(name.id);
   }
 
-  names(): ResourceName[] {
+  names(): FollowedName[] {
     return [...this.#sources.values(), ...this.#destinations.values()];
   }
 
@@ -58,7 +65,7 @@ export class ConfigIndex {
     return this.#derived().destinationsOf.get(sourceId) ?? none;
   }
 
-  #of({ kind }: ResourceName): Map<string, Resource> {
+  #of({ kind }: FollowedName): Map<string, FollowedResource> {
     return kind === 'Source' ? this.#sources : this.#destinations;
   }
 

@@ -1,8 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import type { Logger } from '../ops/log.ts';
-import { ConfigIndex } from './config-index.ts';
+import { ConfigIndex, type FollowedName, type FollowedResource } from './config-index.ts';
 import type { ConfigChange } from './config.ts';
-import type { Resource } from './resource.ts';
 import type { SecretKeys } from './secrets.ts';
 import {
   decodeResource,
@@ -33,7 +32,7 @@ export class ConfigRecords {
     this.#log = log;
   }
 
-  isUnreadable(name: ResourceName): boolean {
+  isUnreadable(name: FollowedName): boolean {
     return this.#unreadable.has(recordKey(name));
   }
 
@@ -49,6 +48,7 @@ export class ConfigRecords {
       this.#log.debug({ key }, 'the config topic has a record of a kind unknown to this version');
       return undefined;
     }
+    if (!isFollowed(name)) return undefined;
     if (this.#loading !== undefined) {
       collect(this.#loading, name, value);
       return undefined;
@@ -92,14 +92,14 @@ export class ConfigRecords {
     return this.#wrongKey;
   }
 
-  #remove(name: ResourceName): boolean {
+  #remove(name: FollowedName): boolean {
     this.#unreadable.delete(recordKey(name));
     this.#notFollowed.delete(recordKey(name));
     return this.index.remove(name);
   }
 
   /** Takes the newest version that can be read. */
-  #put(name: ResourceName, values: readonly string[]): PutResult {
+  #put(name: FollowedName, values: readonly string[]): PutResult {
     const failures: PostriderError[] = [];
     for (const value of values.toReversed()) {
       const read = this.#read(name, value);
@@ -117,18 +117,22 @@ export class ConfigRecords {
     return { name, changed: false, opened: false, failure: failures[0] };
   }
 
-  #read(name: ResourceName, value: string): { resource: Resource; opened: boolean } | Failure {
+  #read(
+    name: FollowedName,
+    value: string,
+  ): { resource: FollowedResource; opened: boolean } | Failure {
     try {
       const sealed = decodeResource(name, value);
       const opened = hasSecrets(sealed);
-      return { resource: openResource(sealed, this.#secretKeys), opened };
+      // Of the kind that its name says.
+      return { resource: openResource(sealed, this.#secretKeys) as FollowedResource, opened };
     } catch (error) {
       if (error instanceof PostriderError) return { failure: error };
       throw error;
     }
   }
 
-  #report({ kind, id }: ResourceName, failure: PostriderError | undefined): void {
+  #report({ kind, id }: FollowedName, failure: PostriderError | undefined): void {
     const key = recordKey({ kind, id });
     if (failure === undefined) {
       this.#notFollowed.delete(key);
@@ -144,7 +148,7 @@ export class ConfigRecords {
 
 /** What the topic holds of one resource, oldest first, since it was last deleted. */
 interface Versions {
-  readonly name: ResourceName;
+  readonly name: FollowedName;
   readonly values: readonly string[];
 }
 
@@ -153,7 +157,7 @@ interface Failure {
 }
 
 interface PutResult {
-  readonly name: ResourceName;
+  readonly name: FollowedName;
   readonly changed: boolean;
   /** Secrets of it were decrypted. */
   readonly opened: boolean;
@@ -161,9 +165,13 @@ interface PutResult {
   readonly failure: PostriderError | undefined;
 }
 
-function collect(loading: Map<string, Versions>, name: ResourceName, value: string | null): void {
+function collect(loading: Map<string, Versions>, name: FollowedName, value: string | null): void {
   const key = recordKey(name);
   const before = loading.get(key)?.values ?? [];
   loading.delete(key);
   if (value !== null) loading.set(key, { name, values: [...before, value] });
+}
+
+function isFollowed(name: ResourceName): name is FollowedName {
+  return name.kind === 'Source' || name.kind === 'Destination';
 }

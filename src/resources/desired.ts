@@ -1,11 +1,12 @@
-import type { SourceDocument } from './document.ts';
-import { formatPath, type Problem } from './problem.ts';
-import type { Resource, Source } from './resource.ts';
+import { problemAt, type SourceDocument } from './document.ts';
+import { postgresUrlProblem } from './postgres-url.ts';
+import type { Problem } from './problem.ts';
+import type { Resource } from './resource.ts';
 import { parseResource } from './schema.ts';
 import { recordKey } from './stored.ts';
 
 /** A valid resource and where it was written. */
-interface DesiredResource {
+export interface DesiredResource {
   readonly resource: Resource;
   readonly document: SourceDocument;
 }
@@ -13,24 +14,25 @@ interface DesiredResource {
 export interface DesiredResources {
   readonly resources: readonly DesiredResource[];
   readonly problems: readonly Problem[];
-  /** Sources that were given but are not valid: that they are missing is not a second problem. */
-  readonly invalidSourceIds: ReadonlySet<string>;
+  /** Of what was given but is not valid: that it is missing is not a second problem. */
+  readonly invalidIds: ReadonlySet<string>;
 }
 
 /** Every document as a resource; each problem at its own file and line. */
 export function parseDesired(documents: readonly SourceDocument[]): DesiredResources {
   const resources: DesiredResource[] = [];
   const problems: Problem[] = [];
-  const invalidSourceIds = new Set<string>();
+  const invalidIds = new Set<string>();
   const firstPlaces = new Map<string, string>();
   for (const document of documents) {
     const parsed = parseResource(document.value);
     if ('issues' in parsed) {
       problems.push(...parsed.issues.map(({ path, reason }) => problemAt(document, path, reason)));
-      invalidSourceIds.add(String((document.value as { id?: unknown } | null)?.id));
+      invalidIds.add(String((document.value as { id?: unknown } | null)?.id));
       continue;
     }
     problems.push(...findRepeatedUrls(parsed.resource, document));
+    problems.push(...findWrongDatabase(parsed.resource, document));
     const { kind, id } = parsed.resource;
     const firstPlace = firstPlaces.get(recordKey(parsed.resource));
     if (firstPlace !== undefined)
@@ -40,33 +42,7 @@ export function parseDesired(documents: readonly SourceDocument[]): DesiredResou
     firstPlaces.set(recordKey(parsed.resource), `${document.file}:${document.lineOf(['id'])}`);
     resources.push({ resource: parsed.resource, document });
   }
-  return { resources, problems, invalidSourceIds };
-}
-
-/**
- * What only shows beside other resources: destinations whose sources do not exist, and write keys that
- * are not unique.
- * @param kept stored sources that these resources neither replace nor remove
- */
-export function findReferenceProblems(
-  { resources, invalidSourceIds }: DesiredResources,
-  kept: readonly Source[],
-): Problem[] {
-  const sourceIds = new Set([...kept.map(({ id }) => id), ...invalidSourceIds]);
-  const owners = new Map(
-    kept.flatMap(({ id, writeKeys }) => writeKeys.map((writeKey) => [writeKey, id])),
-  );
-  for (const { resource } of resources) if (resource.kind === 'Source') sourceIds.add(resource.id);
-
-  return resources.flatMap(({ resource, document }) =>
-    resource.kind === 'Source'
-      ? findTakenKeys(resource, document, owners)
-      : resource.sources.flatMap((id, index) =>
-          sourceIds.has(id)
-            ? []
-            : [problemAt(document, ['sources', index], `source ${id} does not exist`)],
-        ),
-  );
+  return { resources, problems, invalidIds };
 }
 
 /** Each URL is posted to, so the same one twice would deliver every event twice. */
@@ -81,26 +57,15 @@ function findRepeatedUrls(resource: Resource, document: SourceDocument): Problem
   });
 }
 
-/** Adds the source's own keys to `owners`. */
-function findTakenKeys(
-  { id, writeKeys }: Source,
-  document: SourceDocument,
-  owners: Map<string, string>,
-): Problem[] {
-  return writeKeys.flatMap((writeKey, index) => {
-    const owner = owners.get(writeKey) ?? id;
-    owners.set(writeKey, owner);
-    if (owner === id) return [];
-    const reason = `${writeKey} is already a write key of source ${owner}; write keys are unique`;
-    return [problemAt(document, ['writeKeys', index], reason)];
-  });
-}
-
-function problemAt(
-  document: SourceDocument,
-  path: readonly PropertyKey[],
-  reason: string,
-): Problem {
-  const { file } = document;
-  return { file, line: document.lineOf(path), path: formatPath(path), reason };
+/** Not a matter of the schema, which also reads resources whose secrets are sealed. */
+function findWrongDatabase(resource: Resource, document: SourceDocument): Problem[] {
+  const [field, rows] =
+    resource.kind === 'Audience'
+      ? (['members', resource.members] as const)
+      : resource.kind === 'ComputedTrait'
+        ? (['values', resource.values] as const)
+        : [];
+  if (field === undefined || !('postgres' in rows)) return [];
+  const reason = postgresUrlProblem(rows.postgres);
+  return reason === undefined ? [] : [problemAt(document, [field, 'postgres'], reason)];
 }

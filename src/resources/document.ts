@@ -154,3 +154,12 @@ function findJsonProblem(file: string, text: string): Problem | undefined {
     return { file, line, path: '', reason: 'is not valid JSON' };
   }
 }
+
+/** A problem at the place where `path` stands in the document. */
+export function problemAt(
+  document: SourceDocument,
+  path: readonly PropertyKey[],
+  reason: string,
+): Problem {
+  return { file: document.file, line: document.lineOf(path), path: formatPath(path), reason };
+}

@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PostriderError } from '../errors.ts';
-import { findReferenceProblems, parseDesired } from './desired.ts';
+import { parseDesired } from './desired.ts';
 import type { ParsedFile } from './document.ts';
+import { settleTraits } from './kept-traits.ts';
 import { InvalidResources } from './problem.ts';
-import { resourceKinds, type Resource, type ResourceKind, type Source } from './resource.ts';
+import { findReferenceProblems } from './references.ts';
+import { resourceKinds, type Resource, type ResourceKind } from './resource.ts';
 import type { SecretKeys } from './secrets.ts';
 import {
   encodeResource,
@@ -25,12 +27,16 @@ export interface Change extends ResourceName {
   readonly resource?: Resource;
   /** The value to write to the `config` topic, null for a tombstone; missing where nothing is written. */
   readonly value?: string | null;
+  /** What else somebody should know of it. */
+  readonly note?: string;
 }
 
 export interface PlanOptions {
   readonly secretKeys: SecretKeys;
   /** Also delete what is stored and not in the files. */
   readonly prune: boolean;
+  /** Traits follow names that have changed. */
+  readonly rename: boolean;
 }
 
 /**
@@ -42,23 +48,28 @@ export interface PlanOptions {
 export function planApply(
   files: ParsedFile,
   stored: StoredResources,
-  { secretKeys, prune }: PlanOptions,
+  { secretKeys, prune, rename }: PlanOptions,
 ): readonly Change[] {
-  const desired = parseDesired(files.documents);
+  const parsed = parseDesired(files.documents);
+  const { desired, notes, ...settled } = settleTraits(parsed, stored, rename);
   const desiredKeys = new Set(desired.resources.map(({ resource }) => recordKey(resource)));
   const others = [...stored.values()].filter(({ name }) => !desiredKeys.has(recordKey(name)));
-  const keptSources = (prune ? [] : others).flatMap(({ sealed }) =>
-    sealed?.sealed.kind === 'Source' ? [sealed.sealed] : [],
-  );
+  const kept = (prune ? [] : others).flatMap(({ sealed }) => sealed?.sealed ?? []);
   const problems = [
     ...files.problems,
     ...desired.problems,
-    ...findReferenceProblems(desired, keptSources),
+    ...settled.problems,
+    ...findReferenceProblems(desired, kept),
   ];
   if (problems.length > 0) throw new InvalidResources(problems);
 
   const written = desired.resources
-    .map(({ resource }) => planOne(resource, stored.get(recordKey(resource)), secretKeys))
+    .map(({ resource }) => {
+      const key = recordKey(resource);
+      const note = notes.get(key);
+      const change = planOne(resource, stored.get(key), secretKeys);
+      return note === undefined ? change : { ...change, note };
+    })
     .sort((a, b) => rank(a.kind) - rank(b.kind));
   const deleted = (prune ? others : [])
     .map(({ name }) => planDelete(name))
@@ -68,10 +79,10 @@ export function planApply(
 
 /**
  * What shows without a look at what is stored.
- * @param stored all sources that are; undefined where that is not known yet
+ * @param stored all resources that are; undefined where that is not known yet
  * @throws InvalidResources with every problem of the files
  */
-export function checkFiles(files: ParsedFile, stored: readonly Source[] | undefined): void {
+export function checkFiles(files: ParsedFile, stored: readonly Resource[] | undefined): void {
   const desired = parseDesired(files.documents);
   const references = stored === undefined ? [] : findReferenceProblems(desired, stored);
   const problems = [...files.problems, ...desired.problems, ...references];
@@ -84,9 +95,10 @@ export function planDelete({ kind, id }: ResourceName): Change {
 }
 
 /** `update Destination crm: webhooks, sharedSecret` */
-export function formatChange({ action, kind, id, fields }: Change): string {
+export function formatChange({ action, kind, id, fields, note }: Change): string {
   const what = `${action} ${kind} ${id}`;
-  return fields.length === 0 ? what : `${what}: ${fields.join(', ')}`;
+  const changed = fields.length === 0 ? what : `${what}: ${fields.join(', ')}`;
+  return note === undefined ? changed : `${changed} (${note})`;
 }
 
 function planOne(

@@ -2,21 +2,32 @@ import { stringify } from 'yaml';
 import { PostriderError } from '../errors.ts';
 import { formatTable } from './table.ts';
 import { formatRate } from './rate.ts';
-import { resourceKinds, type Destination, type Resource, type ResourceKind } from './resource.ts';
+import {
+  resourceKinds,
+  type Audience,
+  type ComputedTrait,
+  type Destination,
+  type FileRows,
+  type PostgresRows,
+  type Resource,
+  type ResourceKind,
+} from './resource.ts';
 import { toDocument } from './stored.ts';
 
 export const outputFormats = ['table', 'yaml', 'json'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /**
- * `Source`, `source` or `sources`.
+ * `Source`, `source` or `sources`; also `computed-trait`.
  * @throws PostriderError `usage`
  */
 export function parseKind(text: string): ResourceKind {
   const wanted = text.toLowerCase();
-  const kind = resourceKinds.find((name) => [name, `${name}s`].includes(capitalised(wanted)));
+  const kind = resourceKinds.find((name) =>
+    [name.toLowerCase(), typedKind(name)].some((one) => [one, `${one}s`].includes(wanted)),
+  );
   if (kind !== undefined) return kind;
-  const allowed = resourceKinds.map((name) => name.toLowerCase()).join(', ');
+  const allowed = resourceKinds.map(typedKind).join(', ');
   throw new PostriderError('usage', `"${text}" is not a kind of resource, allowed: ${allowed}`);
 }
 
@@ -49,13 +60,33 @@ export function presentOne(resource: Resource, format: OutputFormat): string {
 const columns: Readonly<Record<ResourceKind, readonly string[]>> = {
   Source: ['ID', 'NAME', 'WRITE KEYS'],
   Destination: ['ID', 'NAME', 'SOURCES', 'ENABLED', 'TOPIC', 'LIMITS', 'SIGNED', 'WEBHOOKS'],
+  Audience: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'MEMBERS'],
+  ComputedTrait: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'VALUES'],
 };
 
 function rowOf(resource: Resource): readonly string[] {
-  const { id, name } = resource;
-  return resource.kind === 'Source'
-    ? [id, name, resource.writeKeys.join(' ')]
-    : [id, name, ...destinationCells(resource)];
+  return [resource.id, resource.name, ...cellsOf(resource)];
+}
+
+function cellsOf(resource: Resource): readonly string[] {
+  switch (resource.kind) {
+    case 'Source':
+      return [resource.writeKeys.join(' ')];
+    case 'Destination':
+      return destinationCells(resource);
+    case 'Audience':
+      return syncedCells(resource, resource.members);
+    case 'ComputedTrait':
+      return syncedCells(resource, resource.values);
+  }
+}
+
+function syncedCells(
+  { trait, source, destinations }: Audience | ComputedTrait,
+  rows: FileRows | PostgresRows,
+): readonly string[] {
+  const from = 'file' in rows ? rows.file : 'postgres';
+  return [trait, source, destinations?.join(' ') ?? 'all', from];
 }
 
 function destinationCells(destination: Destination): readonly string[] {
@@ -78,6 +109,7 @@ function presentJson(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
-function capitalised(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
+/** `computed-trait` of `ComputedTrait`. */
+function typedKind(kind: ResourceKind): string {
+  return kind.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 }

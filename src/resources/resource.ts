@@ -42,8 +42,68 @@ export interface Destination {
   readonly topic: 'shared' | 'dedicated';
 }
 
-export type Resource = Source | Destination;
+/** Rows in files: CSV, NDJSON or Parquet, as their names say unless `format` does. */
+export interface FileRows {
+  /** A file, a folder of files, or a glob; a relative one where the sync runs. */
+  readonly file: string;
+  readonly format?: RowFormat;
+  /** Of CSV: without a header, columns are numbers, from 1. */
+  readonly header?: boolean;
+  /** Of CSV; a comma without it. */
+  readonly delimiter?: string;
+  /** The column that holds the user's id. */
+  readonly userId: string | number;
+}
+
+export interface FileValues extends FileRows {
+  /** The column that holds the trait's value. */
+  readonly value: string | number;
+  /** Of CSV, which knows text only: what each value is. Without it, each is what it looks like in JSON. */
+  readonly type?: ValueType;
+}
+
+/** What a query returns: one column with the user's id, and behind it the value if there are values. */
+export interface PostgresRows {
+  /** A connection URL, which is a secret. */
+  readonly postgres: string;
+  readonly query: string;
+}
+
+export const rowFormats = ['csv', 'ndjson', 'parquet'] as const;
+export type RowFormat = (typeof rowFormats)[number];
+export const valueTypes = ['text', 'number', 'boolean'] as const;
+export type ValueType = (typeof valueTypes)[number];
+
+interface Synced {
+  readonly id: string;
+  readonly name: string;
+  /** Follows from the name when the resource is made, and stays when the name changes. */
+  readonly trait: string;
+  /** The identify calls come from this source. */
+  readonly source: string;
+  /** Only these of the source's destinations; all without it. */
+  readonly destinations?: readonly string[];
+}
+
+/** A set of users. Its trait is `true` for those in it, and becomes `false` for those who leave. */
+export interface Audience extends Synced {
+  readonly kind: 'Audience';
+  readonly members: FileRows | PostgresRows;
+}
+
+/** A value for each user: text, a number, true or false. */
+export interface ComputedTrait extends Synced {
+  readonly kind: 'ComputedTrait';
+  readonly values: FileValues | PostgresRows;
+}
+
+export type Resource = Source | Destination | Audience | ComputedTrait;
 export type ResourceKind = Resource['kind'];
 
 /** In the order in which they are written: what others refer to comes first. */
-export const resourceKinds: readonly ResourceKind[] = ['Source', 'Destination'];
+export const resourceKinds: readonly ResourceKind[] = [
+  'Source',
+  'Destination',
+  'Audience',
+  'ComputedTrait',
+];

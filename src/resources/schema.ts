@@ -1,12 +1,25 @@
 import { z } from 'zod';
 import { callTypes } from '../event/call.ts';
+import {
+  audienceFields,
+  audienceSchema,
+  computedTraitFields,
+  computedTraitSchema,
+} from './audience-schema.ts';
 import { headerNameProblem, headerValueProblem } from './headers.ts';
 import { parseRate } from './rate.ts';
 import { resourceKinds, type Resource, type ResourceKind } from './resource.ts';
+import {
+  distinct,
+  id,
+  name,
+  notEmpty,
+  reasonOf,
+  refuse,
+  secret,
+  unknownField,
+} from './schema-parts.ts';
 import { urlProblem } from './url.ts';
-
-/** What `get` prints in a secret's place. Refused as a value, so that its output cannot be applied by mistake. */
-export const secretMask = '(set, not shown)';
 
 /** Something wrong at one place of a document. */
 interface Issue {
@@ -34,11 +47,6 @@ export function parseResource(document: unknown): Parsed {
   return { issues: result.error.issues.flatMap((issue) => toIssues(issue, known)) };
 }
 
-const idRule = 'must be 1 to 63 lower-case letters, digits and hyphens, not starting with a hyphen';
-const id = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, idRule);
-const name = z
-  .string()
-  .regex(/^(?=.*\S)\P{Cc}{1,200}$/u, 'must be 1 to 200 characters without control characters');
 const writeKey = z
   .string()
   // A colon would end the user name of Basic authentication.
@@ -56,9 +64,6 @@ const source = z.strictObject({
 
 const url = z.string().superRefine(refuse(urlProblem));
 const headerName = z.string().superRefine(refuse(headerNameProblem));
-const secret = z.string().refine((value) => value !== secretMask, {
-  error: 'is what `get` prints instead of a secret; give the secret itself, e.g. as ${NAME}',
-});
 const headers = z
   .record(z.string(), secret.superRefine(refuse(headerValueProblem)))
   .superRefine((given, context) => {
@@ -117,30 +122,12 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
       // An empty secret signs nothing: it is the same as none.
       sharedSecret === undefined || sharedSecret === '' ? rest : { ...rest, sharedSecret },
     ),
+  Audience: audienceSchema,
+  ComputedTrait: computedTraitSchema,
 };
 
 function sameHeader(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
-}
-
-function refuse(problemOf: (value: string) => string | undefined) {
-  return (value: string, context: { addIssue(message: string): void }): void => {
-    const problem = problemOf(value);
-    if (problem !== undefined) context.addIssue(problem);
-  };
-}
-
-function distinct<Item extends z.ZodType<string>>(item: Item): z.ZodArray<Item> {
-  return z.array(item).superRefine((values, context) => {
-    values.forEach((value, index) => {
-      if (values.indexOf(value) < index)
-        context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
-    });
-  });
-}
-
-function notEmpty<Item extends z.ZodType<string>>(list: z.ZodArray<Item>): z.ZodArray<Item> {
-  return list.min(1, 'must not be empty; without this field there is no such restriction');
 }
 
 function unknownKind(kind: unknown): Issue {
@@ -154,38 +141,17 @@ function unknownKind(kind: unknown): Issue {
   };
 }
 
-/** Zod's issue as the end of a sentence that starts with the field's name; never with its value. */
-function reasonOf(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return undefined;
-  if (issue.input === undefined) return 'is missing';
-  return issue.code === 'invalid_value'
-    ? `must be one of ${issue.values.map(String).join(', ')}`
-    : `must be ${typeNames[issue.expected] ?? issue.expected}${quotesHint(issue)}`;
-}
-
-const typeNames: Readonly<Record<string, string>> = {
-  string: 'text',
-  boolean: 'true or false',
-  int: 'a whole number from 1 on',
-  number: 'a whole number from 1 on',
-  array: 'a list',
-  object: 'a mapping',
-  record: 'a mapping',
+const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
+  Source: Object.keys(source.shape),
+  Destination: Object.keys(destination.shape),
+  Audience: audienceFields,
+  ComputedTrait: computedTraitFields,
 };
-
-function quotesHint(issue: { readonly expected: string; readonly input?: unknown }): string {
-  const scalar = typeof issue.input === 'number' || typeof issue.input === 'boolean';
-  return issue.expected === 'string' && scalar ? '; put it in quotes' : '';
-}
 
 function toIssues(issue: z.core.$ZodIssue, kind: ResourceKind): Issue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, reason: issue.message }];
-  const top = kind === 'Source' ? source : destination;
-  const allowed = issue.path.length === 0 ? top.shape : webhook.shape;
-  return issue.keys.map((key) => ({
-    path: [...issue.path, key],
-    reason: `is not a known field; allowed: ${Object.keys(allowed).join(', ')}`,
-  }));
+  const allowed = issue.path.length === 0 ? fields[kind] : Object.keys(webhook.shape);
+  return issue.keys.map((key) => ({ path: [...issue.path, key], reason: unknownField(allowed) }));
 }
 
 function deepFreeze<T>(value: T): T {

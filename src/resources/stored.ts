@@ -1,21 +1,11 @@
 import { PostriderError } from '../errors.ts';
 import { formatPath } from './problem.ts';
 import { formatRate } from './rate.ts';
-import {
-  resourceKinds,
-  type Destination,
-  type Resource,
-  type ResourceKind,
-  type Webhook,
-} from './resource.ts';
-import { parseResource, secretMask } from './schema.ts';
-import {
-  isSealedWithCurrentKey,
-  seal,
-  unseal,
-  type SecretKeys,
-  type SecretPlace,
-} from './secrets.ts';
+import { mapSecrets } from './resource-secrets.ts';
+import { resourceKinds, type Resource, type ResourceKind } from './resource.ts';
+import { secretMask } from './schema-parts.ts';
+import { parseResource } from './schema.ts';
+import { isSealedWithCurrentKey, seal, unseal, type SecretKeys } from './secrets.ts';
 
 /** How resources lie in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. */
 
@@ -99,45 +89,8 @@ export function maskResource({ sealed }: SealedResource): Resource {
 
 /** A resource in the spelling of resource files. */
 export function toDocument(resource: Resource): object {
-  if (resource.kind === 'Source' || resource.rateLimit === undefined) return resource;
+  if (resource.kind !== 'Destination' || resource.rateLimit === undefined) return resource;
   return { ...resource, rateLimit: formatRate(resource.rateLimit) };
-}
-
-type MapSecret = (secret: string, place: SecretPlace) => string;
-
-/** The shared secret and every header value are secrets: headers often carry tokens. */
-function mapSecrets(resource: Resource, map: MapSecret): Resource {
-  return resource.kind === 'Source' ? resource : mapDestination(resource, map);
-}
-
-function mapDestination(destination: Destination, map: MapSecret): Destination {
-  const { kind, id, sharedSecret } = destination;
-  const webhooks = destination.webhooks.map((webhook, index) => {
-    const placeOf = (header: string): SecretPlace => ({
-      kind,
-      id,
-      path: formatPath(['webhooks', index, 'headers', header]),
-      boundTo: ['header', webhook.url, header],
-    });
-    return mapHeaders(webhook, (value, header) => map(value, placeOf(header)));
-  });
-  const place = { kind, id, path: 'sharedSecret', boundTo: ['sharedSecret'] };
-  return Object.freeze({
-    ...destination,
-    ...(sharedSecret === undefined ? undefined : { sharedSecret: map(sharedSecret, place) }),
-    webhooks: Object.freeze(webhooks),
-  });
-}
-
-function mapHeaders(webhook: Webhook, map: (value: string, header: string) => string): Webhook {
-  const headers = Object.entries(webhook.headers).map(([header, value]) => [
-    header,
-    map(value, header),
-  ]);
-  return Object.freeze({
-    url: webhook.url,
-    headers: Object.freeze(Object.fromEntries(headers) as Record<string, string>),
-  });
 }
 
 function parseJson(text: string): Record<string, unknown> | undefined {

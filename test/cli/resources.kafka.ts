@@ -9,7 +9,7 @@ import { createContext, type Context } from '../../src/cli/context.ts';
 import { registerDelete } from '../../src/cli/delete.ts';
 import { registerGet } from '../../src/cli/get.ts';
 import { registerTopics } from '../../src/cli/topics.ts';
-import { secretMask } from '../../src/resources/schema.ts';
+import { secretMask } from '../../src/resources/schema-parts.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 
 let folder: string;
@@ -27,6 +27,7 @@ before(async () => {
     LOG_LEVEL: 'silent',
     SECRET_KEY: Buffer.alloc(32, 5).toString('base64'),
     CRM_SECRET: 's3cret-value',
+    DATABASE_URL: 'postgres://sync:pa55word@db.example.com/shop',
   };
 });
 
@@ -106,7 +107,7 @@ test('resources are applied, shown without their secrets, and deleted', async (t
   });
   await assert.rejects(postrider('delete', 'source', 'shop'), {
     exitCode: 1,
-    message: 'Source shop cannot be deleted, because these destinations name it: crm',
+    message: 'Source shop cannot be deleted, because it is named by Destination crm',
   });
   assert.equal(await postrider('delete', 'destination', 'crm'), 'delete Destination crm');
   assert.equal(await postrider('delete', 'source', 'shop'), 'delete Source shop');
@@ -114,6 +115,32 @@ test('resources are applied, shown without their secrets, and deleted', async (t
   await assert.rejects(postrider('delete', 'source', 'shop'), {
     message: 'there is no Source shop',
   });
+});
+
+test("an audience's database is never shown, and its trait outlives its name", async () => {
+  const audience = (name: string): string => `kind: Audience
+id: big-spenders
+name: ${name}
+source: shop
+members: { postgres: "\${DATABASE_URL}", query: select customer_id from big_spenders }
+`;
+  await postrider('apply', '-f', await file('a.yaml', `${shop}---\n${audience('Big Spenders')}`));
+  for (const format of ['table', 'yaml', 'json']) {
+    const shown = await postrider('get', 'audience', 'big-spenders', '-o', format);
+    assert.match(shown, /big_spenders/);
+    assert.doesNotMatch(shown, /pa55word|db\.example|v1\./);
+  }
+  const renamed = await file('renamed.yaml', audience('Whales'));
+  assert.match(
+    await postrider('apply', '-f', renamed),
+    /: name \(still delivered as big_spenders,/,
+  );
+  assert.match(await postrider('apply', '--rename', '-f', renamed), /delivered as whales from now/);
+  await assert.rejects(postrider('delete', 'source', 'shop'), {
+    message: 'Source shop cannot be deleted, because it is named by Audience big-spenders',
+  });
+  await postrider('delete', 'audience', 'big-spenders');
+  await postrider('delete', 'source', 'shop');
 });
 
 test('every problem is one line on stderr, and nothing is applied', async (t) => {
@@ -135,7 +162,7 @@ test('every problem is one line on stderr, and nothing is applied', async (t) =>
 });
 
 test('wrong usage is refused before Kafka is asked', async () => {
-  await assert.rejects(postrider('get', 'audience'), { code: 'usage', exitCode: 2 });
+  await assert.rejects(postrider('get', 'sink'), { code: 'usage', exitCode: 2 });
   await assert.rejects(postrider('get', 'source', '-o', 'xml'), {
     code: 'commander.invalidArgument',
   });

@@ -5,7 +5,13 @@ import { ConfigRecords } from '../../src/resources/config-records.ts';
 import type { Resource } from '../../src/resources/resource.ts';
 import { createSecretKeys, type SecretKeys } from '../../src/resources/secrets.ts';
 import { encodeResource, recordKey } from '../../src/resources/stored.ts';
-import { exampleDestination, exampleKeys, exampleSource, otherKeys } from './examples.ts';
+import {
+  exampleAudience,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+  otherKeys,
+} from './examples.ts';
 
 type TopicRecord = readonly [key: string, value: string | null];
 
@@ -190,9 +196,16 @@ test('old versions that a former key encrypted disturb nobody', () => {
 
 test('kinds of later versions are left alone', () => {
   const { records, errors } = load([
-    ['Audience/big', '{}'],
+    ['Sink/big', '{}'],
     ['', 'x'],
   ]);
-  assert.equal(records.accept('Audience/big', null), undefined);
+  assert.equal(records.accept('Sink/big', null), undefined);
   assert.deepEqual(errors, []);
+});
+
+test('a role keeps no audience and opens no database URL', () => {
+  const { records, errors } = load([recordOf(exampleSource()), recordOf(exampleAudience())], {});
+  assert.deepEqual(errors, []);
+  assert.deepEqual(records.index.names().map(recordKey), ['Source/shop']);
+  assert.equal(records.accept(...recordOf(exampleAudience())), undefined);
 });

@@ -1,6 +1,12 @@
 import { createSecretKeys, type SecretKeys } from '../../src/resources/secrets.ts';
 import { parseResource } from '../../src/resources/schema.ts';
-import type { Destination, Resource, Source } from '../../src/resources/resource.ts';
+import type {
+  Audience,
+  ComputedTrait,
+  Destination,
+  Resource,
+  Source,
+} from '../../src/resources/resource.ts';
 
 export const exampleKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 1), undefined);
 export const otherKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 2), undefined);
@@ -21,6 +27,26 @@ export function exampleDestination(changes: object = {}): Destination {
     webhooks: [{ url: 'https://crm.example.com', headers: { Authorization: 'Bearer t0ken' } }],
   };
   return parsed({ ...base, ...changes }) as Destination;
+}
+
+/** Read from a database, whose URL is a secret. */
+export function exampleAudience(changes: object = {}): Audience {
+  const base = {
+    ...{ kind: 'Audience', id: 'big-spenders', name: 'Big Spenders', source: 'shop' },
+    members: {
+      postgres: 'postgres://sync:pa55@db.example.com/shop',
+      query: 'select customer_id from big_spenders',
+    },
+  };
+  return parsed({ ...base, ...changes }) as Audience;
+}
+
+export function exampleComputedTrait(changes: object = {}): ComputedTrait {
+  const base = {
+    ...{ kind: 'ComputedTrait', id: 'ltv', name: 'Lifetime Value', source: 'shop' },
+    values: { file: 'ltv.parquet', userId: 'customer_id', value: 'total' },
+  };
+  return parsed({ ...base, ...changes }) as ComputedTrait;
 }
 
 function parsed(document: object): Resource {

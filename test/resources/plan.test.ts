@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planDeletion } from '../../src/resources/delete.ts';
 import { parseDocuments, type ParsedFile } from '../../src/resources/document.ts';
-import { formatChange, planApply, type Change } from '../../src/resources/plan.ts';
+import {
+  formatChange,
+  planApply,
+  type Change,
+  type PlanOptions,
+} from '../../src/resources/plan.ts';
 import { formatProblem, InvalidResources } from '../../src/resources/problem.ts';
 import type { Resource } from '../../src/resources/resource.ts';
-import { createSecretKeys, type SecretKeys } from '../../src/resources/secrets.ts';
+import { createSecretKeys } from '../../src/resources/secrets.ts';
 import {
   decodeResource,
   encodeResource,
@@ -14,7 +19,13 @@ import {
   toDocument,
 } from '../../src/resources/stored.ts';
 import type { StoredResources } from '../../src/resources/stored-resources.ts';
-import { exampleDestination, exampleKeys, exampleSource, otherKeys } from './examples.ts';
+import {
+  exampleAudience,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+  otherKeys,
+} from './examples.ts';
 
 function filesOf(...resources: readonly Resource[]): ParsedFile {
   const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
@@ -33,9 +44,12 @@ function storedOf(...resources: readonly Resource[]): StoredResources {
 function plan(
   files: ParsedFile,
   stored: StoredResources = new Map(),
-  { secretKeys = exampleKeys, prune = false }: { secretKeys?: SecretKeys; prune?: boolean } = {},
+  options: Partial<PlanOptions> = {},
 ): readonly Change[] {
-  return planApply(files, stored, { secretKeys, prune });
+  return planApply(files, stored, {
+    ...{ secretKeys: exampleKeys, prune: false, rename: false },
+    ...options,
+  });
 }
 
 function problemsOf(files: ParsedFile, stored?: StoredResources, prune?: boolean): string[] {
@@ -196,19 +210,27 @@ test('problems of every kind are reported together, from top to bottom', () => {
     {},
   );
   assert.deepEqual(problemsOf(files), [
-    'f.yaml:1: kind: "Nonsense" is not a kind of resource; allowed: Source, Destination',
+    'f.yaml:1: kind: "Nonsense" is not a kind of resource; allowed: Source, Destination, Audience, ComputedTrait',
     'f.yaml:5: name: the environment variable MISSING is not set',
     'f.yaml:11: sources[0]: source none does not exist',
   ]);
 });
 
-test('a source that destinations name cannot be deleted', () => {
-  const stored = storedOf(exampleSource(), exampleDestination(), exampleDestination({ id: 'b' }));
+test('what others name cannot be deleted', () => {
+  const stored = storedOf(
+    ...[exampleSource(), exampleDestination(), exampleDestination({ id: 'b' })],
+    exampleAudience({ destinations: ['b'] }),
+  );
   assert.throws(() => planDeletion(stored, { kind: 'Source', id: 'shop' }), {
     exitCode: 1,
-    message: 'Source shop cannot be deleted, because these destinations name it: b, crm',
+    message:
+      'Source shop cannot be deleted, because it is named by Audience big-spenders, Destination b, Destination crm',
+  });
+  assert.throws(() => planDeletion(stored, { kind: 'Destination', id: 'b' }), {
+    message: 'Destination b cannot be deleted, because it is named by Audience big-spenders',
   });
   assert.equal(planDeletion(stored, { kind: 'Destination', id: 'crm' }).value, null);
+  assert.equal(planDeletion(stored, { kind: 'Audience', id: 'big-spenders' }).value, null);
 });
 
 test('deleting what is not there is a clear sentence', () => {

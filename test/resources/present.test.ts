@@ -3,15 +3,22 @@ import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { parseKind, presentList, presentOne } from '../../src/resources/present.ts';
 import { toDocument } from '../../src/resources/stored.ts';
-import { exampleDestination, exampleSource } from './examples.ts';
+import {
+  exampleAudience,
+  exampleComputedTrait,
+  exampleDestination,
+  exampleSource,
+} from './examples.ts';
 
 test('a kind is known in the spellings that people type', () => {
   for (const text of ['Source', 'source', 'sources', 'SOURCES'])
     assert.equal(parseKind(text), 'Source');
-  for (const text of ['', 's', 'sourcess', 'audience', 'toString'])
+  for (const text of ['ComputedTrait', 'computedtraits', 'computed-trait', 'Computed-Traits'])
+    assert.equal(parseKind(text), 'ComputedTrait');
+  for (const text of ['', 's', 'sourcess', 'audiencess', 'computed', 'toString'])
     assert.throws(() => parseKind(text), {
       code: 'usage',
-      message: /allowed: source, destination/,
+      message: /allowed: source, destination, audience, computed-trait$/,
     });
 });
 
@@ -25,6 +32,17 @@ test('a table shows one aligned line for each resource', () => {
   assert.match(
     presentOne(limited, 'table'),
     /\ncrm +CRM +shop +no +shared +90\/m, 2 in flight +yes +https:\/\/crm\.example\.com$/,
+  );
+});
+
+test('a table says under which trait an audience is delivered, and where its members are', () => {
+  assert.match(
+    presentOne(exampleAudience({ destinations: ['crm'] }), 'table'),
+    /\nbig-spenders +Big Spenders +big_spenders +shop +crm +postgres$/,
+  );
+  assert.match(
+    presentOne(exampleComputedTrait(), 'table'),
+    /\nltv +Lifetime Value +lifetime_value +shop +all +ltv\.parquet$/,
   );
 });
 

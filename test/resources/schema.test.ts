@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatPath } from '../../src/resources/problem.ts';
 import { reservedHeaders } from '../../src/resources/headers.ts';
-import { parseResource, secretMask } from '../../src/resources/schema.ts';
+import { secretMask } from '../../src/resources/schema-parts.ts';
+import { parseResource } from '../../src/resources/schema.ts';
 
 const source = { kind: 'Source', id: 'shop', name: 'Web shop', writeKeys: ['wk_shop_1'] };
 const webhook = { url: 'https://crm.example.com/events' };
@@ -71,11 +72,8 @@ test('an empty shared secret is none', () => {
 });
 
 test('another kind is refused with the ones that are allowed', () => {
-  const allowed = 'allowed: Source, Destination';
-  assert.equal(
-    onlyIssue({ kind: 'Audience' }),
-    `kind: "Audience" is not a kind of resource; ${allowed}`,
-  );
+  const allowed = 'allowed: Source, Destination, Audience, ComputedTrait';
+  assert.equal(onlyIssue({ kind: 'Sink' }), `kind: "Sink" is not a kind of resource; ${allowed}`);
   assert.deepEqual(issuesOf({ id: 'x' }), [`kind: is missing; ${allowed}`]);
   for (const nonsense of [null, 'text', 7, [], undefined])
     assert.match(issuesOf(nonsense).join(), /must be a resource/);

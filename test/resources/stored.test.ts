@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { secretMask } from '../../src/resources/schema.ts';
+import { secretMask } from '../../src/resources/schema-parts.ts';
 import { createSecretKeys } from '../../src/resources/secrets.ts';
 import {
   decodeResource,
@@ -12,13 +12,21 @@ import {
   parseRecordKey,
   recordKey,
 } from '../../src/resources/stored.ts';
-import { exampleDestination, exampleKeys, exampleSource } from './examples.ts';
+import {
+  exampleAudience,
+  exampleComputedTrait,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+} from './examples.ts';
 
 test('a resource comes back from its record as it was, frozen', () => {
   for (const resource of [
     exampleSource(),
     exampleDestination(),
     exampleDestination({ rateLimit: '100/h', maxInFlight: 3, events: ['page'], sharedSecret: '' }),
+    exampleAudience({ destinations: ['crm'] }),
+    exampleComputedTrait(),
   ]) {
     const opened = openResource(
       decodeResource(resource, encodeResource(resource, exampleKeys)),
@@ -45,6 +53,29 @@ test('without a key, everything but the secrets can be seen', () => {
     ...exampleDestination(),
     sharedSecret: secretMask,
     webhooks: [{ url: 'https://crm.example.com', headers: { Authorization: secretMask } }],
+  });
+});
+
+test("a database's URL is sealed, and shown as set and nothing else", () => {
+  const value = encodeResource(exampleAudience(), exampleKeys);
+  assert.doesNotMatch(value, /pa55|db\.example\.com/);
+  const stored = decodeResource(exampleAudience(), value);
+  const { members } = exampleAudience();
+  assert.deepEqual(maskResource(stored), {
+    ...exampleAudience(),
+    members: { ...members, postgres: secretMask },
+  });
+  assert.deepEqual(openResource(stored, exampleKeys), exampleAudience());
+});
+
+test('a query that was changed in the topic is not run with the rights of the old one', () => {
+  const value = encodeResource(exampleAudience(), exampleKeys).replace(
+    'from big_spenders',
+    'from staff',
+  );
+  assert.throws(() => openResource(decodeResource(exampleAudience(), value), exampleKeys), {
+    code: 'secret-unreadable',
+    message: /^Audience big-spenders: members\.postgres was altered/,
   });
 });
 
@@ -96,6 +127,6 @@ test('a record key names kind and id; those of later versions are left alone', (
   const name = { kind: 'Destination', id: 'crm' } as const;
   assert.equal(recordKey(name), 'Destination/crm');
   assert.deepEqual(parseRecordKey('Destination/crm'), name);
-  for (const key of ['', 'Audience/x', 'Source', 'Source/a/b', 'constructor/x'])
+  for (const key of ['', 'Sink/x', 'Source', 'Source/a/b', 'constructor/x'])
     assert.equal(parseRecordKey(key), undefined);
 });

@@ -4,8 +4,7 @@ import type { PostriderError } from '../../src/errors.ts';
 import { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
 import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
-import { ConfigIndex } from '../../src/resources/config-index.ts';
-import type { Resource } from '../../src/resources/resource.ts';
+import { ConfigIndex, type FollowedResource } from '../../src/resources/config-index.ts';
 import { noRegistry, type Schemas } from '../../src/schemas/schema-book.ts';
 import { CallRouter, type PendingCall } from '../../src/router/call-router.ts';
 import { Duplicates } from '../../src/router/duplicates.ts';
@@ -39,11 +38,11 @@ export class FakeConfig implements RouterConfig {
   readonly #index = new ConfigIndex();
   offset = 0;
 
-  constructor(...resources: readonly Resource[]) {
+  constructor(...resources: readonly FollowedResource[]) {
     for (const resource of resources) this.put(resource);
   }
 
-  put(resource: Resource): void {
+  put(resource: FollowedResource): void {
     this.#index.put(resource);
     this.offset += 1;
   }
@@ -81,7 +80,7 @@ export class TestRouter {
   /** Answers the oldest look at the configuration that is under way. */
   readonly looks: (() => void)[] = [];
 
-  constructor(...resources: readonly Resource[]) {
+  constructor(...resources: readonly FollowedResource[]) {
     this.config = new FakeConfig(...resources);
     const clock = { now: () => appendTimeMs, after: () => ({ cancel: () => undefined }) };
     this.#router = new CallRouter({

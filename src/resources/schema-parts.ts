@@ -1,0 +1,65 @@
+import { z } from 'zod';
+
+/** What the schemas of several kinds of resources are made of. */
+
+/** What `get` prints in a secret's place. Refused as a value, so that its output cannot be applied by mistake. */
+export const secretMask = '(set, not shown)';
+
+const idRule = 'must be 1 to 63 lower-case letters, digits and hyphens, not starting with a hyphen';
+export const id: z.ZodString = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, idRule);
+export const name: z.ZodString = z
+  .string()
+  .regex(/^(?=.*\S)\P{Cc}{1,200}$/u, 'must be 1 to 200 characters without control characters');
+export const secret: z.ZodString = z.string().refine((value) => value !== secretMask, {
+  error: 'is what `get` prints instead of a secret; give the secret itself, e.g. as ${NAME}',
+});
+
+type Refine = (value: string, context: { addIssue(message: string): void }) => void;
+
+export function refuse(problemOf: (value: string) => string | undefined): Refine {
+  return (value, context) => {
+    const problem = problemOf(value);
+    if (problem !== undefined) context.addIssue(problem);
+  };
+}
+
+export function distinct<Item extends z.ZodType<string>>(item: Item): z.ZodArray<Item> {
+  return z.array(item).superRefine((values, context) => {
+    values.forEach((value, index) => {
+      if (values.indexOf(value) < index)
+        context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
+    });
+  });
+}
+
+export function notEmpty<Item extends z.ZodType<string>>(list: z.ZodArray<Item>): z.ZodArray<Item> {
+  return list.min(1, 'must not be empty; without this field there is no such restriction');
+}
+
+/** Zod's issue as the end of a sentence that starts with the field's name; never with its value. */
+export function reasonOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return undefined;
+  if (issue.input === undefined) return 'is missing';
+  return issue.code === 'invalid_value'
+    ? `must be one of ${issue.values.map(String).join(', ')}`
+    : `must be ${typeNames[issue.expected] ?? issue.expected}${quotesHint(issue)}`;
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'text',
+  boolean: 'true or false',
+  int: 'a whole number from 1 on',
+  number: 'a whole number from 1 on',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+function quotesHint(issue: { readonly expected: string; readonly input?: unknown }): string {
+  const scalar = typeof issue.input === 'number' || typeof issue.input === 'boolean';
+  return issue.expected === 'string' && scalar ? '; put it in quotes' : '';
+}
+
+export function unknownField(allowed: readonly string[]): string {
+  return `is not a known field; allowed: ${allowed.join(', ')}`;
+}
