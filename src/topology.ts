@@ -70,6 +70,8 @@ export interface Topology {
   dedicatedGroup(destinationId: string): string;
   /** Whose one member may send the letters of a topic again. */
   redriveGroup(letterTopic: string): string;
+  /** The right to write what is remembered of an audience in one partition of `audience-members`. */
+  audienceTransaction(audienceId: string, partition: number): string;
 }
 
 /** The whole table for one deployment. */
@@ -150,6 +152,8 @@ export function createTopology(options: TopologyOptions): Topology {
       name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined,
     dedicatedGroup: (destinationId) => `${dedicatedPrefix}${destinationId}`,
     redriveGroup: (letterTopic) => `${letterTopic}.redrive`,
+    audienceTransaction: (audienceId, partition) =>
+      `${topics.audienceMembers}.${audienceId}.${partition}`,
   };
 }
 

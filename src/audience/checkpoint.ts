@@ -1,0 +1,140 @@
+import { constants } from 'node:fs';
+import { copyFile, rename, rm, stat } from 'node:fs/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { numbersOf, openDatabase, quoted } from './database.ts';
+
+/** What a checkpoint must be about to be of use. */
+export interface CheckpointSubject {
+  /** Topic, partitions, audience and shard, as one text. */
+  readonly name: string;
+  /** One past the last record, by partition. */
+  readonly ends: ReadonlyMap<number, number>;
+  readonly nowMs: number;
+  /** What is older may have missed that a user left. */
+  readonly maxAgeMs: number;
+}
+
+/** What was emitted before, as far as a checkpoint knew: attached to the database as `state`. */
+export interface LoadedState {
+  /** By partition: where the topic is to be read on. */
+  readonly positions: ReadonlyMap<number, number>;
+  /** Why the topic has to be read from its beginning; undefined if it need not be. */
+  readonly rebuilt: string | undefined;
+}
+
+/** Of the tables below. */
+const version = 1;
+
+const tables = `
+  create table state.about (version integer, name varchar, saved_ms double, members double);
+  create table state.positions (part integer, next double);
+  create table state.members (user_id varchar, value varchar)`;
+
+/**
+ * Attaches a copy of the checkpoint as `state`, or an empty one where there is none that can be believed.
+ * A copy, so that a run that is killed leaves it as it was, and two runs do not lock each other out.
+ *
+ * @param checkpoint undefined where none is kept
+ * @param copy where the copy shall be
+ */
+export async function loadState(
+  connection: DuckDBConnection,
+  checkpoint: string | undefined,
+  copy: string,
+  subject: CheckpointSubject,
+): Promise<LoadedState> {
+  const found = await read(checkpoint, copy, subject);
+  if (typeof found === 'string') {
+    await Promise.all([rm(copy, { force: true }), rm(`${copy}.wal`, { force: true })]);
+    await connection.run(`attach ${quoted(copy)} as state`);
+    await connection.run(tables);
+    return { positions: new Map(), rebuilt: found };
+  }
+  await connection.run(`attach ${quoted(copy)} as state`);
+  return { positions: found, rebuilt: undefined };
+}
+
+/** Makes what is attached as `state` the checkpoint, in one step; it is attached no more. */
+export async function saveState(
+  connection: DuckDBConnection,
+  checkpoint: string,
+  copy: string,
+  subject: CheckpointSubject,
+): Promise<void> {
+  const { name, nowMs, ends } = subject;
+  const positions = Array.from(ends, ([partition, next]) => `(${partition}, ${next})`);
+  await connection.run(`
+    begin;
+    delete from state.about;
+    delete from state.positions;
+    insert into state.positions values ${positions.join(', ')};
+    insert into state.about
+      select ${version}, ${quoted(name)}, ${nowMs}, count(*) from state.members;
+    commit;
+    checkpoint state;
+    detach state`);
+  await rename(copy, checkpoint);
+}
+
+async function read(
+  checkpoint: string | undefined,
+  copy: string,
+  subject: CheckpointSubject,
+): Promise<Map<number, number> | string> {
+  if (checkpoint === undefined) return 'no folder for checkpoints is given';
+  const isThere = await stat(checkpoint).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) return 'there is no checkpoint yet';
+  try {
+    await copyFile(checkpoint, copy, constants.COPYFILE_FICLONE);
+    return await verify(copy, subject);
+  } catch {
+    return 'the checkpoint is damaged';
+  }
+}
+
+/** Reads all of it: DuckDB keeps a checksum of each block, and finds out only by reading. */
+async function verify(
+  file: string,
+  subject: CheckpointSubject,
+): Promise<Map<number, number> | string> {
+  const database = await openDatabase(file, `${file}.tmp`, 'READ_ONLY');
+  try {
+    const { connection } = database;
+    const about = (await connection.runAndReadAll('select version, name from about')).getRows()[0];
+    if (about?.[0] !== version || about[1] !== subject.name)
+      return 'the checkpoint is of another version or deployment';
+    const [savedMs = NaN, saved] = await numbersOf(
+      connection,
+      'select saved_ms, members from about',
+    );
+    const [members] = await numbersOf(
+      connection,
+      'select count(*), sum(hash(user_id)), sum(hash(value)) from members',
+    );
+    if (members !== saved) return 'the checkpoint is damaged';
+    const rows = (await connection.runAndReadAll('select part, next from positions')).getRows();
+    const positions = new Map(rows.map(([part, next]) => [Number(part), Number(next)]));
+    return whyUseless(savedMs, positions, subject) ?? positions;
+  } finally {
+    database.close();
+  }
+}
+
+/** Undefined for a checkpoint that can be read on from. */
+export function whyUseless(
+  savedMs: number,
+  positions: ReadonlyMap<number, number>,
+  { ends, nowMs, maxAgeMs }: Pick<CheckpointSubject, 'ends' | 'nowMs' | 'maxAgeMs'>,
+): string | undefined {
+  if (!(savedMs <= nowMs)) return 'the checkpoint is from the future';
+  if (nowMs - savedMs > maxAgeMs) return 'the checkpoint is too old';
+  for (const [partition, end] of ends) {
+    const position = positions.get(partition);
+    if (position === undefined) return 'the checkpoint is of other partitions';
+    if (position > end) return 'the topic was made again since';
+  }
+  return undefined;
+}

@@ -1,0 +1,28 @@
+import { withAdmin } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { requireTopics } from '../resources/require-topics.ts';
+import type { Topology } from '../topology.ts';
+
+/** What a sync needs to know of the topics that it writes to. */
+export interface TopicFacts {
+  /** Of `audience-members`; never more, or users would move to others. */
+  readonly memberPartitions: number;
+  readonly callPartitions: number;
+  /** How long `audience-members` keeps the record that a user has left. */
+  readonly tombstonesKeptMs: number;
+}
+
+/** @throws PostriderError `not-found` where a topic is missing, `kafka-unavailable` */
+export async function readTopicFacts(kafka: KafkaClient, topology: Topology): Promise<TopicFacts> {
+  const { audienceMembers, ingestAudience } = topology.topics;
+  await requireTopics(kafka, [{ name: audienceMembers }, { name: ingestAudience }]);
+  const found = await withAdmin(kafka, (admin) =>
+    admin.describeTopics([audienceMembers, ingestAudience]),
+  );
+  const members = found.get(audienceMembers);
+  return {
+    memberPartitions: members?.partitions ?? 0,
+    callPartitions: found.get(ingestAudience)?.partitions ?? 0,
+    tombstonesKeptMs: Number(members?.config['delete.retention.ms'] ?? 0),
+  };
+}
