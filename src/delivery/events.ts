@@ -26,10 +26,12 @@ export class DeliveryEvents {
     this.#clock = clock;
   }
 
-  delivered(job: Job): void {
+  delivered(job: Pick<Job, 'envelope' | 'hasReturned'>): void {
     this.#metrics.delivered += 1;
     const ageMs = this.#clock.now() - job.envelope.appendTimeMs;
-    this.#metrics.ageSeconds[job.hasReturned ? 'retry' : 'delivery'].observe(ageMs / 1_000);
+    const { ageSeconds } = this.#metrics;
+    const isDetour = job.hasReturned || job.envelope.redrivenMs !== undefined;
+    (isDetour ? ageSeconds.detour : ageSeconds.straight).observe(ageMs / 1_000);
   }
 
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {

@@ -52,8 +52,8 @@ export class DeliveryMetrics {
   readonly redelivered: Counter;
   readonly batchesDropped: Counter;
   readonly commitFailures: Counter;
-  /** By the kind of topic that the event was read from at last. */
-  readonly ageSeconds: Readonly<Record<'delivery' | 'retry', Histogram.Internal<'from'>>>;
+  /** A detour: it had failed, was put off, or was given up and sent again. */
+  readonly ageSeconds: Readonly<Record<'straight' | 'detour', Histogram.Internal<'path'>>>;
   readonly requestSeconds: Histogram;
 
   constructor(registry: MetricsRegistry, retryTiersMs: readonly number[] = []) {
@@ -133,13 +133,13 @@ export class DeliveryMetrics {
     );
     const age = new Histogram({
       name: 'postrider_delivery_age_seconds',
-      help: "From the call's append to its delivery; from retry: it had failed or was put off.",
-      labelNames: ['from'],
+      help: "From the call's append to its delivery; detour: it had failed, was put off or redriven.",
+      labelNames: ['path'],
       buckets: ageBucketsSeconds,
       registers,
     });
-    for (const from of ['delivery', 'retry']) age.zero({ from });
-    this.ageSeconds = { delivery: age.labels('delivery'), retry: age.labels('retry') };
+    for (const path of ['straight', 'detour']) age.zero({ path });
+    this.ageSeconds = { straight: age.labels('straight'), detour: age.labels('detour') };
     this.requestSeconds = new Histogram({
       name: 'postrider_request_seconds',
       help: 'From the start of a request to its outcome.',

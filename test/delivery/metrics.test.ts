@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Registry } from 'prom-client';
+import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/labels.ts';
 import { DeliveryMetrics, exposeState } from '../../src/delivery/metrics.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
+import { silentLogger } from '../../src/ops/log.ts';
 import { add } from '../../src/ops/metrics.ts';
+import { SimulatedClock } from './simulated-clock.ts';
 
 const minute = 60_000;
 const tiers: Readonly<Record<string, number>> = { 'retry.1m': minute, 'retry.1h': 60 * minute };
@@ -57,7 +60,7 @@ test('every series is there before anything has happened, and none comes later',
   const metrics = new DeliveryMetrics(registry, [minute]);
   const before = await registry.metrics();
   for (const series of [
-    'postrider_delivery_age_seconds_bucket{le="60",from="retry"} 0',
+    'postrider_delivery_age_seconds_bucket{le="60",path="detour"} 0',
     'postrider_requests_total{outcome="timeout"} 0',
     'postrider_dead_letters_total{reason="http-4xx"} 0',
     'postrider_retries_total{tier="1m"} 0',
@@ -76,4 +79,23 @@ test('every status has a label that is known beforehand', () => {
     const label = outcomeLabel(outcomeOfStatus(status, undefined, 0));
     assert.ok(outcomeLabels.includes(label), `${status}: ${label}`);
   }
+});
+
+test('a delivery is straight if its event had not failed, was not put off and not sent again', async () => {
+  const registry = new Registry();
+  const clock = new SimulatedClock();
+  const events = new DeliveryEvents(silentLogger, new DeliveryMetrics(registry), clock);
+  const appendTimeMs = clock.now() - 59_000;
+  const envelope = {
+    ...{ destinationId: 'd', sourceId: 's', messageId: 'm', type: 'track' as const },
+    ...{ configOffset: 0, appendTimeMs, attempts: 0 },
+  };
+  events.delivered({ envelope, hasReturned: false });
+  events.delivered({ envelope: { ...envelope, appendTimeMs: 0 }, hasReturned: true });
+  const redriven = { ...envelope, appendTimeMs: 0, redrivenMs: appendTimeMs };
+  events.delivered({ envelope: redriven, hasReturned: false });
+  const text = await registry.metrics();
+  assert.match(text, /_bucket\{le="60",path="straight"\} 1$/m);
+  assert.match(text, /_count\{path="straight"\} 1$/m);
+  assert.match(text, /_count\{path="detour"\} 2$/m);
 });
