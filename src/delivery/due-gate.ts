@@ -39,15 +39,11 @@ export class DueGate {
     this.#partitions.delete(claim);
   }
 
-  /** By topic: what waits, and when the first of it is due. */
-  waiting(): Map<string, { records: number; firstDueMs: number }> {
-    const topics = new Map<string, { records: number; firstDueMs: number }>();
-    for (const [{ topic }, { size, firstDueMs }] of this.#partitions) {
-      const sum = topics.get(topic) ?? { records: 0, firstDueMs: Infinity };
-      sum.records += size;
-      sum.firstDueMs = Math.min(sum.firstDueMs, firstDueMs);
-      topics.set(topic, sum);
-    }
+  /** How many records wait, by topic. */
+  waiting(): Map<string, number> {
+    const topics = new Map<string, number>();
+    for (const [{ topic }, { size }] of this.#partitions)
+      topics.set(topic, (topics.get(topic) ?? 0) + size);
     return topics;
   }
 

@@ -155,7 +155,7 @@ export class DeliveryEngine {
       lanesByState[lane.state] += 1;
       lane.endpoints.count(breakers);
     }
-    const tiers = [...this.#gate.waiting()].map(([topic, { records }]) => ({
+    const tiers = [...this.#gate.waiting()].map(([topic, records]) => ({
       tierMs: this.#deps.topics.retryTierMs(topic) ?? 0,
       records,
     }));
