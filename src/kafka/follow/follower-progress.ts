@@ -1,7 +1,7 @@
 import type { OffsetRange } from '../consume/broker-offsets.ts';
 
-/** How old the end of the topic may be that a fresh follower has reached. */
-const freshMs = 2_000;
+/** How long ago the end of the topic may have been asked for that a fresh follower has reached. */
+export const freshMs = 2_000;
 /** Nothing has come for so long: what lies before the end is emptied batches, which kafkajs does not report. */
 const quietMs = 2_000;
 /** A broker that no fetch was sent to for so long has left the cluster; a hanging one is given up earlier. */
@@ -11,6 +11,7 @@ export type Ranges = ReadonlyMap<number, OffsetRange>;
 
 interface Answer {
   readonly askId: number;
+  readonly askedAt: number;
   readonly answeredAt: number;
   readonly ranges: Ranges;
 }
@@ -38,6 +39,7 @@ export class FollowerProgress {
   #answers: Answer[] = [];
   #waiters: Waiter[] = [];
   #asks = 0;
+  #askedAt = -Infinity;
   #quietSince: number;
   #freshUntil = -Infinity;
   /** Questions in a row whose answer ends before our position. */
@@ -68,14 +70,18 @@ export class FollowerProgress {
     this.#fetches.set(nodeId, [...(this.#fetches.get(nodeId) ?? []), now].slice(-fruitless));
   }
 
-  /** Before the topic's ends are asked for. */
-  beginAsk(): { readonly askId: number; readonly positions: ReadonlyMap<number, number> } {
+  /** Right before the topic's ends are asked for, one question at a time. */
+  beginAsk(now: number): {
+    readonly askId: number;
+    readonly positions: ReadonlyMap<number, number>;
+  } {
     this.#asks += 1;
+    this.#askedAt = now;
     return { askId: this.#asks, positions: new Map(this.#positions) };
   }
 
   answered(askId: number, ranges: Ranges, now: number): void {
-    this.#answers.push({ askId, answeredAt: now, ranges });
+    this.#answers.push({ askId, askedAt: this.#askedAt, answeredAt: now, ranges });
     this.#settle(now);
   }
 
@@ -93,7 +99,8 @@ export class FollowerProgress {
   }
 
   isFresh(now: number): boolean {
-    return now <= this.#freshUntil;
+    // Not before the question either: a clock that was set back would make it fresh for as long.
+    return now <= this.#freshUntil && now >= this.#freshUntil - freshMs;
   }
 
   /** Resolves when the answer to a question is reached that is asked from now on. */
@@ -123,7 +130,7 @@ export class FollowerProgress {
         for (const [partition, { end }] of oldest.ranges) this.#positions.set(partition, end);
       }
       this.#answers.shift();
-      this.#freshUntil = Math.max(this.#freshUntil, oldest.answeredAt + freshMs);
+      this.#freshUntil = oldest.askedAt + freshMs;
       const isMet = (waiter: Waiter): boolean => waiter.askId <= oldest.askId;
       for (const waiter of this.#waiters.filter(isMet)) waiter.resolve();
       this.#waiters = this.#waiters.filter((waiter) => !isMet(waiter));

@@ -15,10 +15,13 @@ import {
 } from '../consume/consumer-session.ts';
 import { endProcess } from '../crash.ts';
 import { DeletionMark } from './deletion-mark.ts';
-import { FollowerProgress, type Ranges } from './follower-progress.ts';
+import { FollowerProgress, freshMs, type Ranges } from './follower-progress.ts';
 import { incomingRecord } from '../consume/incoming-record.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
 import type { IncomingRecord, TopicPartition } from '../record.ts';
+
+/** How old what a fresh follower does not know yet may be. */
+export const followerFreshMs: number = freshMs;
 
 export interface FollowerOptions {
   readonly topic: string;
@@ -267,9 +270,10 @@ class TopicFollower implements Follower {
 
   async #askOnce(): Promise<void> {
     const { topic, clock, log } = this.#options;
-    const { askId, positions } = this.#progress.beginAsk();
     try {
       if (await this.#mark.isForgotten()) this.#vanished = true;
+      // What is known counts from before the question: the answer may be long on its way.
+      const { askId, positions } = this.#progress.beginAsk(clock.now());
       const ranges = await this.#offsets.ranges(topic);
       const isNew = this.#vanished && positions.size > 0;
       this.#vanished = false;

@@ -8,7 +8,7 @@ function upTo(end: number, earliest: number = 0) {
 }
 
 function ask(progress: FollowerProgress, end: number, now: number): void {
-  progress.answered(progress.beginAsk().askId, upTo(end), now);
+  progress.answered(progress.beginAsk(now).askId, upTo(end), now);
 }
 
 /** Whether it has resolved by now. */
@@ -22,6 +22,23 @@ test('a follower is fresh for two seconds after an end that it has reached', () 
   ask(progress, 10, 1_000);
   assert.equal(progress.isFresh(3_000), true);
   assert.equal(progress.isFresh(3_001), false);
+});
+
+test('an answer that took long is as old as its question', () => {
+  const progress = new FollowerProgress(0);
+  progress.moved(0, 10, 0);
+  progress.answered(progress.beginAsk(1_000).askId, upTo(10), 2_500);
+  assert.equal(progress.isFresh(3_000), true);
+  assert.equal(progress.isFresh(3_001), false);
+});
+
+test('a clock that is set back makes no follower fresh for longer', () => {
+  const progress = new FollowerProgress(0);
+  progress.moved(0, 10, 0);
+  ask(progress, 10, 3_600_000);
+  assert.equal(progress.isFresh(0), false);
+  ask(progress, 10, 1_000);
+  assert.equal(progress.isFresh(1_000), true);
 });
 
 test('a follower that has not reached the end is not fresh until it has', () => {
@@ -43,14 +60,14 @@ test('reaching an end late makes it no fresher than it is', () => {
 
 test('an empty topic is read to its end', () => {
   const progress = new FollowerProgress(0);
-  progress.answered(progress.beginAsk().askId, upTo(5, 5), 0);
+  progress.answered(progress.beginAsk(0).askId, upTo(5, 5), 0);
   assert.equal(progress.isFresh(0), true);
 });
 
 test('all partitions must reach their ends', () => {
   const progress = new FollowerProgress(0);
   const both = new Map([...upTo(3), [1, { earliest: 0, end: 3 }] as const]);
-  progress.answered(progress.beginAsk().askId, both, 0);
+  progress.answered(progress.beginAsk(0).askId, both, 0);
   progress.moved(0, 3, 0);
   assert.equal(progress.isFresh(0), false);
   progress.moved(1, 3, 0);
@@ -59,7 +76,7 @@ test('all partitions must reach their ends', () => {
 
 test('only a question that is asked afterwards shows that a follower has caught up', async () => {
   const progress = new FollowerProgress(0);
-  const early = progress.beginAsk().askId;
+  const early = progress.beginAsk(0).askId;
   const reached = progress.reached();
   progress.answered(early, upTo(0), 0);
   assert.equal(await isReached(reached), false);
