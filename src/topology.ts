@@ -29,11 +29,15 @@ export interface Topic {
 const dayMs = 86_400_000;
 const deliveryDays = 7;
 const deadLetterDays = 30;
+/** Kafka removes whole segments, and by default a segment takes records for so long. */
+const segmentDays = 7;
+/** Marks of redrives have to outlive the letters that they are about, whose segments stay as long. */
+const redriveMarkDays = deadLetterDays + segmentDays + 3;
 /**
- * Marks of redrives have to outlive the letters that they are about. Kafka removes whole segments, so a
- * letter may stay for a segment's time longer than its topic's retention: a week by Kafka's default.
+ * No event may outlive the deletion of its user: it may be among dead letters until their segment is
+ * removed, and be sent again on the last day.
  */
-const redriveMarkDays = deadLetterDays + 10;
+const deletionDays = deadLetterDays + segmentDays + deliveryDays;
 
 /** Kafka's own default for the largest record batch. */
 const sourceMaxBytes = 1_048_576;
@@ -58,6 +62,8 @@ export interface Topology {
   readonly retryTiersMs: readonly number[];
   /** Of the topic that all destinations share and of dedicated ones. */
   readonly deliveryRetentionMs: number;
+  /** How long deletions are known. */
+  readonly deletionRetentionMs: number;
   readonly groups: { readonly router: string; readonly delivery: string };
   /** All topics that must exist before a role starts. */
   readonly all: readonly Topic[];
@@ -116,6 +122,7 @@ export function createTopology(options: TopologyOptions): Topology {
     ingestTopics: [topics.ingest, topics.ingestAudience, ...options.extraIngestTopics],
     retryTiersMs,
     deliveryRetentionMs: deliveryDays * dayMs,
+    deletionRetentionMs: deletionDays * dayMs,
     groups: { router: `${prefix}router`, delivery: topics.delivery },
     all: [
       topic(topics.ingest, 'calls as producers sent them', kept(7, 0)),
@@ -136,7 +143,7 @@ export function createTopology(options: TopologyOptions): Topology {
       }),
       topic(topics.config, 'sources, destinations, audiences', compacted),
       topic(topics.deletions, 'deletion requests of users', {
-        ...kept(deadLetterDays, 0),
+        ...kept(deletionDays, 0),
         'cleanup.policy': 'compact,delete',
       }),
       topic(topics.audienceMembers, 'who is in which audience', {

@@ -7,6 +7,7 @@ import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
 import { createMetrics, exposeReady, type MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import { startConfig } from '../resources/config-store.ts';
+import { startFence, type FollowedFence } from '../resources/fence-store.ts';
 import { exposeConfig } from '../resources/metrics.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
 import { startRouter, type RouterDeps } from '../router/router.ts';
@@ -66,6 +67,7 @@ export async function startRoles(
   exposeConfig(metrics, config);
   const deps = { ...shared, config };
   let gateway: Gateway | undefined;
+  let fence: FollowedFence | undefined;
   const starters: Record<RoleName, () => Promise<Role>> = {
     gateway: async () =>
       (gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) })),
@@ -76,8 +78,13 @@ export async function startRoles(
         dedupeWindowMs: settings.dedupeWindowMs,
         registry: registryAccess(settings),
       }),
-    delivery: async () =>
-      startDelivery({ ...deps, producer: await producer(), ...deliverySettings(settings) }),
+    delivery: async () => {
+      fence = await startFence(shared);
+      return startDelivery({
+        ...{ ...deps, fence, producer: await producer() },
+        ...deliverySettings(settings),
+      });
+    },
   };
   for (const name of names) roles.push(await starters[name]());
   const gatewayUrl = gateway?.url;
@@ -85,7 +92,7 @@ export async function startRoles(
 
   const stop = async (): Promise<void> => {
     await Promise.all(roles.map((role) => role.stop(graceMs)));
-    await Promise.all([config.stop(), (await sharedProducer)?.close(graceMs)]);
+    await Promise.all([config.stop(), fence?.stop(), (await sharedProducer)?.close(graceMs)]);
     await ops.close();
     log.info({}, 'stopped');
   };
@@ -112,7 +119,7 @@ function gatewaySettings(
   };
 }
 
-function deliverySettings(settings: Settings): Omit<DeliveryDeps, keyof RouterDeps> {
+function deliverySettings(settings: Settings): Omit<DeliveryDeps, keyof RouterDeps | 'fence'> {
   return {
     timeoutMs: settings.deliveryTimeoutMs,
     retryWindowMs: settings.retryWindowMs,

@@ -15,11 +15,11 @@ const beyondReach = {
 
 /** Knows the way back of dead letters by the configuration as it is at the moment. */
 export class WaysBack {
-  readonly #config: Omit<FollowedResources, 'stop'>;
+  readonly #config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
   readonly #topology: Pick<Topology, 'topics' | 'dedicatedTopic'>;
 
   constructor(
-    config: Omit<FollowedResources, 'stop'>,
+    config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>,
     topology: Pick<Topology, 'topics' | 'dedicatedTopic'>,
   ) {
     this.#config = config;

@@ -1,13 +1,16 @@
 import { EventEmitter } from 'node:events';
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
+import type { Fence } from '../resources/fence.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalTopics, RecordSink } from './disposal.ts';
 import { DueGate } from './due-gate.ts';
+import { dueTimeMs } from './due-time.ts';
 import type { DeliveryEvents } from './events.ts';
+import { Fencing } from './fencing.ts';
 import { Job } from './job.ts';
 import type { Claim, TakenRecord } from './job.ts';
 import { Lane } from './lane/lane.ts';
@@ -39,8 +42,11 @@ export interface EngineDeps {
   readonly sender: Sender;
   readonly sink: RecordSink;
   readonly destinations: Destinations;
+  readonly fence: Fence;
   readonly topics: EngineTopics;
   readonly policy: RetryPolicy;
+  /** See `fenceMs`. */
+  readonly fenceMs: number;
   readonly events: DeliveryEvents;
   readonly maxInFlight: number;
   readonly maxInFlightPerDestination: number;
@@ -61,6 +67,7 @@ export class DeliveryEngine {
   readonly #laneContext: LaneContext;
   readonly #disposal: Disposal;
   readonly #gate: DueGate;
+  readonly #fencing: Fencing;
   readonly #pool: SlotPool;
   readonly #shares = new WorkShares();
   readonly #lanes = new Map<string, Lane>();
@@ -75,7 +82,8 @@ export class DeliveryEngine {
     this.#deps = deps;
     this.#rotation.setMaxListeners(0);
     this.#disposal = new Disposal(deps.sink, deps.topics, deps.events);
-    this.#pool = new SlotPool(deps.maxInFlight);
+    this.#fencing = new Fencing(deps.fence, deps.events);
+    this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());
     this.#gate = new DueGate(deps.clock, (job) => {
       this.#admit(job);
     });
@@ -83,6 +91,7 @@ export class DeliveryEngine {
       ...deps,
       disposal: this.#disposal,
       pool: this.#pool,
+      fencing: this.#fencing,
       shares: this.#shares,
       rotation: this.#rotation,
     };
@@ -172,12 +181,14 @@ export class DeliveryEngine {
       return;
     }
     const job = new Job(record, claim, envelope, record.value);
-    if (envelope.dueMs === undefined) this.#admit(job);
-    else this.#gate.add(job, envelope.dueMs);
+    const dueMs = dueTimeMs(envelope, record.timestampMs, this.#deps.fenceMs);
+    if (dueMs === undefined) this.#admit(job);
+    else this.#gate.add(job, dueMs);
   }
 
   /** Its time has come. */
   #admit(job: Job): void {
+    if (this.#fencing.drop(job)) return;
     const { destinationId, configOffset } = job.envelope;
     const { destinations } = this.#deps;
     if (configOffset > destinations.offset && !this.#isConfigReset(job)) {

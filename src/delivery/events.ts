@@ -3,6 +3,7 @@ import type { Envelope } from '../event/envelope.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
+import type { FencedBy } from '../resources/fence.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Job } from './job.ts';
@@ -19,6 +20,7 @@ export class DeliveryEvents {
   readonly #metrics: DeliveryMetrics;
   readonly #clock: Clock;
   readonly #deadLetterLogs = new Map<string, LogThrottle>();
+  readonly #fencedLog = new LogThrottle();
 
   constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock) {
     this.#log = log;
@@ -64,6 +66,20 @@ export class DeliveryEvents {
       unlogged,
     };
     this.#log.warn(fields, 'event given up: it is in the dead letters');
+  }
+
+  fenced({ envelope }: Job, fencedBy: FencedBy): void {
+    add(this.#metrics.fenced, fencedBy);
+    const unlogged = this.#fencedLog.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const { destinationId: destination, sourceId: source, messageId } = envelope;
+    const fields = { destination, source, messageId, fencedBy, unlogged };
+    this.#log.info(fields, 'event dropped: its user was deleted after the call');
+  }
+
+  fenceChanged(isFresh: boolean): void {
+    if (isFresh) this.#log.info({}, 'the deletions are known again: sending goes on');
+    else this.#log.warn({}, 'the latest deletions are not known: nothing is sent until they are');
   }
 
   breakerChanged(destination: string, state: BreakerState): void {

@@ -1,5 +1,6 @@
 import { Counter, Histogram } from 'prom-client';
 import { formatDuration } from '../duration.ts';
+import { dueTimeJitter } from '../event/tier-delay.ts';
 import {
   ageBucketsSeconds,
   exposeGauge,
@@ -8,9 +9,10 @@ import {
   inSeconds,
 } from '../ops/metrics.ts';
 import type { MetricsRegistry, Tally } from '../ops/metrics.ts';
+import { fencingIds, type Fence } from '../resources/fence.ts';
 import { outcomeLabels, reasonLabels } from './labels.ts';
 import type { BreakerState } from './lane/breaker.ts';
-import { deferralCauses, dueTimeJitter } from './retry-policy.ts';
+import { deferralCauses } from './retry-policy.ts';
 
 /** The first of these that holds for a lane. */
 export type LaneState = 'held' | 'open' | 'slow' | 'limited' | 'waiting' | 'free';
@@ -46,6 +48,7 @@ export class DeliveryMetrics {
   readonly retries: Tally = new Map();
   readonly deferrals: Tally = new Map();
   readonly deadLetters: Tally = new Map();
+  readonly fenced: Tally = new Map();
   readonly breakerChanges: Tally = new Map();
   readonly rebalances: Tally = new Map();
   readonly stuckRecords: Counter;
@@ -95,6 +98,13 @@ export class DeliveryMetrics {
       'reason',
       reasonLabels,
       deadLetters,
+    );
+    counter(
+      'postrider_fenced_events_total',
+      'Dropped because the user was deleted after the call, by which id.',
+      'cause',
+      fencingIds,
+      this.fenced,
     );
     counter(
       'postrider_breaker_changes_total',
@@ -147,6 +157,22 @@ export class DeliveryMetrics {
       registers,
     });
   }
+}
+
+/** What is known of deletions. */
+export function exposeFence(registry: MetricsRegistry, fence: Fence): void {
+  exposeGauge(
+    registry,
+    'postrider_fence_records',
+    'Deletions known: one a source and deleted user.',
+    () => fence.size,
+  );
+  exposeGauge(
+    registry,
+    'postrider_fence_fresh',
+    '1 while every deletion of 2 s ago or longer is known; 0: nothing is sent.',
+    () => (fence.isFresh() ? 1 : 0),
+  );
 }
 
 /** Gauges that ask the engine, and how far behind it is, when they are scraped. */

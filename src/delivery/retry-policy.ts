@@ -1,3 +1,5 @@
+import { dueAfter, dueTimeJitter } from '../event/tier-delay.ts';
+
 /** When to try again, and when to give up. Pure: time and chance are arguments. */
 export interface RetryPolicy {
   /** Ascending, at least one. */
@@ -39,8 +41,6 @@ export interface NoTimeLeft {
 
 const second = 1_000;
 const minute = 60 * second;
-/** Due times differ by this share in both directions, so that records written together come back spread. */
-export const dueTimeJitter = 0.1;
 /** Between due time and deadline: room for reading the record and for waiting in a lane. */
 const lastAttemptMarginMs = second;
 /** An attempt is the last only so close to the deadline: an endpoint may come back in the last minutes too. */
@@ -130,8 +130,7 @@ function later(
   nowMs: number,
   random: () => number,
 ): Later {
-  const dueMs = Math.round(nowMs + tierMs * (1 - dueTimeJitter + 2 * dueTimeJitter * random()));
-  return { kind: 'later', tierMs, dueMs, deadlineMs, last };
+  return { kind: 'later', tierMs, dueMs: dueAfter(tierMs, nowMs, random), deadlineMs, last };
 }
 
 /**

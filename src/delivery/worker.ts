@@ -9,13 +9,14 @@ import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import type { Config } from '../resources/config.ts';
+import { fenceMs, type Fence } from '../resources/fence.ts';
 import type { Topology } from '../topology.ts';
 import { AddressGuard } from './http/address-guard.ts';
 import { DedicatedTopics } from './dedicated-topics.ts';
 import { DeliveryEngine } from './engine.ts';
 import { DeliveryEvents } from './events.ts';
 import { HttpSender } from './http/http-sender.ts';
-import { DeliveryMetrics, exposeState } from './metrics.ts';
+import { DeliveryMetrics, exposeFence, exposeState } from './metrics.ts';
 import { CachingResolver } from './http/name-resolver.ts';
 import { startReader } from './reader.ts';
 
@@ -23,6 +24,7 @@ export interface DeliveryDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly config: Config;
+  readonly fence: Fence;
   readonly producer: Producer;
   readonly clock: Clock;
   readonly log: Logger;
@@ -110,6 +112,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       };
     },
   );
+  exposeFence(metrics, deps.fence);
   config.onChange(({ kind }) => {
     if (kind === 'Destination') void dedicated.look();
   });
@@ -136,13 +139,15 @@ function createEngine(
   sender: HttpSender,
   events: DeliveryEvents,
 ): DeliveryEngine {
-  const { topology, config, producer, clock } = deps;
+  const { topology, config, fence, producer, clock } = deps;
   return new DeliveryEngine({
     clock,
     random: Math.random,
     sender,
     sink: producer,
     destinations: config,
+    fence,
+    fenceMs: fenceMs(deps.timeoutMs),
     topics: {
       retryTopic: (tierMs) => topology.retryTopic(tierMs),
       retryTierMs: (topic) => topology.retryTierMs(topic),

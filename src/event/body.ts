@@ -14,6 +14,14 @@ export function buildBody(call: Call, payload: Payload): string {
   return JSON.stringify(payload === 'full' ? fullShape(call) : standardShape(call));
 }
 
+/**
+ * The body of the notification that a user was deleted, whatever the destination's `payload` is.
+ * @param timestamp of the request to delete: ISO 8601, UTC, milliseconds, `Z`
+ */
+export function buildDeleteBody(userId: string, timestamp: string): string {
+  return JSON.stringify({ type: 'delete', userId, timestamp });
+}
+
 // In every shape a key whose value is undefined is left out by JSON.stringify.
 
 function fullShape(call: Call): object {

@@ -10,6 +10,8 @@ export interface Envelope {
   readonly sourceId: string;
   readonly messageId: string;
   readonly type: EventType;
+  /** Of an alias: the other id that it is about, besides the one in the record's key. */
+  readonly previousId?: string | undefined;
   /** The position in the `config` topic that the router had reached. */
   readonly configOffset: number;
   /** Of the call's own record, epoch milliseconds. */
@@ -34,11 +36,13 @@ const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
  * together by hand, in a quarter of the time that JSON.stringify takes for the object.
  */
 export function encodeEnvelope(envelope: Envelope): string {
-  const { destinationId, sourceId, messageId, redrivenMs, deadlineMs, dueMs } = envelope;
+  const { destinationId, sourceId, messageId, previousId } = envelope;
+  const { redrivenMs, deadlineMs, dueMs } = envelope;
   return (
     `{"v":${version},"d":${quote(destinationId)},"s":${quote(sourceId)},"m":${quote(messageId)},` +
     `"t":"${envelope.type}","c":${envelope.configOffset},"a":${envelope.appendTimeMs},` +
     `"n":${envelope.attempts}` +
+    (previousId === undefined ? '' : `,"p":${quote(previousId)}`) +
     (redrivenMs === undefined ? '' : `,"r":${redrivenMs}`) +
     (deadlineMs === undefined ? '' : `,"x":${deadlineMs}`) +
     (dueMs === undefined ? '' : `,"u":${dueMs}`) +
@@ -56,7 +60,7 @@ function quote(text: string): string {
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   const json = parseJson(bytes);
   if (json?.['v'] !== version) return undefined;
-  const { d, s, m, t, c, a, n, r, x, u, l } = json;
+  const { d, s, m, t, c, a, n, p, r, x, u, l } = json;
   const valid =
     isId(d) &&
     isId(s) &&
@@ -65,6 +69,7 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     isCount(c) &&
     Number.isSafeInteger(a) &&
     isCount(n) &&
+    (p === undefined || isId(p)) &&
     (r === undefined || Number.isSafeInteger(r)) &&
     (x === undefined || Number.isSafeInteger(x)) &&
     (u === undefined || Number.isSafeInteger(u)) &&
@@ -78,6 +83,7 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     configOffset: c,
     appendTimeMs: a as number,
     attempts: n,
+    ...(p === undefined ? undefined : { previousId: p }),
     ...(r === undefined ? undefined : { redrivenMs: r as number }),
     ...(x === undefined ? undefined : { deadlineMs: x as number }),
     ...(u === undefined ? undefined : { dueMs: u as number }),
@@ -93,6 +99,11 @@ export function userOf(call: Call): string {
 /** The record key of an event: one user's events for one destination share a partition. */
 export function deliveryKey(destinationId: string, user: string): string {
   return `${destinationId}:${user}`;
+}
+
+/** Where the user begins in the record key of an event for this destination; ids of destinations are ASCII. */
+export function userOffset(destinationId: string): number {
+  return destinationId.length + 1;
 }
 
 /** Believed to be an object: nothing else has a `v` to go by. */

@@ -21,6 +21,8 @@ export interface FollowedResources {
   readonly offset: number;
   /** Resolves once nothing that was written 2 s ago is missing. */
   fresh(): Promise<void>;
+  /** Resolves once nothing is missing that was written before this call. */
+  caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -55,6 +57,7 @@ export async function followStoredResources(access: ConfigTopicAccess): Promise<
     fresh: async () => {
       if (!follower.isFresh()) await follower.caughtUp();
     },
+    caughtUp: () => follower.caughtUp(),
     stop: () => follower.stop(),
   };
 }

@@ -1,5 +1,6 @@
 import { buildBody, type Payload } from '../event/body.ts';
 import type { Call } from '../event/call.ts';
+import { textOf } from '../event/check-call.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader, userOf } from '../event/envelope.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
@@ -67,6 +68,7 @@ export class Routes {
       sourceId: source.id,
       messageId: call.messageId,
       type: call.type,
+      previousId: call.type === 'alias' ? textOf(call.fields['previousId']) : undefined,
       configOffset: this.#config.offset,
       appendTimeMs: arrival.origin.appendTimeMs,
       redrivenMs: arrival.redrivenMs,

@@ -6,6 +6,7 @@ import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
+import { HandMadeFence } from '../delivery/hand-made-fence.ts';
 import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
 import type { RoleReading, StandRole } from './stand.ts';
 
@@ -22,6 +23,7 @@ for (const { id, url } of load.destinations) {
 const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
+  fence: new HandMadeFence(),
   ...{ kafka, config, producer, metrics, timeoutMs },
   topology: loadTopology(load.prefix),
   clock: systemClock,

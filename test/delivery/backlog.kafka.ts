@@ -14,6 +14,7 @@ import { startEndpoints, type Body, type Endpoints } from '../bench/stand-endpoi
 import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
+import { HandMadeFence } from './hand-made-fence.ts';
 
 const total = 20_000;
 const destinations = ['a', 'b', 'c', 'd', 'e'];
@@ -84,6 +85,7 @@ test('a backlog for healthy endpoints is delivered from where it is: nothing is 
     };
   });
   worker = await startDelivery({
+    fence: new HandMadeFence(),
     ...{ kafka, topology, config, producer, clock: systemClock, log: silentLogger, metrics },
     ...{ timeoutMs: 5_000, retryWindowMs: 14_400_000, maxAgeMs: 259_200_000 },
     ...{ maxInFlight: 1_024, maxInFlightPerDestination: 64, allowNetworks: ['127.0.0.0/8'] },

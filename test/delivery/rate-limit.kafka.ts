@@ -16,6 +16,7 @@ import { eventually } from '../harness/eventually.ts';
 import { testKafka } from '../kafka/topics.ts';
 import { exampleDestination } from '../resources/examples.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
+import { HandMadeFence } from './hand-made-fence.ts';
 
 const perSecond = 100;
 const total = 400;
@@ -45,6 +46,7 @@ async function startWorker(): Promise<Worker> {
   const role = await startDelivery({
     ...{ kafka, topology, config, producer: own, clock: systemClock, log: silentLogger, metrics },
     ...{ timeoutMs: 5_000, retryWindowMs: 14_400_000, maxAgeMs: 259_200_000 },
+    fence: new HandMadeFence(),
     ...{ maxInFlight: 1_024, maxInFlightPerDestination: 64, allowNetworks: ['127.0.0.0/8'] },
   });
   return {

@@ -14,6 +14,7 @@ import { createTopology } from '../../src/topology.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
+import { HandMadeFence } from './hand-made-fence.ts';
 
 const partitions = 2;
 const eventsEach = 5;
@@ -35,6 +36,7 @@ class PatientConfig extends HandMadeConfig {
 async function startWorker(config: HandMadeConfig, metrics: Registry): Promise<Role> {
   const { brokers } = await testBroker();
   const role = await startDelivery({
+    fence: new HandMadeFence(),
     ...{ kafka: createKafka({ brokers, clientId: 'test' }, silentLogger), topology, config },
     ...{ producer, clock: systemClock, log: silentLogger, metrics },
     ...{ timeoutMs: 1_000, retryWindowMs: 60_000, maxAgeMs: 3_600_000 },

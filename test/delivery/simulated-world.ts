@@ -22,6 +22,7 @@ import { silentLogger } from '../../src/ops/log.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';
 import type { Topology } from '../../src/topology.ts';
+import { HandMadeFence } from './hand-made-fence.ts';
 import { seededRandom, SimulatedClock } from './simulated-clock.ts';
 
 export const minuteMs = 60_000;
@@ -78,6 +79,7 @@ export class SimulatedWorld {
   /** Writes to retry topics. */
   readonly retries: { topic: string; envelope: Envelope; atMs: number }[] = [];
   readonly destinations: Map<string, Destination> = new Map();
+  readonly fence: HandMadeFence = new HandMadeFence();
   readonly metrics: DeliveryMetrics = new DeliveryMetrics(new Registry());
   configOffset = 1;
   configFresh = true;
@@ -131,6 +133,8 @@ export class SimulatedWorld {
         },
       },
       destinations: this.#config(),
+      fence: this.fence,
+      fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
         retryTierMs: (topic) => this.topology.retryTierMs(topic),

@@ -28,6 +28,7 @@ import type { Topology } from '../../src/topology.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
+import { HandMadeFence } from './hand-made-fence.ts';
 
 interface Endpoint {
   url: string;
@@ -119,6 +120,7 @@ describe('the delivery role on Kafka', () => {
       config,
       start: async () => {
         const role = await startDelivery({
+          fence: new HandMadeFence(),
           ...{ kafka, topology, config, producer, clock: systemClock, log: silentLogger },
           metrics: new Registry(),
           timeoutMs: 1_000,

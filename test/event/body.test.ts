@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { buildBody } from '../../src/event/body.ts';
+import { buildBody, buildDeleteBody } from '../../src/event/body.ts';
 import { anyCall, callOf, origin, parse } from './some-calls.ts';
 
 const timestamp = '2012-12-02T00:30:08.276Z';
@@ -161,6 +161,12 @@ test('values pass as JavaScript reads them', () => {
       `{"version":1,"type":"identify","userId":"u","traits":${delivered},"timestamp":"${timestamp}"}`,
     );
   }
+});
+
+test("a deletion's notification has three keys, whatever the id", () => {
+  const body = buildDeleteBody('a"b:\u00fc', timestamp);
+  assert.equal(body, `{"type":"delete","userId":"a\\"b:\u00fc","timestamp":"${timestamp}"}`);
+  assert.equal(JSON.stringify(JSON.parse(body)), body);
 });
 
 test('every body is a fixed point of parse and stringify, and the same each time', () => {

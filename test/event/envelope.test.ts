@@ -33,6 +33,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     configOffset: fc.maxSafeNat(),
     appendTimeMs: anyTime,
     attempts: fc.nat(),
+    previousId: fc.oneof(text, surrogates),
     redrivenMs: anyTime,
     deadlineMs: anyTime,
     dueMs: anyTime,
@@ -75,6 +76,7 @@ test('an envelope is written as JSON.stringify would write it', () => {
 test('absent and undefined are the same', () => {
   const envelope = {
     ...fresh,
+    previousId: undefined,
     redrivenMs: undefined,
     deadlineMs: undefined,
     dueMs: undefined,
@@ -89,6 +91,10 @@ test('the written form of version 1 stays as it is', () => {
     encodeEnvelope({ ...fresh, redrivenMs: 3, deadlineMs: 2, dueMs: 1, last: true }),
     '{"v":1,"d":"crm","s":"shop","m":"m-1","t":"track","c":17,"a":1763700000000,"n":0,"r":3,"x":2,"u":1,"l":1}',
   );
+  assert.equal(
+    encodeEnvelope({ ...fresh, type: 'alias', previousId: 'old' }),
+    '{"v":1,"d":"crm","s":"shop","m":"m-1","t":"alias","c":17,"a":1763700000000,"n":0,"p":"old"}',
+  );
 });
 
 test('keys of a later release are ignored, another version is not read', () => {
@@ -99,7 +105,8 @@ test('keys of a later release are ignored, another version is not read', () => {
 });
 
 test('a key that is missing or of the wrong kind makes it no envelope', () => {
-  const encoded = encodeEnvelope({ ...fresh, redrivenMs: 3, deadlineMs: 2, dueMs: 1, last: true });
+  const times = { redrivenMs: 3, deadlineMs: 2, dueMs: 1 };
+  const encoded = encodeEnvelope({ ...fresh, previousId: 'old', ...times, last: true });
   const json = JSON.parse(encoded) as Record<string, unknown>;
   const wrong: Record<string, readonly unknown[]> = {
     v: [undefined, null, '1'],
@@ -110,6 +117,7 @@ test('a key that is missing or of the wrong kind makes it no envelope', () => {
     c: [undefined, null, -1, 1.5, '17'],
     a: [undefined, null, 1.5, '17', 1e300],
     n: [undefined, null, -1, 0.5, '0'],
+    p: [null, '', 7, {}],
     r: [null, 1.5, '3', {}],
     x: [null, 1.5, '2', {}],
     u: [null, 1.5, '1', {}],

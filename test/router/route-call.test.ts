@@ -183,3 +183,12 @@ test('a header that is no origin is ignored', () => {
     assert.equal(read.arrival.origin.offset, 42, text);
   }
 });
+
+test('an alias carries its other id in the envelope, and no other call does', () => {
+  const ids = { userId: 'new', previousId: 7, writeKey: 'wk_shop' };
+  const [alias] = route(incoming({ type: 'alias', ...ids }), exampleDestination());
+  const [page] = route(incoming({ type: 'page', ...ids }), exampleDestination());
+  assert.equal(envelopeOf(alias ?? assert.fail()).previousId, '7');
+  assert.equal(String(alias?.key), 'crm:new');
+  assert.equal(envelopeOf(page ?? assert.fail()).previousId, undefined);
+});

@@ -5,6 +5,7 @@ import type { Endpoint } from './endpoint.ts';
 import { settle } from './job-fate.ts';
 import type { FateContext } from './job-fate.ts';
 import type { Job } from '../job.ts';
+import type { Fencing } from '../fencing.ts';
 import { LaneBacklog } from './backlog.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneHold } from './hold.ts';
@@ -24,6 +25,7 @@ import type { WorkShares } from './work-shares.ts';
 export interface LaneContext extends FateContext {
   readonly sender: Sender;
   readonly pool: SlotPool;
+  readonly fencing: Fencing;
   readonly shares: WorkShares;
   /** Emits `rotate` once a second, for the breakers. */
   readonly rotation: EventEmitter;
@@ -213,17 +215,20 @@ export class Lane implements SlotTaker {
   #startNext(): void {
     const { enoughRetries } = this.#slots;
     let job = this.#waiting.next(enoughRetries);
-    while (job !== undefined && this.#isTooLate(job)) {
+    while (job !== undefined && this.#isOver(job)) {
       this.#waiting.release(job);
-      this.#context.disposal.deadLetter(job, 'expired-late', '', job.envelope.attempts);
       job = this.#waiting.next(enoughRetries);
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
   }
 
-  #isTooLate(job: Job): boolean {
-    return job.deadlineMs !== undefined && this.#context.clock.now() > job.deadlineMs;
+  /** Things have happened while it waited: it was disposed of instead. */
+  #isOver(job: Job): boolean {
+    if (this.#context.fencing.drop(job)) return true;
+    if (job.deadlineMs === undefined || this.#context.clock.now() <= job.deadlineMs) return false;
+    this.#context.disposal.deadLetter(job, 'expired-late', '', job.envelope.attempts);
+    return true;
   }
 
   #start(job: Job): void {

@@ -15,6 +15,7 @@ const slowShare = 0.25;
 export class SlotPool {
   readonly size: number;
   readonly #slowSize: number;
+  readonly #maySend: () => boolean;
   #taken = 0;
   #slowTaken = 0;
   #closed = false;
@@ -27,8 +28,10 @@ export class SlotPool {
   #slowLine: SlotTaker[] = [];
   #slowTurn = false;
 
-  constructor(size: number) {
+  /** @param maySend false: no slot is given out for now; `tick` gives them out again */
+  constructor(size: number, maySend: () => boolean = () => true) {
     this.size = size;
+    this.#maySend = maySend;
     this.#slowSize = Math.max(1, Math.floor(size * slowShare));
   }
 
@@ -41,7 +44,7 @@ export class SlotPool {
   }
 
   get isFull(): boolean {
-    return this.#taken >= this.size || this.#closed;
+    return this.#taken >= this.size || this.#closed || !this.#maySend();
   }
 
   /** Slow takers have to wait, and others do not. Alone they may use all slots. */

@@ -1,0 +1,25 @@
+import type { Envelope } from '../../src/event/envelope.ts';
+import { DeletedUsers } from '../../src/resources/deleted-users.ts';
+import { fencedBy, type Fence, type FencedBy } from '../../src/resources/fence.ts';
+
+/** A fence whose deletions and freshness the test decides. */
+export class HandMadeFence implements Fence {
+  fresh = true;
+  readonly #deleted = new DeletedUsers(Infinity);
+
+  get size(): number {
+    return this.#deleted.size;
+  }
+
+  delete(sourceId: string, userId: string, timeMs: number): void {
+    this.#deleted.add(Buffer.from(`${sourceId}:${userId}`), timeMs);
+  }
+
+  covers(envelope: Envelope, key: Buffer | null): FencedBy | undefined {
+    return fencedBy(envelope, key, this.#deleted);
+  }
+
+  isFresh(): boolean {
+    return this.fresh;
+  }
+}
