@@ -1,10 +1,12 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { deadLetterView } from '../dead-letter/dead-letter-view.ts';
 import { notWhole, readDeadLetter, redriven, type DeadLetter } from '../dead-letter/dead-letter.ts';
+import { deletedSince } from '../dead-letter/fenced.ts';
 import type { Place } from '../dead-letter/letter.ts';
 import { LiveTraffic } from '../dead-letter/live-traffic.ts';
 import { lookAtTraffic } from '../dead-letter/look-at-traffic.ts';
 import { isSelected } from '../dead-letter/select-dead-letters.ts';
+import type { Objection } from '../dead-letter/sift.ts';
 import { WaysBack } from '../dead-letter/ways-back.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../event/envelope.ts';
@@ -14,6 +16,9 @@ import {
   readStoredResources,
   type FollowedResources,
 } from '../resources/config-topic.ts';
+import { startFence } from '../resources/fence-store.ts';
+import type { Fence } from '../resources/fence.ts';
+import { requireTopics } from '../resources/require-topics.ts';
 import { recordKey } from '../resources/stored.ts';
 import { ofKind, type StoredResources } from '../resources/stored-resources.ts';
 import type { Context } from './context.ts';
@@ -98,10 +103,13 @@ async function redrive(
 ): Promise<void> {
   refusePlacesWithSelection(places, options);
   const selection = { ...selectionOf(options), places };
-  const config = await followStoredResources(await accessOf(context));
+  const access = await accessOf(context);
+  const config = await followStoredResources(access);
   try {
     if (options.destination !== undefined) warnIfUnknown(options.destination, config.resources);
-    await redriveWith(context, config, selection, options);
+    await requireTopics(access.kafka, [{ name: access.topology.topics.deletions }]);
+    const fence = await startFence(access);
+    await redriveWith(context, config, fence, selection, options).finally(() => fence.stop());
   } finally {
     await config.stop();
   }
@@ -110,6 +118,7 @@ async function redrive(
 async function redriveWith(
   context: Context,
   config: FollowedResources,
+  fence: Fence,
   selection: Selection<DeadLetter>,
   options: DeadRedriveOptions,
 ): Promise<void> {
@@ -123,12 +132,13 @@ async function redriveWith(
       note(isWaiting ? 'waiting: delivery is behind with new events' : 'going on');
     },
   });
+  const isDeleted = (letter: DeadLetter): Objection | undefined => deletedSince(letter, fence);
   const task = {
     selection,
     judges:
       options.allDestinations === true
-        ? [notWhole]
-        : [notWhole, (letter: DeadLetter) => waysBack.objection(letter)],
+        ? [notWhole, isDeleted]
+        : [notWhole, isDeleted, (letter: DeadLetter) => waysBack.objection(letter)],
     sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
     live,
   };

@@ -4,6 +4,7 @@ import { registerApply } from './apply.ts';
 import type { Context } from './context.ts';
 import { registerDeadLetters } from './dead-letters.ts';
 import { registerDelete } from './delete.ts';
+import { registerDeleteUser } from './delete-user.ts';
 import { registerDemo } from './demo.ts';
 import { registerDev } from './dev.ts';
 import { registerGet } from './get.ts';
@@ -20,7 +21,14 @@ const running = [registerDev, registerDemo, registerRoles, registerListen];
 /** Answer and end. */
 const answering = [
   ...[registerApply, registerGet, registerDelete, registerTopics],
-  ...[registerProduce, registerRejected, registerDeadLetters, registerSchemas, registerSendTest],
+  ...[
+    registerProduce,
+    registerDeleteUser,
+    registerRejected,
+    registerDeadLetters,
+    registerSchemas,
+    registerSendTest,
+  ],
 ];
 
 /** All commands. Wrong usage throws commander's error instead of ending the process. */

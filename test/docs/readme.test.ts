@@ -4,7 +4,11 @@ import { test } from 'node:test';
 import { createContext } from '../../src/cli/context.ts';
 import { producerHooks } from '../../src/cli/producer-metrics.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { DeliveryMetrics, exposeState as exposeDelivery } from '../../src/delivery/metrics.ts';
+import {
+  DeliveryMetrics,
+  exposeFence,
+  exposeState as exposeDelivery,
+} from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
 import { exposeConfig } from '../../src/resources/metrics.ts';
@@ -74,6 +78,7 @@ test('the README lists exactly the metrics', () => {
     throw new Error('not scraped');
   };
   exposeDelivery(metrics, notScraped, notScraped);
+  exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   producerHooks(metrics);
   exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
   exposeReady(metrics, () => []);

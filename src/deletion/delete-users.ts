@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { PostriderError } from '../errors.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
+import { SendWindow } from '../kafka/produce/send-window.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { FollowedResources } from '../resources/config-topic.ts';
+import { deletionRecord } from '../resources/deletion-record.ts';
+import type { Topology } from '../topology.ts';
+import { affectedBy, type AffectedSource } from './affected.ts';
+import { notificationRecord, planDeparture } from './notification.ts';
+
+export interface DeleteUsersOptions {
+  readonly userIds: readonly string[];
+  readonly sourceIds: readonly string[];
+  readonly config: Pick<FollowedResources, 'resources' | 'offset' | 'caughtUp'>;
+  readonly topology: Pick<Topology, 'topics' | 'retryTiersMs' | 'retryTopic'>;
+  readonly producer: Pick<Producer, 'produce'>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** See `fenceMs`. */
+  readonly fenceMs: number;
+  /** Ends the run early: with whole users only. */
+  readonly signal: AbortSignal;
+  /** So many more users are deleted, and their notifications written. */
+  readonly onDeleted: (users: number, affected: readonly AffectedSource[]) => void;
+}
+
+/** Of `deletions`, between two looks at the configuration. */
+const deletionsAtATime = 1_000;
+const mostInFlight = 1_000;
+
+/**
+ * Deletes users, some at a time: their deletions first, and when those are safe their notifications. Run
+ * again, it does all of it again, because nobody can know what receivers did with the first.
+ * @throws PostriderError `record-refused` where Kafka can never take a record
+ */
+export async function deleteUsers(options: DeleteUsersOptions): Promise<void> {
+  const { userIds, sourceIds, config, clock, signal, onDeleted } = options;
+  const atATime = Math.max(1, Math.floor(deletionsAtATime / sourceIds.length));
+  for (let from = 0; from < userIds.length && !signal.aborted; from += atATime) {
+    const some = userIds.slice(from, from + atATime);
+    const time = new Date(clock.now()).toISOString();
+    await write(options, deletions(options, some, time));
+    // Whoever may have got an event until now is known here then.
+    await config.caughtUp();
+    const affected = affectedBy(config.resources, sourceIds);
+    await write(options, notifications(options, some, time, affected));
+    onDeleted(some.length, affected);
+  }
+}
+
+function* deletions(
+  { sourceIds, topology }: DeleteUsersOptions,
+  userIds: readonly string[],
+  time: string,
+): Generator<OutgoingRecord> {
+  const topic = topology.topics.deletions;
+  for (const userId of userIds)
+    for (const sourceId of sourceIds) yield deletionRecord(topic, { sourceId, userId, time });
+}
+
+function* notifications(
+  { config, topology, clock, random, fenceMs }: DeleteUsersOptions,
+  userIds: readonly string[],
+  time: string,
+  affected: readonly AffectedSource[],
+): Generator<OutgoingRecord> {
+  const { retryTiersMs } = topology;
+  for (const userId of userIds) {
+    for (const { sourceId, destinationIds } of affected) {
+      // The same for all destinations, as a call's.
+      const messageId = `delete-${randomUUID()}`;
+      for (const destinationId of destinationIds) {
+        const { tierMs, dueMs } = planDeparture(retryTiersMs, fenceMs, clock.now(), random);
+        const common = { sourceId, userId, messageId, time, configOffset: config.offset };
+        yield notificationRecord(topology.retryTopic(tierMs), { ...common, destinationId, dueMs });
+      }
+    }
+  }
+}
+
+/** Resolves when all are safe. */
+async function write(
+  { producer }: DeleteUsersOptions,
+  records: Iterable<OutgoingRecord>,
+): Promise<void> {
+  const inFlight = new SendWindow(mostInFlight);
+  let refused: PostriderError | undefined;
+  for (const record of records) {
+    await inFlight.enter();
+    producer.produce(record, (error) => {
+      refused ??= error;
+      inFlight.leave();
+    });
+  }
+  await inFlight.emptied();
+  if (refused !== undefined) throw refused;
+}

@@ -1,0 +1,70 @@
+import type { AffectedSource } from './affected.ts';
+
+/** What was deleted, or would be, and who is notified. */
+export class DeletionReport {
+  #users = 0;
+  #notifications = 0;
+  readonly #sources = new Map<string, SourceReport>();
+
+  /** So many users more, at these sources. */
+  add(users: number, affected: readonly AffectedSource[]): void {
+    this.#users += users;
+    for (const { sourceId, destinationIds, disabledIds } of affected) {
+      const source: SourceReport = this.#sources.get(sourceId) ?? {
+        notified: new Map(),
+        disabled: new Set(),
+      };
+      this.#sources.set(sourceId, source);
+      this.#notifications += users * destinationIds.length;
+      for (const id of destinationIds)
+        source.notified.set(id, (source.notified.get(id) ?? 0) + users);
+      for (const id of disabledIds) source.disabled.add(id);
+    }
+  }
+
+  get users(): number {
+    return this.#users;
+  }
+
+  get notifications(): number {
+    return this.#notifications;
+  }
+
+  get sources(): number {
+    return this.#sources.size;
+  }
+
+  /** Source, destination, how many notifications. */
+  rows(): string[][] {
+    return [...this.#sources].flatMap(([sourceId, { notified }]) =>
+      [...notified].map(([destinationId, count]) => [sourceId, destinationId, String(count)]),
+    );
+  }
+
+  /** What somebody who wants every receiver to know should look at, in sentences. */
+  warnings(): string[] {
+    return [...this.#sources].flatMap(([sourceId, { notified, disabled }]) => [
+      ...(notified.size === 0 ? [`source ${sourceId} has no enabled destination`] : []),
+      ...[...disabled].map(
+        (id) => `destination ${id} is disabled: it gets no notification for source ${sourceId}`,
+      ),
+    ]);
+  }
+
+  /** For programs. */
+  summary(): object {
+    return {
+      users: this.#users,
+      notifications: this.#notifications,
+      sources: [...this.#sources].map(([source, { notified, disabled }]) => ({
+        ...{ source, destinations: Object.fromEntries(notified), disabled: [...disabled] },
+      })),
+    };
+  }
+}
+
+interface SourceReport {
+  /** How many notifications each destination gets. */
+  readonly notified: Map<string, number>;
+  readonly disabled: Set<string>;
+}

@@ -1,0 +1,70 @@
+import { isUtf8 } from 'node:buffer';
+import { PostriderError } from '../errors.ts';
+import { maxCallBytes } from '../event/limits.ts';
+
+export interface UserIds {
+  /** Each once, in the order given. */
+  readonly ids: readonly string[];
+  /** How often one was named again. */
+  readonly repeated: number;
+  readonly emptyLines: number;
+}
+
+export interface UserFile {
+  /** As error messages call it. */
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Whom a command names: its arguments, and the lines of a file, one id each. Nothing is trimmed, because
+ * an id is what a call says it is: a line with blanks around its id is refused, an argument is believed.
+ * @throws PostriderError `usage` for what the arguments say, `input-invalid` for the file
+ */
+export function collectUserIds(args: readonly string[], file: UserFile | undefined): UserIds {
+  if (args.length === 0 && file === undefined)
+    throw new PostriderError('usage', 'name users, as arguments or with --file');
+  for (const id of args) {
+    const problem = problemOf(id);
+    if (problem !== undefined) throw new PostriderError('usage', `a user id ${problem}`);
+  }
+  const lines = file === undefined ? [] : linesOf(file);
+  const named = [...args, ...lines.filter((line) => line !== '')];
+  if (named.length === 0)
+    throw new PostriderError('input-invalid', `${file?.name ?? ''} names no user`);
+  const ids = [...new Set(named)];
+  return {
+    ids,
+    repeated: named.length - ids.length,
+    emptyLines: args.length + lines.length - named.length,
+  };
+}
+
+/** The last line may lack its end. */
+function linesOf({ name, bytes }: UserFile): string[] {
+  if (!isUtf8(bytes)) throw new PostriderError('input-invalid', `${name} is not UTF-8 text`);
+  const lines = bytes
+    .toString()
+    .replace(/^\ufeff/, '')
+    .split(/\r?\n/);
+  if (lines.at(-1) === '') lines.pop();
+  const problems = lines.flatMap((line, index) => {
+    const problem = line === '' ? undefined : (problemOf(line) ?? lineProblemOf(line));
+    return problem === undefined ? [] : [`line ${index + 1} ${problem}`];
+  });
+  const [first, ...more] = problems;
+  if (first === undefined) return lines;
+  const others = more.length === 0 ? '' : `, and ${more.length} more are as bad`;
+  throw new PostriderError('input-invalid', `${name}: ${first}${others}; nobody was deleted`);
+}
+
+function problemOf(id: string): string | undefined {
+  if (id.trim() === '') return 'is blank';
+  const isLong = Buffer.byteLength(id) > maxCallBytes;
+  return isLong ? `has more than ${maxCallBytes} bytes, which no call can carry` : undefined;
+}
+
+function lineProblemOf(line: string): string | undefined {
+  if (line === line.trim()) return undefined;
+  return 'has blanks around its id (give such an id as an argument if it is meant so)';
+}
