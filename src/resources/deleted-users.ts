@@ -34,19 +34,21 @@ export class DeletedUsers {
   }
 
   /**
-   * The latest one counts.
+   * The latest one counts, in whatever order they come.
    * @param key `<sourceId>:<userId>`
    * @param timeMs epoch milliseconds
    */
   add(key: Buffer, timeMs: number): void {
     if (this.#size >= this.#timesMs.length * mostLoad) this.#makeRoom(timeMs - this.#keptMs);
     const digest = digestOf(key);
-    const place = this.#find(cheapHash(key), () => digest);
-    if (this.#timesMs[place] === 0) {
+    const cheap = cheapHash(key);
+    const place = this.#find(cheap, () => digest);
+    const beforeMs = this.#timesMs[place] ?? 0;
+    if (beforeMs === 0) {
       this.#size += 1;
-      this.#words.set([cheapHash(key), ...digest], place * wordsPerEntry);
+      this.#words.set([cheap, ...digest], place * wordsPerEntry);
     }
-    this.#timesMs[place] = timeMs;
+    this.#timesMs[place] = Math.max(beforeMs, timeMs);
   }
 
   /** The deletion is taken back. */

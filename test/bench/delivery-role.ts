@@ -4,8 +4,8 @@ import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { startFence } from '../../src/resources/fence-store.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
-import { HandMadeFence } from '../delivery/hand-made-fence.ts';
 import { loadDestinations, loadTopology, timeoutMs } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
 import { reportMeasurement } from './measure.ts';
@@ -19,7 +19,7 @@ for (const destination of loadDestinations(load)) config.put(destination);
 const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
-  fence: new HandMadeFence(),
+  fence: await startFence({ kafka, topology, clock: systemClock, log: silentLogger }),
   ...{ kafka, config, producer, metrics, timeoutMs },
   topology: { ...topology, groups: { ...topology.groups, delivery: load.group } },
   clock: systemClock,

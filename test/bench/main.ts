@@ -3,6 +3,7 @@ import { startBroker } from '../../src/dev/broker.ts';
 import { benchClient } from './client.ts';
 import { benchDecode } from './decode.ts';
 import { benchDelivery } from './delivery.ts';
+import { benchFence } from './fence.ts';
 import { benchGateway } from './gateway.ts';
 import { benchDestinations } from './destinations.ts';
 import { benchIsolation } from './isolation.ts';
@@ -17,6 +18,7 @@ import { benchRouter } from './router.ts';
  */
 const benches = {
   delivery: benchDelivery,
+  fence: benchFence,
   router: benchRouter,
   gateway: benchGateway,
   decode: benchDecode,

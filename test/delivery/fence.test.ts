@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Envelope } from '../../src/event/envelope.ts';
-import { failsWith, hangs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import { answerOk, failsWith, hangs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 import type { WorldOptions } from './simulated-world.ts';
 
 /** A user of the shop, whose events go to the CRM. */
@@ -58,8 +58,7 @@ test('a retry that comes after the deletion is dropped', async () => {
 
 test('an event that waits in its lane while its user is deleted is dropped when its turn comes', async () => {
   const world = worldWith({ maxInFlight: 1 });
-  world.answer = (_url, sending) =>
-    sending.messageId === first ? { outcome: { kind: 'delivered' }, afterMs: 500 } : failsWith(500);
+  world.answer = () => ({ ...answerOk, afterMs: 500 });
   const first = world.publish('crm', 'other');
   const old = publish(world);
   await world.clock.pass(100);
@@ -119,13 +118,13 @@ test('while deletions may be unknown nothing is sent, and nothing is lost; then 
   world.answer = () => failsWith(503);
   const retried = publish(world);
   await world.clock.pass(1_000);
-  world.fence.fresh = false;
-  world.answer = () => ({ outcome: { kind: 'delivered' }, afterMs: 20 });
+  world.fence.unknown = 1;
+  world.answer = () => answerOk;
   const ids = Array.from({ length: 200 }, (_, n) => world.publish('crm', `u${n}`));
   await world.clock.pass(minuteMs);
   assert.equal(world.requests.length, 1);
   assert.equal(world.engine.state().queued, 201);
-  world.fence.fresh = true;
+  world.fence.unknown = 0;
   await world.clock.pass(2_000);
   assert.deepEqual(world.delivered.toSorted(), [retried, ...ids].toSorted());
   assert.equal(world.deadLetters.length, 0);
@@ -134,10 +133,10 @@ test('while deletions may be unknown nothing is sent, and nothing is lost; then 
 test('what is on its way when deletions become unknown ends, and starts nothing more', async () => {
   const world = worldWith({ maxInFlight: 1 });
   const [first, second] = [publish(world), publish(world)];
-  world.fence.fresh = false;
+  world.fence.unknown = 1;
   await world.clock.pass(minuteMs);
   assert.deepEqual(world.delivered, [first]);
-  world.fence.fresh = true;
+  world.fence.unknown = 0;
   await world.clock.pass(2_000);
   assert.deepEqual(world.delivered, [first, second]);
 });
@@ -162,7 +161,7 @@ test('a notification that failed is tried again although its user was deleted af
   const id = publish(world, { type: 'delete', dueMs: world.clock.now() });
   await world.clock.pass(8_000);
   deleteUser(world);
-  world.answer = () => ({ outcome: { kind: 'delivered' }, afterMs: 20 });
+  world.answer = () => answerOk;
   await world.clock.pass(minuteMs);
   assert.deepEqual([requestsOf(world, id), world.delivered], [2, [id]]);
 });

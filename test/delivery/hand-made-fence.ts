@@ -2,9 +2,10 @@ import type { Envelope } from '../../src/event/envelope.ts';
 import { DeletedUsers } from '../../src/resources/deleted-users.ts';
 import { fencedBy, type Fence, type FencedBy } from '../../src/resources/fence.ts';
 
-/** A fence whose deletions and freshness the test decides. */
+/** A fence whose deletions, and what is known of them, the test decides. */
 export class HandMadeFence implements Fence {
-  fresh = true;
+  /** Deletions of more than two seconds ago that are not known here. */
+  unknown = 0;
   readonly #deleted = new DeletedUsers(Infinity);
 
   get size(): number {
@@ -20,6 +21,6 @@ export class HandMadeFence implements Fence {
   }
 
   isFresh(): boolean {
-    return this.fresh;
+    return this.unknown === 0;
   }
 }

@@ -85,7 +85,7 @@ test('an event is fenced exactly by an id of its own, deleted at its source afte
       for (const deletion of made) {
         const key = `${deletion.sourceId}:${deletion.id}`;
         deleted.add(Buffer.from(key), deletion.timeMs);
-        last.set(key, deletion.timeMs);
+        last.set(key, Math.max(deletion.timeMs, last.get(key) ?? 0));
       }
       const isFenced = (userId: string | undefined): boolean =>
         userId !== undefined && appendTimeMs < (last.get(`${call.sourceId}:${userId}`) ?? 0);

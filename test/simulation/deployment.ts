@@ -1,4 +1,5 @@
-import { deliveryKey } from '../../src/event/envelope.ts';
+import { deliveryKey, type Envelope } from '../../src/event/envelope.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { seededRandom, SimulatedClock } from '../delivery/simulated-clock.ts';
 import { SimulatedWorld } from '../delivery/simulated-world.ts';
 import type { WorldOptions } from '../delivery/simulated-world.ts';
@@ -53,11 +54,17 @@ export class Deployment {
   }
 
   /** From a user of its own, unless one is given. */
-  publish(destinationId: string, user: string = `u${this.#users++}`): string {
-    const worker = this.workers[0];
-    if (worker === undefined) throw new RangeError('no worker');
-    const owner = this.#ownerOf(worker.partitionOf(deliveryKey(destinationId, user)));
-    return owner.publish(destinationId, user);
+  publish(
+    destinationId: string,
+    user: string = `u${this.#users++}`,
+    changes: Partial<Envelope> = {},
+  ): string {
+    return this.#readerOf(deliveryKey(destinationId, user)).publish(destinationId, user, changes);
+  }
+
+  /** By somebody else than a worker. */
+  write(record: OutgoingRecord): void {
+    this.#readerOf(record.key).take(record);
   }
 
   /** Of these events, those that are neither delivered nor dead letters. */
@@ -73,6 +80,12 @@ export class Deployment {
 
   get random(): () => number {
     return this.#random;
+  }
+
+  #readerOf(key: OutgoingRecord['key']): SimulatedWorld {
+    const worker = this.workers[0];
+    if (worker === undefined) throw new RangeError('no worker');
+    return this.#ownerOf(worker.partitionOf(key));
   }
 
   #ownerOf(partition: number): SimulatedWorld {
