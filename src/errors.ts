@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'kafka-unavailable'
   | 'kafka-refused'
   | 'busy'
+  | 'database-unavailable'
   | 'registry-unavailable'
   | 'schema-incompatible'
   | 'fenced'
@@ -37,6 +38,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'kafka-unavailable': { retry: true, exitCode: 1 },
   'kafka-refused': { retry: false, exitCode: 1 },
   busy: { retry: true, exitCode: 1 },
+  'database-unavailable': { retry: true, exitCode: 1 },
   'registry-unavailable': { retry: true, exitCode: 1 },
   'schema-incompatible': { retry: false, exitCode: 1 },
   fenced: { retry: false, exitCode: 1 },

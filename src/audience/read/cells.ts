@@ -1,0 +1,110 @@
+import type { ValueType } from '../../resources/resource.ts';
+import { text } from './sql.ts';
+
+/**
+ * What a cell says, in SQL: `is` is its text, for a value its JSON, and NULL where there is none;
+ * `isOther` is true where there is something that is neither.
+ */
+export interface Cell {
+  readonly is: string;
+  readonly isOther: string;
+}
+
+const wholeNumber = '-?[0-9]+';
+const jsonNumber = '-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?';
+
+/** Of CSV, where everything is text and a missing one is NULL. */
+export function textId(cell: string): Cell {
+  return { is: cell, isOther: 'false' };
+}
+
+/** Of a column of JSON. DuckDB keeps integers of any length as they were written. */
+export function jsonId(cell: string): Cell {
+  const json = `${cell}::VARCHAR`;
+  return {
+    is: `CASE WHEN starts_with(${json}, '"') THEN ${cell}->>'$' WHEN ${matches(json, wholeNumber)} THEN ${json} END`,
+    isOther: `NOT (starts_with(${json}, '"') OR ${matches(json, wholeNumber)})`,
+  };
+}
+
+/** Of a column whose type is known: a DuckDB type such as `DECIMAL(20,0)`. */
+export function typedId(cell: string, type: string): Cell {
+  const isId = isText(type) || isInteger(type);
+  return isId
+    ? { is: `${cell}::VARCHAR`, isOther: 'false' }
+    : { is: 'NULL::VARCHAR', isOther: `${cell} IS NOT NULL` };
+}
+
+/** Of text that may be no whole number although it stands for a number. */
+export function numericId(cell: string): Cell {
+  const isWhole = matches(cell, wholeNumber);
+  return { is: `CASE WHEN ${isWhole} THEN ${cell} END`, isOther: `NOT ${isWhole}` };
+}
+
+export function noId(cell: string): Cell {
+  return { is: 'NULL::VARCHAR', isOther: `${cell} IS NOT NULL` };
+}
+
+/** Of CSV: as its type says, else a number, true or false if it looks like one. */
+export function textValue(cell: string, type: ValueType | undefined): Cell {
+  const asText = `to_json(${cell})::VARCHAR`;
+  if (type === 'text') return { is: asText, isOther: 'false' };
+  const isBoolean = `lower(${cell}) IN ('true', 'false')`;
+  const branches = [
+    ...(type === 'boolean' ? [] : [numberBranch(cell)]),
+    ...(type === 'number' ? [] : [`WHEN ${isBoolean} THEN lower(${cell})`]),
+  ];
+  const is = `CASE ${branches.join(' ')} ${type === undefined ? `ELSE ${asText}` : ''} END`;
+  return otherwise(is, cell);
+}
+
+/** Of a text that is JSON. */
+export function jsonValue(cell: string): Cell {
+  const json = `${cell}::VARCHAR`;
+  const is = `CASE WHEN starts_with(${json}, '"') OR ${json} IN ('true', 'false') THEN ${json} ${numberBranch(json)} END`;
+  return otherwise(is, cell);
+}
+
+/** Of a number written in JSON; a database writes what JSON has no number for as text. */
+export function jsonNumberValue(cell: string): Cell {
+  return otherwise(`CASE ${numberBranch(cell)} END`, cell);
+}
+
+export function typedValue(cell: string, type: string): Cell {
+  const asText = `${cell}::VARCHAR`;
+  if (isText(type)) return { is: `to_json(${asText})::VARCHAR`, isOther: 'false' };
+  if (type === 'BOOLEAN') return { is: asText, isOther: 'false' };
+  if (/^(DATE|TIMESTAMP)/.test(type))
+    return { is: `to_json(replace(${asText}, ' ', 'T'))::VARCHAR`, isOther: 'false' };
+  if (isInteger(type) || /^(DECIMAL|FLOAT|DOUBLE)/.test(type))
+    return otherwise(`CASE ${numberBranch(asText)} END`, cell);
+  return { is: 'NULL::VARCHAR', isOther: `${cell} IS NOT NULL` };
+}
+
+function otherwise(is: string, cell: string): Cell {
+  return { is, isOther: `${cell} IS NOT NULL AND (${is}) IS NULL` };
+}
+
+/**
+ * One spelling for each number, so that `1.50` after `1.5` is no change: no exponent, no zeros at the
+ * end of a fraction, no minus before zero. Integers and decimals keep every digit.
+ */
+function numberBranch(cell: string): string {
+  const double = `try_cast(${cell} AS DOUBLE)`;
+  const exponent = `CASE WHEN isfinite(${double}) THEN regexp_replace(to_json(${double})::VARCHAR, '\\.0$', '') END`;
+  const fraction = `rtrim(rtrim(${cell}, '0'), '.')`;
+  const spelled = `CASE WHEN contains(lower(${cell}), 'e') THEN ${exponent} WHEN contains(${cell}, '.') THEN ${fraction} ELSE ${cell} END`;
+  return `WHEN ${matches(cell, jsonNumber)} THEN CASE WHEN (${spelled}) = '-0' THEN '0' ELSE ${spelled} END`;
+}
+
+function matches(cell: string, pattern: string): string {
+  return `regexp_full_match(${cell}, ${text(pattern)})`;
+}
+
+function isText(type: string): boolean {
+  return type === 'VARCHAR' || type === 'UUID' || type.startsWith('ENUM(');
+}
+
+function isInteger(type: string): boolean {
+  return /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\))$/.test(type);
+}

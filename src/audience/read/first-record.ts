@@ -1,0 +1,56 @@
+import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+
+/** Of a file that may be gzip. Damage shows as its end: whoever reads it whole will say so. */
+export function openText(file: string): Readable {
+  const bytes = createReadStream(file);
+  if (!file.endsWith('.gz')) return bytes;
+  const text = createGunzip();
+  bytes.once('error', (error) => text.destroy(error));
+  return bytes.pipe(text);
+}
+
+/** A header of a thousand columns with long names is a tenth of this. */
+const maxRecordBytes = 1024 * 1024;
+
+/** The cells of a CSV file's first record; undefined for an empty file. */
+export async function firstRecord(
+  file: string,
+  delimiter: string,
+): Promise<readonly string[] | undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of openText(file)) {
+    text += decoder.decode(chunk as Buffer, { stream: true });
+    const record = parseRecord(text, delimiter);
+    if (record.isWhole || text.length > maxRecordBytes) return record.cells;
+  }
+  return text === '' ? undefined : parseRecord(text, delimiter).cells;
+}
+
+/** The first record of a text as RFC 4180 has it; not whole if its end was not seen. */
+export function parseRecord(
+  text: string,
+  delimiter: string,
+): { readonly cells: readonly string[]; readonly isWhole: boolean } {
+  const cells: string[] = [];
+  let cell = '';
+  let isQuoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charAt(at);
+    if (isQuoted) {
+      if (char !== '"') cell += char;
+      else if (text.charAt(at + 1) === '"') {
+        cell += '"';
+        at += 1;
+      } else isQuoted = false;
+    } else if (char === '"' && cell === '') isQuoted = true;
+    else if (char === delimiter) {
+      cells.push(cell);
+      cell = '';
+    } else if (char === '\n' || char === '\r') return { cells: [...cells, cell], isWhole: true };
+    else cell += char;
+  }
+  return { cells: [...cells, cell], isWhole: false };
+}

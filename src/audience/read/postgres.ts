@@ -1,0 +1,133 @@
+import type { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Client } from 'pg';
+import { PostriderError } from '../../errors.ts';
+import type { PostgresRows } from '../../resources/resource.ts';
+
+/** What the columns are; a value is JSON, and a number if `valueIsNumber`. */
+export interface CopiedColumns {
+  readonly id: 'text' | 'numeric' | 'other';
+  readonly valueIsNumber: boolean;
+}
+
+const connectTimeoutMs = 10_000;
+
+/**
+ * Streams what the query returns to `sink` in COPY's text format, in a transaction that can only read. Nothing is
+ * held in memory. Members have one column; values two, the second of which becomes JSON.
+ * @throws PostriderError `input-invalid`: login or query refused, another number of columns;
+ *   `database-unavailable`: not reached, or lost on the way
+ */
+export async function copyRows(
+  { postgres, query }: PostgresRows,
+  rows: 'members' | 'values',
+  sink: Writable,
+): Promise<CopiedColumns> {
+  const client = await connect(postgres);
+  try {
+    await client.query('BEGIN TRANSACTION READ ONLY');
+    // A query may end in a comment.
+    const asked = `(${query.replace(/[;\s]+$/, '')}\n)`;
+    const columns = await describe(client, asked, rows);
+    const picked =
+      rows === 'members'
+        ? `SELECT CAST(id AS text) FROM ${asked} AS picked(id)`
+        : `SELECT CAST(id AS text), to_json(value) FROM ${asked} AS picked(id, value)`;
+    const { to } = await import('pg-copy-streams');
+    const copied = client.query(to(`COPY (${picked}) TO STDOUT`));
+    await pipeline(copied, sink);
+    return columns;
+  } catch (error) {
+    throw explain(error, postgres, 'refused the query');
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function connect(url: string): Promise<Client> {
+  const { Client: PostgresClient } = await import('pg');
+  try {
+    const client = new PostgresClient({
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      keepAlive: true,
+      application_name: 'postrider audience-sync',
+    });
+    // A connection that breaks ends the query with the same error.
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  } catch (error) {
+    throw explain(error, url, 'refused the connection');
+  }
+}
+
+async function describe(
+  client: Client,
+  asked: string,
+  rows: 'members' | 'values',
+): Promise<CopiedColumns> {
+  const { fields } = await client.query(`SELECT * FROM ${asked} AS picked LIMIT 0`);
+  const [id, value] = fields;
+  const wanted = rows === 'members' ? 1 : 2;
+  if (id === undefined || fields.length !== wanted) {
+    const names = fields.map(({ name }) => name).join(', ');
+    const should =
+      rows === 'members' ? "one column, the user's id" : "two columns, the user's id and the value";
+    throw invalid(
+      `the query returns ${fields.length} columns (${names}); it should return ${should}`,
+    );
+  }
+  const oids = [id.dataTypeID, value?.dataTypeID ?? id.dataTypeID];
+  const { rows: types } = await client.query<{ oid: number; category: string }>(
+    'SELECT oid, typcategory AS category FROM pg_type WHERE oid = ANY($1)',
+    [oids],
+  );
+  const categoryOf = (oid: number | undefined): string =>
+    types.find((type) => type.oid === oid)?.category ?? '';
+  return {
+    id: kindOfId(id.dataTypeID, categoryOf(id.dataTypeID)),
+    valueIsNumber: categoryOf(value?.dataTypeID) === 'N',
+  };
+}
+
+const numericOid = 1700;
+/** int8, int2, int4, oid, uuid. */
+const idOids = [20, 21, 23, 26, 2950];
+
+function kindOfId(oid: number, category: string): CopiedColumns['id'] {
+  if (oid === numericOid) return 'numeric';
+  // Strings and enums.
+  return category === 'S' || category === 'E' || idOids.includes(oid) ? 'text' : 'other';
+}
+
+/** Classes of SQLSTATE that pass by themselves: connection, resources, intervention by an operator. */
+const passing = /^(08|53|57)/;
+
+/** Never holds the URL, and no cause, which might. What the server says is shown. */
+function explain(error: unknown, url: string, what: string): PostriderError {
+  if (error instanceof PostriderError) return error;
+  const { code = '', message, severity } = error as Error & { code?: string; severity?: string };
+  if (severity !== undefined && !passing.test(code))
+    return invalid(`PostgreSQL ${what}: ${message}`);
+  const reason = reasons[code] ?? (message === '' ? code : message);
+  const at = placeOf(url);
+  return new PostriderError('database-unavailable', `PostgreSQL${at} is not available: ${reason}`);
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was lost',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'its name cannot be resolved now',
+  ETIMEDOUT: 'no answer',
+};
+
+function placeOf(url: string): string {
+  const host = URL.canParse(url) ? new URL(url).host : '';
+  return host === '' ? '' : ` at ${host}`;
+}
+
+function invalid(message: string): PostriderError {
+  return new PostriderError('input-invalid', message);
+}

@@ -1,0 +1,125 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { createWriteStream } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { PostriderError } from '../../errors.ts';
+import type { FileRows, FileValues, PostgresRows } from '../../resources/resource.ts';
+import { jsonNumberValue, jsonValue, noId, numericId, textId, type Cell } from './cells.ts';
+import { columnIndex } from './columns.ts';
+import { copiedRows } from './copied-rows.ts';
+import { csvRows } from './csv.ts';
+import { fillCurrent } from './fill-current.ts';
+import { findFiles, type FoundFiles } from './find-files.ts';
+import { firstFields, ndjsonRows } from './ndjson.ts';
+import { parquetRows } from './parquet.ts';
+import { copyRows, type CopiedColumns } from './postgres.ts';
+import { describeLeftOut, type ReadReport } from './report.ts';
+import type { Rows } from './rows.ts';
+import { explainUnreadable } from './unreadable.ts';
+
+export interface ReadOptions {
+  /** What a query has to return: ids, or ids and values. */
+  readonly rows: 'members' | 'values';
+  /** Relative files are in it. */
+  readonly folder: string;
+  /** Holds what a database sends until it is in the table. */
+  readonly tempFolder: string;
+}
+
+/**
+ * Creates and fills the table `current(user_id VARCHAR, value VARCHAR)`: one row for each user, the
+ * value as JSON, `true` for the members of an audience. Memory is the connection's own limit.
+ * @param from the audience's `members` or the computed trait's `values`
+ * @throws PostriderError `input-invalid`, which names file and line, column or what the server said;
+ *   `database-unavailable`
+ */
+export async function readMembers(
+  connection: DuckDBConnection,
+  from: FileRows | FileValues | PostgresRows,
+  options: ReadOptions,
+): Promise<ReadReport> {
+  const report =
+    'postgres' in from
+      ? await readPostgres(connection, from, options)
+      : await readFiles(connection, from, options);
+  if (report.members === 0 && report.rows > 0)
+    throw new PostriderError(
+      'input-invalid',
+      `none of the ${report.rows} rows can be used: ${describeLeftOut(report.leftOut)}`,
+    );
+  return report;
+}
+
+async function readFiles(
+  connection: DuckDBConnection,
+  from: FileRows | FileValues,
+  { folder }: ReadOptions,
+): Promise<ReadReport> {
+  const { format, files } = await findFiles(from, folder);
+  const rows = await rowsOf(connection, { format, files }, from);
+  const report = await fillCurrent(connection, rows).catch((error: unknown) =>
+    explainUnreadable(error, files, format),
+  );
+  if (format === 'ndjson') await requireFields(report, files, from);
+  return report;
+}
+
+/** In NDJSON a name that is wrong looks like a field that every line leaves out. */
+async function requireFields(
+  { rows, leftOut }: ReadReport,
+  files: readonly string[],
+  from: FileRows | FileValues,
+): Promise<void> {
+  const [first = ''] = files;
+  if (rows === 0 || (leftOut.nullIds !== rows && leftOut.nullValues !== rows)) return;
+  const fields = await firstFields(first);
+  columnIndex(
+    fields,
+    leftOut.nullIds === rows || !('value' in from) ? from.userId : from.value,
+    first,
+  );
+}
+
+async function rowsOf(
+  connection: DuckDBConnection,
+  { format, files }: FoundFiles,
+  from: FileRows | FileValues,
+): Promise<readonly Rows[]> {
+  switch (format) {
+    case 'csv':
+      return csvRows(files, from);
+    case 'ndjson':
+      return ndjsonRows(files, from);
+    case 'parquet':
+      return parquetRows(connection, files, from);
+  }
+}
+
+async function readPostgres(
+  connection: DuckDBConnection,
+  from: PostgresRows,
+  { rows, tempFolder }: ReadOptions,
+): Promise<ReadReport> {
+  await mkdir(tempFolder, { recursive: true });
+  const folder = await mkdtemp(path.join(tempFolder, 'postgres-'));
+  try {
+    const file = path.join(folder, 'rows');
+    const columns = await copyRows(from, rows, createWriteStream(file, { mode: 0o600 }));
+    const source = copiedRows(file, rows === 'members' ? 1 : 2);
+    return await fillCurrent(connection, [{ source, ...cellsOf(columns, rows) }]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function cellsOf(columns: CopiedColumns, rows: ReadOptions['rows']): Omit<Rows, 'source'> {
+  const id = idCells[columns.id]('c0');
+  if (rows === 'members') return { id };
+  return { id, value: columns.valueIsNumber ? jsonNumberValue('c1') : jsonValue('c1') };
+}
+
+const idCells: Readonly<Record<CopiedColumns['id'], (cell: string) => Cell>> = {
+  text: textId,
+  numeric: numericId,
+  other: noId,
+};

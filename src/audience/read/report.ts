@@ -1,0 +1,41 @@
+/** Why a row is left out, in the words that follow a number of rows. */
+export const faults = {
+  nullIds: 'without an id',
+  emptyIds: 'with an empty id',
+  otherIds: 'whose id is neither text nor a whole number',
+  longIds: 'with an id of more than 1,000 bytes',
+  nullValues: 'without a value',
+  otherValues: 'whose value is neither text, a number, true nor false',
+  longValues: 'with a value of more than 20 KB',
+} as const;
+export type Fault = keyof typeof faults;
+
+/** What was read, rule by rule. */
+export interface ReadReport {
+  readonly rows: number;
+  /** Users, each once. */
+  readonly members: number;
+  /** Rows of a user beyond the first. */
+  readonly duplicates: number;
+  /** Users whose rows have different values, of which one was taken. */
+  readonly conflicts: number;
+  /** Rows whose id lost the blanks around it. */
+  readonly trimmedIds: number;
+  /** Members whose ids are digits only; they are kept digit by digit. */
+  readonly numericIds: number;
+  /** Of those, with a leading zero. */
+  readonly leadingZeroIds: number;
+  /** Of those, with 16 digits or more, which a double cannot always hold. */
+  readonly longNumericIds: number;
+  /** Rows that count for nobody. */
+  readonly leftOut: Readonly<Record<Fault, number>>;
+}
+
+/** `3 without an id, 1 with an empty id`; empty if no row was left out. */
+export function describeLeftOut(leftOut: ReadReport['leftOut']): string {
+  return Object.entries(faults)
+    .map(([fault, words]) => [leftOut[fault as Fault], words] as const)
+    .filter(([count]) => count > 0)
+    .map(([count, words]) => `${count} ${words}`)
+    .join(', ');
+}

@@ -1,0 +1,12 @@
+export function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+export function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Files by their names, in which DuckDB would take some characters for a glob. */
+export function files(names: readonly string[]): string {
+  return `[${names.map((name) => text(name.replace(/[*?[]/g, '[$&]'))).join(', ')}]`;
+}
