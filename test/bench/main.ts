@@ -10,6 +10,7 @@ import { benchIsolation } from './isolation.ts';
 import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
 import { benchMemory } from './memory.ts';
+import { benchPostgres } from './postgres.ts';
 import { benchRouter } from './router.ts';
 
 /**
@@ -22,6 +23,7 @@ const benches = {
   router: benchRouter,
   gateway: benchGateway,
   decode: benchDecode,
+  postgres: benchPostgres,
   latency: benchLatency,
   memory: benchMemory,
   client: benchClient,
