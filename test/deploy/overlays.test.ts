@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { testNeeding } from '../harness/needs-program.ts';
+import { programs } from '../harness/programs.ts';
+import type { Manifest } from './manifest.ts';
+import { render, variants, type Variant } from './render.ts';
+import { problemsOf, readCustomKinds } from './schemas.ts';
+
+const { kustomize, kubernetesValidate, kedaCrds, prometheusCrds, strimziCrds } = programs;
+
+/** The oldest that is still maintained, and the newest. */
+const versions = ['1.34', '1.37'];
+
+/** What Kubernetes' own schemas say, which know no custom resources. */
+function coreProblems(validate: string, manifests: readonly Manifest[], version: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'postrider-manifests-')), 'all.yaml');
+  writeFileSync(file, manifests.map((manifest) => stringify(manifest)).join('---\n'));
+  const args = ['--kubernetes-version', version, '--strict', '--quiet', file];
+  const { status, stdout, stderr } = spawnSync(validate, args, { encoding: 'utf8' });
+  return status === 0 && stdout === '' ? '' : `${stdout}${stderr}status ${status}`;
+}
+
+function isCustom({ apiVersion }: Manifest): boolean {
+  return /keda\.sh|coreos\.com|strimzi\.io/.test(apiVersion);
+}
+
+for (const variant of Object.keys(variants) as Variant[]) {
+  testNeeding(
+    [kustomize, kubernetesValidate],
+    `${variant}: Kubernetes knows every field`,
+    (kustomizePath, validatePath) => {
+      const core = render(kustomizePath, variant).filter((manifest) => !isCustom(manifest));
+      for (const version of versions) assert.equal(coreProblems(validatePath, core, version), '');
+    },
+  );
+
+  testNeeding(
+    [kustomize, kedaCrds, prometheusCrds, strimziCrds],
+    `${variant}: KEDA, the Prometheus operator and Strimzi know every field`,
+    (kustomizePath, ...folders) => {
+      const kinds = readCustomKinds(folders);
+      const custom = render(kustomizePath, variant).filter(isCustom);
+      assert.deepEqual(
+        custom.flatMap((manifest) => problemsOf(kinds, manifest)),
+        [],
+      );
+      assert.equal(custom.length > 0, variant !== 'dev');
+    },
+  );
+}
+
+testNeeding([kubernetesValidate], 'a misspelt field of a Deployment is found', (validate) => {
+  const spelling = (probe: string): Manifest => {
+    const containers = [{ name: 'a', image: 'a', [probe]: { tcpSocket: { port: 1 } } }];
+    const labels = { a: 'b' };
+    const template = { metadata: { labels }, spec: { containers } };
+    const spec = { selector: { matchLabels: labels }, template };
+    return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' }, spec } as Manifest;
+  };
+  assert.equal(coreProblems(validate, [spelling('livenessProbe')], '1.37'), '');
+  assert.match(coreProblems(validate, [spelling('livenesProbe')], '1.37'), /livenesProbe/);
+});
+
+testNeeding(
+  [kustomize, kedaCrds, strimziCrds],
+  'a misspelt field of a custom resource is found, and a number where text should be',
+  (kustomizePath, ...folders) => {
+    const kinds = readCustomKinds(folders);
+    const manifests = render(kustomizePath, 'production');
+    const spoilt = (kind: string, right: string, wrong: string): string => {
+      const manifest = manifests.find((each) => each.kind === kind);
+      const text = JSON.stringify(manifest);
+      assert.ok(text.includes(right), text);
+      const problems = problemsOf(kinds, JSON.parse(text.replace(right, wrong)) as Manifest);
+      return problems.join('\n');
+    };
+    assert.match(
+      spoilt('ScaledObject', '"scaleTargetRef"', '"scaleTargetReff"'),
+      /scaleTargetReff/,
+    );
+    assert.match(spoilt('ScaledObject', '"lagThreshold":"', '"lagThreshold":1,"x":"'), /string/);
+    assert.match(spoilt('KafkaUser', '"operations"', '"operation"'), /"operation"/);
+  },
+);
