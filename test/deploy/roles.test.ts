@@ -5,7 +5,7 @@ import { readSettings } from '../../src/settings/read.ts';
 import { settingsTable } from '../../src/settings/table.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
-import { ourContainer, workloadsOf, type Container, type Manifest } from './manifest.ts';
+import { ourContainer, workloadsOf, type Manifest } from './manifest.ts';
 import { environmentOf } from './environment.ts';
 import { render, variants, type Variant } from './render.ts';
 
@@ -41,7 +41,7 @@ for (const variant of Object.keys(variants) as Variant[]) {
 
   testNeeding([programs.kustomize], `${variant}: every argument is a command's`, (kustomize) => {
     for (const workload of ours(render(kustomize, variant)))
-      assertCommand(argumentsOf(ourContainer(workload)));
+      assertCommand(ourContainer(workload).args ?? []);
   });
 }
 
@@ -49,13 +49,6 @@ function ours(manifests: readonly Manifest[]): ReturnType<typeof workloadsOf> {
   const found = workloadsOf(manifests).filter(({ metadata }) => metadata.name !== 'kafka');
   assert.ok(found.length >= 6);
   return found;
-}
-
-/** Also of one that is started by a shell. */
-function argumentsOf({ command, args = [] }: Container): readonly string[] {
-  if (command === undefined) return args;
-  const [, words = ''] = /^exec node dist\/cli\/main\.js (.*)$/.exec(args[0] ?? '') ?? [];
-  return words.replace('$((JOB_COMPLETION_INDEX + 1))', '1').split(' ');
 }
 
 function assertCommand([name = '', ...rest]: readonly string[]): void {

@@ -136,6 +136,14 @@ for (const [user, { reads, writes, groups: joined }] of Object.entries(work)) {
   });
 }
 
+test('audience syncs may write in the transactions of any audience', () => {
+  const transactions = [topology.audienceTransaction('big-spenders', 11)];
+  assert.deepEqual(
+    granted('audience-sync', 'transactionalId', 'Write', transactions),
+    transactions,
+  );
+});
+
 test('no right reaches beyond the prefix, and none is unlimited', () => {
   for (const { metadata, spec } of users) {
     for (const { resource, operations } of spec.authorization.acls) {

