@@ -6,11 +6,16 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
-import type { Manifest } from './manifest.ts';
+import { podOf, workloadsOf, type Manifest } from './manifest.ts';
 import { render, variants, type Variant } from './render.ts';
 import { problemsOf, readCustomKinds } from './schemas.ts';
 
 const { kustomize, kubernetesValidate, kedaCrds, prometheusCrds, strimziCrds } = programs;
+
+interface Volume {
+  readonly configMap?: { readonly name: string };
+  readonly persistentVolumeClaim?: { readonly claimName: string };
+}
 
 /** The oldest that is still maintained, and the newest. */
 const versions = ['1.34', '1.37'];
@@ -51,6 +56,57 @@ for (const variant of Object.keys(variants) as Variant[]) {
       assert.equal(custom.length > 0, variant !== 'dev');
     },
   );
+}
+
+/** Lists that an API server merges by a key, and refuses where two items have the same. */
+const keys: Readonly<Record<string, (item: Readonly<Record<string, unknown>>) => string>> = {
+  containers: ({ name }) => String(name),
+  env: ({ name }) => String(name),
+  ports: ({ containerPort, port, protocol = 'TCP' }) =>
+    `${String(containerPort ?? port)}/${String(protocol)}`,
+  volumes: ({ name }) => String(name),
+  volumeMounts: ({ mountPath }) => String(mountPath),
+};
+
+function repeated(value: unknown, path: string): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, child]: [string, unknown]) => {
+    const key = keys[name];
+    const here = `${path}.${name}`;
+    const found = Array.isArray(child) && key !== undefined ? child.map(key) : [];
+    const twice = found.filter((each, i) => found.indexOf(each) !== i);
+    return [...twice.map((each) => `${here}: ${each}`), ...repeated(child, here)];
+  });
+}
+
+for (const variant of Object.keys(variants) as Variant[]) {
+  testNeeding([kustomize], `${variant}: nothing is said twice`, (kustomizePath) => {
+    const manifests = render(kustomizePath, variant);
+    const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    assert.equal(new Set(names).size, names.length);
+    assert.deepEqual(
+      manifests.flatMap((manifest) => repeated(manifest, manifest.metadata.name)),
+      [],
+    );
+  });
+
+  testNeeding([kustomize], `${variant}: what is referred to by name is there`, (kustomizePath) => {
+    const manifests = render(kustomizePath, variant);
+    const has = (kind: string, name: string | undefined): boolean =>
+      manifests.some((each) => each.kind === kind && each.metadata.name === name);
+    for (const workload of workloadsOf(manifests)) {
+      const { serviceAccountName, volumes = [] } = podOf(workload).spec;
+      if (serviceAccountName !== undefined) assert.ok(has('ServiceAccount', serviceAccountName));
+      for (const { configMap, persistentVolumeClaim } of volumes as readonly Volume[]) {
+        if (configMap !== undefined) assert.ok(has('ConfigMap', configMap.name), configMap.name);
+        const claim = persistentVolumeClaim?.claimName;
+        if (claim !== undefined) assert.ok(has('PersistentVolumeClaim', claim), claim);
+      }
+    }
+    const namespaces = manifests.filter(({ kind }) => kind === 'Namespace');
+    for (const { kind, metadata } of manifests.filter((each) => each.kind !== 'Namespace'))
+      assert.equal(metadata.namespace, namespaces[0]?.metadata.name, kind);
+  });
 }
 
 testNeeding([kubernetesValidate], 'a misspelt field of a Deployment is found', (validate) => {

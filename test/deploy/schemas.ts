@@ -10,6 +10,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
+  readonly pattern?: string;
 }
 
 interface Definition {
@@ -58,11 +59,13 @@ export function problemsOf(kinds: CustomKinds, manifest: Manifest): string[] {
 
 /** Refuses fields that it does not name, as an API server does with strict field validation. */
 function closed(schema: Schema): Schema {
-  const { properties, items, additionalProperties } = schema;
+  const { properties, items, additionalProperties, pattern } = schema;
   const isOpen =
     properties === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true;
   return {
     ...schema,
+    // Go's way to ignore case, in JavaScript's.
+    ...(pattern?.startsWith('^(?i)') === true ? { pattern: `^(?i:${pattern.slice(5)})` } : {}),
     ...(properties === undefined
       ? {}
       : {
