@@ -1,5 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { glob, readdir, stat } from 'node:fs/promises';
+import { constants, createReadStream, type Dirent } from 'node:fs';
+import { access, glob, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -30,7 +30,10 @@ export async function findFiles(rows: FileRows, folder: string): Promise<FoundFi
   if (formats.length > 1)
     throw invalid(`${rows.file} holds ${formats.sort().join(' and ')} files; set format to one`);
   const files = byFormat.get(format) ?? [];
-  for (const file of files) if (file.endsWith('.gz')) await checkGzip(file);
+  for (const file of files) {
+    await checkReadable(file);
+    if (file.endsWith('.gz')) await checkGzip(file);
+  }
   return { format, files };
 }
 
@@ -40,7 +43,8 @@ async function namesOf(whole: string, rows: FileRows): Promise<readonly string[]
   if (found?.isDirectory() === true) return filesIn(whole, rows);
   if (!/[*?[{]/.test(rows.file)) throw invalid(`${rows.file} does not exist`);
   const matches: string[] = [];
-  for await (const match of glob(whole)) if (isData(match)) matches.push(match);
+  for await (const entry of glob(whole, { withFileTypes: true }))
+    if (isData(entry)) matches.push(path.join(entry.parentPath, entry.name));
   if (matches.length === 0) throw invalid(`no file matches ${rows.file}`);
   return matches.sort();
 }
@@ -48,7 +52,7 @@ async function namesOf(whole: string, rows: FileRows): Promise<readonly string[]
 async function filesIn(folder: string, rows: FileRows): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const names = entries
-    .filter((entry) => !entry.isDirectory() && isData(entry.name))
+    .filter(isData)
     .map(({ name }) => path.join(folder, name))
     .filter((file) => formatOf({ ...rows, file }) !== undefined)
     .sort();
@@ -56,8 +60,16 @@ async function filesIn(folder: string, rows: FileRows): Promise<readonly string[
   throw invalid(`${rows.file} is a folder without a .csv, .ndjson, .jsonl or .parquet file in it`);
 }
 
-function isData(file: string): boolean {
-  return !/^[._]/.test(path.basename(file));
+function isData(entry: Dirent): boolean {
+  return !entry.isDirectory() && !/^[._]/.test(entry.name);
+}
+
+async function checkReadable(file: string): Promise<void> {
+  await access(file, constants.R_OK).catch((error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    const reason = code === 'EACCES' ? 'permission denied' : String(code);
+    throw invalid(`${file} cannot be read: ${reason}`);
+  });
 }
 
 /** DuckDB takes the beginning of one that is cut off for the whole. */
@@ -69,9 +81,7 @@ async function checkGzip(file: string): Promise<void> {
   });
   try {
     await pipeline(createReadStream(file), createGunzip(), nowhere);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code?.startsWith('Z_') !== true) throw invalid(`${file} cannot be read: ${String(code)}`);
+  } catch {
     throw invalid(`${file} is not a whole gzip file: it is cut off or damaged`);
   }
 }

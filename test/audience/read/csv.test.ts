@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdir, symlink } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { parseRecord } from '../../../src/audience/read/first-record.ts';
@@ -60,14 +62,15 @@ test('a folder or a glob is read whole, each file by its own header', async (t) 
   await file('out/part-1.csv', 'v,id\n1,u2\n');
   await file('out/part-2.csv.gz', gzipSync('id\nu3\n'));
   await file('out/part[3].csv', 'id\nu4\n');
+  await file('out/part3.csv', 'id\nu5\n');
   await file('out/_SUCCESS', '');
   await file('out/.part-9.csv', 'id\nhidden\n');
   await file('out/readme.md', '# no data');
   const ids = async (name: string): Promise<string> =>
     [...(await members({ file: name, userId: 'id' })).current.keys()].sort().join(' ');
-  assert.equal(await ids('out'), 'u1 u2 u3 u4');
+  assert.equal(await ids('out'), 'u1 u2 u3 u4 u5');
   assert.equal(await ids('out/part-*.csv'), 'u1 u2');
-  assert.equal(await ids('*/*'), 'u1 u2 u3 u4');
+  assert.equal(await ids('*/*'), 'u1 u2 u3 u4 u5');
   assert.equal(await ids('out/part[3].csv'), 'u4');
 });
 
@@ -140,7 +143,7 @@ test('no rows are no members, and no error', async (t) => {
 });
 
 test('what cannot be read is a sentence with file, line or column, and without the data', async (t) => {
-  const { file, members } = await startReading(t);
+  const { file, members, folder } = await startReading(t);
   const whole = gzipSync(`id\n${Array.from({ length: 50_000 }, (_, id) => id * 7919).join('\n')}`);
   await file('cut.csv.gz', whole.subarray(0, whole.length / 2));
   await file('no-gzip.csv.gz', 'id\n1\n');
@@ -152,9 +155,13 @@ test('what cannot be read is a sentence with file, line or column, and without t
   await file('mix/a.csv', 'id\n1\n');
   await file('mix/b.ndjson', '{"id":1}\n');
   await file('none/a.txt', 'id\n1\n');
+  await mkdir(path.join(folder, 'deep/inside.csv'), { recursive: true });
+  await symlink(path.join(folder, 'gone'), path.join(folder, 'dangling.csv'));
   for (const [name, reason] of [
     ['gone.csv', /^gone\.csv does not exist$/],
     ['gone/*.csv', /^no file matches gone\/\*\.csv$/],
+    ['deep/*', /^no file matches deep\/\*$/],
+    ['dangling.*', /\/dangling\.csv cannot be read: ENOENT$/],
     ['none', /^none is a folder without a \.csv, /],
     ['none/a.txt', /^none\/a\.txt does not say what it is; set format to csv, ndjson or parquet$/],
     ['mix', /^mix holds csv and ndjson files; set format to one$/],
