@@ -5,6 +5,7 @@ import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
 import { environment, readSettings, type Environment } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import { createTopology, type Topology } from '../topology.ts';
+import { explainConnection } from './explain-connection.ts';
 import { kafkaOptions } from './kafka-options.ts';
 import { note } from './note.ts';
 
@@ -19,7 +20,8 @@ export interface Context {
   topology(): Promise<Topology>;
   /**
    * Resolves once Kafka answers, and says so while it does not.
-   * @throws PostriderError `kafka-unavailable` after `giveUpMs`
+   * @throws PostriderError `kafka-unavailable` after `giveUpMs`; `setting-invalid` at once where Kafka
+   * does not let us in
    */
   reachKafka(giveUpMs?: number): Promise<void>;
   /** One line of a command's answer, on stdout. */
@@ -50,9 +52,9 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
     !isAnswer || isVerbose() || settings().logLevel === 'debug' ? log() : silentLogger;
   const kafka = once(() => createKafka(kafkaOptions(settings()), clientLog()));
   const reach = async (giveUpMs?: number): Promise<void> => {
-    const probe = createKafka({ ...kafkaOptions(settings()), retries: 0 }, silentLogger);
-    await reachKafka(probe, {
+    await reachKafka(kafkaOptions(settings()), {
       giveUpMs,
+      explain: (problem) => explainConnection(problem, settings()),
       onWaiting: (text) => {
         if (isAnswer) note(`postrider: ${text}`);
         else log().warn({}, text);

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { PostriderError } from '../errors.ts';
 import type { KafkaOptions } from '../kafka/client.ts';
 import type { Settings } from '../settings/table.ts';
+import { readCertificates, readKeyPair } from './tls-files.ts';
 
 /**
  * How to connect, from the settings.
@@ -25,24 +25,13 @@ export function kafkaOptions(settings: Settings): KafkaOptions {
 
 function sslOf(settings: Settings): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
   const { kafkaSslCaFile, kafkaSslCertFile, kafkaSslKeyFile } = settings;
-  return {
-    ...(kafkaSslCaFile === undefined
-      ? {}
-      : { ca: readSettingFile('KAFKA_SSL_CA_FILE', kafkaSslCaFile) }),
-    ...(kafkaSslCertFile === undefined
-      ? {}
-      : { cert: readSettingFile('KAFKA_SSL_CERT_FILE', kafkaSslCertFile) }),
-    ...(kafkaSslKeyFile === undefined
-      ? {}
-      : { key: readSettingFile('KAFKA_SSL_KEY_FILE', kafkaSslKeyFile) }),
-  };
-}
-
-export function readSettingFile(setting: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    const message = `${setting} names "${path}", which cannot be read`;
-    throw new PostriderError('setting-invalid', message, { cause });
-  }
+  const ca =
+    kafkaSslCaFile === undefined
+      ? undefined
+      : readCertificates({ setting: 'KAFKA_SSL_CA_FILE', path: kafkaSslCaFile });
+  const own = readKeyPair(
+    { setting: 'KAFKA_SSL_CERT_FILE', path: kafkaSslCertFile },
+    { setting: 'KAFKA_SSL_KEY_FILE', path: kafkaSslKeyFile },
+  );
+  return { ...(ca === undefined ? {} : { ca }), ...own };
 }

@@ -14,9 +14,9 @@ import { startRouter, type RouterDeps } from '../router/router.ts';
 import { describeSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import type { Context } from './context.ts';
-import { readSettingFile } from './kafka-options.ts';
 import { registryAccess } from './registry-access.ts';
 import { producerHooks } from './producer-metrics.ts';
+import { readKeyPair } from './tls-files.ts';
 
 /** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
 const graceMs = 15_000;
@@ -102,14 +102,10 @@ export async function startRoles(
 function gatewaySettings(
   settings: Settings,
 ): Pick<GatewayDeps, 'port' | 'rateLimit' | 'tls' | 'corsOrigins' | 'trustedProxies'> {
-  const { gatewayTlsCertFile: certFile, gatewayTlsKeyFile: keyFile } = settings;
-  const tls =
-    certFile === undefined || keyFile === undefined
-      ? undefined
-      : {
-          cert: readSettingFile('GATEWAY_TLS_CERT_FILE', certFile),
-          key: readSettingFile('GATEWAY_TLS_KEY_FILE', keyFile),
-        };
+  const tls = readKeyPair(
+    { setting: 'GATEWAY_TLS_CERT_FILE', path: settings.gatewayTlsCertFile },
+    { setting: 'GATEWAY_TLS_KEY_FILE', path: settings.gatewayTlsKeyFile },
+  );
   return {
     port: settings.gatewayPort,
     rateLimit: settings.gatewayRateLimit,

@@ -11,20 +11,50 @@ export interface BrokerConfigOptions {
   /** Of every broker of the cluster; this one's at `nodeId - 1`. */
   readonly ports: readonly BrokerPorts[];
   readonly dataDir: string;
+  readonly extra?: ExtraBrokerConfig | undefined;
+}
+
+/** What a development cluster may have besides its one listener without any protection. */
+export interface ExtraBrokerConfig {
+  readonly listeners: readonly ExtraListener[];
+  /** Set over all others. */
+  readonly properties: Readonly<Record<string, string>>;
+  /** Loggers of Kafka's that say more or less than `info`. */
+  readonly logLevels: Readonly<Record<string, string>>;
+}
+
+export interface ExtraListener {
+  /** In capitals. */
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: 'SSL' | 'SASL_SSL' | 'SASL_PLAINTEXT';
 }
 
 export function brokerProperties(options: BrokerConfigOptions): string {
-  const { nodeId, ports } = options;
+  const { nodeId, ports, extra } = options;
   const own = ports[nodeId - 1];
   if (own === undefined) throw new RangeError(`no ports for node ${nodeId}`);
   const copies = String(Math.min(3, ports.length));
   const inSync = ports.length >= 3 ? '2' : '1';
+  const clients = [
+    { name: 'CLIENT', port: own.client, protocol: 'PLAINTEXT' },
+    ...(extra?.listeners ?? []),
+  ].map(({ name, port, protocol }) => ({
+    address: `${name}://127.0.0.1:${port}`,
+    protocol: `${name}:${protocol}`,
+  }));
   const properties: Record<string, string> = {
     'process.roles': 'broker,controller',
     'node.id': String(nodeId),
-    listeners: `CLIENT://127.0.0.1:${own.client},CONTROLLER://127.0.0.1:${own.controller}`,
-    'advertised.listeners': `CLIENT://127.0.0.1:${own.client}`,
-    'listener.security.protocol.map': 'CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: [
+      ...clients.map(({ address }) => address),
+      `CONTROLLER://127.0.0.1:${own.controller}`,
+    ].join(','),
+    'advertised.listeners': clients.map(({ address }) => address).join(','),
+    'listener.security.protocol.map': [
+      ...clients.map(({ protocol }) => protocol),
+      'CONTROLLER:PLAINTEXT',
+    ].join(','),
     'inter.broker.listener.name': 'CLIENT',
     'controller.listener.names': 'CONTROLLER',
     'controller.quorum.voters': ports
@@ -49,6 +79,7 @@ export function brokerProperties(options: BrokerConfigOptions): string {
     'log.cleaner.dedupe.buffer.size': '4194304',
     'broker.session.timeout.ms': '3000',
     'broker.heartbeat.interval.ms': '500',
+    ...extra?.properties,
   };
   return Object.entries(properties)
     .map(([name, value]) => `${name}=${value}\n`)
@@ -56,11 +87,17 @@ export function brokerProperties(options: BrokerConfigOptions): string {
 }
 
 /** Kafka's log, one line an entry, on stdout. */
-export const log4jProperties = `status=error
+export function log4jProperties(logLevels: Readonly<Record<string, string>> = {}): string {
+  const special = Object.entries(logLevels).map(
+    ([name, level], index) =>
+      `logger.special${index}.name=${name}\nlogger.special${index}.level=${level}\n`,
+  );
+  return `status=error
 appender.out.type=Console
 appender.out.name=out
 appender.out.layout.type=PatternLayout
 appender.out.layout.pattern=%d %p %c: %m%n
 rootLogger.level=info
 rootLogger.appenderRef.out.ref=out
-`;
+${special.join('')}`;
+}

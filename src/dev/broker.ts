@@ -7,7 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PostriderError } from '../errors.ts';
-import { brokerProperties, log4jProperties, type BrokerPorts } from './broker-config.ts';
+import {
+  brokerProperties,
+  log4jProperties,
+  type BrokerPorts,
+  type ExtraBrokerConfig,
+} from './broker-config.ts';
 import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
 import { startComposeBroker } from './compose-broker.ts';
 import type { DevBroker } from './dev-broker.ts';
@@ -24,6 +29,9 @@ export interface DevCluster extends DevBroker {
 export interface BrokerOptions {
   /** Kept for the next start; without it, data is temporary. */
   readonly dataDir?: string;
+  readonly extra?: ExtraBrokerConfig;
+  /** Who may log in by SCRAM-SHA-512: made with the data, so only at the first start. */
+  readonly scramUsers?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -45,7 +53,7 @@ export async function startCluster(
   options: BrokerOptions = {},
 ): Promise<DevCluster> {
   const jarsDir = await kafkaJars();
-  const { dataDir } = options;
+  const { dataDir, extra, scramUsers = {} } = options;
   const unlock = dataDir === undefined ? undefined : await lockDataDir(dataDir);
   const home = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
   const ports = await freePorts(count);
@@ -59,7 +67,7 @@ export async function startCluster(
   });
   let stopping = false;
   const start = async (nodeId: number): Promise<void> => {
-    const node = await startNode({ jarsDir, home, nodeId, ports, clusterId });
+    const node = await startNode({ jarsDir, home, nodeId, ports, clusterId, extra, scramUsers });
     nodes.set(nodeId, node);
     void node.exited.then(() => {
       if (!stopping) reportEnd();
@@ -88,17 +96,19 @@ interface NodeOptions {
   readonly nodeId: number;
   readonly ports: readonly BrokerPorts[];
   readonly clusterId: string;
+  readonly extra: ExtraBrokerConfig | undefined;
+  readonly scramUsers: Readonly<Record<string, string>>;
 }
 
 async function startNode(options: NodeOptions): Promise<BrokerProcess> {
-  const { jarsDir, home, nodeId, ports } = options;
+  const { jarsDir, home, nodeId, ports, extra, scramUsers } = options;
   const nodeDir = join(home, `node-${nodeId}`);
   const dataDir = join(nodeDir, 'data');
   const propertiesFile = join(nodeDir, 'server.properties');
   const logFile = join(nodeDir, 'kafka.log');
   await mkdir(nodeDir, { recursive: true });
-  await writeFile(propertiesFile, brokerProperties({ nodeId, ports, dataDir }));
-  await writeFile(join(nodeDir, 'log4j2.properties'), log4jProperties);
+  await writeFile(propertiesFile, brokerProperties({ nodeId, ports, dataDir, extra }));
+  await writeFile(join(nodeDir, 'log4j2.properties'), log4jProperties(extra?.logLevels));
   const jvmOptions = [
     ...['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
     `-Dlog4j2.configurationFile=${join(nodeDir, 'log4j2.properties')}`,
@@ -107,6 +117,9 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
   if (!(await exists(join(dataDir, 'meta.properties')))) {
     // With `=`, because an id may begin with a hyphen.
     const args = ['format', `--cluster-id=${options.clusterId}`, '-c', propertiesFile];
+    for (const [name, password] of Object.entries(scramUsers)) {
+      args.push('--add-scram', `SCRAM-SHA-512=[name=${name},password=${password}]`);
+    }
     const mainClass = 'kafka.tools.StorageTool';
     const format = await startJava({ jarsDir, jvmOptions, mainClass, args, logFile });
     await format.exited;

@@ -1,13 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
+import { silentLogger } from '../ops/log.ts';
 import { withAdmin } from './admin.ts';
-import type { KafkaClient } from './client.ts';
+import { createBareKafka, type KafkaOptions } from './bare-client.ts';
+import { findConnectionProblem, type ConnectionProblem } from './connection-problem.ts';
 
 export interface ReachOptions {
   /** Undefined: never. */
   readonly giveUpMs?: number | undefined;
   /** Once it takes longer than somebody expects who waits, and every now and then from there on. */
   readonly onWaiting: (text: string) => void;
+  /** For what waiting does not mend: a sentence that names what to look at. */
+  readonly explain: (problem: ConnectionProblem) => string;
 }
 
 const firstWordMs = 1_000;
@@ -15,20 +19,26 @@ const nextWordMs = 10_000;
 const tryAgainMs = 500;
 
 /**
- * Resolves when a broker has answered. `kafka` should not try again by itself, so that the reason of
- * every failure is known at once.
- * @throws PostriderError `kafka-unavailable` after `giveUpMs`; at once what waiting does not mend
+ * Resolves when a broker has answered a question that it answers only to whom it lets in.
+ * @throws PostriderError `kafka-unavailable` after `giveUpMs`; at once what waiting does not mend,
+ * `setting-invalid` where it is about certificates and logins
  */
-export async function reachKafka(kafka: KafkaClient, options: ReachOptions): Promise<void> {
-  const { giveUpMs, onWaiting } = options;
+export async function reachKafka(kafka: KafkaOptions, options: ReachOptions): Promise<void> {
+  const { giveUpMs, onWaiting, explain } = options;
+  // Without retries, so that the reason of every failure is known at once.
+  const probe = createBareKafka({ ...kafka, retries: 0 }, silentLogger);
   const stop = new AbortController();
   let reason = 'Kafka cannot be reached: no broker has answered yet';
   const attempts = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       try {
-        await withAdmin(kafka, () => Promise.resolve());
+        await withAdmin(probe, (admin) => admin.brokerCount());
         return;
       } catch (error) {
+        const problem = await findConnectionProblem(error, kafka);
+        if (problem !== undefined) {
+          throw new PostriderError('setting-invalid', explain(problem), { cause: error });
+        }
         if (!(error instanceof PostriderError && error.retry)) throw error;
         reason = error.message;
       }

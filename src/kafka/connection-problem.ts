@@ -1,0 +1,108 @@
+import type { SASLOptions } from 'kafkajs';
+import { silentLogger } from '../ops/log.ts';
+import { createBareKafka, type KafkaClient, type KafkaOptions } from './bare-client.ts';
+
+/** Why a broker that is there cannot be talked to: what only a person can mend, in its settings or ours. */
+export type ConnectionProblem =
+  | 'broker-untrusted'
+  | 'broker-certificate-expired'
+  | 'broker-certificate-for-other-host'
+  | 'client-certificate-refused'
+  | 'credentials-refused'
+  | 'mechanism-not-offered'
+  | 'sasl-not-offered'
+  | 'sasl-wanted'
+  | 'tls-not-offered'
+  | 'tls-wanted';
+
+/** As Node names what it finds wrong with the broker's certificate, and the broker with ours. */
+const byCode: Readonly<Record<string, ConnectionProblem>> = {
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'broker-untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'broker-untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'broker-untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'broker-untrusted',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'broker-untrusted',
+  CERT_SIGNATURE_FAILURE: 'broker-untrusted',
+  CERT_HAS_EXPIRED: 'broker-certificate-expired',
+  CERT_NOT_YET_VALID: 'broker-certificate-expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'broker-certificate-for-other-host',
+  UNSUPPORTED_SASL_MECHANISM: 'mechanism-not-offered',
+  ILLEGAL_SASL_STATE: 'sasl-not-offered',
+};
+const refusesOurCertificate =
+  /ALERT_(BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_|UNKNOWN_CA|ACCESS_DENIED)/;
+/** kafkajs calls whatever goes wrong during a login a failed login. */
+const isNoAnswer = /closed connection|connection (error|timeout)|timed out/i;
+
+/**
+ * What `error`, from connecting with `options`, says; undefined where waiting may help. A broker that
+ * hangs up says nothing, so the same is tried with less: without a login, and with TLS the other way
+ * round. No name or password is sent on the way.
+ */
+export async function findConnectionProblem(
+  error: unknown,
+  options: KafkaOptions,
+): Promise<ConnectionProblem | undefined> {
+  const chain = causesOf(error);
+  for (const cause of chain) {
+    const problem = problemOf(cause);
+    if (problem !== undefined) return problem;
+  }
+  const hungUp = chain.some(({ name, code }) => {
+    return name === 'KafkaJSConnectionClosedError' || code === 'ECONNRESET';
+  });
+  return hungUp ? askDifferently(options) : undefined;
+}
+
+type Cause = Error & { readonly type?: unknown; readonly code?: unknown };
+
+function causesOf(error: unknown): Cause[] {
+  const causes: Cause[] = [];
+  for (let each = error; each instanceof Error && causes.length < 8; each = each.cause) {
+    causes.push(each);
+  }
+  return causes;
+}
+
+function problemOf({ name, message, type, code }: Cause): ConnectionProblem | undefined {
+  if (name === 'KafkaJSSASLAuthenticationError') {
+    return isNoAnswer.test(message) ? undefined : 'credentials-refused';
+  }
+  const known = typeof type === 'string' ? byCode[type] : undefined;
+  if (known !== undefined || typeof code !== 'string') return known;
+  return refusesOurCertificate.test(code) ? 'client-certificate-refused' : byCode[code];
+}
+
+async function askDifferently(options: KafkaOptions): Promise<ConnectionProblem | undefined> {
+  const { ssl, sasl, ...bare } = options;
+  if (ssl === undefined) {
+    // Nothing is sent to it but the question which versions it speaks.
+    const speaksTls = await failureOf({ ...bare, ssl: { rejectUnauthorized: false } });
+    if (speaksTls === undefined || isAboutCertificates(speaksTls)) return 'tls-wanted';
+  } else if ((await failureOf(bare)) === undefined) return 'tls-not-offered';
+  if (sasl !== undefined) return undefined;
+  const answer = await failureOf({ ...options, sasl: nobody });
+  return causesOf(answer).some(({ type }) => type === 'UNSUPPORTED_SASL_MECHANISM')
+    ? 'sasl-wanted'
+    : undefined;
+}
+
+/** It cannot be offered anywhere, so a broker with logins lists what it offers, and none is tried. */
+const nobody = { mechanism: 'none', username: '', password: '' } as unknown as SASLOptions;
+
+function isAboutCertificates(error: unknown): boolean {
+  return causesOf(error).some((cause) => problemOf(cause) === 'client-certificate-refused');
+}
+
+async function failureOf(options: KafkaOptions): Promise<unknown> {
+  const kafka: KafkaClient = createBareKafka({ ...options, retries: 0 }, silentLogger);
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    return undefined;
+  } catch (error) {
+    return error ?? new Error('no reason');
+  } finally {
+    await admin.disconnect().catch(() => undefined);
+  }
+}

@@ -1,0 +1,191 @@
+import { createPrivateKey } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import kafkajs from 'kafkajs';
+import type { ExtraListener } from '../../src/dev/broker-config.ts';
+import { startCluster } from '../../src/dev/broker.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import {
+  makeAuthority,
+  makeCertificate,
+  type Certificate,
+  type Issuer,
+} from '../delivery/http/certificates.ts';
+
+/** A broker with every kind of protection, for principals with no rights but the given ones. */
+export interface SecuredBroker {
+  /** `host:port` without protection; whoever connects there may do everything. */
+  readonly open: string;
+  /** Its certificate is of `authority`. */
+  readonly tls: string;
+  /** Wants a certificate of `clientAuthority`, whose common name is the principal. */
+  readonly mutual: string;
+  /** SCRAM-SHA-512 and PLAIN over TLS. */
+  readonly sasl: string;
+  /** Its certificate has expired. */
+  readonly expired: string;
+  /** Its certificate is for another host. */
+  readonly otherHost: string;
+  /** Path of a file. */
+  readonly authorityFile: string;
+  readonly strangerFile: string;
+  readonly clientAuthority: Issuer;
+  /** Writes a file into the broker's folder; its path. */
+  file(name: string, text: string): Promise<string>;
+  /** Gives a principal rights. */
+  allow(principal: string, rights: readonly Right[]): Promise<void>;
+  /** What the authorizer has said so far. */
+  audit(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+/** As Kafka's tools and Strimzi spell them. */
+export interface Right {
+  readonly type: 'topic' | 'group' | 'transactionalId' | 'cluster';
+  /** Ignored for the cluster. */
+  readonly name: string;
+  /** Everything whose name begins so. */
+  readonly prefix: boolean;
+  readonly operations: readonly string[];
+}
+
+const listeners = ['TLS', 'MUTUAL', 'SASL', 'EXPIRED', 'OTHER'] as const;
+type ListenerName = (typeof listeners)[number];
+
+/** @param users passwords by name; they log in by SCRAM-SHA-512 */
+export async function startSecuredBroker(
+  users: Readonly<Record<string, string>>,
+): Promise<SecuredBroker> {
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-secured-'));
+  const file = async (name: string, text: string): Promise<string> => {
+    const path = join(folder, name);
+    await writeFile(path, text);
+    return path;
+  };
+  const authority = makeAuthority('Kafka Authority');
+  const clientAuthority = makeAuthority('Client Authority');
+  const certificates: Readonly<Record<ListenerName, Certificate>> = {
+    TLS: makeCertificate({ by: authority }),
+    MUTUAL: makeCertificate({ by: authority }),
+    SASL: makeCertificate({ by: authority }),
+    EXPIRED: makeCertificate({ by: authority, validDays: [-9, -8] }),
+    OTHER: makeCertificate({ by: authority, hosts: ['other.example'] }),
+  };
+  const ports = await freePorts(listeners.length);
+  const addresses = {} as Record<ListenerName, string>;
+  const extraListeners: ExtraListener[] = [];
+  const properties: Record<string, string> = {
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    // Controller and brokers talk to each other without protection, and tests prepare things there.
+    'super.users': 'User:ANONYMOUS',
+    'sasl.enabled.mechanisms': 'SCRAM-SHA-512,PLAIN',
+    'listener.name.mutual.ssl.client.auth': 'required',
+    'listener.name.mutual.ssl.truststore.type': 'PEM',
+    'listener.name.mutual.ssl.truststore.location': await file('clients.pem', clientAuthority.cert),
+    'listener.name.mutual.ssl.principal.mapping.rules': 'RULE:^CN=(.*)$/$1/',
+    'listener.name.sasl.scram-sha-512.sasl.jaas.config':
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+    'listener.name.sasl.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${Object.entries(
+      users,
+    )
+      .map(([name, password]) => `user_${name}="${password}"`)
+      .join(' ')};`,
+  };
+  for (const [index, name] of listeners.entries()) {
+    const port = ports[index] ?? 0;
+    addresses[name] = `127.0.0.1:${port}`;
+    extraListeners.push({ name, port, protocol: name === 'SASL' ? 'SASL_SSL' : 'SSL' });
+    const prefix = `listener.name.${name.toLowerCase()}`;
+    properties[`${prefix}.ssl.keystore.type`] = 'PEM';
+    properties[`${prefix}.ssl.keystore.location`] = await file(
+      `${name.toLowerCase()}.pem`,
+      keystore(certificates[name]),
+    );
+  }
+  const broker = await startCluster(1, {
+    dataDir: folder,
+    scramUsers: users,
+    extra: {
+      listeners: extraListeners,
+      properties,
+      logLevels: { 'kafka.authorizer.logger': 'debug' },
+    },
+  });
+  return {
+    open: broker.brokers[0] ?? '',
+    tls: addresses.TLS,
+    mutual: addresses.MUTUAL,
+    sasl: addresses.SASL,
+    expired: addresses.EXPIRED,
+    otherHost: addresses.OTHER,
+    authorityFile: await file('authority.pem', authority.cert),
+    strangerFile: await file('stranger.pem', makeAuthority('Unknown Authority').cert),
+    clientAuthority,
+    file,
+    allow: (principal, rights) => grant(broker.brokers, principal, rights),
+    audit: async () => {
+      const log = await readFile(join(folder, 'node-1', 'kafka.log'), 'utf8');
+      return log.split('\n').filter((line) => line.includes('kafka.authorizer.logger'));
+    },
+    stop: async () => {
+      await broker.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function grant(
+  brokers: readonly string[],
+  principal: string,
+  rights: readonly Right[],
+): Promise<void> {
+  const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+  const resourceTypes = {
+    topic: AclResourceTypes.TOPIC,
+    group: AclResourceTypes.GROUP,
+    transactionalId: AclResourceTypes.TRANSACTIONAL_ID,
+    cluster: AclResourceTypes.CLUSTER,
+  };
+  const acl = rights.flatMap(({ type, name, prefix, operations }) =>
+    operations.map((operation) => ({
+      principal: `User:${principal}`,
+      host: '*',
+      permissionType: AclPermissionTypes.ALLOW,
+      operation: AclOperationTypes[snakeCase(operation) as keyof typeof AclOperationTypes],
+      resourceType: resourceTypes[type],
+      resourceName: type === 'cluster' ? 'kafka-cluster' : name,
+      resourcePatternType: prefix ? ResourcePatternTypes.PREFIXED : ResourcePatternTypes.LITERAL,
+    })),
+  );
+  const admin = createKafka({ brokers, clientId: 'test' }, silentLogger).admin();
+  await admin.connect();
+  await admin.createAcls({ acl });
+  await admin.disconnect();
+}
+
+/** `DescribeConfigs` as `DESCRIBE_CONFIGS`. */
+function snakeCase(operation: string): string {
+  return operation.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+}
+
+/** Kafka reads keys in PKCS #8 only. */
+function keystore({ cert, key }: Certificate): string {
+  return createPrivateKey(key).export({ type: 'pkcs8', format: 'pem' }).toString() + cert;
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return ports;
+}
