@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { bytesText, printable } from '../dead-letter/printable.ts';
 import { startReceiver, type Arrival } from '../dev/receiver.ts';
 import { parseDuration } from '../duration.ts';
 import { portProblem } from '../ops/port-problem.ts';
@@ -52,7 +53,8 @@ async function listen(context: Context, options: ListenOptions): Promise<void> {
 }
 
 function describe(arrival: Arrival, status: number): string {
-  return `${String(status)} ${arrival.path} ${verdictOf(arrival)} ${arrival.body.toString()}`;
+  const path = printable(arrival.path);
+  return `${String(status)} ${path} ${verdictOf(arrival)} ${bytesText(arrival.body)}`;
 }
 
 function verdictOf({ headers, signatureValid }: Arrival): string {
@@ -63,7 +65,7 @@ function verdictOf({ headers, signatureValid }: Arrival): string {
 
 function headersOf({ headers }: Arrival): string {
   return Object.entries(headers)
-    .map(([name, value]) => `    ${name}: ${String(value)}`)
+    .map(([name, value]) => `    ${name}: ${printable(String(value))}`)
     .join('\n');
 }
 

@@ -52,6 +52,20 @@ test('listen --headers prints what came with the body', async (t) => {
   });
 });
 
+test('what arrives cannot command the terminal', async (t) => {
+  const { url, stdout } = await listen(t, '--headers');
+  const body = '{"a":"\u001b[2J\u202egnp"}\n';
+  await fetch(`${url}/hook`, { method: 'POST', body, headers: { 'X-Odd': 'a\u009b2Jb' } });
+  await fetch(`${url}/bytes`, { method: 'POST', body: Buffer.from([0x1b, 0xff]) });
+  await eventually(() => {
+    const said = stdout();
+    assert.match(said, /^200 \/hook no signature \{"a":"\\u\{1b\}\[2J\\u\{202e\}gnp"\}\\u\{a\}$/m);
+    assert.match(said, /^ {4}x-odd: a\\u\{9b\}2Jb$/m);
+    assert.match(said, /^200 \/bytes no signature 2 bytes that are no text, in base64: G\/8=$/m);
+    assert.doesNotMatch(said, /(?!\n)[\p{Cc}\p{Cf}]/u);
+  });
+});
+
 test('a port that is taken is told in one sentence', async (t) => {
   const { url } = await listen(t);
   const { port } = new URL(url);
