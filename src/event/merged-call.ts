@@ -16,7 +16,10 @@ const longestSpelling = 6;
 
 const maxMergedBytes = (maxCallBytes + maxBatchFieldsBytes) * longestSpelling + addedBytes;
 
-/** The largest value that a record with these headers may have. */
+/**
+ * The largest value that a record with these headers may have. Any Kafka producer can write the header,
+ * and gains by it no more than a batch gives to any client of the gateway.
+ */
 export function maxBytesOf(headers: Readonly<Record<string, unknown>>): number {
   return headers[mergedHeader] === undefined ? maxCallBytes : maxMergedBytes;
 }

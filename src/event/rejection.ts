@@ -50,3 +50,11 @@ export interface Rejection {
   /** One sentence about this very record, short, without the call's contents. */
   readonly detail: string;
 }
+
+/** V8 quotes what it trips over, and libraries whatever they like. */
+const mostCharacters = 100;
+
+/** An error that nobody expected, for a detail: escaped, and no longer than fits a line. */
+export function shownError(error: unknown): string {
+  return JSON.stringify(String(error).slice(0, mostCharacters).toWellFormed());
+}

@@ -1,6 +1,6 @@
 import type { PostriderError } from '../errors.ts';
 import { userOf } from '../event/envelope.ts';
-import type { Rejection } from '../event/rejection.ts';
+import { shownError, type Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
@@ -256,6 +256,7 @@ export class CallRouter {
   /** A mistake of ours must not stop a partition: the record waits in `ingest.rejected` for better code. */
   #fail(record: ConsumedRecord, error: unknown): void {
     this.#events.failed(record, error);
-    this.#reject(record, { reason: 'unroutable', detail: String(error) });
+    const detail = `The router failed: ${shownError(error)}.`;
+    this.#reject(record, { reason: 'unroutable', detail });
   }
 }

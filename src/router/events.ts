@@ -1,5 +1,5 @@
 import type { PostriderError } from '../errors.ts';
-import type { Rejection } from '../event/rejection.ts';
+import { shownError, type Rejection } from '../event/rejection.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import { LogThrottle } from '../ops/log-throttle.ts';
@@ -60,7 +60,9 @@ export class RouterEvents {
 
   /** A mistake in our code; the record is rejected, and its neighbours go on. */
   failed(record: IncomingRecord, error: unknown): void {
-    this.#log.error({ ...placeOf(record), err: error }, 'a call could not be routed');
+    const frames = error instanceof Error ? (error.stack ?? '').match(/^ +at .*$/gm) : null;
+    const fields = { ...placeOf(record), error: shownError(error), frames };
+    this.#log.error(fields, 'a call could not be routed');
   }
 
   partitionStuck(record: IncomingRecord, error: PostriderError): void {

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../event/read-json.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { createAvroDecoder } from './avro-decoder.ts';
+import { shownError } from '../event/rejection.ts';
 import { DecodeError } from './decode-error.ts';
 import { expandJsonText } from './json-text.ts';
 import { createJsonDecoder } from './json-decoder.ts';
@@ -24,7 +25,7 @@ export function createDecoder(schema: RegisteredSchema): Decoder {
     } catch (error) {
       if (error instanceof DecodeError) return { rejected: error.rejection };
       // What a library makes of hostile bytes, a full stack among them.
-      const detail = `The value cannot be decoded: ${String(error).slice(0, 200)}.`;
+      const detail = `The value cannot be decoded: ${shownError(error)}.`;
       return { rejected: { reason: 'undecodable', detail } };
     }
   };

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PostriderError } from '../../src/errors.ts';
+import { maxCallBytes } from '../../src/event/limits.ts';
+import { maxBytesOf, mergedHeader } from '../../src/event/merged-call.ts';
 import { encodeOrigin, originHeader } from '../../src/event/rejected-headers.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
@@ -54,6 +56,32 @@ test('a bad record is rejected with its bytes, key and headers, and its neighbou
   router.acknowledge();
   assert.deepEqual(router.finished, [1, 2]);
   assert.deepEqual([...router.metrics.rejected], [['invalid-json', 1]]);
+});
+
+test('whoever sets the header `merged` by hand gains what the gateway gives every client: more bytes', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  const headers = { [mergedHeader]: Buffer.from('yes') };
+  const most = maxBytesOf(headers);
+  const ofBytes = (bytes: number): string => {
+    const fields = { type: 'identify', userId: 'u1', writeKey: 'wk_shop', traits: { long: '' } };
+    const empty = JSON.stringify(fields).length;
+    return JSON.stringify({ ...fields, traits: { long: 'x'.repeat(bytes - empty) } });
+  };
+  router.take(
+    incoming(ofBytes(most), { offset: 1, headers }),
+    incoming(ofBytes(most + 1), { offset: 2, headers }),
+    incoming(ofBytes(maxCallBytes + 1), { offset: 3 }),
+  );
+  assert.deepEqual(
+    router.written.map(({ record }) => [record.topic, record.headers?.['reason']]),
+    [
+      ['p.delivery', undefined],
+      ['p.ingest.rejected', 'too-large'],
+      ['p.ingest.rejected', 'too-large'],
+    ],
+  );
+  // A body is never larger than its call, and Kafka takes records of a megabyte.
+  assert.ok(most < 400 * 1024);
 });
 
 test('a record that is rejected again keeps the origin of its first arrival', () => {
@@ -206,13 +234,15 @@ test('a mistake in our own code rejects the record and goes on with the next', (
   const { config } = router;
   const destinationsOf = config.destinationsOf.bind(config);
   config.destinationsOf = (): never => {
-    throw new TypeError('oops');
+    throw new TypeError(`no\u001b[2J ${'long'.repeat(1_000_000)}`);
   };
   router.take(call(1));
   config.destinationsOf = destinationsOf;
   router.take(call(2));
   assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
-  assert.equal(router.written[0]?.record.headers?.['reason'], 'unroutable');
+  const { reason, detail } = router.written[0]?.record.headers ?? {};
+  assert.equal(reason, 'unroutable');
+  assert.match(String(detail), /^The router failed: "TypeError: no\\u001b\[2J [long]{1,100}"\.$/);
 });
 
 function withId(messageId: string, offset: number, user = 'u1'): IncomingRecord {
