@@ -13,6 +13,7 @@ import { registerProduce } from './produce.ts';
 import { registerRejected } from './rejected.ts';
 import { registerRoles } from './run-role.ts';
 import { registerSchemas } from './schemas.ts';
+import { registerSecrets } from './secrets.ts';
 import { registerSendTest } from './send-test.ts';
 import { registerTopics } from './topics.ts';
 
@@ -27,6 +28,7 @@ const answering = [
     registerRejected,
     registerDeadLetters,
     registerSchemas,
+    registerSecrets,
     registerSendTest,
   ],
 ];

@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { PostriderError } from '../errors.ts';
+import { createProducer } from '../kafka/produce/producer.ts';
+import { systemClock } from '../ops/clock.ts';
+import { rotateSecrets } from '../resources/rotate-secrets.ts';
+import { createSecretKeys } from '../resources/secrets.ts';
+import type { Context } from './context.ts';
+import { counted } from './counted.ts';
+
+/** `postrider secrets`: the encryption of what the `config` topic holds. */
+export function registerSecrets(program: Command, context: Context): void {
+  program
+    .command('secrets')
+    .description('the encryption of secrets in the config topic')
+    .command('rotate')
+    .description('encrypt with SECRET_KEY what SECRET_KEY_PREVIOUS encrypted; safe to repeat')
+    .action(() => rotate(context));
+}
+
+async function rotate(context: Context): Promise<void> {
+  const { settings, kafka, log } = context;
+  if (settings.secretKey === undefined) {
+    const message = 'SECRET_KEY is not set, allowed: 32 bytes in base64';
+    throw new PostriderError('setting-invalid', message);
+  }
+  const topology = await context.topology();
+  const producer = await createProducer(kafka, { clock: systemClock, log });
+  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  const { rewritten, unreadable } = await rotateSecrets({
+    ...{ kafka, topology, clock: systemClock, log, producer, secretKeys },
+  }).finally(() => producer.close(10_000));
+  for (const key of rewritten) context.print(`encrypted ${key} anew`);
+  const [first] = unreadable;
+  if (first === undefined) {
+    context.print(
+      `${counted(rewritten.length, 'resource')} encrypted anew; none needs another key`,
+    );
+    return;
+  }
+  const more = unreadable.length === 1 ? '' : ` (and ${unreadable.length - 1} more like it)`;
+  throw new PostriderError('secret-unreadable', `${first}${more}; do not drop any key yet`);
+}
