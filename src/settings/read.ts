@@ -61,9 +61,14 @@ function readOne<T>(setting: Setting<T>, env: Environment, problems: string[]): 
   }
   const value = setting.parse(given);
   if (value !== undefined) return value;
-  const shown = setting.secret === true ? 'not valid' : `"${given}"`;
+  const shown = setting.secret === true ? 'not valid' : `"${withoutLogin(given)}"`;
   problems.push(`${setting.name} is ${shown}, allowed: ${setting.allowed}`);
   return setting.fallback;
+}
+
+/** Of URLs and brokers, where somebody may have put a password although none is allowed. */
+function withoutLogin(given: string): string {
+  return given.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@');
 }
 
 function givenText(
