@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
-import { createProducer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { planFiles, writeChanges } from '../resources/apply.ts';
 import type { ParsedFile } from '../resources/document.ts';
@@ -10,6 +9,7 @@ import { formatProblem, InvalidResources } from '../resources/problem.ts';
 import type { Resource } from '../resources/resource.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
 import type { Context } from './context.ts';
+import { withProducer } from './with-producer.ts';
 
 interface ApplyOptions {
   readonly file: readonly string[];
@@ -80,13 +80,9 @@ async function plan(
 /** Also for `delete`: writes with a producer of its own. */
 export async function write(context: Context, changes: readonly Change[]): Promise<void> {
   if (changes.every(({ value }) => value === undefined)) return;
-  const { kafka, log } = context;
-  const producer = await createProducer(kafka, { clock: systemClock, log });
-  try {
-    await writeChanges({ kafka, topology: await context.topology(), producer }, changes);
-  } finally {
-    await producer.close(10_000);
-  }
+  const { kafka } = context;
+  const topology = await context.topology();
+  await withProducer(context, (producer) => writeChanges({ kafka, topology, producer }, changes));
 }
 
 /** One line each, which is easier to read than one sentence for all. */

@@ -4,13 +4,13 @@ import { Argument, type Command } from 'commander';
 import { gunzipIfNeeded } from '../bulk-import/gunzip.ts';
 import { importCalls } from '../bulk-import/import-calls.ts';
 import { PostriderError } from '../errors.ts';
-import { createProducer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { findSource } from '../resources/find-source.ts';
 import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import { startStatusLine, type StatusLine } from './status-line.ts';
+import { withProducer } from './with-producer.ts';
 
 interface ProduceOptions {
   readonly source: string;
@@ -22,8 +22,6 @@ interface Counts {
   /** The highest line that was sent. */
   lastLine: number;
 }
-
-const closeMs = 30_000;
 
 /** `postrider produce`: history and other bulk, straight to the ingest topic. */
 export function registerProduce(program: Command, context: Context): void {
@@ -44,7 +42,6 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const [writeKey] = source.writeKeys;
   if (writeKey === undefined)
     throw new PostriderError('input-invalid', `source ${source.id} has no write key; give it one`);
-  const producer = await createProducer(kafka, { log });
   const stop = new AbortController();
   void shutdownSignal().then(() => {
     stop.abort();
@@ -55,26 +52,28 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const startMs = Date.now();
   const status = startStatusLine(() => progressOf(counts, Date.now() - startMs));
   try {
-    await importCalls({
-      input: gunzipIfNeeded(input),
-      topic: topology.topics.ingest,
-      writeKey,
-      producer,
-      signal: stop.signal,
-      onSent: (line) => {
-        counts.sent += 1;
-        counts.lastLine = Math.max(counts.lastLine, line);
-      },
-      onBad: (line, reason) => {
-        counts.bad += 1;
-        reportBad(status, line, reason);
-      },
-    });
+    await withProducer(context, (producer) =>
+      importCalls({
+        input: gunzipIfNeeded(input),
+        topic: topology.topics.ingest,
+        writeKey,
+        producer,
+        signal: stop.signal,
+        onSent: (line) => {
+          counts.sent += 1;
+          counts.lastLine = Math.max(counts.lastLine, line);
+        },
+        onBad: (line, reason) => {
+          counts.bad += 1;
+          reportBad(status, line, reason);
+        },
+      }),
+    );
   } catch (cause) {
+    if (cause instanceof PostriderError && cause.code === 'kafka-refused') throw cause;
     if (!stop.signal.aborted) throw unreadable(file, cause, counts);
   } finally {
     status.stop();
-    await producer.close(closeMs);
   }
   context.print(`${counted(counts.sent, 'call')} sent`);
   if (stop.signal.aborted)

@@ -6,7 +6,6 @@ import { redrive } from '../dead-letter/redrive.ts';
 import { sentBefore, sift, type Judge } from '../dead-letter/sift.ts';
 import { PostriderError } from '../errors.ts';
 import { acquireExclusive } from '../kafka/exclusive.ts';
-import { createProducer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
@@ -24,6 +23,7 @@ import {
 } from './letters.ts';
 import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';
+import { withProducer } from './with-producer.ts';
 
 export interface RedriveTask<L extends Letter> {
   readonly selection: Selection<L>;
@@ -34,8 +34,6 @@ export interface RedriveTask<L extends Letter> {
   /** What goes before. */
   readonly live?: LiveTraffic;
 }
-
-const closeMs = 30_000;
 
 /**
  * Sends letters again, or counts them.
@@ -105,7 +103,6 @@ class LetterRedrive<L extends Letter> {
   }
 
   async #send(redrivesTopic: string, signal: AbortSignal): Promise<void> {
-    const { kafka, log } = this.#context;
     const { live, sentAgain } = this.#task;
     const { rate } = this.#options;
     const id = randomBytes(4).toString('hex');
@@ -114,29 +111,29 @@ class LetterRedrive<L extends Letter> {
     if (goOn !== undefined) note(`if this is cut off, ${goOn}`);
     let refused = 0;
     let unmarked = 0;
-    const producer = await createProducer(kafka, { log });
     const status = startStatusLine(() => `${this.#counts.total} sent again; ${search.progress()}`);
     try {
-      await redrive({
-        ...{ letters: search.letters, sentAgain, producer, clock: systemClock },
-        ...{ redrivesTopic, rate, id, signal },
-        ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
-        onSent: (letter) => {
-          this.#counts.add(letter);
-          live?.wrote();
-        },
-        onRefused: ({ record }, error) => {
-          refused += 1;
-          note(`${placeText(record)} cannot be sent again: ${error.message}`);
-        },
-        onUnmarked: ({ record }, error) => {
-          unmarked += 1;
-          note(`${placeText(record)} was sent, which cannot be written down: ${error.message}`);
-        },
-      });
+      await withProducer(this.#context, (producer) =>
+        redrive({
+          ...{ letters: search.letters, sentAgain, producer, clock: systemClock },
+          ...{ redrivesTopic, rate, id, signal },
+          ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
+          onSent: (letter) => {
+            this.#counts.add(letter);
+            live?.wrote();
+          },
+          onRefused: ({ record }, error) => {
+            refused += 1;
+            note(`${placeText(record)} cannot be sent again: ${error.message}`);
+          },
+          onUnmarked: ({ record }, error) => {
+            unmarked += 1;
+            note(`${placeText(record)} was sent, which cannot be written down: ${error.message}`);
+          },
+        }),
+      );
     } finally {
       status.stop();
-      await producer.close(closeMs);
     }
     this.#report();
     const { noun } = this.#kind;

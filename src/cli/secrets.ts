@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
-import { createProducer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { rotateSecrets } from '../resources/rotate-secrets.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
 import type { Context } from './context.ts';
 import { counted } from './counted.ts';
+import { withProducer } from './with-producer.ts';
 
 /** `postrider secrets`: the encryption of what the `config` topic holds. */
 export function registerSecrets(program: Command, context: Context): void {
@@ -24,11 +24,10 @@ async function rotate(context: Context): Promise<void> {
     throw new PostriderError('setting-invalid', message);
   }
   const topology = await context.topology();
-  const producer = await createProducer(kafka, { clock: systemClock, log });
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const { rewritten, unreadable } = await rotateSecrets({
-    ...{ kafka, topology, clock: systemClock, log, producer, secretKeys },
-  }).finally(() => producer.close(10_000));
+  const { rewritten, unreadable } = await withProducer(context, (producer) =>
+    rotateSecrets({ kafka, topology, clock: systemClock, log, producer, secretKeys }),
+  );
   for (const key of rewritten) context.print(`encrypted ${key} anew`);
   const [first] = unreadable;
   if (first === undefined) {

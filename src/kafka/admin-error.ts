@@ -22,12 +22,32 @@ export async function retryWhileUnsettled<T>(question: () => Promise<T>): Promis
   }
 }
 
+const resourceOf: Readonly<Record<string, string>> = {
+  TOPIC_AUTHORIZATION_FAILED: 'topic',
+  GROUP_AUTHORIZATION_FAILED: 'group',
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 'transactional id',
+  CLUSTER_AUTHORIZATION_FAILED: 'cluster',
+};
+
+/**
+ * The sentence for a right that this principal lacks; undefined for any other error. `about`: names of
+ * what was asked for, one of which it is.
+ */
+export function refusedRight(error: unknown, about?: string): string | undefined {
+  const resource = resourceOf[failureOf(error).reason];
+  if (resource === undefined) return undefined;
+  const which = about === undefined ? `a ${resource}` : `${resource} ${about}`;
+  return `Kafka's ACLs refuse this principal what it needs of ${which}`;
+}
+
 /** kafkajs's error as one of ours. `topic`: the one that was asked about. */
 export function adminError(error: unknown, topic?: string): PostriderError {
   const { reason, message } = failureOf(error);
   if (reason === 'UNKNOWN_TOPIC_OR_PARTITION') {
     return new PostriderError('not-found', `Topic ${topic ?? ''} does not exist`, { cause: error });
   }
+  const right = refusedRight(error, topic);
+  if (right !== undefined) return new PostriderError('kafka-refused', right, { cause: error });
   // kafkajs's own errors are all about reaching a broker; what Kafka answered has a name in capitals.
   if (reason.startsWith('KafkaJS') && reason !== 'KafkaJSAggregateError') {
     return new PostriderError('kafka-unavailable', `Kafka cannot be reached: ${message}`, {

@@ -104,13 +104,16 @@ class Questions implements KafkaAdmin {
     const topics = names.filter((name) => existing.has(name));
     if (topics.length === 0) return new Map();
     const type = kafkajs.ConfigResourceTypes.TOPIC;
-    const { resources } = await ask(() =>
-      this.#admin.describeConfigs({
-        includeSynonyms: false,
-        resources: topics.map((name) => ({ type, name })),
-      }),
+    const about = topics.join(', ');
+    const { resources } = await ask(
+      () =>
+        this.#admin.describeConfigs({
+          includeSynonyms: false,
+          resources: topics.map((name) => ({ type, name })),
+        }),
+      about,
     );
-    const metadata = await ask(() => this.#admin.fetchTopicMetadata({ topics }));
+    const metadata = await ask(() => this.#admin.fetchTopicMetadata({ topics }), about);
     const configs = new Map(resources.map((r) => [r.resourceName, r.configEntries]));
     return new Map(
       metadata.topics.map(({ name, partitions }) => [
@@ -131,17 +134,19 @@ class Questions implements KafkaAdmin {
     const existing = new Set(await this.topicNames());
     const missing = topics.filter(({ name }) => !existing.has(name));
     if (missing.length === 0) return [];
-    await ask(() =>
-      this.#admin.createTopics({
-        timeout: createTimeoutMs,
-        waitForLeaders: true,
-        topics: missing.map(({ name, partitions, replicationFactor, config }) => ({
-          topic: name,
-          numPartitions: partitions,
-          replicationFactor,
-          configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
-        })),
-      }),
+    await ask(
+      () =>
+        this.#admin.createTopics({
+          timeout: createTimeoutMs,
+          waitForLeaders: true,
+          topics: missing.map(({ name, partitions, replicationFactor, config }) => ({
+            topic: name,
+            numPartitions: partitions,
+            replicationFactor,
+            configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+          })),
+        }),
+      missing.map(({ name }) => name).join(', '),
     );
     return missing.map(({ name }) => name);
   }
@@ -178,7 +183,10 @@ class Questions implements KafkaAdmin {
     groupId: string,
     topics: readonly string[],
   ): Promise<Map<string, number[]>> {
-    const offsets = await ask(() => this.#admin.fetchOffsets({ groupId, topics: [...topics] }));
+    const offsets = await ask(
+      () => this.#admin.fetchOffsets({ groupId, topics: [...topics] }),
+      groupId,
+    );
     return new Map(offsets.map(({ topic, partitions }) => [topic, byPartition(partitions)]));
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
-import { withAdmin } from '../kafka/admin.ts';
+import { withAdmin, type KafkaAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 
 const lookAgainMs = 500;
@@ -16,9 +16,19 @@ export async function requireTopics(
     const existing = new Set(await withAdmin(kafka, (admin) => admin.topicNames()));
     const missing = topics.map(({ name }) => name).filter((name) => !existing.has(name));
     if (missing.length === 0) return;
-    if (look === looks) throw new PostriderError('not-found', sentence(missing));
+    if (look === looks) {
+      await withAdmin(kafka, (admin) => refuseHidden(admin, missing));
+      throw new PostriderError('not-found', sentence(missing));
+    }
     await delay(lookAgainMs);
   }
+}
+
+/** Kafka lists no topic that its ACLs do not let one describe; asked for by name, it says so. */
+async function refuseHidden(admin: KafkaAdmin, [first = '']: readonly string[]): Promise<void> {
+  await admin.partitionCount(first).catch((error: unknown) => {
+    if (error instanceof PostriderError && error.code === 'kafka-refused') throw error;
+  });
 }
 
 function sentence([first = '', ...more]: readonly string[]): string {

@@ -17,10 +17,22 @@ test('an unknown topic is not found', () => {
   assert.equal(error.message, 'Topic orders does not exist');
 });
 
+test('a right that is missing is told with what it is about', () => {
+  for (const [type, about] of [
+    ['TOPIC_AUTHORIZATION_FAILED', 'topic orders'],
+    ['GROUP_AUTHORIZATION_FAILED', 'group orders'],
+    ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', 'transactional id orders'],
+  ] as const) {
+    const error = adminError(kafkaError(type), 'orders');
+    assert.equal(error.code, 'kafka-refused');
+    assert.equal(error.message, `Kafka's ACLs refuse this principal what it needs of ${about}`);
+  }
+});
+
 test('any other answer of Kafka is a refusal with its reason', () => {
-  const error = adminError(kafkaError('TOPIC_AUTHORIZATION_FAILED'), 'orders');
+  const error = adminError(kafkaError('POLICY_VIOLATION'), 'orders');
   assert.equal(error.code, 'kafka-refused');
-  assert.equal(error.message, 'Kafka refused for topic orders: topic_authorization_failed');
+  assert.equal(error.message, 'Kafka refused for topic orders: policy_violation');
 });
 
 test('of several topics, each that was refused is named', () => {

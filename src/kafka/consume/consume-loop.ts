@@ -276,8 +276,9 @@ class GroupConsumeLoop implements ConsumeLoop {
 
   #crash(error: Error): void {
     this.#intake.joined = false;
-    if (this.#options.onCrash === undefined) endProcess(this.#options.log, error);
-    else this.#options.onCrash(error);
+    const { log, groupId, topics } = this.#options;
+    if (this.#options.onCrash !== undefined) this.#options.onCrash(error);
+    else endProcess(log, error, `${topics.join(', ')} as group ${groupId}`);
   }
 
   #readRangesRegularly(): void {

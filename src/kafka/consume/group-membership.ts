@@ -1,4 +1,5 @@
 import type { Clock } from '../../ops/clock.ts';
+import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
 import { createAssigner } from './assigner.ts';
 import type { BrokerOffsets } from './broker-offsets.ts';
@@ -48,6 +49,7 @@ export class GroupMembership implements FetchControl {
   #session: ConsumerSession | undefined;
   #work: Promise<void> = Promise.resolve();
   #reopening = false;
+  readonly #crashes = new LogThrottle();
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -151,12 +153,16 @@ export class GroupMembership implements FetchControl {
   }
 
   #crashed(error: Error, restart: boolean): void {
-    const { groupId, log } = this.#options;
+    const { groupId, clock, log } = this.#options;
     if (!restart && !isPassing(error)) {
       this.#options.onCrash(error);
       return;
     }
-    log.warn({ groupId, reason: reasonOf(error) }, 'lost Kafka; joining the group again');
+    const unlogged = this.#crashes.pass(clock.now());
+    if (unlogged !== undefined) {
+      const fields = { groupId, reason: crashReason(error, groupId), unlogged };
+      log.warn(fields, 'lost Kafka; joining the group again');
+    }
     this.#options.onRestart(error);
     if (!restart || isUnknownTopic(error)) this.#reopen();
   }
@@ -172,4 +178,11 @@ export class GroupMembership implements FetchControl {
       await this.#open();
     });
   }
+}
+
+/** kafkajs swallows why Kafka does not name the group's coordinator, which a missing right looks like. */
+function crashReason(error: Error, groupId: string): string {
+  return error.name === 'KafkaJSGroupCoordinatorNotFound'
+    ? `Kafka names no coordinator: it is starting, or its ACLs do not let this principal read group ${groupId}`
+    : reasonOf(error);
 }

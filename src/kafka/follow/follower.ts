@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { adminError } from '../admin-error.ts';
 import { judgeEmptyBatch } from '../consume/acceptance.ts';
 import { BrokerOffsets } from '../consume/broker-offsets.ts';
 import type { KafkaClient } from '../client.ts';
@@ -34,7 +35,10 @@ export interface FollowerOptions {
    * the new topic follows from its beginning. Meanwhile the follower is not fresh.
    */
   onRestart?(): void;
-  /** The follower is dead and cannot restart itself. By default the process ends with code 1. */
+  /**
+   * The follower is dead and cannot restart itself. By default `loaded` and `caughtUp` reject, and
+   * once the topic was loaded the process ends with code 1.
+   */
   onCrash?(error: Error): void;
 }
 
@@ -46,7 +50,10 @@ export interface Follower {
   position(partition?: number): number;
   /** True while an end of the topic that was asked for at most 2 s ago has been reached. */
   isFresh(): boolean;
-  /** Resolves when an end of the topic that was asked for after this call has been reached. Rejects with `stopped`. */
+  /**
+   * Resolves when an end of the topic that was asked for after this call has been reached. Rejects with
+   * `stopped`, or with `kafka-refused` when the topic could never be read.
+   */
   caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -74,7 +81,9 @@ class TopicFollower implements Follower {
   readonly #offsets: BrokerOffsets;
   readonly #progress: FollowerProgress;
   readonly #stopping = new AbortController();
-  readonly #stopped: Promise<never>;
+  /** Rejects when this follower is stopped or cannot begin. */
+  readonly #ended: PromiseWithResolvers<never> = Promise.withResolvers<never>();
+  #isLoaded = false;
   #session: ConsumerSession | undefined;
   #work: Promise<void>;
   #askTimer: Timer | undefined;
@@ -92,14 +101,18 @@ class TopicFollower implements Follower {
     this.#offsets = new BrokerOffsets(kafka);
     this.#mark = new DeletionMark(options.topic, this.#offsets);
     this.#progress = new FollowerProgress(options.clock.now());
-    this.#stopped = new Promise((_, reject) => {
-      this.#stopping.signal.addEventListener('abort', () => {
-        reject(new PostriderError('stopped', `The follower of ${options.topic} was stopped`));
-      });
+    this.#stopping.signal.addEventListener('abort', () => {
+      const message = `The follower of ${options.topic} was stopped`;
+      this.#ended.reject(new PostriderError('stopped', message));
     });
-    this.#stopped.catch(() => undefined);
+    this.#ended.promise.catch(() => undefined);
     this.loaded = this.caughtUp();
-    this.loaded.catch(() => undefined);
+    this.loaded.then(
+      () => {
+        this.#isLoaded = true;
+      },
+      () => undefined,
+    );
     this.#work = this.#open();
   }
 
@@ -114,7 +127,7 @@ class TopicFollower implements Follower {
   caughtUp(): Promise<void> {
     const reached = this.#progress.reached();
     this.#ask();
-    return Promise.race([reached, this.#stopped]);
+    return Promise.race([reached, this.#ended.promise]);
   }
 
   async stop(): Promise<void> {
@@ -238,8 +251,9 @@ class TopicFollower implements Follower {
     if (restart || isPassing(error)) {
       log.warn({ topic, reason: reasonOf(error) }, 'lost Kafka; reading on as soon as it is back');
       this.#reopen();
-    } else if (this.#options.onCrash === undefined) endProcess(log, error);
-    else this.#options.onCrash(error);
+    } else if (this.#options.onCrash !== undefined) this.#options.onCrash(error);
+    else if (this.#isLoaded) endProcess(log, error, topic);
+    else this.#ended.reject(adminError(error, topic));
   }
 
   #reopen(): void {

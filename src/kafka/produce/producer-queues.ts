@@ -15,8 +15,8 @@ import { writeBatch, type BatchWriter } from './write-batch.ts';
 export interface ProducerHooks {
   /** Once a call. */
   written?(call: { readonly records: number; readonly partitions: number }): void;
-  /** A call failed and will be repeated. `reason` is from a closed set. */
-  failed?(reason: string): void;
+  /** A call about these topics failed and will be repeated. `reason` is from a closed set. */
+  failed?(reason: string, topics: readonly string[]): void;
   /** A record can never be written. */
   refused?(topic: string): void;
 }
@@ -147,12 +147,13 @@ export class ProducerQueues implements BatchWriter {
 
   onFailure({ reason, message }: ProduceFailure, batch: Batch, failures: number): void {
     const { clock, log, hooks } = this.#options;
-    hooks.failed?.(reason);
+    const topics = topicsOf(batch);
+    hooks.failed?.(reason, topics);
     const now = clock.now();
     if (now - (this.#loggedAt.get(reason) ?? -Infinity) < logAgainAfterMs) return;
     this.#loggedAt.set(reason, now);
     log.warn(
-      { reason, failures, topics: topicsOf(batch), queuedRecords: this.records },
+      { reason, failures, topics, queuedRecords: this.records },
       `Kafka did not take a batch, trying again: ${message}`,
     );
   }

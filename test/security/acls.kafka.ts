@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import kafkajs, { type AclFilter } from 'kafkajs';
+import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { makeCertificate } from '../delivery/http/certificates.ts';
+import { eventually } from '../harness/eventually.ts';
+import { install, type Ended, type Installation } from '../harness/postrider.ts';
+import { readKafkaUsers, type KafkaUser } from './kafka-users.ts';
+import { startSecuredBroker, type Right, type SecuredBroker } from './secured-broker.ts';
+
+/** The manifests' users on a broker with Kafka's own authorizer, which says what it allowed by which rule. */
+
+type Env = Readonly<Record<string, string>>;
+
+/** Rights that a scene of seconds does not come to, and why they are needed all the same. */
+const notShown: readonly RegExp[] = [
+  // A dedicated topic is removed ten minutes after its destination, when it is empty.
+  /^postrider-delivery Delete topic postrider\.delivery\.\*$/,
+  // Calls of audiences that were rejected are sent again to where they came from.
+  /^postrider-operator Write topic postrider\.ingest\.audience$/,
+  // Letters of destinations with a topic of their own.
+  /^postrider-operator Write topic postrider\.delivery\.\*$/,
+  // Audiences and deletions have tests of their own work.
+  /^postrider-audience-sync /,
+  /deletions/,
+  /^postrider-operator Write topic postrider\.retry\.\*$/,
+];
+
+const users = readKafkaUsers();
+let broker: SecuredBroker;
+let postrider: Installation;
+let receiver: Receiver;
+/** Requests by path. */
+const arrived = new Map<string, number>();
+
+function passwordOf(name: string): string {
+  return `password-of-${name}`;
+}
+
+function as(name: string): Env {
+  return {
+    KAFKA_BROKERS: broker.sasl,
+    KAFKA_SSL: 'true',
+    KAFKA_SSL_CA_FILE: broker.authorityFile,
+    KAFKA_SASL_MECHANISM: 'scram-sha-512',
+    KAFKA_SASL_USERNAME: `postrider-${name}`,
+    KAFKA_SASL_PASSWORD: passwordOf(`postrider-${name}`),
+  };
+}
+
+/** The rights of a user without one of them, given to a principal that logs in by certificate. */
+async function without(user: string, operation: string, name: string): Promise<Env> {
+  const rights = userOf(user).rights.map((right) =>
+    right.name === name
+      ? { ...right, operations: right.operations.filter((each) => each !== operation) }
+      : right,
+  );
+  const principal = `${user}-without-${operation}-${name}`;
+  await broker.allow(principal, rights);
+  const { cert, key } = makeCertificate({ name: principal, by: broker.clientAuthority });
+  return {
+    KAFKA_BROKERS: broker.mutual,
+    KAFKA_SSL: 'true',
+    KAFKA_SSL_CA_FILE: broker.authorityFile,
+    KAFKA_SSL_CERT_FILE: await broker.file(`${principal}.cert.pem`, cert),
+    KAFKA_SSL_KEY_FILE: await broker.file(`${principal}.key.pem`, key),
+  };
+}
+
+function userOf(name: string): KafkaUser {
+  const user = users.find((each) => each.name === `postrider-${name}`);
+  assert.ok(user, name);
+  return user;
+}
+
+async function run(user: string, args: readonly string[], stdin: string = ''): Promise<Ended> {
+  const ended = await postrider.run(args, { env: as(user), stdin });
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended;
+}
+
+function destination(id: string, more: object = {}): string {
+  const webhooks = [{ url: `${receiver.url}/${id}` }];
+  return JSON.stringify({
+    kind: 'Destination',
+    ...{ id, name: id, sources: ['shop'], webhooks, ...more },
+  });
+}
+
+const source = JSON.stringify({ kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] });
+
+before(async () => {
+  const passwords = users.map(({ name }) => [name, passwordOf(name)]);
+  broker = await startSecuredBroker(Object.fromEntries(passwords) as Record<string, string>);
+  await Promise.all(users.map(({ name, rights }) => broker.allow(name, rights)));
+  receiver = await startReceiver({
+    port: 0,
+    answer: ({ path }) => {
+      const times = (arrived.get(path) ?? 0) + 1;
+      arrived.set(path, times);
+      return {
+        status: path === '/refusing' ? 400 : path === '/failing' && times === 1 ? 500 : 200,
+      };
+    },
+  });
+  postrider = await install({ KAFKA_BROKERS: broker.open, TOPIC_PREFIX: 'postrider.' });
+  const { code, stderr } = await postrider.run(['topics', '--create']);
+  assert.equal(code, 0, stderr);
+});
+
+after(async () => {
+  await receiver.close();
+  await broker.stop();
+});
+
+test('each role and each command does its whole work with the rights of its user, and uses all of them', async () => {
+  const resources = [
+    source,
+    destination('taking'),
+    destination('refusing'),
+    destination('failing'),
+    destination('heavy', { topic: 'dedicated' }),
+  ];
+  await run('resources', ['apply', '-f', '-'], resources.join('\n---\n'));
+  await run('resources', ['secrets', 'rotate']);
+  await run('topics', ['topics', '--check']);
+  const roles = await Promise.all([
+    postrider.start('gateway', as('gateway')),
+    postrider.start('router', as('router')),
+    postrider.start('delivery', as('delivery')),
+  ]);
+  for (const body of ['{"userId":"u1","event":"E"}', '{"event":"of nobody"}']) {
+    const headers = { authorization: `Basic ${Buffer.from('wk:').toString('base64')}` };
+    const url = `${roles[0].gatewayUrl}/v1/track`;
+    assert.equal((await fetch(url, { method: 'POST', headers, body })).status, 200);
+  }
+  await run('operator', ['produce', '--source', 'shop'], '{"type":"identify","userId":"u2"}\n');
+  await eventually(() => {
+    const times = ['/taking', '/refusing', '/failing', '/heavy'].map((path) => arrived.get(path));
+    assert.deepEqual(times, [2, 2, 3, 2]);
+  });
+  const letters = await run('operator', ['dead-letters', 'list', '-o', 'json']);
+  assert.match(letters.stdout, /http-400/);
+  await run('operator', ['dead-letters', 'redrive']);
+  // The router rejects it once more.
+  await run('operator', ['rejected', 'redrive', '--reason', 'no-user']);
+  await run('operator', ['apply', '-f', '-'], destination('other', { topic: 'dedicated' }));
+  await run('operator', ['delete', 'destination', 'other']);
+  await eventually(() => {
+    assert.equal(arrived.get('/refusing'), 4);
+  });
+  await eventually(async () => {
+    const { stdout } = await run('operator', ['rejected', 'list', '-o', 'json']);
+    assert.equal(stdout.match(/"reason": "no-user"/g)?.length, 2, stdout);
+  });
+  for (const role of roles) assert.equal(await role.kill('SIGTERM'), 0, role.log());
+
+  const audit = (await broker.audit()).filter((line) => line.includes('User:postrider-'));
+  assert.deepEqual(
+    audit.filter((line) => line.includes('is Denied')),
+    [],
+  );
+  const used = new Set(audit.flatMap(usedRight));
+  const superfluous = users.flatMap(rightsOf).filter((right) => !used.has(right));
+  assert.deepEqual(
+    superfluous.filter((right) => !notShown.some((pattern) => pattern.test(right))),
+    [],
+  );
+});
+
+/** `postrider-router Read topic postrider.ingest`, with a star behind a prefix. */
+function rightsOf({ name: user, rights }: KafkaUser): string[] {
+  return rights.flatMap(({ type, name, prefix, operations }) =>
+    operations.map((operation) => `${user} ${operation} ${type} ${name}${prefix ? '*' : ''}`),
+  );
+}
+
+function usedRight(line: string): string[] {
+  const rule =
+    /is Allowed .*resourceType=(\w+), resourceName=([^,]+), patternType=(\w+), principal=User:([^,]+), .*operation=(\w+)/;
+  const [, type = '', name = '', pattern, user = '', operation = ''] = rule.exec(line) ?? [];
+  if (user === '') return [];
+  const star = pattern === 'PREFIXED' ? '*' : '';
+  return [`${user} ${camelCase(operation)} ${type.toLowerCase()} ${name}${star}`];
+}
+
+/** `DESCRIBE_CONFIGS` as `DescribeConfigs`. */
+function camelCase(operation: string): string {
+  return operation
+    .split('_')
+    .map((word) => word.charAt(0) + word.slice(1).toLowerCase())
+    .join('');
+}
+
+test('no user can write, delete or look at rights beyond its own', async () => {
+  const before = await ends();
+  for (const user of users) {
+    const kafka = kafkaOf(user);
+    const producer = kafka.producer({ retry: { retries: 0 } });
+    await producer.connect();
+    for (const topic of before.keys()) {
+      if (allows(user.rights, 'Write', topic)) continue;
+      const writing = producer.send({ topic, messages: [{ value: 'forged' }] });
+      await assert.rejects(writing, `${user.name} to ${topic}`);
+    }
+    await producer.disconnect();
+    const admin = kafka.admin({ retry: { retries: 0 } });
+    await assert.rejects(admin.describeAcls(anyAcl), /Cluster authorization failed/);
+    await assert.rejects(admin.deleteTopics({ topics: ['postrider.ingest'] }));
+    await admin.disconnect();
+  }
+  assert.deepEqual(await ends(), before);
+});
+
+test('a right that is missing is told in one sentence, by roles and by commands', async () => {
+  const roles: readonly (readonly [string, string, string, RegExp])[] = [
+    [
+      'router',
+      'Describe',
+      'postrider.',
+      /refuse this principal what it needs of topic postrider\./,
+    ],
+    ['gateway', 'Read', 'postrider.config', /refuse .* needs of topic postrider\.config/],
+    ['delivery', 'Read', 'postrider.config.follower-', /refuse .* needs of group/],
+    ['router', 'Read', 'postrider.ingest', /refuse .* topic postrider\.ingest, .*as group/],
+    ['router', 'DescribeConfigs', 'postrider.ingest', /refuse .* topic postrider\.ingest/],
+    [
+      'router',
+      'Read',
+      'postrider.router',
+      /do not let this principal read group postrider\.router/,
+    ],
+    ['delivery', 'Read', 'postrider.retry.', /refuse .* postrider\.retry\./],
+  ];
+  for (const [role, operation, name, says] of roles) {
+    const env = await without(role, operation, name);
+    const begun = (await install({ ...postrider.environment, ...env })).begin([role]);
+    await eventually(() => {
+      assert.match(begun.stderr(), says);
+    });
+    begun.kill('SIGKILL');
+    await begun.ended;
+  }
+  const commands: readonly (readonly [string, string, string, readonly string[], RegExp])[] = [
+    ['resources', 'Read', 'postrider.config', ['get', 'source'], /of topic postrider\.config$/],
+    [
+      ...(['resources', 'Write', 'postrider.config', ['apply', '-f', '-']] as const),
+      /do not let this principal write to topic postrider\.config$/,
+    ],
+    [
+      'operator',
+      'Read',
+      'postrider.dead-letter',
+      ['dead-letters', 'list'],
+      /postrider\.dead-letter/,
+    ],
+    [
+      ...(['operator', 'Write', 'postrider.ingest', ['produce', '--source', 'shop']] as const),
+      /do not let this principal write to topic postrider\.ingest$/,
+    ],
+    ['topics', 'DescribeConfigs', 'postrider.', ['topics'], /of topic postrider\./],
+  ];
+  for (const [user, operation, name, args, says] of commands) {
+    const env = await without(user, operation, name);
+    const stdin =
+      args[0] === 'apply'
+        ? source.replaceAll(/shop|wk/g, '$&-2')
+        : '{"type":"identify","userId":"u"}\n';
+    const { code, stderr } = await postrider.run(args, { env, stdin });
+    const said = stderr.split('\n').filter((line) => line.startsWith('postrider: '));
+    assert.deepEqual([code, said.length], [1, 1], stderr);
+    assert.match(said.join(), says);
+  }
+});
+
+const anyAcl: AclFilter = {
+  resourceType: kafkajs.AclResourceTypes.ANY,
+  resourcePatternType: kafkajs.ResourcePatternTypes.ANY,
+  operation: kafkajs.AclOperationTypes.ANY,
+  permissionType: kafkajs.AclPermissionTypes.ANY,
+};
+
+/** How far each topic is written. */
+async function ends(): Promise<Map<string, readonly number[]>> {
+  const kafka = createKafka({ brokers: [broker.open], clientId: 'test' }, silentLogger);
+  return withAdmin(kafka, async (admin) => {
+    const topics = await admin.topicNames('postrider.');
+    const offsets = await Promise.all(topics.map((topic) => admin.offsets(topic)));
+    return new Map(topics.map((topic, i) => [topic, (offsets[i] ?? []).map(({ end }) => end)]));
+  });
+}
+
+function kafkaOf({ name: username }: KafkaUser): KafkaClient {
+  const ssl = { ca: readFileSync(broker.authorityFile) };
+  const sasl = { mechanism: 'scram-sha-512', username, password: passwordOf(username) } as const;
+  return createKafka({ brokers: [broker.sasl], clientId: 'test', ssl, sasl }, silentLogger);
+}
+
+function allows(rights: readonly Right[], operation: string, topic: string): boolean {
+  return rights.some(
+    ({ type, name, prefix, operations }) =>
+      type === 'topic' &&
+      operations.includes(operation) &&
+      (prefix ? topic.startsWith(name) : topic === name),
+  );
+}
