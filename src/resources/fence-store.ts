@@ -7,6 +7,11 @@ export interface FollowedFence extends Fence {
   stop(): Promise<void>;
 }
 
+/**
+ * Ten fetches a second of mostly empty partitions would cost a worker more than all that the fence does.
+ */
+const maxWaitMs = 500;
+
 /** Loads all deletions and follows the topic `deletions` from there on. */
 export async function startFence({
   kafka,
@@ -17,6 +22,7 @@ export async function startFence({
   const deleted = new DeletedUsers(topology.deletionRetentionMs);
   const follower = await startFollower(kafka, {
     topic: topology.topics.deletions,
+    maxWaitMs,
     onRecord: ({ key, value, timestampMs }) => {
       if (key === null) return;
       if (value === null) deleted.remove(key);

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiver.ts';
-import { createKafka } from '../../src/kafka/client.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
+import { readRange } from '../../src/kafka/read-range.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
@@ -14,6 +16,7 @@ const statuses = new Map<string, number>();
 const notificationStatuses: number[] = [];
 let receiver: Receiver;
 let postrider: Installation;
+let kafka: KafkaClient;
 let producer: Producer;
 let prefix: string;
 const roles = new Map<'router' | 'delivery', RunningRole>();
@@ -99,7 +102,7 @@ before(async () => {
   postrider = await install({ RETRY_TIERS: '500ms,4s,10s', DELIVERY_TIMEOUT: '500ms' });
   prefix = postrider.environment['TOPIC_PREFIX'] ?? '';
   const brokers = (postrider.environment['KAFKA_BROKERS'] ?? '').split(',');
-  const kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
+  kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
   producer = await createProducer(kafka, { log: silentLogger });
   await run(['topics', '--create']);
   await apply(shop, app, {
@@ -224,10 +227,52 @@ test('a notification that an endpoint refuses at first is tried again', async ()
   });
 });
 
+/** Of every record of the topic. */
+async function keysIn(topic: string): Promise<string[]> {
+  const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
+  const keys: string[] = [];
+  for await (const { key } of readRange(kafka, { topic, ranges })) keys.push(String(key));
+  return keys;
+}
+
+test('a run over thousands that was killed is taken up by the same command', async () => {
+  const bulk = { id: 'bulk', name: 'Bulk' };
+  await apply(
+    { kind: 'Source', ...bulk, writeKeys: ['wk_bulk'] },
+    { kind: 'Destination', ...bulk, sources: ['bulk'], webhooks: [{ url: receiver.url }] },
+  );
+  const users = Array.from({ length: 6_000 }, (_, n) => `bulk-${n}`);
+  const args = ['delete-user', '--file', '-', '--source', 'bulk'];
+  const first = postrider.begin(args);
+  first.stdin.end(users.join('\n'));
+  const deleted = async (): Promise<string[]> => {
+    const keys = await keysIn(`${prefix}deletions`);
+    return keys.filter((key) => key.startsWith('bulk:'));
+  };
+  await eventually(async () => {
+    assert.ok((await deleted()).length > 0);
+  });
+  first.kill('SIGKILL');
+  assert.equal((await first.ended).code, null, 'it was done before it was killed');
+
+  const answer = await run(args, users.join('\n'));
+  assert.match(answer, /^6000 users at 1 source deleted, 6000 notifications on the way$/m);
+  assert.deepEqual(new Set(await deleted()), new Set(users.map((user) => `bulk:${user}`)));
+  const notified = new Set(await keysIn(`${prefix}retry.4s`));
+  assert.ok(users.every((user) => notified.has(`bulk:${user}`)));
+});
+
+test('without Kafka it says so and gives up', async () => {
+  const env = { KAFKA_BROKERS: '127.0.0.1:1' };
+  const { code, stdout, stderr } = await postrider.run(['delete-user', 'u'], { env });
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr.trimEnd().split('\n').at(-1) ?? '', /^postrider: Kafka cannot be reached/);
+});
+
 for (const [args, stdin, code, message] of [
   [[], '', 2, /name users, as arguments or with --file/],
   [['  '], '', 2, /a user id is blank/],
-  [['u', '--source', 'nope'], '', 1, /there is no source nope; known are: app, shop/],
+  [['u', '--source', 'nope'], '', 1, /there is no source nope; known are: app, bulk, shop/],
   [['--file', '-'], '', 1, /the standard input names no user/],
   [['--file', '-'], 'a\n b\n\t\n', 1, /line 2 has blanks around its id .*, and 1 more .* nobody/],
   [['--file', '/does/not/exist'], '', 1, /\/does\/not\/exist cannot be read \(ENOENT\)/],

@@ -9,6 +9,8 @@ export interface SessionOptions {
   readonly groupId: string;
   readonly maxBytesPerPartition: number;
   readonly log: Logger;
+  /** How long a fetch waits for something to read. Default 100 ms. */
+  readonly maxWaitMs?: number | undefined;
   readonly assigner?: PartitionAssigner;
 }
 
@@ -47,7 +49,7 @@ export interface EmptyBatchEvent extends TopicPartition {
 const sessionTimeout = 10_000;
 const heartbeatInterval = 1_000;
 /** A resumed partition waits for the long poll that runs without it; an idle consumer polls this often. */
-const maxWaitTimeInMs = 100;
+const defaultMaxWaitMs = 100;
 /** 2.5 s in all, during which kafkajs sends no heartbeat. */
 const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
 
@@ -74,7 +76,7 @@ export class ConsumerSession {
       maxBytesPerPartition: options.maxBytesPerPartition,
       sessionTimeout,
       heartbeatInterval,
-      maxWaitTimeInMs,
+      maxWaitTimeInMs: options.maxWaitMs ?? defaultMaxWaitMs,
       // A topic that was deleted must not come back with the broker's default settings.
       allowAutoTopicCreation: false,
       retry: { ...retry, restartOnFailure: () => Promise.resolve(!this.#closed) },
