@@ -44,6 +44,16 @@ function edges(cidr: string): string[] {
 
 const excepted = blocks.flatMap(({ except }) => except);
 
+/** IANA's special-purpose registries, multicast, what lies outside 2000::/3, and Azure's host. */
+const special = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32'],
+  ...['169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.31.196.0/24'],
+  ...['192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15'],
+  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  ...['::/3', '2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'],
+  ...['4000::/2', '8000::/1'],
+];
+
 test('workers reach endpoints on 80 and 443, and nothing else', () => {
   assert.deepEqual(
     policy.spec.egress.flatMap(({ ports }) => ports),
@@ -54,7 +64,7 @@ test('workers reach endpoints on 80 and 443, and nothing else', () => {
   );
 });
 
-for (const cidr of excepted) {
+for (const cidr of new Set([...special, ...excepted])) {
   test(`neither wall lets ${cidr} through`, () => {
     for (const address of edges(cidr)) {
       assert.equal(lets(address), false, address);
