@@ -18,7 +18,8 @@ const least = 0.7;
 
 /**
  * Reading a query's rows and throwing them away, in rows a second, against what PostgreSQL's own client
- * does of the same query. Needs `psql`.
+ * does of the same query.
+ * @throws Error without `psql`, e.g. of Debian's package postgresql-client
  */
 export async function benchPostgres({
   pairs = 9,
