@@ -11,6 +11,7 @@ import {
 import { loadRedrives, type Redrives } from '../dead-letter/redrives.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Topology } from '../topology.ts';
+import { requireTopics } from '../resources/require-topics.ts';
 import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import type { ListOptions } from './letter-options.ts';
@@ -46,6 +47,7 @@ export async function listLetters<L extends Letter>(
   selection: Selection<L>,
   { limit, output }: ListOptions,
 ): Promise<void> {
+  await requireLetters(context, kind);
   const [redrives, { letters, more }] = await Promise.all([
     redrivesOf(context, kind),
     firstLetters(context, kind, selection, limit),
@@ -80,9 +82,24 @@ export async function showLetter<L extends Letter>(
   kind: LetterKind<L>,
   place: Place,
 ): Promise<void> {
-  const record = await readLetter(context.kafka, kind.topicOf(await context.topology()), place);
+  const topic = await requireLetters(context, kind);
+  const record = await readLetter(context.kafka, topic, place);
   const redrives = await redrivesOf(context, kind);
   context.print(presentLetter(kind.read(record), redrives, kind.view));
+}
+
+/**
+ * The topic that they lie in.
+ * @throws PostriderError `not-found` if it does not exist, with the command that makes it
+ */
+export async function requireLetters<L extends Letter>(
+  context: Context,
+  kind: LetterKind<L>,
+): Promise<string> {
+  const topology = await context.topology();
+  const topic = kind.topicOf(topology);
+  await requireTopics(context.kafka, [{ name: topic }, { name: topology.topics.redrives }]);
+  return topic;
 }
 
 /**

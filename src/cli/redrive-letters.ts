@@ -16,6 +16,7 @@ import { LeftOut } from './left-out.ts';
 import type { RedriveOptions } from './letter-options.ts';
 import {
   redrivesOf,
+  requireLetters,
   searchLetters,
   type LetterKind,
   type Search,
@@ -72,6 +73,7 @@ class LetterRedrive<L extends Letter> {
   }
 
   async count(): Promise<void> {
+    await requireLetters(this.#context, this.#kind);
     const search = await this.#search(new AbortController().signal);
     const status = startStatusLine(() => search.progress());
     for await (const letter of search.letters) this.#counts.add(letter);
@@ -84,13 +86,14 @@ class LetterRedrive<L extends Letter> {
     const { kafka, log } = this.#context;
     const topology = await this.#context.topology();
     const { config, redrives } = topology.topics;
-    await requireTopics(kafka, [{ name: config }, { name: redrives }]);
+    const letterTopic = await requireLetters(this.#context, this.#kind);
+    await requireTopics(kafka, [{ name: config }]);
     const stop = new AbortController();
     void shutdownSignal().then(() => {
       stop.abort();
     });
     const right = await acquireExclusive(kafka, {
-      groupId: topology.redriveGroup(this.#kind.topicOf(topology)),
+      groupId: topology.redriveGroup(letterTopic),
       ...{ topic: config, clock: systemClock, log },
     });
     if (right === undefined)

@@ -81,10 +81,11 @@ const headers = z
 const webhook = z.strictObject({ url, headers: headers.default({}) });
 const webhookCount = 'must hold 1 to 5 webhooks';
 const count = z.int().min(1, 'must be a whole number from 1 on');
-const rate = z.string().transform((text, context) => {
+const rateRule = 'must be a rate such as 100/s, 30/m or 5/h, and more than zero';
+const rate = z.string(rateRule).transform((text, context) => {
   const perSecond = parseRate(text);
   if (perSecond !== undefined) return perSecond;
-  context.addIssue('must be a rate such as 100/s, 30/m or 5/h, and more than zero');
+  context.addIssue(rateRule);
   return z.NEVER;
 });
 

@@ -16,6 +16,24 @@ test('a role without topics ends with one sentence that says how to make them', 
   }
 });
 
+test('commands for letters say how to make a topic that is missing', async () => {
+  const postrider = await install();
+  const commands = [
+    ['dead-letters', 'list'],
+    ['dead-letters', 'redrive', '--dry-run'],
+    ['rejected', 'show', '0:0'],
+    ['rejected', 'redrive'],
+  ];
+  const ended = await Promise.all(commands.map((args) => postrider.run(args)));
+  for (const { code, stdout, stderr } of ended) {
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(
+      stderr,
+      /^postrider: topic .* not exist; create (?:it|them) with `postrider topics --create`\n$/,
+    );
+  }
+});
+
 test('nothing stands before the answer of a command, not even right after the topics were made', async () => {
   const postrider = await install();
   const stdin = JSON.stringify({ kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] });

@@ -241,7 +241,7 @@ test('rates are events per second, minute or hour, and more than zero', () => {
     assert.ok('resource' in parsed && parsed.resource.kind === 'Destination');
     assert.equal(parsed.resource.rateLimit, perSecond);
   }
-  for (const rateLimit of ['0/s', '100', '/s', '-1/s', '1.5/s', '10/d', '1 /s', '1/S', '01/s'])
+  for (const rateLimit of [5, '0/s', '100', '/s', '-1/s', '1.5/s', '10/d', '1 /s', '1/S', '01/s'])
     assert.match(onlyIssue({ rateLimit }), /^rateLimit: must be a rate such as 100\/s/);
 });
 
