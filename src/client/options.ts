@@ -66,10 +66,21 @@ export interface Options {
   readonly onError: (error: AnalyticsError, call: AcceptedCall) => void;
 }
 
+const known: Readonly<Record<keyof AnalyticsOptions, true>> = {
+  ...{ endpoint: true, size: true, flushAt: true, flushAfter: true, maxQueued: true },
+  ...{ anonymousPages: true, onDelivered: true, onError: true, transport: true, kafka: true },
+};
+
 /** @throws AnalyticsError `invalid-option`, which names the option */
 export function readOptions(writeKey: string, given: AnalyticsOptions): Options {
   if (typeof writeKey !== 'string' || writeKey === '') {
     throw invalid('writeKey', writeKey, 'the write key of a source');
+  }
+  // With another library's `host`, calls would go to the default endpoint without a word.
+  const stranger = Object.keys(given).find((name) => !Object.hasOwn(known, name));
+  if (stranger !== undefined) {
+    const allowed = Object.keys(known).join(', ');
+    throw new AnalyticsError('invalid-option', `${stranger} is no option, allowed: ${allowed}.`);
   }
   const { onDelivered = () => undefined, onError = lossWarner() } = given;
   return Object.freeze({

@@ -302,6 +302,7 @@ test('options that cannot work are refused by name', () => {
     [{ endpoint: 'http://:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
     [{ transport: 'tcp' as 'http' }, /^transport is "tcp", allowed: 'http' or 'kafka'/],
     [{ transport: 'kafka' }, /^kafka\.brokers is undefined/],
+    [{ host: 'http://localhost' } as AnalyticsOptions, /^host is no option, allowed: endpoint, /],
   ];
   for (const [options, message] of wrong) {
     assert.throws(() => new Analytics('wk', options), { code: 'invalid-option', message });
