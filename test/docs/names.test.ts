@@ -75,6 +75,22 @@ test('every metric that a page names exists', () => {
     }
 });
 
+test('every alert that a page names exists', () => {
+  const rules = readPage('deploy/monitoring/rules.yaml');
+  const alerts = new Set([...rules.matchAll(/^\s*- alert: (\w+)$/gm)].map(([, name]) => name));
+  assert.ok(alerts.size > 10);
+  for (const page of pages)
+    for (const [name] of readPage(page).matchAll(/\bPostrider[A-Z]\w+/g))
+      assert.ok(alerts.has(name), `${page}: ${name}`);
+});
+
+test('the README names every benchmark', () => {
+  const [, benches = ''] = /const benches = \{([^}]*)\}/.exec(readPage('test/bench/main.ts')) ?? [];
+  const names = [...benches.matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name);
+  const [, named = ''] = /`npm run bench ([^)]*)\)/.exec(readPage('README.md')) ?? [];
+  assert.deepEqual(codeOf(`\`${named}`).words.toSorted(), names.sort());
+});
+
 test('every command that a page shows exists, with its options', () => {
   let shown = 0;
   const names = program.commands.map((command) => command.name());
