@@ -9,7 +9,6 @@ import { DeletionReport } from '../deletion/report.ts';
 import { collectUserIds, type UserFile, type UserIds } from '../deletion/user-ids.ts';
 import { PostriderError } from '../errors.ts';
 import { buildDeleteBody } from '../event/body.ts';
-import { createProducer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import { followStoredResources, type FollowedResources } from '../resources/config-topic.ts';
@@ -20,6 +19,7 @@ import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';
+import { withProducer } from './with-producer.ts';
 
 interface DeleteUserOptions {
   readonly file?: string;
@@ -27,8 +27,6 @@ interface DeleteUserOptions {
   readonly dryRun?: true;
   readonly json?: true;
 }
-
-const closeMs = 30_000;
 
 /** `postrider delete-user`: forwards requests to delete users, and keeps back what is older. */
 export function registerDeleteUser(program: Command, context: Context): void {
@@ -83,7 +81,7 @@ async function run(
   config: FollowedResources,
   report: DeletionReport,
 ): Promise<void> {
-  const { kafka, log, settings } = context;
+  const { kafka, settings } = context;
   const topology = await context.topology();
   const afterMs = fenceMs(settings.deliveryTimeoutMs);
   const tierMs = departureTierMs(topology.retryTiersMs, afterMs);
@@ -96,21 +94,21 @@ async function run(
   void shutdownSignal().then(() => {
     stop.abort();
   });
-  const producer = await createProducer(kafka, { log });
   const status = startStatusLine(
     () => `${report.users} of ${counted(userIds.length, 'user')} deleted`,
   );
   try {
-    await deleteUsers({
-      ...{ userIds, sourceIds, config, topology, producer },
-      ...{ clock: systemClock, random: Math.random, fenceMs: afterMs, signal: stop.signal },
-      onDeleted: (more, affected) => {
-        report.add(more, affected);
-      },
-    });
+    await withProducer(context, (producer) =>
+      deleteUsers({
+        ...{ userIds, sourceIds, config, topology, producer },
+        ...{ clock: systemClock, random: Math.random, fenceMs: afterMs, signal: stop.signal },
+        onDeleted: (more, affected) => {
+          report.add(more, affected);
+        },
+      }),
+    );
   } finally {
     status.stop();
-    await producer.close(closeMs);
   }
 }
 

@@ -1,6 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
-import type { Right } from './secured-broker.ts';
+
+/** As Kafka's tools and Strimzi spell them. */
+export interface Right {
+  readonly type: 'topic' | 'group' | 'transactionalId' | 'cluster';
+  /** Ignored for the cluster. */
+  readonly name: string;
+  /** Everything whose name begins so. */
+  readonly prefix: boolean;
+  readonly operations: readonly string[];
+}
 
 /** A principal of the manifests, with everything that it may do. */
 export interface KafkaUser {

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import kafkajs from 'kafkajs';
 import type { ExtraListener } from '../../src/dev/broker-config.ts';
 import { startCluster } from '../../src/dev/broker.ts';
@@ -15,6 +16,7 @@ import {
   type Certificate,
   type Issuer,
 } from '../delivery/http/certificates.ts';
+import { readKafkaUsers, type Right } from './kafka-users.ts';
 
 /** A broker with every kind of protection, for principals with no rights but the given ones. */
 export interface SecuredBroker {
@@ -24,7 +26,7 @@ export interface SecuredBroker {
   readonly tls: string;
   /** Wants a certificate of `clientAuthority`, whose common name is the principal. */
   readonly mutual: string;
-  /** SCRAM-SHA-512 and PLAIN over TLS. */
+  /** SCRAM-SHA-512 and PLAIN over TLS, for the manifests' users and `app`, who may use all topics. */
   readonly sasl: string;
   /** Its certificate has expired. */
   readonly expired: string;
@@ -43,23 +45,33 @@ export interface SecuredBroker {
   stop(): Promise<void>;
 }
 
-/** As Kafka's tools and Strimzi spell them. */
-export interface Right {
-  readonly type: 'topic' | 'group' | 'transactionalId' | 'cluster';
-  /** Ignored for the cluster. */
-  readonly name: string;
-  /** Everything whose name begins so. */
-  readonly prefix: boolean;
-  readonly operations: readonly string[];
-}
+const everything: readonly Right[] = [
+  { type: 'topic', name: '*', prefix: false, operations: ['All'] },
+  { type: 'group', name: '*', prefix: false, operations: ['All'] },
+];
 
 const listeners = ['TLS', 'MUTUAL', 'SASL', 'EXPIRED', 'OTHER'] as const;
 type ListenerName = (typeof listeners)[number];
 
-/** @param users passwords by name; they log in by SCRAM-SHA-512 */
-export async function startSecuredBroker(
-  users: Readonly<Record<string, string>>,
-): Promise<SecuredBroker> {
+let started: Promise<SecuredBroker> | undefined;
+
+/** Started by the first who asks, and stopped after all tests of the process. */
+export function securedBroker(): Promise<SecuredBroker> {
+  started ??= start(['app', ...readKafkaUsers().map(({ name }) => name)]);
+  return started;
+}
+
+after(async () => {
+  await (await started)?.stop();
+});
+
+export function passwordOf(user: string): string {
+  return `password-of-${user}`;
+}
+
+/** @param names who may log in by SCRAM-SHA-512 and PLAIN */
+async function start(names: readonly string[]): Promise<SecuredBroker> {
+  const users = Object.fromEntries(names.map((name) => [name, passwordOf(name)]));
   const folder = await mkdtemp(join(tmpdir(), 'postrider-secured-'));
   const file = async (name: string, text: string): Promise<string> => {
     const path = join(folder, name);
@@ -115,6 +127,7 @@ export async function startSecuredBroker(
       logLevels: { 'kafka.authorizer.logger': 'debug' },
     },
   });
+  await grant(broker.brokers, 'app', everything);
   return {
     open: broker.brokers[0] ?? '',
     tls: addresses.TLS,

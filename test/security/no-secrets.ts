@@ -9,14 +9,14 @@ import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 import { startRegistry, type TestRegistry } from '../harness/registry.ts';
-import { startSecuredBroker, type SecuredBroker } from './secured-broker.ts';
+import { passwordOf, securedBroker, type SecuredBroker } from './secured-broker.ts';
 
 /** Each stands in one place only, so that whatever prints it is known at once. */
 const secrets = {
   sharedSecret: 'shared-secret-zq1',
   headerValue: 'header-value-zq2',
   queryToken: 'query-token-zq3',
-  saslPassword: 'sasl-password-zq4',
+  saslPassword: passwordOf('app'),
   wrongPassword: 'wrong-password-zq5',
   registryPassword: 'registry-password-zq6',
   urlPassword: 'url-password-zq7',
@@ -42,11 +42,7 @@ let postrider: Installation;
 const said: { readonly by: string; readonly text: string }[] = [];
 
 before(async () => {
-  broker = await startSecuredBroker({ app: secrets.saslPassword });
-  await broker.allow('app', [
-    { type: 'topic', name: '*', prefix: false, operations: ['All'] },
-    { type: 'group', name: '*', prefix: false, operations: ['All'] },
-  ]);
+  broker = await securedBroker();
   registry = await startRegistry();
   registry.require('registry-user', secrets.registryPassword);
   receiver = await startReceiver({
@@ -76,7 +72,6 @@ before(async () => {
 
 after(async () => {
   await Promise.all([receiver.close(), registry.stop()]);
-  await broker.stop();
 });
 
 /** With `--verbose`, so that stacks are seen too. */

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { after, before, suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { createContext } from '../../src/cli/context.ts';
 import type { PostriderError } from '../../src/errors.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
 import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
 import { install, type Installation } from '../harness/postrider.ts';
-import { startSecuredBroker, type SecuredBroker } from './secured-broker.ts';
+import { passwordOf, securedBroker, type SecuredBroker } from './secured-broker.ts';
 
 /** How a client and a broker that do not fit are told, and those that do work. */
 
-const password = 'p4ss-of-app';
+const password = passwordOf('app');
 let broker: SecuredBroker;
 let postrider: Installation;
 
@@ -37,17 +38,10 @@ async function certificateOf(
 }
 
 before(async () => {
-  broker = await startSecuredBroker({ app: password });
+  broker = await securedBroker();
   postrider = await install({ KAFKA_BROKERS: broker.open });
   await postrider.run(['topics', '--create']);
-  // This file is about getting in; what one may do there is another's.
-  await broker.allow('app', [
-    { type: 'topic', name: '*', prefix: false, operations: ['All'] },
-    { type: 'group', name: '*', prefix: false, operations: ['All'] },
-  ]);
 });
-
-after(() => broker.stop());
 
 suite('Kafka is used', () => {
   const ways: Readonly<Record<string, () => Promise<Env> | Env>> = {
@@ -68,9 +62,20 @@ suite('Kafka is used', () => {
     },
   };
   for (const [way, envOf] of Object.entries(ways)) {
+    test(way, async () => {
+      const context = createContext({ ...postrider.environment, ...(await envOf()) });
+      await context.reachKafka();
+      const topics = await withAdmin(context.kafka, (admin) => admin.topicNames());
+      assert.ok(topics.includes(`${context.settings.topicPrefix}ingest`));
+    });
+  }
+
+  for (const way of ['with a client certificate', 'with SCRAM-SHA-512 over TLS']) {
     test(`${way}, by a command and by a role`, async () => {
-      const env = await envOf();
-      const { code, stdout, stderr } = await postrider.run(['topics', '--check'], { env });
+      const env = await ways[way]?.();
+      const { code, stdout, stderr } = await postrider.run(['topics', '--check'], {
+        env: env ?? {},
+      });
       assert.deepEqual([code, stderr], [0, '']);
       assert.match(stdout, /ingest +ok/);
       const router = await postrider.start('router', env);
@@ -188,7 +193,7 @@ suite('what keeps Kafka from being used is told in one sentence', () => {
         ({ code, message }: PostriderError) => {
           assert.equal(code, 'setting-invalid', message);
           assert.match(message, says);
-          assert.doesNotMatch(message, /wr0ng|p4ss|\n/);
+          assert.doesNotMatch(message, /wr0ng|password-of|\n/);
           return true;
         },
       );
