@@ -41,7 +41,7 @@ test('the stages are rows in the order of the flow, below a strip that tells whe
   assert.deepEqual(
     rows.map(({ title }) => title.split(':')[0]),
     [
-      ...['Gateway', 'Router', 'Delivery', 'Endpoints', 'Retries', 'Given up'],
+      ...['Gateway', 'Audience sync', 'Router', 'Delivery', 'Endpoints', 'Retries', 'Given up'],
       'Kafka, configuration and processes',
     ],
   );

@@ -76,9 +76,13 @@ async function startRoles(receiver: Server): Promise<RunningRole[]> {
 /** What no role exposes: the sync job's file for a textfile collector, and kube-state-metrics. */
 function fromElsewhere(): string {
   const now = Math.floor(Date.now() / 1_000);
+  const audience = '{audience="big-spenders"}';
   const cronjob = '{namespace="postrider",cronjob="audience-sync"}';
   return [
-    `postrider_audience_sync_last_success_timestamp_seconds{audience="big-spenders"} ${now}`,
+    `postrider_audience_sync_last_success_timestamp_seconds${audience} ${now}`,
+    `postrider_audience_sync_duration_seconds${audience} 12`,
+    `postrider_audience_sync_members${audience} 2`,
+    `postrider_audience_sync_changes{audience="big-spenders",change="added"} 1`,
     `kube_cronjob_status_last_successful_time${cronjob} ${now}`,
     `kube_cronjob_created${cronjob} ${now}`,
     `kube_cronjob_spec_suspend${cronjob} 0`,
