@@ -4,7 +4,14 @@ import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
  * DuckDB's share of the job's memory: what does not fit is written to the folder of temporary files. The
  * rest of a gigabyte is Node's, with batches of changes and fetched records.
  */
-const limits = { memory_limit: '400MB', threads: '2', preserve_insertion_order: 'false' };
+const limits = {
+  memory_limit: '400MB',
+  threads: '2',
+  preserve_insertion_order: 'false',
+  // Nothing is ever downloaded.
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+};
 
 export interface Database {
   readonly connection: DuckDBConnection;

@@ -42,6 +42,9 @@ const apply = `
   insert into state.members select user_id, value from latest where value is not null;
   drop table latest`;
 
+/** About ten thousand records, each of which takes 20 bytes on the way and 500 in memory. */
+const maxFetchBytes = 256 * 1024;
+
 async function collect(options: ReplayOptions): Promise<number> {
   const { kafka, connection, topic, target, positions, ends, onRecord } = options;
   const kept = await withAdmin(kafka, (admin) => admin.offsets(topic));
@@ -53,7 +56,7 @@ async function collect(options: ReplayOptions): Promise<number> {
   const appender = await connection.createAppender('replayed');
   const writer = DuckDBDataChunkWriter.forAppender(appender);
   let count = 0;
-  for await (const { offset, key, value } of readRange(kafka, { topic, ranges })) {
+  for await (const { offset, key, value } of readRange(kafka, { topic, ranges, maxFetchBytes })) {
     onRecord();
     const userId = userOfMembership(target, key);
     if (userId === undefined) continue;

@@ -60,13 +60,18 @@ export interface SyncResult extends SyncCounts {
   readonly durationMs: number;
 }
 
+/**
+ * Leaves the data as a table `current (user_id, value)`, one row a user. `tempFolder`: of its own, need
+ * not exist, and is gone afterwards.
+ */
+type ReadCurrent = (connection: DuckDBConnection, tempFolder: string) => Promise<void>;
+
 const sampleSize = 10;
 
 /**
  * One sync of one audience: what is in its data now against what was emitted last, one call for each
  * user of whom it differs.
  *
- * @param readCurrent leaves the data as `current (user_id, value)`, one row a user
  * @throws PostriderError `fenced` when a newer sync has begun; `input-invalid` when the data is more
  * likely broken than true, before anything is sent; what reading the data and writing to Kafka throw.
  * Whatever was sent is remembered, so that the next sync goes on behind it.
@@ -75,7 +80,7 @@ export async function syncAudience(
   deps: SyncDeps,
   target: SyncTarget,
   options: SyncOptions,
-  readCurrent: (connection: DuckDBConnection) => Promise<void>,
+  readCurrent: ReadCurrent,
 ): Promise<SyncResult> {
   const { topology } = deps;
   const name = `${topology.prefix}${target.id}${shardName(options.shard)}`;
@@ -116,7 +121,7 @@ class Sync {
     this.#stateFile = parts.workspace.file('state.duckdb');
   }
 
-  async run(readCurrent: (connection: DuckDBConnection) => Promise<void>): Promise<SyncResult> {
+  async run(readCurrent: ReadCurrent): Promise<SyncResult> {
     const { kafka, topology, target, shard, dryRun, baseline } = this.#parts;
     const sync = `${new Date(this.#startedMs).toISOString()}-${randomBytes(4).toString('hex')}`;
     this.#progress('fencing');
@@ -127,7 +132,7 @@ class Sync {
 
     const rebuilt = await this.#remember(partitions, facts);
     this.#progress('reading');
-    await readCurrent(this.#connection);
+    await readCurrent(this.#connection, this.#parts.workspace.file('reading'));
     if (shard.count > 1) {
       const own = new Set(partitions);
       await keepOwn(this.#connection, (userId) => own.has(memberPartitionOf(userId)));

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { registerApply } from './apply.ts';
 import type { Context } from './context.ts';
+import { registerAudienceSync } from './audience-sync.ts';
 import { registerDeadLetters } from './dead-letters.ts';
 import { registerDelete } from './delete.ts';
 import { registerDeleteUser } from './delete-user.ts';
@@ -24,6 +25,7 @@ const answering = [
   ...[registerApply, registerGet, registerDelete, registerTopics],
   ...[
     registerProduce,
+    registerAudienceSync,
     registerDeleteUser,
     registerRejected,
     registerDeadLetters,

@@ -11,10 +11,14 @@ export interface ReadRangeOptions {
   readonly topic: string;
   /** What to read: as from `KafkaAdmin.offsets`, or narrower. `end` is not read. */
   readonly ranges: readonly OffsetRange[];
+  /** Default 4 MB; less where small records compress so well that as many bytes are too many objects. */
+  readonly maxFetchBytes?: number;
 }
 
 /** Less than a consumer takes: only one part of a fetch is being worked on, and nobody is in a hurry. */
-const maxFetchBytes = 4 * 1024 * 1024;
+const defaultMaxFetchBytes = 4 * 1024 * 1024;
+/** kafkajs's own default. */
+const maxPartitionBytes = 1024 * 1024;
 const heartbeatMs = 1_000;
 /** After so long without a record, see whether what is missing still exists. */
 const idleMs = 2_000;
@@ -55,7 +59,10 @@ class RangeReader {
   /** Wakes whoever waits: eachBatch for an empty place, `next` for a full one. */
   #changed = Promise.withResolvers<undefined>();
 
-  constructor(kafka: KafkaClient, { topic, ranges }: ReadRangeOptions) {
+  constructor(
+    kafka: KafkaClient,
+    { topic, ranges, maxFetchBytes = defaultMaxFetchBytes }: ReadRangeOptions,
+  ) {
     this.#kafka = kafka;
     this.#topic = topic;
     for (const { partition, start, end } of ranges) {
@@ -67,6 +74,7 @@ class RangeReader {
       heartbeatInterval: heartbeatMs,
       maxWaitTimeInMs: 200,
       maxBytes: maxFetchBytes,
+      maxBytesPerPartition: Math.min(maxFetchBytes, maxPartitionBytes),
     });
   }
 

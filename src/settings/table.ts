@@ -53,6 +53,8 @@ export interface Settings {
   readonly deliveryMaxInFlightPerDestination: number;
   /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
   readonly deliveryAllowNetworks: readonly string[] | undefined;
+  /** Where `audience-sync` keeps its checkpoints. */
+  readonly audienceCheckpointDir: string | undefined;
   readonly logLevel: (typeof logLevels)[number];
   readonly logFormat: (typeof logFormats)[number];
 }
@@ -160,6 +162,7 @@ export const settingsTable: Table = {
     ),
     emptyAllowed: true,
   },
+  audienceCheckpointDir: optional('AUDIENCE_CHECKPOINT_DIR', 'a path', text),
   logLevel: {
     name: 'LOG_LEVEL',
     fallback: 'info',

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../src/dev/broker.ts';
+import { benchAudience } from './audience.ts';
 import { benchClient } from './client.ts';
 import { benchDecode } from './decode.ts';
 import { benchDelivery } from './delivery.ts';
@@ -29,6 +30,7 @@ const benches = {
   client: benchClient,
   isolation: benchIsolation,
   destinations: benchDestinations,
+  audience: benchAudience,
 };
 
 const names = process.argv.slice(2);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { SyncMetrics } from '../../src/audience/metrics.ts';
 import { createContext } from '../../src/cli/context.ts';
 import { producerHooks } from '../../src/cli/producer-metrics.ts';
 import { createProgram } from '../../src/cli/program.ts';
@@ -80,6 +81,7 @@ test('the README lists exactly the metrics', () => {
   exposeDelivery(metrics, notScraped, notScraped);
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   producerHooks(metrics);
+  new SyncMetrics(metrics);
   exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
   exposeReady(metrics, () => []);
   const names = metrics

@@ -118,12 +118,34 @@ async function send(transaction: Transaction, records: readonly PlacedRecord[]):
     acks: -1,
     timeout: ackTimeoutMs,
     compression: kafkajs.CompressionTypes.ZSTD,
-    topicMessages: [...new Set(records.map(({ topic }) => topic))].map((topic) => ({
-      topic,
-      messages: records.filter((record) => record.topic === topic).map(messageOf),
-    })),
+    topicMessages: topicMessages(records),
   });
   return writtenBy(records, answer);
+}
+
+function topicMessages(
+  records: readonly PlacedRecord[],
+): { readonly topic: string; readonly messages: Message[] }[] {
+  const topics = new Map<string, Message[]>();
+  for (const record of records) {
+    const messages = topics.get(record.topic);
+    if (messages === undefined) topics.set(record.topic, [messageOf(record)]);
+    else messages.push(messageOf(record));
+  }
+  return Array.from(topics, ([topic, messages]) => ({ topic, messages: grouped(messages) }));
+}
+
+/**
+ * kafkajs sorts records into partitions with `reduce`, and copies a partition's for each that is added:
+ * a fifth of a second for 5,000 of them. Here that is done at once.
+ */
+function grouped(messages: Message[]): Message[] {
+  const byPartition = (): Record<number, Message[]> => {
+    const groups: Record<number, Message[]> = {};
+    for (const message of messages) (groups[message.partition ?? 0] ??= []).push(message);
+    return groups;
+  };
+  return Object.defineProperty(messages, 'reduce', { value: byPartition });
 }
 
 function messageOf({ key, value, headers, partition }: PlacedRecord): Message {

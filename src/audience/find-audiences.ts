@@ -1,0 +1,50 @@
+import { PostriderError } from '../errors.ts';
+import { readStoredResources, type ConfigTopicAccess } from '../resources/config-topic.ts';
+import type { Audience, ComputedTrait } from '../resources/resource.ts';
+import type { SecretKeys } from '../resources/secrets.ts';
+import { ofKind, type StoredResource } from '../resources/stored-resources.ts';
+import { openResource } from '../resources/stored.ts';
+
+export interface FoundAudiences {
+  readonly audiences: readonly (Audience | ComputedTrait)[];
+  /** By source, the destinations connected to it. */
+  readonly destinationsOf: (sourceId: string) => readonly string[];
+}
+
+/**
+ * The audiences and computed traits with these ids, or all where there are none, as they are stored now.
+ * @throws PostriderError `not-found` for an id that neither has, `resource-invalid`, `secret-unreadable`
+ */
+export async function findAudiences(
+  access: ConfigTopicAccess,
+  ids: readonly string[],
+  keys: SecretKeys,
+): Promise<FoundAudiences> {
+  const stored = await readStoredResources(access);
+  const all = [...ofKind(stored, 'Audience'), ...ofKind(stored, 'ComputedTrait')];
+  const wanted = ids.length === 0 ? all.map(({ name }) => name.id) : ids;
+  const audiences = [...new Set(wanted)].map((id) => open(find(all, id), keys));
+  const connected = ofKind(stored, 'Destination').flatMap(({ sealed }) =>
+    sealed?.sealed.kind === 'Destination' ? [sealed.sealed] : [],
+  );
+  return {
+    audiences,
+    destinationsOf: (sourceId) =>
+      connected.filter(({ sources }) => sources.includes(sourceId)).map(({ id }) => id),
+  };
+}
+
+/** They share their ids: what is remembered of an audience stands under its id. */
+function find(all: readonly StoredResource[], id: string): StoredResource {
+  const found = all.find(({ name }) => name.id === id);
+  if (found !== undefined) return found;
+  const known = all.map(({ name }) => name.id).join(', ');
+  const others = known === '' ? 'there are none yet: apply one first' : `known are: ${known}`;
+  throw new PostriderError('not-found', `there is no audience or computed trait ${id}; ${others}`);
+}
+
+function open({ name, sealed }: StoredResource, keys: SecretKeys): Audience | ComputedTrait {
+  const resource = sealed === undefined ? undefined : openResource(sealed, keys);
+  if (resource?.kind === 'Audience' || resource?.kind === 'ComputedTrait') return resource;
+  throw new PostriderError('resource-invalid', `stored, but not readable: ${name.kind} ${name.id}`);
+}

@@ -1,0 +1,45 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+
+/**
+ * Writes metrics where a textfile collector finds them, in one step. What the file says of series that
+ * are not among them stays: the audiences that other runs sync, and the last success of one that failed.
+ */
+export async function writeTextfile(file: string, metrics: string): Promise<void> {
+  const before = await readFile(file, 'utf8').catch(() => '');
+  // A collector takes every file that ends in .prom.
+  const written = `${file}.${process.pid}`;
+  await writeFile(written, mergeMetrics(before, metrics));
+  await rename(written, file);
+}
+
+/** `fresh`, and of its metrics the series that only `before` has. Both in Prometheus' text format. */
+export function mergeMetrics(before: string, fresh: string): string {
+  const kept = samplesByMetric(before);
+  const known = new Set([...samplesByMetric(fresh).values()].flat().map(seriesOf));
+  const lines: string[] = [];
+  for (const line of fresh.split('\n')) {
+    if (line === '') continue;
+    lines.push(line);
+    const [, metric] = /^# TYPE (\S+)/.exec(line) ?? [];
+    if (metric === undefined) continue;
+    lines.push(...(kept.get(metric) ?? []).filter((sample) => !known.has(seriesOf(sample))));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function samplesByMetric(text: string): Map<string, string[]> {
+  const samples = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    const [, metric] = /^([a-z_]+)\{.*\} \S+$/.exec(line) ?? [];
+    if (metric === undefined) continue;
+    const found = samples.get(metric);
+    if (found === undefined) samples.set(metric, [line]);
+    else found.push(line);
+  }
+  return samples;
+}
+
+/** A sample without its value. */
+function seriesOf(sample: string): string {
+  return sample.slice(0, sample.lastIndexOf(' '));
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { createKafka } from '../../src/kafka/client.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { eventually } from '../harness/eventually.ts';
+import { install, type Ended, type Installation } from '../harness/postrider.ts';
+import { readAll } from '../kafka/topics.ts';
+
+let installation: Installation;
+let folder: string;
+let members: string;
+let textfile: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  members = join(folder, 'members.csv');
+  textfile = join(folder, 'audience.prom');
+  installation = await install({ AUDIENCE_CHECKPOINT_DIR: join(folder, 'checkpoints') });
+  await writeFile(
+    join(folder, 'resources.yaml'),
+    `
+kind: Source
+id: shop
+name: Web shop
+writeKeys: [wk_shop]
+---
+kind: Destination
+id: crm
+name: CRM
+sources: [shop]
+webhooks: [{ url: http://127.0.0.1:9/ }]
+---
+kind: Audience
+id: big-spenders
+name: Big Spenders
+source: shop
+members: { file: ${members}, userId: customer }
+---
+kind: ComputedTrait
+id: ltv
+name: Lifetime Value
+source: shop
+values: { file: ${join(folder, 'gone.csv')}, userId: customer, value: total }
+`,
+  );
+  await succeed(['topics', '--create']);
+  await succeed(['apply', '-f', join(folder, 'resources.yaml')]);
+});
+
+after(() => rm(folder, { recursive: true }));
+
+async function succeed(args: readonly string[]): Promise<Ended> {
+  const ended = await installation.run(args);
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended;
+}
+
+async function sync(...args: readonly string[]): Promise<Ended> {
+  return installation.run(['audience-sync', 'big-spenders', ...args]);
+}
+
+test('from a file to identify calls: a dry run first, then all, then what changed', async () => {
+  await writeFile(members, 'customer\n007\nada\nada\n\nbob\n');
+  const dry = await sync('--dry-run');
+  assert.equal(dry.code, 0, dry.stderr);
+  const [counts, rows, ...sample] = dry.stdout.trimEnd().split('\n');
+  assert.match(
+    counts ?? '',
+    /^Audience big-spenders: 3 added, 0 removed; 3 users in .* s \(dry run: nothing was sent\)$/,
+  );
+  assert.match(rows ?? '', /1 repeated a user/);
+  assert.deepEqual(sample.sort(), ['  + 007', '  + ada', '  + bob']);
+
+  assert.match((await sync()).stdout, /^Audience big-spenders: 3 added, 0 removed; 3 users in /);
+  await writeFile(members, 'customer\n007\nada\ncleo\n');
+  const { stdout, stderr } = await sync('--json', '--textfile', textfile);
+  const report = JSON.parse(stdout) as { audiences: Record<string, unknown>[] };
+  const { added, removed, trait, rebuilt } = report.audiences[0] ?? {};
+  assert.deepEqual([added, removed, trait, rebuilt], [1, 1, 'big_spenders', undefined], stderr);
+
+  const { KAFKA_BROKERS: brokers = '', TOPIC_PREFIX: prefix = '' } = installation.environment;
+  const kafka = createKafka({ brokers: brokers.split(','), clientId: 'test' }, silentLogger);
+  const calls = (await readAll(kafka, `${prefix}ingest.audience`)).map(({ value }) => {
+    const { userId, traits } = JSON.parse(String(value)) as { userId: string; traits: unknown };
+    return `${userId} ${JSON.stringify(traits)}`;
+  });
+  assert.deepEqual(calls.sort(), [
+    '007 {"big_spenders":true}',
+    'ada {"big_spenders":true}',
+    'bob {"big_spenders":false}',
+    'bob {"big_spenders":true}',
+    'cleo {"big_spenders":true}',
+  ]);
+});
+
+test('metrics for a textfile collector keep the last success when a sync fails', async () => {
+  const success =
+    /^postrider_audience_sync_last_success_timestamp_seconds\{audience="big-spenders"\} \d{10}/m;
+  const before = await readFile(textfile, 'utf8');
+  assert.match(before, success);
+  assert.match(
+    before,
+    /^postrider_audience_sync_changes\{audience="big-spenders",change="added"\} 1$/m,
+  );
+  await writeFile(members, 'customer\n');
+  const { code, stderr } = await sync('--textfile', textfile);
+  assert.equal(code, 1);
+  assert.match(stderr, /^postrider: Audience big-spenders has nobody .* use --allow-empty\n$/);
+  const after = await readFile(textfile, 'utf8');
+  assert.equal(success.exec(after)?.[0], success.exec(before)?.[0]);
+  assert.match(after, /^postrider_audience_sync_failed\{audience="big-spenders"\} 1$/m);
+});
+
+test('one of several that cannot be read keeps no other from its turn', async () => {
+  await writeFile(members, 'customer\n007\nada\ncleo\n');
+  const { code, stdout, stderr } = await installation.run(['audience-sync']);
+  assert.equal(code, 1);
+  assert.match(stdout, /^Audience big-spenders: 0 added, 0 removed; /);
+  assert.match(stderr, /gone\.csv/);
+  assert.match(stderr, /1 of 2 were not synced/);
+});
+
+test('metrics can be scraped while a sync runs', async () => {
+  const running = installation.begin(['audience-sync', 'big-spenders', '--serve-metrics']);
+  const url = await eventually(() => {
+    const found = /metrics on (\S+)/.exec(running.stderr())?.[1];
+    assert.ok(found, running.stderr());
+    return found;
+  });
+  const text = await (await fetch(url)).text();
+  assert.match(text, /^# TYPE postrider_audience_sync_sent_total counter$/m);
+  assert.equal((await running.ended).code, 0);
+});
+
+test('what cannot be meant is refused before anything is read', async () => {
+  const refusals: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
+    [['nobody'], 1, /no audience or computed trait nobody; known are: big-spenders, ltv/],
+    [['ltv', '--destination', 'crm'], 2, /--destination is allowed only with --full/],
+    [['ltv', '--full', '--destination', 'dwh'], 1, /does not go to destination dwh; allowed: crm/],
+    [['ltv', '--shard', '9/8'], 2, /Allowed: <n>\/<count> such as 3\/8/],
+    [['ltv', '--max-removed', '200'], 2, /Allowed: a whole number from 0 to 100/],
+  ];
+  await Promise.all(
+    refusals.map(async ([args, expected, says]) => {
+      const { code, stderr } = await installation.run(['audience-sync', ...args]);
+      assert.equal(code, expected, stderr);
+      assert.match(stderr, says);
+    }),
+  );
+});

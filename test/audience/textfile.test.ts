@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mergeMetrics } from '../../src/audience/textfile.ts';
+
+const fresh = [
+  '# HELP members Users.',
+  '# TYPE members gauge',
+  'members{audience="a"} 2',
+  '# HELP failed 1 if failed.',
+  '# TYPE failed gauge',
+  'failed{audience="b"} 1',
+  '',
+].join('\n');
+
+test('what a run says wins, and what it does not speak of stays', () => {
+  const before = [
+    '# HELP members Users, as it was said before.',
+    '# TYPE members gauge',
+    'members{audience="a"} 1',
+    'members{audience="x}, y"} 9',
+    '# TYPE gone gauge',
+    'gone{audience="a"} 1',
+    'torn{audi',
+  ].join('\n');
+  assert.deepEqual(mergeMetrics(before, fresh).split('\n'), [
+    '# HELP members Users.',
+    '# TYPE members gauge',
+    'members{audience="x}, y"} 9',
+    'members{audience="a"} 2',
+    '# HELP failed 1 if failed.',
+    '# TYPE failed gauge',
+    'failed{audience="b"} 1',
+    '',
+  ]);
+  assert.equal(mergeMetrics('', fresh), fresh);
+});
