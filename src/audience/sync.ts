@@ -85,7 +85,9 @@ export async function syncAudience(
   const { topology } = deps;
   const name = `${topology.prefix}${target.id}${shardName(options.shard)}`;
   if (options.directory !== undefined) await mkdir(options.directory, { recursive: true });
-  const workspace = await openWorkspace(options.directory, name);
+  // A dry run takes nothing from a sync that runs.
+  const workName = options.dryRun ? `${name}.dry-run` : name;
+  const workspace = await openWorkspace(options.directory, workName);
   const writers = new PartitionWriters(topology.topics.audienceMembers, target);
   const checkpoint =
     options.directory === undefined ? undefined : join(options.directory, `${name}.duckdb`);
@@ -93,8 +95,10 @@ export async function syncAudience(
   try {
     return await sync.run(readCurrent);
   } catch (error) {
-    if (!(error instanceof PostriderError) || error.code !== 'fenced') throw error;
-    const message = `${target.kind} ${target.id}: a newer sync of it has begun and this one has stopped; what was sent is remembered, and nothing is sent twice (${error.message})`;
+    const isFenced = error instanceof PostriderError && error.code === 'fenced';
+    if (!isFenced && (await workspace.isThere())) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = `${target.kind} ${target.id}: a newer sync of it has begun and this one has stopped; what was sent is remembered, and nothing is sent twice (${reason})`;
     throw new PostriderError('fenced', message, { cause: error });
   } finally {
     await Promise.all([workspace.close(), writers.close()]);
@@ -127,6 +131,11 @@ class Sync {
     this.#progress('fencing');
     const facts = await readTopicFacts(kafka, topology);
     const partitions = ownPartitions(shard, facts.memberPartitions);
+    if (partitions.length === 0)
+      throw new PostriderError(
+        'input-invalid',
+        `there are ${facts.memberPartitions} partitions of audience-members for ${shard.count} shards; allowed: at most as many shards`,
+      );
     const memberPartitionOf = (userId: string): number =>
       partitionOf(membershipKey(target, userId), facts.memberPartitions);
 

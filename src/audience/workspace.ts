@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase, type Database } from './database.ts';
@@ -8,12 +8,14 @@ export interface Workspace {
   readonly database: Database;
   /** A file of this name that no other run uses. */
   file(name: string): string;
+  /** False when a newer run of the same name has removed it. */
+  isThere(): Promise<boolean>;
   close(): Promise<void>;
 }
 
 /**
- * What killed runs of the same name left behind is removed: only one sync of an audience has a right to
- * run, and the older of two loses nothing by it but its checkpoint.
+ * What killed runs of the same name left behind is removed, and what the older of two that run has: only
+ * the newer has a right to.
  *
  * @param directory undefined: the system's folder for temporary files
  */
@@ -32,6 +34,11 @@ export async function openWorkspace(
   return {
     database,
     file: (file) => join(folder, file),
+    isThere: () =>
+      stat(folder).then(
+        () => true,
+        () => false,
+      ),
     close: async () => {
       database.close();
       await rm(directory === undefined ? parent : folder, { recursive: true, force: true });

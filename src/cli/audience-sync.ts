@@ -1,20 +1,7 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseShard, type Shard } from '../audience/shard.ts';
 import type { Context } from './context.ts';
-
-export interface AudienceSyncOptions {
-  readonly dryRun?: true;
-  readonly full?: true;
-  readonly destination?: string;
-  readonly shard?: Shard;
-  readonly allowEmpty?: true;
-  /** From 0 to 1. */
-  readonly maxRemoved: number;
-  readonly checkpointDir?: string;
-  readonly json?: true;
-  readonly serveMetrics?: true;
-  readonly textfile?: string;
-}
+import type { AudienceSyncOptions } from './sync-audiences.ts';
 
 /** `postrider audience-sync`: who entered and left audiences, and what computed traits became. */
 export function registerAudienceSync(program: Command, context: Context): void {
@@ -31,11 +18,10 @@ export function registerAudienceSync(program: Command, context: Context): void {
       (text) => parseShardOption(context, text),
     )
     .option('--allow-empty', 'an audience that had members may have none')
-    .option(
-      '--max-removed <percent>',
-      'an audience that would lose more of its users is not synced (default: 50)',
-      parsePercent,
-      0.5,
+    .addOption(
+      new Option('--max-removed <percent>', 'of its users, that an audience may lose at once')
+        .argParser(parsePercent)
+        .default(0.5, '50'),
     )
     .option('--checkpoint-dir <dir>', 'in the place of AUDIENCE_CHECKPOINT_DIR')
     .option('--json', 'print the report as JSON')

@@ -3,7 +3,7 @@ import { findAudiences, type FoundAudiences } from '../audience/find-audiences.t
 import { SyncMetrics } from '../audience/metrics.ts';
 import { readMembers } from '../audience/read/read-members.ts';
 import type { ReadReport } from '../audience/read/report.ts';
-import { wholeAudience } from '../audience/shard.ts';
+import { wholeAudience, type Shard } from '../audience/shard.ts';
 import { syncAudience, type SyncOptions, type SyncProgress } from '../audience/sync.ts';
 import { writeTextfile } from '../audience/textfile.ts';
 import { PostriderError } from '../errors.ts';
@@ -13,11 +13,24 @@ import { createMetrics, type MetricsRegistry } from '../ops/metrics.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import type { Audience, ComputedTrait } from '../resources/resource.ts';
 import { createSecretKeys } from '../resources/secrets.ts';
-import type { AudienceSyncOptions } from './audience-sync.ts';
 import type { Context } from './context.ts';
 import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';
 import { presentSync, syncJson, type SyncOutcome } from './sync-report.ts';
+
+export interface AudienceSyncOptions {
+  readonly dryRun?: true;
+  readonly full?: true;
+  readonly destination?: string;
+  readonly shard?: Shard;
+  readonly allowEmpty?: true;
+  /** From 0 to 1. */
+  readonly maxRemoved: number;
+  readonly checkpointDir?: string;
+  readonly json?: true;
+  readonly serveMetrics?: true;
+  readonly textfile?: string;
+}
 
 type Synced = Audience | ComputedTrait;
 

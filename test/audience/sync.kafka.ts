@@ -108,6 +108,10 @@ suite('audience sync', { concurrency: 4 }, () => {
     );
     assert.ok(results.every(({ added }) => added > 20));
     assert.equal(new Set(told(await scene.emitted(target))).size, 100);
+    await assert.rejects(scene.sync(target, members, { shard: { index: 3, count: 3 } }), {
+      code: 'input-invalid',
+      message: /^there are 2 partitions of audience-members for 3 shards/,
+    });
     // As a whole again.
     const whole = await scene.sync(target, members);
     assert.deepEqual([whole.before, whole.added, whole.removed], [100, 0, 0]);
@@ -136,8 +140,9 @@ suite('audience sync', { concurrency: 4 }, () => {
 
   test('a dry run says what would be sent, sends nothing, and stops no sync that runs', async () => {
     const target = audience('dry');
-    const result = await scene.sync(target, membersOf('a', 'b'), {}, async () => {
-      const dry = await scene.sync(target, membersOf('x', 'y', 'z'), { dryRun: true });
+    const directory = await checkpointFolder();
+    const result = await scene.sync(target, membersOf('a', 'b'), { directory }, async () => {
+      const dry = await scene.sync(target, membersOf('x', 'y', 'z'), { directory, dryRun: true });
       assert.equal(dry.added, 3);
       assert.deepEqual(dry.sample.map(({ userId, value }) => `${userId} ${value ?? ''}`).sort(), [
         'x true',
@@ -146,6 +151,8 @@ suite('audience sync', { concurrency: 4 }, () => {
       ]);
     });
     assert.equal(result.added, 2);
+    const { rebuilt } = await scene.sync(target, membersOf('a', 'b'), { directory });
+    assert.equal(rebuilt, undefined);
     assert.deepEqual(told(await scene.emitted(target)), [vip('a', true), vip('b', true)]);
   });
 
