@@ -1,9 +1,9 @@
 import { PostriderError } from '../errors.ts';
-import { readStoredResources, type ConfigTopicAccess } from '../resources/config-topic.ts';
+import { readStoredResources, type ConfigTopicAccess } from '../resources/config/config-topic.ts';
 import type { Audience, ComputedTrait } from '../resources/resource.ts';
-import type { SecretKeys } from '../resources/secrets.ts';
-import { ofKind, type StoredResource } from '../resources/stored-resources.ts';
-import { openResource } from '../resources/stored.ts';
+import type { SecretKeys } from '../resources/config/secrets.ts';
+import { ofKind, type StoredResource } from '../resources/config/stored-resources.ts';
+import { openResource } from '../resources/config/stored.ts';
 
 export interface FoundAudiences {
   readonly audiences: readonly (Audience | ComputedTrait)[];

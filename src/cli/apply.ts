@@ -1,13 +1,18 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
 import { systemClock } from '../ops/clock.ts';
-import { planFiles, writeChanges } from '../resources/apply.ts';
-import type { ParsedFile } from '../resources/document.ts';
-import { loadFiles } from '../resources/load-files.ts';
-import { checkFiles, formatChange, type Change, type PlanOptions } from '../resources/plan.ts';
+import { planFiles, writeChanges } from '../resources/apply/apply.ts';
+import type { ParsedFile } from '../resources/apply/document.ts';
+import { loadFiles } from '../resources/apply/load-files.ts';
+import {
+  checkFiles,
+  formatChange,
+  type Change,
+  type PlanOptions,
+} from '../resources/apply/plan.ts';
 import { formatProblem, InvalidResources } from '../resources/problem.ts';
 import type { Resource } from '../resources/resource.ts';
-import { createSecretKeys } from '../resources/secrets.ts';
+import { createSecretKeys } from '../resources/config/secrets.ts';
 import type { Context } from './context.ts';
 import { withProducer } from './with-producer.ts';
 

@@ -15,12 +15,12 @@ import {
   followStoredResources,
   readStoredResources,
   type FollowedResources,
-} from '../resources/config-topic.ts';
-import { startFence } from '../resources/fence-store.ts';
-import type { Fence } from '../resources/fence.ts';
+} from '../resources/config/config-topic.ts';
+import { startFence } from '../resources/fence/fence-store.ts';
+import type { Fence } from '../resources/fence/fence.ts';
 import { requireTopics } from '../resources/require-topics.ts';
-import { recordKey } from '../resources/stored.ts';
-import { ofKind, type StoredResources } from '../resources/stored-resources.ts';
+import { recordKey } from '../resources/config/stored.ts';
+import { ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
 import type { Context } from './context.ts';
 import {
   parsePlace,

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { systemClock } from '../ops/clock.ts';
-import { readStoredResources } from '../resources/config-topic.ts';
-import { planDeletion } from '../resources/delete.ts';
-import { formatChange } from '../resources/plan.ts';
+import { readStoredResources } from '../resources/config/config-topic.ts';
+import { planDeletion } from '../resources/apply/delete.ts';
+import { formatChange } from '../resources/apply/plan.ts';
 import { parseKind } from '../resources/present.ts';
 import { write } from './apply.ts';
 import type { Context } from './context.ts';

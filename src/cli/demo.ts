@@ -9,7 +9,7 @@ import { purchaseCalls, purchaseRows, type PurchaseCall } from '../dev/purchases
 import { PostriderError } from '../errors.ts';
 import { createProducer } from '../kafka/produce/producer.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
-import { loadFiles } from '../resources/load-files.ts';
+import { loadFiles } from '../resources/apply/load-files.ts';
 import type { Settings } from '../settings/table.ts';
 import type { Context } from './context.ts';
 import { startPipeline } from './pipeline.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
-import { loadFiles } from '../resources/load-files.ts';
+import { loadFiles } from '../resources/apply/load-files.ts';
 import { checkFirst } from './apply.ts';
 import type { Context } from './context.ts';
 import { startPipeline, type Pipeline } from './pipeline.ts';

@@ -1,7 +1,7 @@
 import { Argument, Option, type Command } from 'commander';
 import { PostriderError } from '../errors.ts';
 import { systemClock } from '../ops/clock.ts';
-import { readStoredResources } from '../resources/config-topic.ts';
+import { readStoredResources } from '../resources/config/config-topic.ts';
 import {
   outputFormats,
   parseKind,
@@ -9,8 +9,8 @@ import {
   presentOne,
   type OutputFormat,
 } from '../resources/present.ts';
-import { maskResource } from '../resources/stored.ts';
-import { ofKind } from '../resources/stored-resources.ts';
+import { maskResource } from '../resources/config/stored.ts';
+import { ofKind } from '../resources/config/stored-resources.ts';
 import type { Context } from './context.ts';
 
 /** `postrider get`: resources as they are stored. */

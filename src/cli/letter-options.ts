@@ -5,7 +5,7 @@ import type { SearchArea } from '../dead-letter/read-letters.ts';
 import { parseDuration } from '../duration.ts';
 import { PostriderError } from '../errors.ts';
 import { normalizeTimestamp } from '../event/timestamp.ts';
-import { parseRate } from '../resources/rate.ts';
+import { parseRate } from '../resources/schema/rate.ts';
 
 /** What operators type to name letters, the same for all kinds of them. */
 

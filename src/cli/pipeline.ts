@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startBroker } from '../dev/broker.ts';
 import type { DevBroker } from '../dev/dev-broker.ts';
 import { ensureTopics } from '../kafka/admin.ts';
-import type { ParsedFile } from '../resources/document.ts';
+import type { ParsedFile } from '../resources/apply/document.ts';
 import type { Settings } from '../settings/table.ts';
 import { applyFiles } from './apply.ts';
 import { answerGiveUpMs, type Context } from './context.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
 import { systemClock } from '../ops/clock.ts';
-import { rotateSecrets } from '../resources/rotate-secrets.ts';
-import { createSecretKeys } from '../resources/secrets.ts';
+import { rotateSecrets } from '../resources/config/rotate-secrets.ts';
+import { createSecretKeys } from '../resources/config/secrets.ts';
 import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import { withProducer } from './with-producer.ts';

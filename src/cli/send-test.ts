@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { sendTestEvent, type TestAnswer } from '../delivery/send-test.ts';
 import { PostriderError } from '../errors.ts';
 import { systemClock } from '../ops/clock.ts';
-import { startConfig } from '../resources/config-store.ts';
+import { startConfig } from '../resources/config/config-store.ts';
 import type { Destination } from '../resources/resource.ts';
-import { createSecretKeys } from '../resources/secrets.ts';
+import { createSecretKeys } from '../resources/config/secrets.ts';
 import type { Context } from './context.ts';
 
 /** `postrider send-test`: does an endpoint take what we send? */

@@ -12,7 +12,7 @@ import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
 import { createMetrics, type MetricsRegistry } from '../ops/metrics.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import type { Audience, ComputedTrait } from '../resources/resource.ts';
-import { createSecretKeys } from '../resources/secrets.ts';
+import { createSecretKeys } from '../resources/config/secrets.ts';
 import type { Context } from './context.ts';
 import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';

@@ -1,4 +1,4 @@
-import type { Fence } from '../resources/fence.ts';
+import type { Fence } from '../resources/fence/fence.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import type { Objection } from './sift.ts';
 

@@ -1,6 +1,6 @@
-import type { FollowedResources } from '../resources/config-topic.ts';
+import type { FollowedResources } from '../resources/config/config-topic.ts';
 import type { Destination } from '../resources/resource.ts';
-import { recordKey } from '../resources/stored.ts';
+import { recordKey } from '../resources/config/stored.ts';
 import type { Topology } from '../topology.ts';
 import type { DeadLetter, WayBack } from './dead-letter.ts';
 import type { Objection } from './sift.ts';

@@ -1,5 +1,5 @@
 import { PostriderError } from '../errors.ts';
-import { ofKind, type StoredResources } from '../resources/stored-resources.ts';
+import { ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
 
 /** What the deletion of a user at one source concerns. */
 export interface AffectedSource {

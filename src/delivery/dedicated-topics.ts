@@ -3,7 +3,7 @@ import type { KafkaAdmin } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
-import type { Config } from '../resources/config.ts';
+import type { Config } from '../resources/config/config.ts';
 import type { Topology } from '../topology.ts';
 import type { DeliveryEvents } from './events.ts';
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
-import type { Fence } from '../resources/fence.ts';
+import type { Fence } from '../resources/fence/fence.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import type { BreakerState } from './lane/breaker.ts';

@@ -3,7 +3,7 @@ import type { Envelope } from '../event/envelope.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
-import type { FencedBy } from '../resources/fence.ts';
+import type { FencedBy } from '../resources/fence/fence.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Job } from './job.ts';

@@ -1,4 +1,4 @@
-import type { Fence } from '../resources/fence.ts';
+import type { Fence } from '../resources/fence/fence.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Job } from './job.ts';
 

@@ -9,7 +9,7 @@ import {
   inSeconds,
 } from '../ops/metrics.ts';
 import type { MetricsRegistry, Tally } from '../ops/metrics.ts';
-import { fencingIds, type Fence } from '../resources/fence.ts';
+import { fencingIds, type Fence } from '../resources/fence/fence.ts';
 import { outcomeLabels, reasonLabels } from './labels.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import { deferralCauses } from './retry-policy.ts';

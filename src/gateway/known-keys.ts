@@ -1,5 +1,5 @@
 import type { Clock } from '../ops/clock.ts';
-import type { Config } from '../resources/config.ts';
+import type { Config } from '../resources/config/config.ts';
 import type { Refusal } from './refusal.ts';
 
 export type KeyConfig = Pick<Config, 'sourceByWriteKey' | 'caughtUp'>;

@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
-import { readStoredResources, type ConfigTopicAccess } from './config-topic.ts';
+import { readStoredResources, type ConfigTopicAccess } from './config/config-topic.ts';
 import type { Source } from './resource.ts';
-import { ofKind } from './stored-resources.ts';
+import { ofKind } from './config/stored-resources.ts';
 
 /**
  * The source as it is stored now. Needs no secret key.

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { PostriderError } from '../errors.ts';
 import { formatTable } from './table.ts';
-import { formatRate } from './rate.ts';
+import { formatRate } from './schema/rate.ts';
 import {
   resourceKinds,
   type Audience,
@@ -12,7 +12,7 @@ import {
   type Resource,
   type ResourceKind,
 } from './resource.ts';
-import { toDocument } from './stored.ts';
+import { toDocument } from './config/stored.ts';
 
 export const outputFormats = ['table', 'yaml', 'json'] as const;
 export type OutputFormat = (typeof outputFormats)[number];

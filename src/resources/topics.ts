@@ -1,9 +1,9 @@
 import { withAdmin, type KafkaAdmin, type TopicSpec } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Topology } from '../topology.ts';
-import { readStoredResources, type ConfigTopicAccess } from './config-topic.ts';
+import { readStoredResources, type ConfigTopicAccess } from './config/config-topic.ts';
 import type { Destination } from './resource.ts';
-import { ofKind } from './stored-resources.ts';
+import { ofKind } from './config/stored-resources.ts';
 import { diffTopics, type TopicFinding } from './topic-diff.ts';
 
 /**

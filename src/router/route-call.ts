@@ -4,7 +4,7 @@ import { textOf } from '../event/check-call.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader, userOf } from '../event/envelope.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import type { Config } from '../resources/config.ts';
+import type { Config } from '../resources/config/config.ts';
 import type { Destination, Source } from '../resources/resource.ts';
 import { createOutlet, type DeliveryTopics, type Outlet } from './outlet.ts';
 import type { ReadCall } from './read-call.ts';

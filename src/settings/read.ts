@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { formatDuration } from '../duration.ts';
 import { PostriderError } from '../errors.ts';
-import { formatRate } from '../resources/rate.ts';
+import { formatRate } from '../resources/schema/rate.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

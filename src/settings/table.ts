@@ -1,6 +1,6 @@
 import { formatDuration, parseDuration } from '../duration.ts';
 import { logFormats, logLevels } from '../ops/log.ts';
-import { parseRate } from '../resources/rate.ts';
+import { parseRate } from '../resources/schema/rate.ts';
 import {
   boolean,
   hostPort,

@@ -4,7 +4,7 @@ import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { startFence } from '../../src/resources/fence-store.ts';
+import { startFence } from '../../src/resources/fence/fence-store.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
 import { loadDestinations, loadTopology, timeoutMs } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';

@@ -7,8 +7,8 @@ import { deliveryKey, type Envelope } from '../../src/event/envelope.ts';
 import { FollowerProgress } from '../../src/kafka/follow/follower-progress.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { DeletedUsers } from '../../src/resources/deleted-users.ts';
-import { fencedBy } from '../../src/resources/fence.ts';
+import { DeletedUsers } from '../../src/resources/fence/deleted-users.ts';
+import { fencedBy } from '../../src/resources/fence/fence.ts';
 import { withDeliveryLoad, type DeliveryBenchOptions } from './delivery.ts';
 import { medianOf, type BenchResult } from './measure.ts';
 

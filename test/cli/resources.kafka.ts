@@ -9,7 +9,7 @@ import { createContext, type Context } from '../../src/cli/context.ts';
 import { registerDelete } from '../../src/cli/delete.ts';
 import { registerGet } from '../../src/cli/get.ts';
 import { registerTopics } from '../../src/cli/topics.ts';
-import { secretMask } from '../../src/resources/schema-parts.ts';
+import { secretMask } from '../../src/resources/schema/schema-parts.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 
 let folder: string;

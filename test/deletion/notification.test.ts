@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { planDeparture, notificationRecord } from '../../src/deletion/notification.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { fenceMs } from '../../src/resources/fence.ts';
+import { fenceMs } from '../../src/resources/fence/fence.ts';
 
 const nowMs = 1_000_000;
 const tiersMs = [10_000, 60_000];

@@ -1,4 +1,4 @@
-import type { Config, ConfigChange } from '../../src/resources/config.ts';
+import type { Config, ConfigChange } from '../../src/resources/config/config.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 
 /** A configuration that the test changes by hand. */

@@ -1,6 +1,6 @@
 import type { Envelope } from '../../src/event/envelope.ts';
-import { DeletedUsers } from '../../src/resources/deleted-users.ts';
-import { fencedBy, type Fence, type FencedBy } from '../../src/resources/fence.ts';
+import { DeletedUsers } from '../../src/resources/fence/deleted-users.ts';
+import { fencedBy, type Fence, type FencedBy } from '../../src/resources/fence/fence.ts';
 
 /** A fence whose deletions, and what is known of them, the test decides. */
 export class HandMadeFence implements Fence {

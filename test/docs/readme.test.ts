@@ -12,7 +12,7 @@ import {
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
-import { exposeConfig } from '../../src/resources/metrics.ts';
+import { exposeConfig } from '../../src/resources/config/metrics.ts';
 import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
 import { describeSettings, readSettings } from '../../src/settings/read.ts';
 import { createTopology } from '../../src/topology.ts';

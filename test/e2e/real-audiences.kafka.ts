@@ -14,7 +14,7 @@ import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import type { Resource } from '../../src/resources/resource.ts';
-import { parseResource } from '../../src/resources/schema.ts';
+import { parseResource } from '../../src/resources/schema/schema.ts';
 import { createTopology, type Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';

@@ -1,5 +1,5 @@
-import { createSecretKeys, type SecretKeys } from '../../src/resources/secrets.ts';
-import { parseResource } from '../../src/resources/schema.ts';
+import { createSecretKeys, type SecretKeys } from '../../src/resources/config/secrets.ts';
+import { parseResource } from '../../src/resources/schema/schema.ts';
 import type {
   Audience,
   ComputedTrait,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { parseKind, presentList, presentOne } from '../../src/resources/present.ts';
-import { toDocument } from '../../src/resources/stored.ts';
+import { toDocument } from '../../src/resources/config/stored.ts';
 import {
   exampleAudience,
   exampleComputedTrait,

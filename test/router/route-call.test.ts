@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { encodeOrigin, originHeader } from '../../src/event/rejected-headers.ts';
 import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
-import type { FollowedResource } from '../../src/resources/config-index.ts';
+import type { FollowedResource } from '../../src/resources/config/config-index.ts';
 import { readCall } from '../../src/router/read-call.ts';
 import { Routes } from '../../src/router/route-call.ts';
 import { anyCall } from '../event/some-calls.ts';

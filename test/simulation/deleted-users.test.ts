@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { notificationRecord, planDeparture } from '../../src/deletion/notification.ts';
 import { timedOut } from '../../src/delivery/outcome.ts';
-import { fenceMs } from '../../src/resources/fence.ts';
+import { fenceMs } from '../../src/resources/fence/fence.ts';
 import type { Answer } from '../delivery/simulated-world.ts';
 import { answerOk, defaultPolicy, failsWith, hourMs } from '../delivery/simulated-world.ts';
 import { Deployment } from './deployment.ts';

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { PostriderError } from '../../errors.ts';
 import type { FileRows, RowFormat } from '../../resources/resource.ts';
-import { formatOf } from '../../resources/row-format.ts';
+import { formatOf } from '../../resources/schema/row-format.ts';
 
 export interface FoundFiles {
   readonly format: RowFormat;

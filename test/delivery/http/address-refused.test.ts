@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
-import { urlProblem } from '../../../src/resources/url.ts';
+import { urlProblem } from '../../../src/resources/schema/url.ts';
 import { noUrls, toLoopback, toOtherPlaces } from './address-spellings.ts';
 import { createSender, http, listen, post } from './sender-scene.ts';
 

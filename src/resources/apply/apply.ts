@@ -1,0 +1,49 @@
+import { ensureTopics } from '../../kafka/admin.ts';
+import type { KafkaClient } from '../../kafka/client.ts';
+import type { Producer } from '../../kafka/produce/producer.ts';
+import type { Topology } from '../../topology.ts';
+import { readStoredResources, type ConfigTopicAccess } from '../config/config-topic.ts';
+import type { ParsedFile } from './document.ts';
+import { planApply, type Change, type PlanOptions } from './plan.ts';
+import { recordKey } from '../config/stored.ts';
+
+/**
+ * What applying the files would change, against everything written before this call.
+ * @throws InvalidResources with every problem of the files
+ * @throws PostriderError `secret-unreadable` without a key to encrypt secrets with
+ */
+export async function planFiles(
+  access: ConfigTopicAccess,
+  files: ParsedFile,
+  options: PlanOptions,
+): Promise<readonly Change[]> {
+  return planApply(files, await readStoredResources(access), options);
+}
+
+export interface WriteAccess {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly producer: Pick<Producer, 'send'>;
+}
+
+/** Resolves when every change is in the `config` topic; nothing is sent where nothing changes. */
+export async function writeChanges(
+  { kafka, topology, producer }: WriteAccess,
+  changes: readonly Change[],
+): Promise<void> {
+  const written = changes.filter(({ value }) => value !== undefined);
+  // Before their destinations: the router writes to a dedicated topic as soon as it knows of it.
+  const dedicated = written.flatMap(({ resource }) =>
+    resource?.kind === 'Destination' && resource.topic === 'dedicated'
+      ? [topology.dedicatedTopic(resource.id)]
+      : [],
+  );
+  if (dedicated.length > 0) await ensureTopics(kafka, dedicated);
+  const records = written.map((change) => ({
+    topic: topology.topics.config,
+    partition: 0,
+    key: recordKey(change),
+    value: change.value ?? null,
+  }));
+  if (records.length > 0) await producer.send(records);
+}

@@ -1,0 +1,165 @@
+import {
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Document,
+  type Node,
+} from 'yaml';
+import { interpolate, maskReferences, unmaskReferences, type Environment } from './interpolate.ts';
+import { formatPath, type Problem } from '../problem.ts';
+
+/** One resource's document as plain data, which remembers where its parts stand. */
+export interface SourceDocument {
+  readonly file: string;
+  readonly value: unknown;
+  /** The line of the field or item at `path`, or of the nearest thing around it. */
+  lineOf(path: readonly PropertyKey[]): number;
+}
+
+export interface ParsedFile {
+  readonly documents: readonly SourceDocument[];
+  readonly problems: readonly Problem[];
+}
+
+/** An alias that stands for aliases doubles with every level: this many are plenty for people. */
+const maxAliases = 100;
+
+/**
+ * Splits one file into its documents and puts environment variables in. YAML files may hold several
+ * documents, and a document may be a list of resources.
+ * @param file what to call it in problems
+ * @param syntax `json` is parsed as strictly as `JSON.parse` does; YAML is a superset of it
+ */
+export function parseDocuments(
+  file: string,
+  text: string,
+  syntax: 'yaml' | 'json',
+  environment: Environment,
+): ParsedFile {
+  const masked = maskReferences(text);
+  const jsonProblem = syntax === 'json' ? findJsonProblem(file, masked) : undefined;
+  if (jsonProblem !== undefined) return { documents: [], problems: [jsonProblem] };
+
+  const lines = new LineCounter();
+  const options = { lineCounter: lines, stringKeys: true, prettyErrors: false };
+  const documents: SourceDocument[] = [];
+  const problems: Problem[] = [];
+  for (const document of parseAllDocuments(masked, options)) {
+    const found = problemsOf(document, environment, (offset) => lines.linePos(offset).line);
+    problems.push(...found.map((problem) => ({ file, path: '', ...problem })));
+    if (found.length > 0 || document.contents === null) continue;
+    try {
+      const value: unknown = document.toJS({ maxAliasCount: maxAliases });
+      const at = (path: readonly PropertyKey[]): number =>
+        lines.linePos(offsetOf(document, path)).line;
+      documents.push(...splitList(file, value, at));
+    } catch {
+      const reason = `uses aliases in a circle or more than ${maxAliases} times`;
+      problems.push({ file, line: lines.linePos(offsetOf(document, [])).line, path: '', reason });
+    }
+  }
+  return { documents, problems };
+}
+
+function splitList(
+  file: string,
+  value: unknown,
+  lineOf: (path: readonly PropertyKey[]) => number,
+): SourceDocument[] {
+  if (value === null) return [];
+  if (!Array.isArray(value)) return [{ file, value, lineOf }];
+  return value.map((item: unknown, index) => ({
+    file,
+    value: item,
+    lineOf: (path) => lineOf([index, ...path]),
+  }));
+}
+
+type Found = Pick<Problem, 'line' | 'reason'> & { readonly path?: string };
+
+/** Also puts the variables into the document's texts. */
+function problemsOf(
+  document: Document.Parsed,
+  environment: Environment,
+  lineAt: (offset: number) => number,
+): Found[] {
+  // The first error causes the ones that follow it.
+  const syntax = document.errors[0] ?? document.warnings[0];
+  if (syntax !== undefined) {
+    const reason = unmaskReferences(syntax.message).replace(/\s+/g, ' ');
+    return [{ line: lineAt(syntax.pos[0]), reason: `is not valid YAML: ${reason}` }];
+  }
+  const found: Found[] = [];
+  visit(document, {
+    Scalar(key, node, ancestors) {
+      if (typeof node.value !== 'string') return;
+      const line = lineAt(node.range?.[0] ?? 0);
+      if (key === 'key') {
+        node.value = unmaskReferences(node.value);
+        // A key of this name would be lost on the way through plain objects.
+        if (node.value === '__proto__')
+          found.push({ line, reason: '__proto__ is not allowed as a key' });
+        return;
+      }
+      const { text, reasons } = interpolate(node.value, environment);
+      node.value = text;
+      const path = formatPath(pathTo(node, ancestors));
+      found.push(...reasons.map((reason) => ({ line, path, reason })));
+    },
+  });
+  return found;
+}
+
+function pathTo(node: Node, ancestors: readonly unknown[]): PropertyKey[] {
+  return ancestors.flatMap((ancestor, depth): PropertyKey[] => {
+    if (isPair(ancestor) && isScalar(ancestor.key)) return [String(ancestor.key.value)];
+    if (!isSeq(ancestor) || depth === 1) return [];
+    return [ancestor.items.indexOf(ancestors[depth + 1] ?? node)];
+  });
+}
+
+/** Follows the path as far as it goes; an alias is not followed. */
+function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]): number {
+  let node: unknown = document.contents;
+  let offset = document.contents?.range[0] ?? 0;
+  for (const key of path) {
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+      offset = startOf(pair?.key) ?? offset;
+      node = pair?.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(key)];
+      offset = startOf(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Node | undefined)?.range?.[0];
+}
+
+function findJsonProblem(file: string, text: string): Problem | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    // V8 says where in most cases. What else it says may quote a secret.
+    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+    const line = position === undefined ? 1 : text.slice(0, Number(position)).split('\n').length;
+    return { file, line, path: '', reason: 'is not valid JSON' };
+  }
+}
+
+/** A problem at the place where `path` stands in the document. */
+export function problemAt(
+  document: SourceDocument,
+  path: readonly PropertyKey[],
+  reason: string,
+): Problem {
+  return { file: document.file, line: document.lineOf(path), path: formatPath(path), reason };
+}

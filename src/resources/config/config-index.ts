@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Destination, Source } from '../resource.ts';
+import type { ResourceName } from './stored.ts';
+
+/** What roles work with. Audiences and computed traits are read by their sync alone. */
+export type FollowedResource = Source | Destination;
+
+export interface FollowedName extends ResourceName {
+  readonly kind: FollowedResource['kind'];
+}
+
+/** The resources as they are now, with the lookups that stages need. Knows nothing of Kafka. */
+export class ConfigIndex {
+  /**
+   * In the order of their latest records, which is the same for every process whenever it started,
+   * because compaction keeps exactly those.
+   */
+  readonly #sources = new Map<string, Source>();
+  readonly #destinations = new Map<string, Destination>();
+  #lookups: Lookups | undefined;
+
+  /** Returns false if nothing changed, as when a rotation encrypts the same secrets anew. */
+  put(resource: FollowedResource): boolean {
+    const resources = this.#of(resource);
+    const before = resources.get(resource.id);
+    const changed = !isDeepStrictEqual(before, resource);
+    resources.delete(resource.id);
+    // The object stays the same as long as its resource does: stages cache by it.
+    resources.set(resource.id, changed || before === undefined ? resource : before);
+    this.#lookups = undefined;
+    return changed;
+  }
+
+  /** Returns false if there was none. */
+  remove(name: FollowedName): boolean {
+    this.#lookups = undefined;
+    return this.#of(name).delete(name.id);
+  }
+
+  has(name: FollowedName): boolean {
+    return this.#of(name).has(name.id);
+  }
+
+  names(): FollowedName[] {
+    return [...this.#sources.values(), ...this.#destinations.values()];
+  }
+
+  source(id: string): Source | undefined {
+    return this.#sources.get(id);
+  }
+
+  destination(id: string): Destination | undefined {
+    return this.#destinations.get(id);
+  }
+
+  destinations(): Iterable<Destination> {
+    return this.#destinations.values();
+  }
+
+  sourceByWriteKey(writeKey: string): Source | undefined {
+    return this.#derived().sourceByWriteKey.get(writeKey);
+  }
+
+  destinationsOf(sourceId: string): readonly Destination[] {
+    return this.#derived().destinationsOf.get(sourceId) ?? none;
+  }
+
+  #of({ kind }: FollowedName): Map<string, FollowedResource> {
+    return kind === 'Source' ? this.#sources : this.#destinations;
+  }
+
+  /** Made at the first lookup after a change: loading a large snapshot makes them once. */
+  #derived(): Lookups {
+    this.#lookups ??= {
+      sourceByWriteKey: indexWriteKeys(this.#sources.values()),
+      destinationsOf: indexDestinations(this.#destinations.values()),
+    };
+    return this.#lookups;
+  }
+}
+
+interface Lookups {
+  readonly sourceByWriteKey: ReadonlyMap<string, Source>;
+  readonly destinationsOf: ReadonlyMap<string, readonly Destination[]>;
+}
+
+const none: readonly Destination[] = Object.freeze([]);
+
+/** Two applies at the same moment can both take a write key; the source that had it first keeps it. */
+function indexWriteKeys(sources: Iterable<Source>): Map<string, Source> {
+  const index = new Map<string, Source>();
+  for (const source of sources)
+    for (const writeKey of source.writeKeys) if (!index.has(writeKey)) index.set(writeKey, source);
+  return index;
+}
+
+function indexDestinations(destinations: Iterable<Destination>): Map<string, Destination[]> {
+  const index = new Map<string, Destination[]>();
+  const byId = [...destinations].sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const destination of byId) {
+    if (!destination.enabled) continue;
+    for (const sourceId of destination.sources) {
+      const connected = index.get(sourceId);
+      if (connected === undefined) index.set(sourceId, [destination]);
+      else connected.push(destination);
+    }
+  }
+  return index;
+}

@@ -1,0 +1,177 @@
+import { PostriderError } from '../../errors.ts';
+import type { Logger } from '../../ops/log.ts';
+import { ConfigIndex, type FollowedName, type FollowedResource } from './config-index.ts';
+import type { ConfigChange } from './config.ts';
+import type { SecretKeys } from './secrets.ts';
+import {
+  decodeResource,
+  hasSecrets,
+  openResource,
+  parseRecordKey,
+  recordKey,
+  type ResourceName,
+} from './stored.ts';
+
+/**
+ * Turns the records of the `config` topic into the index. A record that cannot be read is logged and
+ * changes nothing: the version before it stays in force.
+ */
+export class ConfigRecords {
+  readonly index: ConfigIndex = new ConfigIndex();
+  readonly #secretKeys: SecretKeys;
+  readonly #log: Logger;
+  /** Record keys of resources that exist, of which no version could be read. */
+  readonly #unreadable = new Set<string>();
+  /** Those of resources whose newest version could not be read, whatever is in force instead. */
+  readonly #notFollowed = new Set<string>();
+  #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
+  #wrongKey: PostriderError | undefined;
+
+  constructor(secretKeys: SecretKeys, log: Logger) {
+    this.#secretKeys = secretKeys;
+    this.#log = log;
+  }
+
+  isUnreadable(name: FollowedName): boolean {
+    return this.#unreadable.has(recordKey(name));
+  }
+
+  /** Resources whose newest version could not be read. */
+  get notFollowed(): number {
+    return this.#notFollowed.size;
+  }
+
+  /** Returns what changed; nothing while loading. */
+  accept(key: string, value: string | null): ConfigChange | undefined {
+    const name = parseRecordKey(key);
+    if (name === undefined) {
+      this.#log.debug({ key }, 'the config topic has a record of a kind unknown to this version');
+      return undefined;
+    }
+    if (!isFollowed(name)) return undefined;
+    if (this.#loading !== undefined) {
+      collect(this.#loading, name, value);
+      return undefined;
+    }
+    const changed = value === null ? this.#remove(name) : this.#put(name, [value]).changed;
+    return changed ? name : undefined;
+  }
+
+  /** True at the start and after `restart`, until `finishLoading`. */
+  get isLoading(): boolean {
+    return this.#loading !== undefined;
+  }
+
+  /** Everything comes anew from another topic. Until that is loaded, what was known stays in force. */
+  restart(): void {
+    this.#loading = new Map<string, Versions>();
+  }
+
+  /**
+   * Ends the loading and returns what changed by it. Only now are records decoded: after a key rotation
+   * the topic holds, until it is compacted, old versions that nobody can read any more, and nobody needs
+   * to.
+   */
+  finishLoading(): readonly ConfigChange[] {
+    const loading = this.#loading ?? new Map<string, Versions>();
+    this.#loading = undefined;
+    const gone = this.index.names().filter((name) => !loading.has(recordKey(name)));
+    this.#unreadable.clear();
+    this.#notFollowed.clear();
+    const put = [...loading.values()].map(({ name, values }) => this.#put(name, values));
+    const unreadable = put.find(({ failure }) => failure?.code === 'secret-unreadable');
+    this.#wrongKey = put.some(({ opened }) => opened) ? undefined : unreadable?.failure;
+    return [
+      ...gone.filter((name) => this.#remove(name)),
+      ...put.filter(({ changed }) => changed).map(({ name }) => name),
+    ];
+  }
+
+  /** Set if secrets were loaded and none could be read: then it is the key that is wrong, not a record. */
+  get wrongKey(): PostriderError | undefined {
+    return this.#wrongKey;
+  }
+
+  #remove(name: FollowedName): boolean {
+    this.#unreadable.delete(recordKey(name));
+    this.#notFollowed.delete(recordKey(name));
+    return this.index.remove(name);
+  }
+
+  /** Takes the newest version that can be read. */
+  #put(name: FollowedName, values: readonly string[]): PutResult {
+    const failures: PostriderError[] = [];
+    for (const value of values.toReversed()) {
+      const read = this.#read(name, value);
+      if ('failure' in read) {
+        failures.push(read.failure);
+        continue;
+      }
+      this.#unreadable.delete(recordKey(name));
+      const changed = this.index.put(read.resource);
+      this.#report(name, failures[0]);
+      return { name, changed, opened: read.opened, failure: failures[0] };
+    }
+    if (!this.index.has(name)) this.#unreadable.add(recordKey(name));
+    this.#report(name, failures[0]);
+    return { name, changed: false, opened: false, failure: failures[0] };
+  }
+
+  #read(
+    name: FollowedName,
+    value: string,
+  ): { resource: FollowedResource; opened: boolean } | Failure {
+    try {
+      const sealed = decodeResource(name, value);
+      const opened = hasSecrets(sealed);
+      // Of the kind that its name says.
+      return { resource: openResource(sealed, this.#secretKeys) as FollowedResource, opened };
+    } catch (error) {
+      if (error instanceof PostriderError) return { failure: error };
+      throw error;
+    }
+  }
+
+  #report({ kind, id }: FollowedName, failure: PostriderError | undefined): void {
+    const key = recordKey({ kind, id });
+    if (failure === undefined) {
+      this.#notFollowed.delete(key);
+      return;
+    }
+    this.#notFollowed.add(key);
+    const effect = this.index.has({ kind, id })
+      ? 'its version before that stays in force'
+      : 'no version of it can be read, so its events wait';
+    this.#log.error({ kind, id }, `${failure.message}; ${effect}`);
+  }
+}
+
+/** What the topic holds of one resource, oldest first, since it was last deleted. */
+interface Versions {
+  readonly name: FollowedName;
+  readonly values: readonly string[];
+}
+
+interface Failure {
+  readonly failure: PostriderError;
+}
+
+interface PutResult {
+  readonly name: FollowedName;
+  readonly changed: boolean;
+  /** Secrets of it were decrypted. */
+  readonly opened: boolean;
+  /** Of the newest version. */
+  readonly failure: PostriderError | undefined;
+}
+
+function collect(loading: Map<string, Versions>, name: FollowedName, value: string | null): void {
+  const key = recordKey(name);
+  const before = loading.get(key)?.values ?? [];
+  loading.delete(key);
+  if (value !== null) loading.set(key, { name, values: [...before, value] });
+}
+
+function isFollowed(name: ResourceName): name is FollowedName {
+  return name.kind === 'Source' || name.kind === 'Destination';
+}

@@ -1,0 +1,81 @@
+import { PostriderError } from '../../errors.ts';
+import { withAdmin } from '../../kafka/admin.ts';
+import type { KafkaClient } from '../../kafka/client.ts';
+import { startFollower } from '../../kafka/follow/follower.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { Logger } from '../../ops/log.ts';
+import type { Topology } from '../../topology.ts';
+import { collectStored, type StoredResource, type StoredResources } from './stored-resources.ts';
+
+export interface ConfigTopicAccess {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What is in the `config` topic, followed without a secret key: secrets stay sealed. */
+export interface FollowedResources {
+  readonly resources: StoredResources;
+  /** How far it has been read. */
+  readonly offset: number;
+  /** Resolves once nothing that was written 2 s ago is missing. */
+  fresh(): Promise<void>;
+  /** Resolves once nothing is missing that was written before this call. */
+  caughtUp(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Resolves once everything that was in the `config` topic when this was called is there.
+ * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
+ */
+export async function followStoredResources(access: ConfigTopicAccess): Promise<FollowedResources> {
+  const { kafka, topology, clock, log } = access;
+  await requireTopic(kafka, topology.topics.config);
+  const stored = new Map<string, StoredResource>();
+  const follower = await startFollower(kafka, {
+    topic: topology.topics.config,
+    onRecord: ({ key, value }) => {
+      collectStored(stored, key?.toString() ?? '', value?.toString() ?? null);
+    },
+    onRestart: () => {
+      stored.clear();
+    },
+    clock,
+    log,
+  });
+  await follower.loaded.catch(async (error: unknown) => {
+    await follower.stop();
+    throw error;
+  });
+  return {
+    resources: stored,
+    get offset() {
+      return follower.position();
+    },
+    fresh: async () => {
+      if (!follower.isFresh()) await follower.caughtUp();
+    },
+    caughtUp: () => follower.caughtUp(),
+    stop: () => follower.stop(),
+  };
+}
+
+/**
+ * Everything that was in the `config` topic when this was called.
+ * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
+ */
+export async function readStoredResources(access: ConfigTopicAccess): Promise<StoredResources> {
+  const followed = await followStoredResources(access);
+  await followed.stop();
+  return followed.resources;
+}
+
+/** A follower would wait for it, which is right for a role and wrong for a command. */
+async function requireTopic(kafka: KafkaClient, topic: string): Promise<void> {
+  const existing = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
+  if (existing.has(topic)) return;
+  const message = `topic ${topic} does not exist; create it with \`postrider topics --create\``;
+  throw new PostriderError('not-found', message);
+}

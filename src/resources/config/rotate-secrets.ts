@@ -1,0 +1,54 @@
+import { startFollower } from '../../kafka/follow/follower.ts';
+import type { Producer } from '../../kafka/produce/producer.ts';
+import type { ConfigTopicAccess } from './config-topic.ts';
+import { requireTopics } from '../require-topics.ts';
+import { Rotation } from './rotation.ts';
+import type { SecretKeys } from './secrets.ts';
+
+export interface RotateOptions extends ConfigTopicAccess {
+  readonly producer: Pick<Producer, 'send'>;
+  readonly secretKeys: SecretKeys;
+}
+
+export interface Rotated {
+  /** Record keys, `<kind>/<id>`, of what was encrypted anew. */
+  readonly rewritten: readonly string[];
+  /** Why others could not be read, one sentence each; they stay as they are. */
+  readonly unreadable: readonly string[];
+}
+
+/**
+ * Encrypts everything in the `config` topic with the current key, reads the topic again, and goes on
+ * until it finds nothing to do. May be cut off and repeated at any time: each record is whole.
+ * @throws PostriderError `not-found` without the topic, `secret-unreadable` without a SECRET_KEY
+ */
+export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {
+  const { kafka, topology, clock, log, producer, secretKeys } = options;
+  const topic = topology.topics.config;
+  await requireTopics(kafka, [{ name: topic }]);
+  const rotation = new Rotation(secretKeys);
+  const follower = await startFollower(kafka, {
+    topic,
+    onRecord: ({ key, value }) => {
+      rotation.accept(key?.toString() ?? '', value?.toString() ?? null);
+    },
+    onRestart: () => {
+      rotation.restart();
+    },
+    clock,
+    log,
+  });
+  const rewritten = new Set<string>();
+  try {
+    for (;;) {
+      await follower.caughtUp();
+      const { rewrites, unreadable } = rotation.plan();
+      if (rewrites.length === 0) return { rewritten: [...rewritten], unreadable };
+      rotation.begin(rewrites);
+      await producer.send(rewrites.map((rewrite) => ({ topic, partition: 0, ...rewrite })));
+      for (const { key } of rewrites) rewritten.add(key);
+    }
+  } finally {
+    await follower.stop();
+  }
+}

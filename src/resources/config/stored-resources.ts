@@ -1,0 +1,45 @@
+import { PostriderError } from '../../errors.ts';
+import {
+  decodeResource,
+  parseRecordKey,
+  recordKey,
+  type ResourceName,
+  type SealedResource,
+} from './stored.ts';
+
+/** A resource as it lies in the `config` topic; `sealed` is missing where its record is not valid. */
+export interface StoredResource {
+  readonly name: ResourceName;
+  readonly sealed?: SealedResource;
+}
+
+/** By record key, `<kind>/<id>`. Needs no key: secrets stay sealed. */
+export type StoredResources = ReadonlyMap<string, StoredResource>;
+
+/** Takes one record of the topic into account; later records win. */
+export function collectStored(
+  stored: Map<string, StoredResource>,
+  key: string,
+  value: string | null,
+): void {
+  const name = parseRecordKey(key);
+  if (name === undefined) return;
+  if (value === null) stored.delete(recordKey(name));
+  else stored.set(recordKey(name), decode(name, value));
+}
+
+/** Resources of one kind, by id. */
+export function ofKind(stored: StoredResources, kind: ResourceName['kind']): StoredResource[] {
+  return [...stored.values()]
+    .filter(({ name }) => name.kind === kind)
+    .sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
+}
+
+function decode(name: ResourceName, value: string): StoredResource {
+  try {
+    return { name, sealed: decodeResource(name, value) };
+  } catch (error) {
+    if (error instanceof PostriderError) return { name };
+    throw error;
+  }
+}

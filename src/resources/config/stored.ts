@@ -1,0 +1,103 @@
+import { PostriderError } from '../../errors.ts';
+import { formatPath } from '../problem.ts';
+import { formatRate } from '../schema/rate.ts';
+import { mapSecrets } from './resource-secrets.ts';
+import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import { secretMask } from '../schema/schema-parts.ts';
+import { parseResource } from '../schema/schema.ts';
+import { isSealedWithCurrentKey, seal, unseal, type SecretKeys } from './secrets.ts';
+
+/** How resources lie in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. */
+
+export interface ResourceName {
+  readonly kind: ResourceKind;
+  readonly id: string;
+}
+
+/** A resource as read, in whose secrets' places ciphertexts stand. */
+export interface SealedResource {
+  readonly sealed: Resource;
+}
+
+const version = 1;
+
+export function recordKey({ kind, id }: ResourceName): string {
+  return `${kind}/${id}`;
+}
+
+/** Undefined for a key of a kind that this version does not know. */
+export function parseRecordKey(key: string): ResourceName | undefined {
+  const [kindName, id, ...rest] = key.split('/');
+  const kind = resourceKinds.find((known) => known === kindName);
+  if (kind === undefined || id === undefined || rest.length > 0) return undefined;
+  return { kind, id };
+}
+
+/** @throws PostriderError `secret-unreadable` if it has secrets and there is no key. */
+export function encodeResource(resource: Resource, keys: SecretKeys): string {
+  const sealed = mapSecrets(resource, (secret, place) => seal(secret, place, keys));
+  return JSON.stringify({ version, resource: toDocument(sealed) });
+}
+
+/** @throws PostriderError `resource-invalid`: not a resource of this name that this version can read. */
+export function decodeResource(name: ResourceName, value: string): SealedResource {
+  const invalid = (reason: string): PostriderError =>
+    new PostriderError(
+      'resource-invalid',
+      `the config topic's record of ${name.kind} ${name.id} ${reason}`,
+    );
+  const stored = parseJson(value);
+  if (stored?.['version'] !== version) throw invalid('is not one that this version can read');
+  const parsed = parseResource(stored['resource']);
+  if ('issues' in parsed) {
+    const reasons = parsed.issues.map((issue) => `${formatPath(issue.path)} ${issue.reason}`);
+    throw invalid(`is not valid: ${reasons.join('; ')}`);
+  }
+  const { kind, id } = parsed.resource;
+  if (kind !== name.kind || id !== name.id) throw invalid(`holds ${kind} ${id}`);
+  return { sealed: parsed.resource };
+}
+
+/** @throws PostriderError `secret-unreadable`. */
+export function openResource({ sealed }: SealedResource, keys: SecretKeys): Resource {
+  return mapSecrets(sealed, (secret, place) => unseal(secret, place, keys));
+}
+
+/** True if the previous key wrote any of its secrets. */
+export function needsNewKey({ sealed }: SealedResource, keys: SecretKeys): boolean {
+  let needed = false;
+  mapSecrets(sealed, (secret) => {
+    needed ||= !isSealedWithCurrentKey(secret, keys);
+    return secret;
+  });
+  return needed;
+}
+
+export function hasSecrets({ sealed }: SealedResource): boolean {
+  let found = false;
+  mapSecrets(sealed, (secret) => {
+    found = true;
+    return secret;
+  });
+  return found;
+}
+
+/** Says of each secret that it is there, and nothing else. */
+export function maskResource({ sealed }: SealedResource): Resource {
+  return mapSecrets(sealed, () => secretMask);
+}
+
+/** A resource in the spelling of resource files. */
+export function toDocument(resource: Resource): object {
+  if (resource.kind !== 'Destination' || resource.rateLimit === undefined) return resource;
+  return { ...resource, rateLimit: formatRate(resource.rateLimit) };
+}
+
+function parseJson(text: string): Record<string, unknown> | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === 'object' && json !== null ? { ...json } : undefined;
+  } catch {
+    return undefined;
+  }
+}

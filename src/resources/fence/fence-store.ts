@@ -1,0 +1,49 @@
+import { startFollower } from '../../kafka/follow/follower.ts';
+import type { ConfigTopicAccess } from '../config/config-topic.ts';
+import { DeletedUsers } from './deleted-users.ts';
+import { fencedBy, type Fence } from './fence.ts';
+
+export interface FollowedFence extends Fence {
+  stop(): Promise<void>;
+}
+
+/**
+ * Ten fetches a second of mostly empty partitions would cost a worker more than all that the fence does.
+ */
+const maxWaitMs = 500;
+
+/** Loads all deletions and follows the topic `deletions` from there on. */
+export async function startFence({
+  kafka,
+  topology,
+  clock,
+  log,
+}: ConfigTopicAccess): Promise<FollowedFence> {
+  const deleted = new DeletedUsers(topology.deletionRetentionMs);
+  const follower = await startFollower(kafka, {
+    topic: topology.topics.deletions,
+    maxWaitMs,
+    onRecord: ({ key, value, timestampMs }) => {
+      if (key === null) return;
+      if (value === null) deleted.remove(key);
+      else deleted.add(key, timestampMs);
+    },
+    onRestart: () => {
+      deleted.clear();
+    },
+    clock,
+    log,
+  });
+  await follower.loaded.catch(async (error: unknown) => {
+    await follower.stop();
+    throw error;
+  });
+  return {
+    covers: (envelope, key) => fencedBy(envelope, key, deleted),
+    isFresh: () => follower.isFresh(),
+    get size() {
+      return deleted.size;
+    },
+    stop: () => follower.stop(),
+  };
+}

@@ -1,0 +1,45 @@
+import { userOffset, type Envelope } from '../../event/envelope.ts';
+import { followerFreshMs } from '../../kafka/follow/follower.ts';
+import type { DeletedUsers } from './deleted-users.ts';
+
+/** Which id was deleted: the event's user, or the other one of an alias. */
+export const fencingIds = ['user', 'previous-id'] as const;
+export type FencedBy = (typeof fencingIds)[number];
+
+/**
+ * After a deletion was written: no older event of its user is on its way any more. Until the first part of
+ * it is over, a worker may not know of the deletion, and an attempt that it then begins takes the second.
+ * @param timeoutMs of one whole attempt
+ */
+export function fenceMs(timeoutMs: number): number {
+  return followerFreshMs + timeoutMs;
+}
+
+/** The memory that users were deleted, against older events. */
+export interface Fence {
+  /** Why the event must not be sent any more; undefined where it may. */
+  covers(envelope: Envelope, key: Buffer | null): FencedBy | undefined;
+  /** True while every deletion that was written up to 2 s ago is known here. */
+  isFresh(): boolean;
+  /** Deletions that are known: one a source and deleted user. */
+  readonly size: number;
+}
+
+/**
+ * An event is fenced if its call was appended before its user was deleted at the call's own source.
+ * Notifications of deletions are not: what they say stays true.
+ * @param key of its record, `<destinationId>:<user>`
+ */
+export function fencedBy(
+  envelope: Envelope,
+  key: Buffer | null,
+  deleted: DeletedUsers,
+): FencedBy | undefined {
+  if (deleted.size === 0 || envelope.type === 'delete') return undefined;
+  const { sourceId, destinationId, appendTimeMs, previousId } = envelope;
+  if (key !== null && appendTimeMs < deleted.timeMs(sourceId, key, userOffset(destinationId)))
+    return 'user';
+  if (previousId === undefined) return undefined;
+  const isOlder = appendTimeMs < deleted.timeMs(sourceId, Buffer.from(previousId), 0);
+  return isOlder ? 'previous-id' : undefined;
+}

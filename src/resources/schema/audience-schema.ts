@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import {
+  rowFormats,
+  valueTypes,
+  type Audience,
+  type ComputedTrait,
+  type FileRows,
+  type FileValues,
+  type PostgresRows,
+} from '../resource.ts';
+import { formatOf } from './row-format.ts';
+import { distinct, id, name, notEmpty, reasonOf, secret, unknownField } from './schema-parts.ts';
+import { isTraitName, traitName } from './trait-name.ts';
+
+const text = z.string().regex(/^\P{Cc}+$/u, 'must be text without control characters, not empty');
+const columnRule = "must be a column's name, or its number (from 1) where there is no header";
+const column = z.union([text, z.int().min(1, columnRule)], {
+  error: ({ input }) => (input === undefined ? 'is missing' : columnRule),
+});
+const delimiter = z
+  .string()
+  .regex(
+    /^[^\r\n"\0\p{L}\p{N}]$/u,
+    'must be one character that is no letter, digit, quote or line break',
+  );
+
+const fileRows = z.strictObject({
+  file: text,
+  format: z.exactOptional(z.enum(rowFormats)),
+  header: z.exactOptional(z.boolean()),
+  delimiter: z.exactOptional(delimiter),
+  userId: column,
+});
+const fileValues = z.strictObject({
+  ...fileRows.shape,
+  value: column,
+  type: z.exactOptional(z.enum(valueTypes)),
+});
+const postgresRows = z.strictObject({
+  postgres: secret.min(1, 'must be a connection URL'),
+  query: z
+    .string()
+    .regex(/\S/, 'must be a query')
+    .regex(/^[^\0]*$/, 'must not contain NUL'),
+});
+
+const synced = {
+  id,
+  name,
+  trait: z.exactOptional(
+    z.string().refine(isTraitName, 'must be letters and digits, with single _ between them'),
+  ),
+  source: id,
+  destinations: z.exactOptional(notEmpty(distinct(id))),
+};
+const audience = z.strictObject({
+  kind: z.literal('Audience'),
+  ...synced,
+  members: rows<FileRows>(fileRows),
+});
+const computedTrait = z.strictObject({
+  kind: z.literal('ComputedTrait'),
+  ...synced,
+  values: rows<FileValues>(fileValues),
+});
+
+export const audienceFields: readonly string[] = Object.keys(audience.shape);
+export const computedTraitFields: readonly string[] = Object.keys(computedTrait.shape);
+
+export const audienceSchema: z.ZodType<Audience> = audience.transform(
+  ({ kind, id: audienceId, name: given, trait, ...rest }, context) => ({
+    ...{ kind, id: audienceId, name: given, trait: trait ?? named(given, context) },
+    ...rest,
+  }),
+);
+export const computedTraitSchema: z.ZodType<ComputedTrait> = computedTrait.transform(
+  ({ kind, id: traitId, name: given, trait, ...rest }, context) => ({
+    ...{ kind, id: traitId, name: given, trait: trait ?? named(given, context) },
+    ...rest,
+  }),
+);
+
+type Context = z.core.$RefinementCtx;
+
+function named(given: string, context: Context): string {
+  const trait = traitName(given);
+  if (trait === '')
+    context.addIssue({
+      code: 'custom',
+      path: ['name'],
+      message: 'must have a letter or a digit, because its trait is named after it',
+    });
+  return trait;
+}
+
+/** Either kind of rows. A union of schemas would report what is wrong with each. */
+function rows<File extends FileRows>(
+  file: z.ZodObject & z.ZodType<File>,
+): z.ZodType<File | PostgresRows> {
+  return z.record(z.string(), z.unknown()).transform((given, context): File | PostgresRows => {
+    const refuse = (path: readonly PropertyKey[], message: string): void => {
+      context.addIssue({ code: 'custom', path: [...path], message });
+    };
+    if ('file' in given === 'postgres' in given) {
+      refuse([], 'must have either file or postgres');
+      return z.NEVER;
+    }
+    const schema = 'postgres' in given ? postgresRows : file;
+    const result = schema.safeParse(given, { error: reasonOf });
+    for (const issue of result.error?.issues ?? [])
+      if (issue.code === 'unrecognized_keys')
+        for (const key of issue.keys) refuse([key], unknownField(Object.keys(schema.shape)));
+      else refuse(issue.path, issue.message);
+    if (!result.success) return z.NEVER;
+    if ('file' in result.data) checkColumns(result.data, refuse);
+    return result.data;
+  });
+}
+
+type Refuse = (path: readonly PropertyKey[], message: string) => void;
+
+function checkColumns(given: FileRows & Partial<FileValues>, refuse: Refuse): void {
+  const isCsv = formatOf(given) === 'csv';
+  for (const field of ['header', 'delimiter', 'type'] as const)
+    if (given[field] !== undefined && !isCsv)
+      refuse([field], 'is for CSV only; say `format: csv` if that is what the files are');
+  const numbered = given.header === false;
+  for (const field of ['userId', 'value'] as const) {
+    const chosen = given[field];
+    if (chosen === undefined || (typeof chosen === 'number') === numbered) continue;
+    refuse(
+      [field],
+      numbered
+        ? "must be the column's number, from 1, because there is no header"
+        : "must be the column's name; numbers are for CSV with `header: false` (a name that is a number goes in quotes)",
+    );
+  }
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { callTypes } from '../../event/call.ts';
+import {
+  audienceFields,
+  audienceSchema,
+  computedTraitFields,
+  computedTraitSchema,
+} from './audience-schema.ts';
+import { headerNameProblem, headerValueProblem } from './headers.ts';
+import { parseRate } from './rate.ts';
+import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import {
+  distinct,
+  id,
+  name,
+  notEmpty,
+  reasonOf,
+  refuse,
+  secret,
+  unknownField,
+} from './schema-parts.ts';
+import { urlProblem } from './url.ts';
+
+/** Something wrong at one place of a document. */
+interface Issue {
+  readonly path: readonly PropertyKey[];
+  readonly reason: string;
+}
+
+type Parsed = { readonly resource: Resource } | { readonly issues: readonly Issue[] };
+
+/**
+ * The border between documents and resources: a document becomes a complete, deeply frozen resource,
+ * or the list of everything that is wrong with it.
+ */
+export function parseResource(document: unknown): Parsed {
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    return {
+      issues: [{ path: [], reason: 'must be a resource: a mapping with kind, id and name' }],
+    };
+  const kind = 'kind' in document ? document.kind : undefined;
+  const known = resourceKinds.find((name) => name === kind);
+  if (known === undefined) return { issues: [unknownKind(kind)] };
+
+  const result = schemas[known].safeParse(document, { error: reasonOf });
+  if (result.success) return { resource: deepFreeze(result.data) };
+  return { issues: result.error.issues.flatMap((issue) => toIssues(issue, known)) };
+}
+
+const writeKey = z
+  .string()
+  // A colon would end the user name of Basic authentication.
+  .regex(
+    /^[!-9;-~]{1,200}$/,
+    'must be 1 to 200 printable ASCII characters without space and colon',
+  );
+
+const source = z.strictObject({
+  kind: z.literal('Source'),
+  id,
+  name,
+  writeKeys: distinct(writeKey),
+});
+
+const url = z.string().superRefine(refuse(urlProblem));
+const headerName = z.string().superRefine(refuse(headerNameProblem));
+const headers = z
+  .record(z.string(), secret.superRefine(refuse(headerValueProblem)))
+  .superRefine((given, context) => {
+    const seen = new Map<string, string>();
+    for (const header of Object.keys(given)) {
+      const earlier = seen.get(header.toLowerCase());
+      const reason =
+        headerNameProblem(header) ??
+        (earlier === undefined ? undefined : `is the same header as ${earlier}`);
+      if (reason !== undefined)
+        context.addIssue({ code: 'custom', path: [header], message: reason });
+      seen.set(header.toLowerCase(), header);
+    }
+  });
+const webhook = z.strictObject({ url, headers: headers.default({}) });
+const webhookCount = 'must hold 1 to 5 webhooks';
+const count = z.int().min(1, 'must be a whole number from 1 on');
+const rateRule = 'must be a rate such as 100/s, 30/m or 5/h, and more than zero';
+const rate = z.string(rateRule).transform((text, context) => {
+  const perSecond = parseRate(text);
+  if (perSecond !== undefined) return perSecond;
+  context.addIssue(rateRule);
+  return z.NEVER;
+});
+
+const destination = z.strictObject({
+  kind: z.literal('Destination'),
+  id,
+  name,
+  sources: distinct(id),
+  enabled: z.boolean().default(true),
+  sharedSecret: z.exactOptional(secret),
+  webhooks: z.array(webhook).min(1, webhookCount).max(5, webhookCount),
+  events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
+  eventNames: z.exactOptional(notEmpty(distinct(z.string()))),
+  payload: z.enum(['standard', 'full']).default('standard'),
+  idempotencyHeader: z.exactOptional(headerName),
+  rateLimit: z.exactOptional(rate),
+  maxInFlight: z.exactOptional(count),
+  topic: z.enum(['shared', 'dedicated']).default('shared'),
+});
+
+const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
+  Source: source,
+  Destination: destination
+    .superRefine(({ idempotencyHeader, webhooks }, context) => {
+      if (idempotencyHeader === undefined) return;
+      const configured = webhooks.flatMap((each) => Object.keys(each.headers));
+      if (!configured.some((header) => sameHeader(header, idempotencyHeader))) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['idempotencyHeader'],
+        message: 'must not be one of the headers of a webhook',
+      });
+    })
+    .transform(({ sharedSecret, ...rest }) =>
+      // An empty secret signs nothing: it is the same as none.
+      sharedSecret === undefined || sharedSecret === '' ? rest : { ...rest, sharedSecret },
+    ),
+  Audience: audienceSchema,
+  ComputedTrait: computedTraitSchema,
+};
+
+function sameHeader(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
+
+function unknownKind(kind: unknown): Issue {
+  const allowed = `allowed: ${resourceKinds.join(', ')}`;
+  return {
+    path: ['kind'],
+    reason:
+      kind === undefined
+        ? `is missing; ${allowed}`
+        : `${JSON.stringify(kind)} is not a kind of resource; ${allowed}`,
+  };
+}
+
+const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
+  Source: Object.keys(source.shape),
+  Destination: Object.keys(destination.shape),
+  Audience: audienceFields,
+  ComputedTrait: computedTraitFields,
+};
+
+function toIssues(issue: z.core.$ZodIssue, kind: ResourceKind): Issue[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, reason: issue.message }];
+  const allowed = issue.path.length === 0 ? fields[kind] : Object.keys(webhook.shape);
+  return issue.keys.map((key) => ({ path: [...issue.path, key], reason: unknownField(allowed) }));
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).forEach(deepFreeze);
+    Object.freeze(value);
+  }
+  return value;
+}

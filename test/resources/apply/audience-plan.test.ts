@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseDocuments } from '../../../src/resources/apply/document.ts';
+import { formatChange, planApply, type PlanOptions } from '../../../src/resources/apply/plan.ts';
+import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
+import type { Resource } from '../../../src/resources/resource.ts';
+import { decodeResource, encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
+import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
+import {
+  exampleAudience,
+  exampleComputedTrait,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+} from '../examples.ts';
+
+const shop = exampleSource();
+const crm = exampleDestination();
+
+function storedOf(...resources: readonly Resource[]): StoredResources {
+  return new Map(
+    resources.map((resource) => [
+      recordKey(resource),
+      { name: resource, sealed: decodeResource(resource, encodeResource(resource, exampleKeys)) },
+    ]),
+  );
+}
+
+/** As people write it: the trait is not said. */
+function withoutTrait(resource: Resource): object {
+  return { ...resource, trait: undefined };
+}
+
+/** What apply prints, or the problems that it lists. */
+function apply(
+  documents: readonly object[],
+  stored: StoredResources,
+  options: Partial<PlanOptions> = {},
+): readonly string[] {
+  const text = documents.map((each) => JSON.stringify(each)).join('\n---\n');
+  const files = parseDocuments('f.yaml', text, 'yaml', {});
+  const defaults = { secretKeys: exampleKeys, prune: false, rename: false };
+  try {
+    return planApply(files, stored, { ...defaults, ...options }).map(formatChange);
+  } catch (error) {
+    assert.ok(error instanceof InvalidResources);
+    return error.problems.map(formatProblem);
+  }
+}
+
+test('an audience comes after what it names, and applying it again writes nothing', () => {
+  const audience = exampleAudience({ destinations: ['crm'] });
+  assert.deepEqual(apply([exampleComputedTrait(), audience, crm, shop], new Map()), [
+    ...['create Source shop', 'create Destination crm'],
+    ...['create Audience big-spenders', 'create ComputedTrait ltv'],
+  ]);
+  assert.deepEqual(apply([withoutTrait(audience)], storedOf(shop, crm, audience)), [
+    'unchanged Audience big-spenders',
+  ]);
+});
+
+test('a source and destinations that do not exist or are not connected are refused', () => {
+  const audience = exampleAudience({ destinations: ['crm', 'gone', 'other'] });
+  const other = exampleDestination({ id: 'other', sources: ['b'] });
+  const b = exampleSource({ id: 'b', writeKeys: [] });
+  assert.deepEqual(apply([audience], storedOf(shop, crm, other, b)), [
+    'f.yaml:1: destinations[1]: destination gone does not exist',
+    "f.yaml:1: destinations[2]: destination other takes nothing from source shop; add it to the destination's sources",
+  ]);
+  assert.deepEqual(apply([exampleAudience({ source: 'x' })], storedOf(shop)), [
+    'f.yaml:1: source: source x does not exist',
+  ]);
+  assert.deepEqual(apply([audience], storedOf(shop, crm), { prune: true }), [
+    'f.yaml:1: source: source shop does not exist',
+  ]);
+});
+
+test('a destination with a mistake is not also reported as missing', () => {
+  const broken = { ...crm, webhooks: [] };
+  assert.deepEqual(apply([shop, broken, exampleAudience({ destinations: ['crm'] })], new Map()), [
+    'f.yaml:3: webhooks: must hold 1 to 5 webhooks',
+  ]);
+});
+
+test('two audiences or computed traits that are delivered as one trait are refused', () => {
+  const twin = exampleComputedTrait({ name: 'bigSpenders' });
+  const reason =
+    'name: bigSpenders is delivered as trait big_spenders, which is already the trait of Audience big-spenders';
+  assert.deepEqual(apply([shop, exampleAudience(), twin], new Map()), [`f.yaml:5: ${reason}`]);
+  assert.deepEqual(apply([twin], storedOf(shop, exampleAudience())), [`f.yaml:1: ${reason}`]);
+  assert.deepEqual(apply([shop, twin], storedOf(shop, exampleAudience()), { prune: true }), [
+    'unchanged Source shop',
+    'create ComputedTrait ltv',
+    'delete Audience big-spenders',
+  ]);
+});
+
+test('an audience and a computed trait cannot have the same id', () => {
+  const twin = exampleComputedTrait({ id: 'big-spenders' });
+  assert.deepEqual(apply([twin], storedOf(shop, exampleAudience())), [
+    'f.yaml:1: id: big-spenders is already the id of Audience big-spenders; audiences and computed traits share their ids',
+  ]);
+});
+
+test('a trait stays when the name changes, and apply says so once', () => {
+  const renamed = withoutTrait(exampleAudience({ name: 'Whales' }));
+  assert.deepEqual(apply([renamed], storedOf(shop, exampleAudience())), [
+    'update Audience big-spenders: name (still delivered as big_spenders, because at the receivers big_spenders would stay as it is; --rename makes it whales)',
+  ]);
+  const kept = exampleAudience({ name: 'Whales', trait: 'big_spenders' });
+  assert.deepEqual(apply([renamed], storedOf(shop, kept)), ['unchanged Audience big-spenders']);
+});
+
+test('a trait that stayed is still taken', () => {
+  const kept = exampleAudience({ name: 'Whales', trait: 'big_spenders' });
+  const other = exampleAudience({ id: 'other' });
+  assert.match(
+    apply([withoutTrait(kept), other], storedOf(shop, kept)).join(),
+    /already the trait of Audience big-spenders$/,
+  );
+  const free = withoutTrait(exampleAudience({ id: 'other', name: 'Whales' }));
+  assert.deepEqual(apply([free], storedOf(shop, kept)), ['create Audience other']);
+});
+
+test('with --rename the trait follows the name', () => {
+  const renamed = withoutTrait(exampleAudience({ name: 'Whales' }));
+  const stored = storedOf(shop, exampleAudience());
+  assert.deepEqual(apply([renamed], stored, { rename: true }), [
+    'update Audience big-spenders: name, trait (delivered as whales from now on; at the receivers, big_spenders stays as it is)',
+  ]);
+});
+
+test('another trait that is given expressly is refused without --rename', () => {
+  const given = exampleAudience({ trait: 'whales' });
+  const stored = storedOf(shop, exampleAudience());
+  assert.deepEqual(apply([given], stored), [
+    'f.yaml:1: trait: is big_spenders and changes with --rename only, because at the receivers big_spenders would stay as it is',
+  ]);
+  assert.match(apply([given], stored, { rename: true }).join(), /^update .*: trait \(delivered as/);
+});
+
+test('what is no URL of a PostgreSQL database is refused without being repeated', () => {
+  for (const postgres of [
+    's3cret',
+    'mysql://u:s3cret@h/d',
+    'host=h password=s3cret',
+    'postgres://u:s3c#ret@h/d:x',
+  ]) {
+    const members = { postgres, query: 'select 1' };
+    const [problem = '', ...more] = apply([shop, exampleAudience({ members })], new Map());
+    assert.deepEqual(more, []);
+    assert.match(problem, /^f\.yaml:3: members\.postgres: must be a /);
+    assert.doesNotMatch(problem, /s3c/);
+  }
+  for (const postgres of [
+    'postgresql://h:5433/d?sslmode=require',
+    'postgres://u:p%40@/d?host=/run',
+  ])
+    assert.deepEqual(
+      apply([exampleAudience({ members: { postgres, query: 'select 1' } })], storedOf(shop)),
+      ['create Audience big-spenders'],
+    );
+});

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { planDeletion } from '../../../src/resources/apply/delete.ts';
+import { parseDocuments, type ParsedFile } from '../../../src/resources/apply/document.ts';
+import {
+  formatChange,
+  planApply,
+  type Change,
+  type PlanOptions,
+} from '../../../src/resources/apply/plan.ts';
+import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
+import type { Resource } from '../../../src/resources/resource.ts';
+import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
+import {
+  decodeResource,
+  encodeResource,
+  openResource,
+  recordKey,
+  toDocument,
+} from '../../../src/resources/config/stored.ts';
+import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
+import {
+  exampleAudience,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+  otherKeys,
+} from '../examples.ts';
+
+function filesOf(...resources: readonly Resource[]): ParsedFile {
+  const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
+  return parseDocuments('f.yaml', text, 'yaml', {});
+}
+
+function storedOf(...resources: readonly Resource[]): StoredResources {
+  return new Map(
+    resources.map((resource) => [
+      recordKey(resource),
+      { name: resource, sealed: decodeResource(resource, encodeResource(resource, exampleKeys)) },
+    ]),
+  );
+}
+
+function plan(
+  files: ParsedFile,
+  stored: StoredResources = new Map(),
+  options: Partial<PlanOptions> = {},
+): readonly Change[] {
+  return planApply(files, stored, {
+    ...{ secretKeys: exampleKeys, prune: false, rename: false },
+    ...options,
+  });
+}
+
+function problemsOf(files: ParsedFile, stored?: StoredResources, prune?: boolean): string[] {
+  try {
+    plan(files, stored, { prune: prune ?? false });
+  } catch (error) {
+    assert.ok(error instanceof InvalidResources);
+    return error.problems.map(formatProblem);
+  }
+  return [];
+}
+
+test('new resources are created, sources before the destinations that name them', () => {
+  const changes = plan(filesOf(exampleDestination(), exampleSource()));
+  assert.deepEqual(changes.map(formatChange), ['create Source shop', 'create Destination crm']);
+  for (const { resource, value } of changes) {
+    assert.ok(resource !== undefined && typeof value === 'string');
+    assert.deepEqual(openResource(decodeResource(resource, value), exampleKeys), resource);
+  }
+});
+
+test('applying the same again writes nothing', () => {
+  const changes = plan(
+    filesOf(exampleSource(), exampleDestination()),
+    storedOf(exampleSource(), exampleDestination()),
+  );
+  assert.deepEqual(changes.map(formatChange), [
+    'unchanged Source shop',
+    'unchanged Destination crm',
+  ]);
+  assert.ok(changes.every(({ value }) => value === undefined));
+});
+
+test('an update names the fields that differ, and no value', () => {
+  const files = filesOf(
+    exampleSource({ name: 'Shop' }),
+    exampleDestination({ sharedSecret: 'other', events: ['track'] }),
+  );
+  assert.deepEqual(plan(files, storedOf(exampleSource(), exampleDestination())).map(formatChange), [
+    'update Source shop: name',
+    'update Destination crm: events, sharedSecret',
+  ]);
+});
+
+test('what the previous key encrypted is written again with the new one', () => {
+  const secretKeys = createSecretKeys(Buffer.alloc(32, 9), Buffer.alloc(32, 1));
+  const changes = plan(
+    filesOf(exampleSource(), exampleDestination()),
+    storedOf(exampleSource(), exampleDestination()),
+    { secretKeys },
+  );
+  assert.deepEqual(changes.map(formatChange), [
+    'unchanged Source shop',
+    'update Destination crm: encryption key',
+  ]);
+});
+
+test('a stored resource that nobody can read any more can be applied again', () => {
+  const files = filesOf(exampleSource(), exampleDestination({ name: 'New' }));
+  const stored = new Map([
+    ...storedOf(exampleDestination()),
+    ['Source/shop', { name: exampleSource() }],
+  ]);
+  assert.deepEqual(plan(files, stored, { secretKeys: otherKeys }).map(formatChange), [
+    'update Source shop: the stored record, which could not be read',
+    'update Destination crm: name, secrets, which could not be decrypted',
+  ]);
+});
+
+test('the same URL twice in one destination is refused, however it is written', () => {
+  const urls = ['https://crm.example.com/a', 'HTTPS://CRM.example.com:443/a'];
+  const webhooks = urls.map((url) => ({ url, headers: {} }));
+  assert.throws(() => plan(filesOf(exampleSource(), exampleDestination({ webhooks }))), {
+    message: /webhooks\[1\]\.url: is the same URL as webhooks\[0\]\.url; each is posted to once$/,
+  });
+});
+
+test('secrets without a key to encrypt them are refused before anything is written', () => {
+  assert.throws(
+    () => plan(filesOf(exampleSource(), exampleDestination()), undefined, { secretKeys: {} }),
+    {
+      code: 'secret-unreadable',
+      message: /^Destination crm: .*SECRET_KEY is not set/,
+    },
+  );
+});
+
+test('with prune, what the files do not name is deleted, destinations before sources', () => {
+  const stored = storedOf(
+    exampleSource(),
+    exampleSource({ id: 'old', writeKeys: [] }),
+    exampleDestination({ id: 'old', sources: ['old'] }),
+  );
+  const changes = plan(filesOf(exampleSource()), stored, { prune: true });
+  assert.deepEqual(
+    changes.map((change) => [formatChange(change), change.value]),
+    [
+      ['unchanged Source shop', undefined],
+      ['delete Destination old', null],
+      ['delete Source old', null],
+    ],
+  );
+  assert.equal(plan(filesOf(exampleSource()), stored).length, 1);
+});
+
+test('a destination may name a stored source, but none that does not exist or is pruned', () => {
+  const files = filesOf(exampleDestination({ sources: ['shop', 'gone'] }));
+  assert.deepEqual(problemsOf(files, storedOf(exampleSource())), [
+    'f.yaml:1: sources[1]: source gone does not exist',
+  ]);
+  assert.equal(problemsOf(files, storedOf(exampleSource()), true).length, 2);
+});
+
+test('a source with a mistake is not also reported as missing', () => {
+  const files = parseDocuments(
+    'f.yaml',
+    'kind: Source\nid: shop\nwriteKeys: []\n---\n' +
+      JSON.stringify(toDocument(exampleDestination())),
+    'yaml',
+    {},
+  );
+  assert.deepEqual(problemsOf(files), ['f.yaml:1: name: is missing']);
+});
+
+test('a write key belongs to one source, of the files and of those stored', () => {
+  const key = { writeKeys: ['wk_shop'] };
+  assert.deepEqual(problemsOf(filesOf(exampleSource(key), exampleSource({ ...key, id: 'b' }))), [
+    'f.yaml:3: writeKeys[0]: wk_shop is already a write key of source shop; write keys are unique',
+  ]);
+  const other = filesOf(exampleSource({ ...key, id: 'b' }));
+  assert.equal(problemsOf(other, storedOf(exampleSource())).length, 1);
+  assert.deepEqual(problemsOf(other, storedOf(exampleSource()), true), []);
+});
+
+test('a write key can move to another source in one apply', () => {
+  const files = filesOf(
+    exampleSource({ id: 'b', writeKeys: ['wk_shop'] }),
+    exampleSource({ writeKeys: [] }),
+  );
+  assert.deepEqual(problemsOf(files, storedOf(exampleSource())), []);
+});
+
+test('the same resource twice is refused with the place of the first', () => {
+  assert.deepEqual(problemsOf(filesOf(exampleSource(), exampleSource({ writeKeys: [] }))), [
+    'f.yaml:3: id: Source shop is already defined at f.yaml:1',
+  ]);
+});
+
+test('problems of every kind are reported together, from top to bottom', () => {
+  const files = parseDocuments(
+    'f.yaml',
+    [
+      'kind: Nonsense',
+      'kind: Source\nid: a\nname: ${MISSING}\nwriteKeys: []',
+      'kind: Destination\nid: crm\nname: CRM\nsources: [none]\nwebhooks: [{ url: "https://x" }]',
+    ].join('\n---\n'),
+    'yaml',
+    {},
+  );
+  assert.deepEqual(problemsOf(files), [
+    'f.yaml:1: kind: "Nonsense" is not a kind of resource; allowed: Source, Destination, Audience, ComputedTrait',
+    'f.yaml:5: name: the environment variable MISSING is not set',
+    'f.yaml:11: sources[0]: source none does not exist',
+  ]);
+});
+
+test('what others name cannot be deleted', () => {
+  const stored = storedOf(
+    ...[exampleSource(), exampleDestination(), exampleDestination({ id: 'b' })],
+    exampleAudience({ destinations: ['b'] }),
+  );
+  assert.throws(() => planDeletion(stored, { kind: 'Source', id: 'shop' }), {
+    exitCode: 1,
+    message:
+      'Source shop cannot be deleted, because it is named by Audience big-spenders, Destination b, Destination crm',
+  });
+  assert.throws(() => planDeletion(stored, { kind: 'Destination', id: 'b' }), {
+    message: 'Destination b cannot be deleted, because it is named by Audience big-spenders',
+  });
+  assert.equal(planDeletion(stored, { kind: 'Destination', id: 'crm' }).value, null);
+  assert.equal(planDeletion(stored, { kind: 'Audience', id: 'big-spenders' }).value, null);
+});
+
+test('deleting what is not there is a clear sentence', () => {
+  assert.throws(() => planDeletion(new Map(), { kind: 'Destination', id: 'x' }), {
+    code: 'not-found',
+    exitCode: 1,
+    message: 'there is no Destination x',
+  });
+});

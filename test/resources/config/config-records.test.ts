@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { silentLogger, type Logger } from '../../../src/ops/log.ts';
+import { ConfigRecords } from '../../../src/resources/config/config-records.ts';
+import type { Resource } from '../../../src/resources/resource.ts';
+import { createSecretKeys, type SecretKeys } from '../../../src/resources/config/secrets.ts';
+import { encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
+import {
+  exampleAudience,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+  otherKeys,
+} from '../examples.ts';
+
+type TopicRecord = readonly [key: string, value: string | null];
+
+function recordOf(resource: Resource, keys: SecretKeys = exampleKeys): TopicRecord {
+  return [recordKey(resource), encodeResource(resource, keys)];
+}
+
+function load(
+  topic: readonly TopicRecord[],
+  keys: SecretKeys = exampleKeys,
+): { records: ConfigRecords; errors: string[] } {
+  const errors: string[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    debug: () => undefined,
+    error: (_, text) => errors.push(text),
+  };
+  const records = new ConfigRecords(keys, log);
+  for (const [key, value] of topic) assert.equal(records.accept(key, value), undefined);
+  records.finishLoading();
+  return { records, errors };
+}
+
+test('what was loaded can be looked up', () => {
+  const { records, errors } = load([recordOf(exampleSource()), recordOf(exampleDestination())]);
+  const { index } = records;
+  assert.deepEqual(index.sourceByWriteKey('wk_shop'), exampleSource());
+  assert.equal(index.sourceByWriteKey('other'), undefined);
+  assert.deepEqual(index.destination('crm'), exampleDestination());
+  assert.deepEqual(index.destinationsOf('shop'), [exampleDestination()]);
+  assert.deepEqual(index.destinationsOf('none'), []);
+  assert.deepEqual(errors, []);
+});
+
+test('a change takes effect at once and says what changed', () => {
+  const { records } = load([recordOf(exampleSource()), recordOf(exampleDestination())]);
+  const { index } = records;
+  const renamed = exampleSource({ writeKeys: ['new'] });
+  assert.equal(records.accept(...recordOf(renamed))?.id, 'shop');
+  assert.equal(index.sourceByWriteKey('wk_shop'), undefined);
+  assert.deepEqual(index.sourceByWriteKey('new'), renamed);
+
+  records.accept(...recordOf(exampleDestination({ sources: ['other'] })));
+  assert.deepEqual(index.destinationsOf('shop'), []);
+  assert.equal(index.destinationsOf('other').length, 1);
+
+  assert.deepEqual(records.accept('Destination/crm', null), { kind: 'Destination', id: 'crm' });
+  assert.equal(index.destination('crm'), undefined);
+  assert.deepEqual(index.destinationsOf('other'), []);
+  assert.equal(records.accept('Destination/crm', null), undefined);
+});
+
+test('a destination is a new object exactly when something of it changed', () => {
+  const { records } = load([recordOf(exampleDestination())]);
+  const before = records.index.destination('crm');
+  assert.equal(records.accept(...recordOf(exampleDestination())), undefined);
+  records.accept(...recordOf(exampleDestination({ id: 'another' })));
+  assert.equal(records.index.destination('crm'), before);
+  assert.equal(records.index.destinationsOf('shop')[1], before);
+  records.accept(...recordOf(exampleDestination({ name: 'New' })));
+  assert.notEqual(records.index.destination('crm'), before);
+});
+
+test('disabled destinations are known but not routed to, and the others come by id', () => {
+  const { records } = load([
+    recordOf(exampleDestination({ id: 'c' })),
+    recordOf(exampleDestination({ id: 'a' })),
+    recordOf(exampleDestination({ id: 'b', enabled: false })),
+  ]);
+  const routed = records.index.destinationsOf('shop').map(({ id }) => id);
+  assert.deepEqual(routed, ['a', 'c']);
+  assert.equal([...records.index.destinations()].length, 3);
+  assert.equal(records.index.destination('b')?.enabled, false);
+});
+
+test('a write key that two sources took stays with the first, however a process learnt of them', () => {
+  const first = recordOf(exampleSource());
+  const second = recordOf(exampleSource({ id: 'another' }));
+  const followed = load([]).records;
+  followed.accept(...first);
+  followed.accept(...second);
+  const loaded = load([first, second]).records;
+  for (const { index } of [followed, loaded])
+    assert.equal(index.sourceByWriteKey('wk_shop')?.id, 'shop');
+
+  // Written again, the first one's record is the later one: compaction leaves no other order.
+  followed.accept(...first);
+  const compacted = load([second, first]).records;
+  const uncompacted = load([first, second, first]).records;
+  for (const { index } of [followed, compacted, uncompacted])
+    assert.equal(index.sourceByWriteKey('wk_shop')?.id, 'another');
+});
+
+test('an unreadable record is logged and leaves the version before it in force', () => {
+  const broken: TopicRecord = [
+    'Destination/crm',
+    '{"version":1,"resource":{"kind":"Destination"}}',
+  ];
+  for (const live of [true, false]) {
+    const topic = [recordOf(exampleSource()), recordOf(exampleDestination())];
+    const { records, errors } = load(live ? topic : [...topic, broken]);
+    if (live) assert.equal(records.accept(...broken), undefined);
+    assert.deepEqual(records.index.destination('crm'), exampleDestination());
+    assert.equal(records.isUnreadable({ kind: 'Destination', id: 'crm' }), false);
+    assert.equal(errors.length, 1);
+    assert.match(errors[0] ?? '', /record of Destination crm is not valid: .*stays in force/);
+    assert.equal(records.notFollowed, 1);
+    records.accept(...recordOf(exampleDestination({ name: 'Mended' })));
+    assert.equal(records.notFollowed, 0);
+  }
+});
+
+test('a destination of which nothing can be read is not a deleted one', () => {
+  const name = { kind: 'Destination', id: 'crm' } as const;
+  const unreadable = recordOf(exampleDestination(), otherKeys);
+  const { records, errors } = load([recordOf(exampleDestination({ id: 'b' })), unreadable]);
+  assert.equal(records.index.destination('crm'), undefined);
+  assert.equal(records.isUnreadable(name), true);
+  assert.match(errors.join(), /Destination crm: .*SECRET_KEY.*its events wait/);
+  assert.doesNotMatch(errors.join(), /teehee|t0ken/);
+
+  records.accept(...recordOf(exampleDestination()));
+  assert.equal(records.isUnreadable(name), false);
+  records.accept(...unreadable);
+  assert.deepEqual(records.index.destination('crm'), exampleDestination());
+  records.accept('Destination/crm', null);
+  records.accept(...unreadable);
+  records.accept('Source/crm', null);
+  assert.deepEqual([records.isUnreadable(name), records.notFollowed], [true, 1]);
+  records.accept('Destination/crm', null);
+  assert.deepEqual([records.isUnreadable(name), records.notFollowed], [false, 0]);
+});
+
+test('a key that reads none of the secrets is known to be wrong', () => {
+  const topic = [recordOf(exampleSource()), recordOf(exampleDestination())];
+  const { wrongKey } = load(topic, otherKeys).records;
+  assert.equal(wrongKey?.code, 'secret-unreadable');
+  assert.match(wrongKey.message, /^Destination crm: .*other than SECRET_KEY/);
+  assert.match(load(topic, {}).records.wrongKey?.message ?? '', /SECRET_KEY is not set/);
+  assert.equal(load([recordOf(exampleSource())], {}).records.wrongKey, undefined);
+  assert.equal(load(topic).records.wrongKey, undefined);
+  const mixed = [...topic, recordOf(exampleDestination({ id: 'b' }), otherKeys)];
+  assert.equal(load(mixed).records.wrongKey, undefined);
+});
+
+test('when the topic is made anew, the old resources hold until the new ones are loaded', () => {
+  const { records } = load([
+    recordOf(exampleSource()),
+    recordOf(exampleDestination()),
+    recordOf(exampleDestination({ id: 'gone' })),
+  ]);
+  const kept = records.index.destination('crm');
+  records.restart();
+  assert.equal(records.isLoading, true);
+  records.accept(...recordOf(exampleDestination()));
+  records.accept(...recordOf(exampleSource({ name: 'New' })));
+  assert.equal(records.index.source('shop')?.name, 'Web shop');
+  assert.ok(records.index.destination('gone'));
+
+  const changes = records.finishLoading().map(recordKey);
+  assert.deepEqual(changes, ['Destination/gone', 'Source/shop']);
+  assert.equal(records.isLoading, false);
+  assert.equal(records.index.destination('crm'), kept);
+  assert.equal(records.index.destination('gone'), undefined);
+});
+
+test('old versions that a former key encrypted disturb nobody', () => {
+  const rotated = createSecretKeys(Buffer.alloc(32, 2), undefined);
+  const { records, errors } = load(
+    [
+      recordOf(exampleDestination()),
+      recordOf(exampleDestination({ id: 'gone' })),
+      recordOf(exampleDestination(), rotated),
+      ['Destination/gone', null],
+    ],
+    rotated,
+  );
+  assert.deepEqual(errors, []);
+  assert.deepEqual(records.index.destination('crm'), exampleDestination());
+  assert.equal(records.isUnreadable({ kind: 'Destination', id: 'gone' }), false);
+});
+
+test('kinds of later versions are left alone', () => {
+  const { records, errors } = load([
+    ['Sink/big', '{}'],
+    ['', 'x'],
+  ]);
+  assert.equal(records.accept('Sink/big', null), undefined);
+  assert.deepEqual(errors, []);
+});
+
+test('a role keeps no audience and opens no database URL', () => {
+  const { records, errors } = load([recordOf(exampleSource()), recordOf(exampleAudience())], {});
+  assert.deepEqual(errors, []);
+  assert.deepEqual(records.index.names().map(recordKey), ['Source/shop']);
+  assert.equal(records.accept(...recordOf(exampleAudience())), undefined);
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
+import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
+import {
+  decodeResource,
+  encodeResource,
+  hasSecrets,
+  maskResource,
+  needsNewKey,
+  openResource,
+  parseRecordKey,
+  recordKey,
+} from '../../../src/resources/config/stored.ts';
+import {
+  exampleAudience,
+  exampleComputedTrait,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+} from '../examples.ts';
+
+test('a resource comes back from its record as it was, frozen', () => {
+  for (const resource of [
+    exampleSource(),
+    exampleDestination(),
+    exampleDestination({ rateLimit: '100/h', maxInFlight: 3, events: ['page'], sharedSecret: '' }),
+    exampleAudience({ destinations: ['crm'] }),
+    exampleComputedTrait(),
+  ]) {
+    const opened = openResource(
+      decodeResource(resource, encodeResource(resource, exampleKeys)),
+      exampleKeys,
+    );
+    assert.deepEqual(opened, resource);
+    assert.ok(Object.isFrozen(opened));
+    if (opened.kind === 'Destination') assert.ok(Object.isFrozen(opened.webhooks[0]?.headers));
+  }
+});
+
+test('neither the shared secret nor a header value is readable in the record', () => {
+  const value = encodeResource(exampleDestination(), exampleKeys);
+  assert.doesNotMatch(value, /teehee|t0ken|Bearer/);
+  assert.match(value, /Authorization/);
+});
+
+test('without a key, everything but the secrets can be seen', () => {
+  const stored = decodeResource(
+    exampleDestination(),
+    encodeResource(exampleDestination(), exampleKeys),
+  );
+  assert.deepEqual(maskResource(stored), {
+    ...exampleDestination(),
+    sharedSecret: secretMask,
+    webhooks: [{ url: 'https://crm.example.com', headers: { Authorization: secretMask } }],
+  });
+});
+
+test("a database's URL is sealed, and shown as set and nothing else", () => {
+  const value = encodeResource(exampleAudience(), exampleKeys);
+  assert.doesNotMatch(value, /pa55|db\.example\.com/);
+  const stored = decodeResource(exampleAudience(), value);
+  const { members } = exampleAudience();
+  assert.deepEqual(maskResource(stored), {
+    ...exampleAudience(),
+    members: { ...members, postgres: secretMask },
+  });
+  assert.deepEqual(openResource(stored, exampleKeys), exampleAudience());
+});
+
+test('a query that was changed in the topic is not run with the rights of the old one', () => {
+  const value = encodeResource(exampleAudience(), exampleKeys).replace(
+    'from big_spenders',
+    'from staff',
+  );
+  assert.throws(() => openResource(decodeResource(exampleAudience(), value), exampleKeys), {
+    code: 'secret-unreadable',
+    message: /^Audience big-spenders: members\.postgres was altered/,
+  });
+});
+
+test('a resource without secrets needs no key', () => {
+  const value = encodeResource(exampleSource(), {});
+  const stored = decodeResource(exampleSource(), value);
+  assert.equal(hasSecrets(stored), false);
+  assert.deepEqual(openResource(stored, {}), exampleSource());
+});
+
+test('what the previous key wrote is known to need the new one', () => {
+  const rotated = createSecretKeys(Buffer.alloc(32, 3), Buffer.alloc(32, 1));
+  const stored = decodeResource(
+    exampleDestination(),
+    encodeResource(exampleDestination(), exampleKeys),
+  );
+  assert.equal(needsNewKey(stored, exampleKeys), false);
+  assert.equal(needsNewKey(stored, rotated), true);
+  assert.deepEqual(openResource(stored, rotated), exampleDestination());
+});
+
+test('a webhook whose URL was changed in the topic does not get the headers of the old one', () => {
+  const value = encodeResource(exampleDestination(), exampleKeys);
+  const changed = value.replace('https://crm.example.com', 'https://evil.example.com');
+  assert.throws(() => openResource(decodeResource(exampleDestination(), changed), exampleKeys), {
+    code: 'secret-unreadable',
+    message: /^Destination crm: webhooks\[0\]\.headers\.Authorization was altered/,
+  });
+});
+
+test('a record that is no valid resource is refused with the reason', () => {
+  const name = { kind: 'Source', id: 'shop' } as const;
+  const valid = encodeResource(exampleSource(), exampleKeys);
+  for (const [value, reason] of [
+    ['', /is not one that this version can read/],
+    ['{"version":2,"resource":{}}', /is not one that this version can read/],
+    ['null', /is not one that this version can read/],
+    ['{"version":1}', /is not valid: .*must be a resource/],
+    [valid.replace('"name"', '"nom"'), /is not valid: name is missing; nom is not a known field/],
+    [valid.replace('"shop"', '"other"'), /holds Source other/],
+  ] as const)
+    assert.throws(() => decodeResource(name, value), {
+      code: 'resource-invalid',
+      message: reason,
+    });
+});
+
+test('a record key names kind and id; those of later versions are left alone', () => {
+  const name = { kind: 'Destination', id: 'crm' } as const;
+  assert.equal(recordKey(name), 'Destination/crm');
+  assert.deepEqual(parseRecordKey('Destination/crm'), name);
+  for (const key of ['', 'Sink/x', 'Source', 'Source/a/b', 'constructor/x'])
+    assert.equal(parseRecordKey(key), undefined);
+});

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatPath } from '../../../src/resources/problem.ts';
+import { parseResource } from '../../../src/resources/schema/schema.ts';
+import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
+
+const members = { file: 'members.csv', userId: 'customer_id' };
+const audience = { kind: 'Audience', id: 'big', name: 'Big Spenders', source: 'shop', members };
+const values = { file: 'ltv.parquet', userId: 'customer_id', value: 'total' };
+const trait = { kind: 'ComputedTrait', id: 'ltv', name: 'Lifetime Value', source: 'shop', values };
+
+function issuesOf(document: object): string[] {
+  const parsed = parseResource(document);
+  return 'issues' in parsed
+    ? parsed.issues.map(({ path, reason }) => `${formatPath(path)}: ${reason}`)
+    : [];
+}
+
+function membersIssue(given: object): string {
+  const issues = issuesOf({ ...audience, members: given });
+  assert.equal(issues.length, 1, issues.join('\n'));
+  return issues[0] ?? '';
+}
+
+test('an audience and a computed trait get the trait of their name', () => {
+  assert.deepEqual(parseResource(audience), { resource: { ...audience, trait: 'big_spenders' } });
+  assert.deepEqual(parseResource(trait), { resource: { ...trait, trait: 'lifetime_value' } });
+  const parsed = parseResource(audience);
+  assert.ok('resource' in parsed && Object.isFrozen(parsed.resource));
+});
+
+test('a trait can be given, as `get` prints it', () => {
+  const given = { ...audience, trait: 'bigSpenders' };
+  assert.deepEqual(parseResource(given), { resource: given });
+  for (const wrong of ['', 'a b', '_a', 'a_', 'a__b', 'a.b'])
+    assert.deepEqual(issuesOf({ ...audience, trait: wrong }), [
+      'trait: must be letters and digits, with single _ between them',
+    ]);
+});
+
+test('a name that gives no trait is refused, unless the trait is given', () => {
+  assert.deepEqual(issuesOf({ ...audience, name: '€ !' }), [
+    'name: must have a letter or a digit, because its trait is named after it',
+  ]);
+  assert.deepEqual(issuesOf({ ...audience, name: '€ !', trait: 'euro' }), []);
+});
+
+test('every way to say where rows are is understood', () => {
+  for (const given of [
+    { file: 'members/', format: 'parquet', userId: 'id' },
+    { file: 'members/*.ndjson.gz', userId: 'id' },
+    { file: 'm.csv', header: false, userId: 2 },
+    { file: 'm.txt', format: 'csv', delimiter: '\t', header: true, userId: '7' },
+    { postgres: 'postgres://u:p@h/d', query: 'select id from t' },
+  ])
+    assert.deepEqual(issuesOf({ ...audience, members: given }), []);
+  for (const given of [
+    { ...values, file: 'v.csv', type: 'number' },
+    { file: 'v.csv.gz', header: false, userId: 1, value: 2, type: 'text' },
+    { postgres: 'postgres://u:p@h/d', query: 'select id, total from t' },
+  ])
+    assert.deepEqual(issuesOf({ ...trait, values: given }), []);
+});
+
+test('rows come from either files or a database', () => {
+  for (const given of [{}, { userId: 'id' }, { ...members, postgres: 'postgres://h/d' }])
+    assert.equal(membersIssue(given), 'members: must have either file or postgres');
+  assert.equal(membersIssue({ postgres: 'postgres://h/d' }), 'members.query: is missing');
+  assert.equal(membersIssue({ file: 'm.csv' }), 'members.userId: is missing');
+  assert.deepEqual(issuesOf({ ...trait, values: members }), ['values.value: is missing']);
+  assert.deepEqual(issuesOf({ ...audience, members: 'm.csv' }), ['members: must be a mapping']);
+});
+
+test('an unknown field is refused with the ones that are allowed there', () => {
+  assert.equal(
+    membersIssue({ ...members, value: 'x' }),
+    'members.value: is not a known field; allowed: file, format, header, delimiter, userId',
+  );
+  assert.equal(
+    membersIssue({ postgres: 'postgres://h/d', query: 'q', userId: 'id' }),
+    'members.userId: is not a known field; allowed: postgres, query',
+  );
+  assert.deepEqual(issuesOf({ ...audience, values }), [
+    'values: is not a known field; allowed: kind, id, name, trait, source, destinations, members',
+  ]);
+});
+
+test('columns have names, and numbers where there is no header', () => {
+  assert.match(
+    membersIssue({ ...members, userId: 1 }),
+    /^members\.userId: must be the column's name/,
+  );
+  assert.match(
+    membersIssue({ ...members, header: false }),
+    /^members\.userId: must be the column's number, from 1/,
+  );
+  for (const userId of [0, 1.5, '', 'a\nb', true, null])
+    assert.match(membersIssue({ ...members, userId }), /^members\.userId: must be /);
+});
+
+test('what only CSV needs is refused elsewhere', () => {
+  for (const given of [
+    { ...members, file: 'm.parquet', header: true },
+    { ...members, file: 'm.ndjson', delimiter: ';' },
+    { ...members, file: 'members/', delimiter: ';' },
+  ])
+    assert.match(membersIssue(given), /is for CSV only; say `format: csv` if/);
+  assert.match(issuesOf({ ...trait, values: { ...values, type: 'text' } }).join(), /CSV only/);
+  for (const delimiter of ['', ';;', '"', '\n', 'a', '1'])
+    assert.match(membersIssue({ ...members, delimiter }), /^members\.delimiter: must be one char/);
+});
+
+test('what `get` prints in place of a database URL cannot be applied', () => {
+  const issue = membersIssue({ postgres: secretMask, query: 'select 1' });
+  assert.match(issue, /^members\.postgres: .*give the secret itself/);
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatPath } from '../../../src/resources/problem.ts';
+import { reservedHeaders } from '../../../src/resources/schema/headers.ts';
+import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
+import { parseResource } from '../../../src/resources/schema/schema.ts';
+
+const source = { kind: 'Source', id: 'shop', name: 'Web shop', writeKeys: ['wk_shop_1'] };
+const webhook = { url: 'https://crm.example.com/events' };
+const destination = {
+  kind: 'Destination',
+  id: 'crm',
+  name: 'CRM',
+  sources: ['shop'],
+  webhooks: [webhook],
+};
+
+function issuesOf(document: unknown): string[] {
+  const parsed = parseResource(document);
+  return 'issues' in parsed
+    ? parsed.issues.map(({ path, reason }) => `${formatPath(path)}: ${reason}`)
+    : [];
+}
+
+function onlyIssue(changes: object, base: object = destination): string {
+  const issues = issuesOf({ ...base, ...changes });
+  assert.equal(issues.length, 1, issues.join('\n'));
+  return issues[0] ?? '';
+}
+
+test('a minimal destination gets its defaults', () => {
+  assert.deepEqual(parseResource(destination), {
+    resource: {
+      ...destination,
+      enabled: true,
+      webhooks: [{ ...webhook, headers: {} }],
+      payload: 'standard',
+      topic: 'shared',
+    },
+  });
+});
+
+test('every field of the documented example is understood', () => {
+  const full = {
+    ...destination,
+    enabled: false,
+    sharedSecret: 'teehee',
+    webhooks: [{ ...webhook, headers: { 'X-Team': 'growth' } }],
+    events: ['track', 'identify'],
+    eventNames: ['Order Completed'],
+    payload: 'full',
+    idempotencyHeader: 'Idempotency-Key',
+    rateLimit: '100/s',
+    maxInFlight: 16,
+    topic: 'dedicated',
+  };
+  assert.deepEqual(parseResource(full), { resource: { ...full, rateLimit: 100 } });
+  assert.deepEqual(parseResource(source), { resource: source });
+});
+
+test('a resource is frozen through and through', () => {
+  const parsed = parseResource({ ...destination, webhooks: [{ ...webhook, headers: { A: 'b' } }] });
+  assert.ok('resource' in parsed && parsed.resource.kind === 'Destination');
+  const { webhooks } = parsed.resource;
+  for (const part of [parsed.resource, webhooks, webhooks[0], webhooks[0]?.headers])
+    assert.ok(Object.isFrozen(part));
+});
+
+test('an empty shared secret is none', () => {
+  const parsed = parseResource({ ...destination, sharedSecret: '' });
+  assert.ok('resource' in parsed && !('sharedSecret' in parsed.resource));
+});
+
+test('another kind is refused with the ones that are allowed', () => {
+  const allowed = 'allowed: Source, Destination, Audience, ComputedTrait';
+  assert.equal(onlyIssue({ kind: 'Sink' }), `kind: "Sink" is not a kind of resource; ${allowed}`);
+  assert.deepEqual(issuesOf({ id: 'x' }), [`kind: is missing; ${allowed}`]);
+  for (const nonsense of [null, 'text', 7, [], undefined])
+    assert.match(issuesOf(nonsense).join(), /must be a resource/);
+});
+
+test('everything that is wrong with a resource is reported at once', () => {
+  const issues = issuesOf({
+    ...destination,
+    id: 'CRM',
+    name: ' ',
+    sources: 'shop',
+    enabled: 'yes',
+    colour: 'red',
+    webhooks: [{ url: 'ftp://x', header: {} }],
+    maxInFlight: 0.5,
+  });
+  assert.deepEqual(issues.map((issue) => issue.split(':')[0]).sort(), [
+    'colour',
+    'enabled',
+    'id',
+    'maxInFlight',
+    'name',
+    'sources',
+    'webhooks[0].header',
+    'webhooks[0].url',
+  ]);
+});
+
+test('an unknown field is refused with the ones that are allowed there', () => {
+  assert.equal(
+    onlyIssue({ writekeys: [] }, source),
+    'writekeys: is not a known field; allowed: kind, id, name, writeKeys',
+  );
+  assert.equal(
+    onlyIssue({ webhooks: [{ ...webhook, secret: 'x' }] }),
+    'webhooks[0].secret: is not a known field; allowed: url, headers',
+  );
+});
+
+test('missing fields are named', () => {
+  assert.deepEqual(issuesOf({ kind: 'Destination' }), [
+    'id: is missing',
+    'name: is missing',
+    'sources: is missing',
+    'webhooks: is missing',
+  ]);
+});
+
+test('a destination has one to five webhooks', () => {
+  const six = Array.from({ length: 6 }, (_, index) => ({ url: `https://example.com/${index}` }));
+  assert.deepEqual(issuesOf({ ...destination, webhooks: six.slice(1) }), []);
+  for (const webhooks of [six, []])
+    assert.equal(onlyIssue({ webhooks }), 'webhooks: must hold 1 to 5 webhooks');
+});
+
+test('ids are what fits into topic names and URLs', () => {
+  for (const id of ['a', '0', 'a-b', 'a'.repeat(63)])
+    assert.deepEqual(issuesOf({ ...source, id }), []);
+  for (const id of ['', '-a', 'A', 'a.b', 'a_b', 'a/b', 'ä', 'a'.repeat(64), 'a\n'])
+    assert.match(onlyIssue({ id }, source), /^id: must be 1 to 63 lower-case/);
+});
+
+test('a number where text belongs is refused with the hint to quote it', () => {
+  assert.equal(onlyIssue({ name: 7 }), 'name: must be text; put it in quotes');
+  assert.equal(
+    onlyIssue({ webhooks: [{ ...webhook, headers: { 'X-Version': 1.1 } }] }),
+    'webhooks[0].headers.X-Version: must be text; put it in quotes',
+  );
+});
+
+test('only absolute http and https URLs are webhooks', () => {
+  for (const url of [
+    'http://localhost',
+    'HTTPS://Example.com:8443/a?b=c',
+    'http://[::1]:8080/',
+    'https://exämple.com/ü',
+  ])
+    assert.deepEqual(issuesOf({ ...destination, webhooks: [{ url }] }), [], url);
+  for (const [url, reason] of [
+    ['ftp://example.com', /http:\/\/ or https:\/\//],
+    ['example.com', /http:\/\/ or https:\/\//],
+    ['https:example.com', /http:\/\/ or https:\/\//],
+    ['https:\\\\example.com', /http:\/\/ or https:\/\//],
+    ['https:///example.com', /http:\/\/ or https:\/\//],
+    ['javascript:alert(1)', /http:\/\/ or https:\/\//],
+    ['', /http:\/\/ or https:\/\//],
+    ['https://example.com/a b', /spaces/],
+    ['https://example.com/\n', /control characters/],
+    [' https://example.com', /http:\/\/ or https:\/\//],
+    ['https://example.com:99999', /valid host and port/],
+    ['https://exa mple.com', /spaces/],
+    ['https://user:pass@example.com', /Authorization/],
+    ['https://token@example.com', /Authorization/],
+    ['https://example.com/#part', /fragment/],
+    ['https://example.com/#', /fragment/],
+  ] as const)
+    assert.match(onlyIssue({ webhooks: [{ url }] }), reason, url);
+});
+
+test('the reserved headers are those of the contract, the hop-by-hop ones, and Expect', () => {
+  for (const name of ['content-type', 'user-agent', 'x-signature', 'content-length', 'host'])
+    assert.ok(reservedHeaders.includes(name), name);
+  for (const name of ['connection', 'transfer-encoding', 'keep-alive', 'te', 'trailer', 'upgrade'])
+    assert.ok(reservedHeaders.includes(name), name);
+  for (const name of ['proxy-authorization', 'proxy-connection', 'expect'])
+    assert.ok(reservedHeaders.includes(name), name);
+});
+
+test('headers that the pipeline or the connection sets are refused in every spelling', () => {
+  for (const name of [...reservedHeaders, 'Content-Type', 'X-SIGNATURE', 'hOST']) {
+    const issue = onlyIssue({ webhooks: [{ ...webhook, headers: { [name]: 'x' } }] });
+    assert.match(issue, /is a reserved header/);
+    assert.match(onlyIssue({ idempotencyHeader: name }), /is a reserved header/);
+  }
+});
+
+test('a header name that is no token is refused', () => {
+  for (const name of ['', 'X Team', 'X:Team', 'X-Tëam', 'X\r\nY', '(x)', 'x'.repeat(257)])
+    assert.match(
+      onlyIssue({ webhooks: [{ ...webhook, headers: { [name]: 'x' } }] }),
+      /must be a header name/,
+    );
+});
+
+test('the same header in two spellings is refused', () => {
+  const headers = { 'X-Team': 'a', 'x-team': 'b' };
+  assert.match(onlyIssue({ webhooks: [{ ...webhook, headers }] }), /same header as X-Team/);
+});
+
+test('a header value that HTTP cannot carry is refused without being repeated', () => {
+  for (const [bad, reason] of [
+    ['\r', 'a line break'],
+    ['\n', 'a line break'],
+    ['\0', 'NUL'],
+    ['\u0001', 'latin-1'],
+    ['\u007f', 'latin-1'],
+    ['€', 'latin-1'],
+    ['\u{1f600}', 'latin-1'],
+    ['\ud800', 'latin-1'],
+  ] as const) {
+    const headers = { Authorization: `s3cret${bad}` };
+    const issue = onlyIssue({ webhooks: [{ ...webhook, headers }] });
+    assert.match(issue, new RegExp(`^webhooks\\[0\\]\\.headers\\.Authorization: must .*${reason}`));
+    assert.doesNotMatch(issue, /s3cret/);
+  }
+  const headers = { A: '', B: 'a\tb', C: 'ÿ£', D: ' ~' };
+  assert.deepEqual(issuesOf({ ...destination, webhooks: [{ ...webhook, headers }] }), []);
+});
+
+test('the idempotency header must not be a configured one', () => {
+  const webhooks = [webhook, { ...webhook, headers: { 'idempotency-key': 'x' } }];
+  assert.match(
+    onlyIssue({ webhooks, idempotencyHeader: 'Idempotency-Key' }),
+    /^idempotencyHeader: must not be one of the headers/,
+  );
+});
+
+test('rates are events per second, minute or hour, and more than zero', () => {
+  for (const [rateLimit, perSecond] of [
+    ['100/s', 100],
+    ['30/m', 0.5],
+    ['3600/h', 1],
+  ] as const) {
+    const parsed = parseResource({ ...destination, rateLimit });
+    assert.ok('resource' in parsed && parsed.resource.kind === 'Destination');
+    assert.equal(parsed.resource.rateLimit, perSecond);
+  }
+  for (const rateLimit of [5, '0/s', '100', '/s', '-1/s', '1.5/s', '10/d', '1 /s', '1/S', '01/s'])
+    assert.match(onlyIssue({ rateLimit }), /^rateLimit: must be a rate such as 100\/s/);
+});
+
+test('lists that would restrict to nothing, or name something twice, are refused', () => {
+  assert.match(onlyIssue({ events: [] }), /^events: must not be empty/);
+  assert.match(onlyIssue({ eventNames: [] }), /^eventNames: must not be empty/);
+  assert.match(onlyIssue({ sources: ['shop', 'shop'] }), /^sources\[1\]: is named twice/);
+  assert.match(onlyIssue({ writeKeys: ['a', 'a'] }, source), /^writeKeys\[1\]: is named twice/);
+});
+
+test('delete notifications cannot be chosen as call types', () => {
+  assert.equal(
+    onlyIssue({ events: ['delete'] }),
+    'events[0]: must be one of track, page, screen, identify, group, alias',
+  );
+});
+
+test('a write key must survive Basic authentication', () => {
+  for (const key of ['', 'a:b', 'a b', 'ä', 'x'.repeat(201)])
+    assert.match(onlyIssue({ writeKeys: [key] }, source), /^writeKeys\[0\]: must be 1 to 200/);
+});
+
+test('what `get` prints in place of a secret cannot be applied as one', () => {
+  assert.match(onlyIssue({ sharedSecret: secretMask }), /give the secret itself/);
+  const headers = { Authorization: secretMask };
+  assert.match(onlyIssue({ webhooks: [{ ...webhook, headers }] }), /give the secret itself/);
+});
