@@ -53,8 +53,6 @@ function ours(manifests: readonly Manifest[]): ReturnType<typeof workloadsOf> {
 
 function assertCommand([name = '', ...rest]: readonly string[]): void {
   const command = createProgram(createContext({})).commands.find((each) => each.name() === name);
-  // Its manifest came before the command.
-  if (command === undefined && name === 'audience-sync') return;
   assert.ok(command, `there is no command ${name}`);
   for (const option of rest.filter((word) => word.startsWith('-')))
     assert.ok(

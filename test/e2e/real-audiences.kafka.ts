@@ -4,18 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { fullBatchChanges } from '../../src/audience/change-batch.ts';
 import { openDatabase, type Database } from '../../src/audience/database.ts';
-import { readMembers } from '../../src/audience/read/read-members.ts';
-import { wholeAudience } from '../../src/audience/shard.ts';
-import { syncAudience } from '../../src/audience/sync.ts';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
-import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
-import { systemClock } from '../../src/ops/clock.ts';
-import { silentLogger } from '../../src/ops/log.ts';
-import type { Resource } from '../../src/resources/resource.ts';
-import { parseResource } from '../../src/resources/schema/schema.ts';
-import { createTopology, type Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
@@ -34,8 +24,6 @@ let database: Database;
 let receiver: Receiver;
 let postrider: Installation;
 let roles: RunningRole[] = [];
-let kafka: KafkaClient;
-let topology: Topology;
 
 before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'postrider-real-'));
@@ -56,14 +44,7 @@ before(async () => {
       return { status: 200 };
     },
   });
-  postrider = await install();
-  const { environment } = postrider;
-  const brokers = environment['KAFKA_BROKERS']?.split(',') ?? [];
-  kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
-  topology = createTopology({
-    prefix: environment['TOPIC_PREFIX'] ?? '',
-    ...{ partitions: 3, replicationFactor: 1, retryTiersMs: [500, 1_000], extraIngestTopics: [] },
-  });
+  postrider = await install({ AUDIENCE_CHECKPOINT_DIR: path.join(folder, 'checkpoints') });
   await run('topics', '--create', '--check');
   await apply();
   roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
@@ -76,24 +57,10 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function run(...args: readonly string[]): Promise<void> {
-  const { code, stderr } = await postrider.run(args);
+async function run(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await postrider.run(args);
   assert.equal(code, 0, stderr);
-}
-
-const audience: Resource = parsed({
-  ...{ kind: 'Audience', id: 'big', name: 'Big Spenders', source: 'shop', destinations: ['crm'] },
-  members: { file: 'members.csv', userId: 'customer_id' },
-});
-const trait: Resource = parsed({
-  ...{ kind: 'ComputedTrait', id: 'ltv', name: 'Lifetime Value', source: 'shop' },
-  destinations: ['crm'],
-  values: { file: 'ltv', userId: 'customer_id', value: 'total' },
-});
-
-function parsed(document: object): Resource {
-  const result = parseResource(document);
-  return 'resource' in result ? result.resource : assert.fail(JSON.stringify(result.issues));
+  return stdout;
 }
 
 async function apply(): Promise<void> {
@@ -103,7 +70,16 @@ async function apply(): Promise<void> {
     ...['crm', 'other'].map((id) => ({
       ...{ kind: 'Destination', id, name: id, sources: ['shop'], sharedSecret: 'teehee', webhooks },
     })),
-    ...[audience, trait],
+    {
+      ...{ kind: 'Audience', id: 'big', name: 'Big Spenders', source: 'shop' },
+      destinations: ['crm'],
+      members: { file: path.join(folder, 'members.csv'), userId: 'customer_id' },
+    },
+    {
+      ...{ kind: 'ComputedTrait', id: 'ltv', name: 'Lifetime Value', source: 'shop' },
+      destinations: ['crm'],
+      values: { file: path.join(folder, 'ltv'), userId: 'customer_id', value: 'total' },
+    },
   ];
   const stdin = JSON.stringify(resources);
   const { code, stderr } = await postrider.run(['apply', '-f', '-'], { stdin });
@@ -112,29 +88,10 @@ async function apply(): Promise<void> {
 
 /** One sync of each; resolves with how many changes each sent. */
 async function syncBoth(): Promise<readonly number[]> {
-  const sent: number[] = [];
-  for (const resource of [audience, trait]) {
-    assert.ok(resource.kind === 'Audience' || resource.kind === 'ComputedTrait');
-    const [rows, from] =
-      resource.kind === 'Audience'
-        ? (['members', resource.members] as const)
-        : (['values', resource.values] as const);
-    const { added, removed, changed } = await syncAudience(
-      { kafka, topology, clock: systemClock, log: silentLogger, onProgress: () => undefined },
-      resource,
-      {
-        ...{ shard: wholeAudience, directory: path.join(folder, 'checkpoints'), dryRun: false },
-        ...{ baseline: undefined, allowEmpty: false, maxRemovedShare: 0.5 },
-        changesPerTransaction: fullBatchChanges,
-      },
-      async (connection) => {
-        const tempFolder = path.join(folder, 'reading');
-        await readMembers(connection, from, { rows, folder, tempFolder });
-      },
-    );
-    sent.push(added + removed + changed);
-  }
-  return sent;
+  const { audiences } = JSON.parse(await run('audience-sync', '--json', 'big', 'ltv')) as {
+    readonly audiences: readonly Readonly<Record<'added' | 'removed' | 'changed', number>>[];
+  };
+  return audiences.map(({ added, removed, changed }) => added + removed + changed);
 }
 
 /** What a data team exports on the first of a month. */

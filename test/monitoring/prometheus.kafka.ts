@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Registry } from 'prom-client';
+import { SyncMetrics } from '../../src/audience/metrics.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type RunningRole } from '../harness/postrider.ts';
@@ -74,15 +76,20 @@ async function startRoles(receiver: Server): Promise<RunningRole[]> {
 }
 
 /** What no role exposes: the sync job's file for a textfile collector, and kube-state-metrics. */
-function fromElsewhere(): string {
+async function fromElsewhere(): Promise<string> {
   const now = Math.floor(Date.now() / 1_000);
-  const audience = '{audience="big-spenders"}';
+  const sync = new SyncMetrics(new Registry());
+  sync.succeeded(
+    'big-spenders',
+    {
+      ...{ sync: 'one', members: 2, before: 1, added: 1, removed: 0, changed: 0, baseline: 0 },
+      ...{ tooLarge: 0, rebuilt: undefined, sample: [], durationMs: 12_000 },
+    },
+    Date.now(),
+  );
   const cronjob = '{namespace="postrider",cronjob="audience-sync"}';
   return [
-    `postrider_audience_sync_last_success_timestamp_seconds${audience} ${now}`,
-    `postrider_audience_sync_duration_seconds${audience} 12`,
-    `postrider_audience_sync_members${audience} 2`,
-    `postrider_audience_sync_changes{audience="big-spenders",change="added"} 1`,
+    await sync.text(),
     `kube_cronjob_status_last_successful_time${cronjob} ${now}`,
     `kube_cronjob_created${cronjob} ${now}`,
     `kube_cronjob_spec_suspend${cronjob} 0`,
@@ -166,9 +173,11 @@ async function which<T>(all: readonly T[], is: (each: T) => Promise<boolean>): P
   return all.filter((_, index) => answers[index]);
 }
 
-async function serve(text: () => string): Promise<Server> {
+async function serve(text: () => string | Promise<string>): Promise<Server> {
   const server = createServer((request, response) => {
-    request.resume().on('end', () => response.end(text()));
+    request.resume().on('end', () => {
+      void Promise.resolve(text()).then((answer) => response.end(answer));
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
