@@ -56,5 +56,5 @@ const mostCharacters = 100;
 
 /** An error that nobody expected, for a detail: escaped, and no longer than fits a line. */
 export function shownError(error: unknown): string {
-  return JSON.stringify(String(error).slice(0, mostCharacters).toWellFormed());
+  return JSON.stringify(String(error).slice(0, mostCharacters));
 }
