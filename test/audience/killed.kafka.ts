@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fullBatchChanges } from '../../src/audience/change-batch.ts';
 import type { KilledSync } from './killed-sync.child.ts';
 import { audience, membersOf } from './members.ts';
-import { checkpointFolder, syncScene } from './scene.ts';
+import { syncScene } from './scene.ts';
 
 const scene = await syncScene();
 after(() => scene.stop());
@@ -90,8 +90,8 @@ async function killAgainAndAgain(id: string, directory: string | undefined): Pro
 
 test('of syncs killed at twenty random moments, each followed by one to its end, every change is seen once', async () => {
   const partial = await Promise.all([
-    killAgainAndAgain('k1', await checkpointFolder()),
-    killAgainAndAgain('k2', await checkpointFolder()),
+    killAgainAndAgain('k1', await scene.checkpointFolder()),
+    killAgainAndAgain('k2', await scene.checkpointFolder()),
     killAgainAndAgain('k3', undefined),
     killAgainAndAgain('k4', undefined),
   ]);

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { audience, computedTrait, membersOf, type Members } from './members.ts';
-import { checkpointFolder, syncScene, told } from './scene.ts';
+import { syncScene, told } from './scene.ts';
 
 const scene = await syncScene();
 after(() => scene.stop());
@@ -14,7 +14,7 @@ const vip = (userId: string, is: boolean): string => `${userId} {"vip":${String(
 suite('audience sync', { concurrency: 4 }, () => {
   test('the first sync tells everyone, the next one only who came and who left, the one after nothing', async () => {
     const target = audience('growing', { destinations: ['crm', 'ads'] });
-    const directory = await checkpointFolder();
+    const directory = await scene.checkpointFolder();
     const first = await scene.sync(target, membersOf('a', 'b', 'ü 1'), { directory });
     assert.deepEqual(
       [first.members, first.before, first.added, first.rebuilt],
@@ -119,7 +119,7 @@ suite('audience sync', { concurrency: 4 }, () => {
 
   test('the older of two syncs stops when the newer has begun, and nothing is sent twice', async () => {
     const target = audience('twice');
-    const directory = await checkpointFolder();
+    const directory = await scene.checkpointFolder();
     const newer = Promise.withResolvers<unknown>();
     const older = scene.sync(target, membersOf('a', 'b'), { directory }, async () => {
       await scene
@@ -140,7 +140,7 @@ suite('audience sync', { concurrency: 4 }, () => {
 
   test('a dry run says what would be sent, sends nothing, and stops no sync that runs', async () => {
     const target = audience('dry');
-    const directory = await checkpointFolder();
+    const directory = await scene.checkpointFolder();
     const result = await scene.sync(target, membersOf('a', 'b'), { directory }, async () => {
       const dry = await scene.sync(target, membersOf('x', 'y', 'z'), { directory, dryRun: true });
       assert.equal(dry.added, 3);
@@ -158,7 +158,7 @@ suite('audience sync', { concurrency: 4 }, () => {
 
   test('a checkpoint that is damaged, of another time or of another topic is read anew', async () => {
     const target = audience('spoiled');
-    const directory = await checkpointFolder();
+    const directory = await scene.checkpointFolder();
     const members = membersOf(...Array.from({ length: 5_000 }, (_, i) => `user-${i}`));
     await scene.sync(target, members, { directory });
     const file = join(directory, `${scene.deployment.topology.prefix}spoiled.duckdb`);
@@ -184,7 +184,7 @@ suite('audience sync', { concurrency: 4 }, () => {
 
   test('a sync with a checkpoint from before others reads only what they wrote', async () => {
     const target = audience('behind');
-    const directory = await checkpointFolder();
+    const directory = await scene.checkpointFolder();
     await scene.sync(target, membersOf('a', 'b'), { directory });
     await scene.sync(target, membersOf('b', 'c'));
     const { added, removed, rebuilt } = await scene.sync(target, membersOf('b', 'c'), {
@@ -219,7 +219,7 @@ suite('audience sync', { concurrency: 4 }, () => {
   test('a call that would be too large is left out, said, and tried again', async () => {
     const target = computedTrait('large');
     const large = JSON.stringify('x'.repeat(40_000));
-    const directory = await checkpointFolder();
+    const directory = await scene.checkpointFolder();
     const first = await scene.sync(
       target,
       new Map([

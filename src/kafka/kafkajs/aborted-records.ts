@@ -17,20 +17,21 @@ export interface DecodedRecord {
  * Makes kafkajs take the records of aborted transactions for markers, which it skips and counts as read.
  * Its own filter begins at most one aborted transaction with each record, so that where a fetch begins
  * inside two of them, as after the end of a process that had several open, it hands over records of the
- * second as if they were committed. `aborted` is in the order of first offsets, as brokers send it.
+ * second as if they were committed. Brokers name them in the order in which they ended, not began.
  */
 export function hideAborted(
   records: readonly DecodedRecord[],
   aborted: readonly AbortedTransaction[],
 ): void {
   if (aborted.length === 0) return;
+  const byFirstOffset = aborted.toSorted((a, b) => Number(a.firstOffset) - Number(b.firstOffset));
   const producers = new Set<string>();
   let begun = 0;
   for (const record of records) {
     for (
-      let next = aborted[begun];
+      let next = byFirstOffset[begun];
       next !== undefined && Number(next.firstOffset) <= Number(record.offset);
-      next = aborted[begun]
+      next = byFirstOffset[begun]
     ) {
       producers.add(next.producerId);
       begun += 1;

@@ -36,6 +36,14 @@ test('where a fetch begins inside two aborted transactions, nothing of either is
   assert.deepEqual(shown(records, ['a', 10], ['b', 12]), ['c@17']);
 });
 
+test('one that began first and ended last is hidden from its first record on', () => {
+  const records = [
+    ...[record(1, 'a'), record(2, 'b'), record(3, 'a')],
+    ...[marker(4, 'b', 'abort'), record(5, 'a'), marker(6, 'a', 'abort'), record(7, 'b')],
+  ];
+  assert.deepEqual(shown(records, ['b', 2], ['a', 1]), ['b@7']);
+});
+
 test('what a producer writes after its abort is shown, and what it committed before', () => {
   const records = [
     ...[record(1, 'a'), marker(2, 'a', 'commit'), record(3, 'a'), marker(4, 'a', 'abort')],
