@@ -1,5 +1,6 @@
 import kafkajs from 'kafkajs';
 import type { Admin } from 'kafkajs';
+import { PostriderError } from '../errors.ts';
 import { adminError, retryWhileUnsettled } from './admin-error.ts';
 import type { KafkaClient } from './bare-client.ts';
 
@@ -138,7 +139,8 @@ class Questions implements KafkaAdmin {
       () =>
         this.#admin.createTopics({
           timeout: createTimeoutMs,
-          waitForLeaders: true,
+          // kafkajs takes a topic for missing that not every broker knows yet.
+          waitForLeaders: false,
           topics: missing.map(({ name, partitions, replicationFactor, config }) => ({
             topic: name,
             numPartitions: partitions,
@@ -148,7 +150,23 @@ class Questions implements KafkaAdmin {
         }),
       missing.map(({ name }) => name).join(', '),
     );
-    return missing.map(({ name }) => name);
+    const created = missing.map(({ name }) => name);
+    await this.#untilKnown(created);
+    return created;
+  }
+
+  /** Until every one of the topics, which were just made, has leaders. */
+  async #untilKnown(topics: string[]): Promise<void> {
+    const untilMs = performance.now() + createTimeoutMs;
+    for (;;) {
+      try {
+        await ask(() => this.#admin.fetchTopicMetadata({ topics }), topics.join(', '));
+        return;
+      } catch (error) {
+        const isUnknown = error instanceof PostriderError && error.code === 'not-found';
+        if (!isUnknown || performance.now() > untilMs) throw error;
+      }
+    }
   }
 
   async extendPartitions(topic: string, partitions: number): Promise<void> {
