@@ -1,4 +1,5 @@
 import type { Admin } from 'kafkajs';
+import { PostriderError } from '../../errors.ts';
 import type { KafkaClient } from '../client.ts';
 
 /** Of one partition: the oldest offset that is kept, and the one that the next record will get. */
@@ -14,6 +15,7 @@ export interface OffsetRange {
 export class BrokerOffsets {
   readonly #kafka: KafkaClient;
   #admin: Admin | undefined;
+  #isClosed = false;
 
   constructor(kafka: KafkaClient) {
     this.#kafka = kafka;
@@ -52,19 +54,23 @@ export class BrokerOffsets {
     await this.#ask((admin) => admin.deleteGroups([groupId]));
   }
 
+  /** Whoever asks on, or has just begun to, is refused: a connection would be left open. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const admin = this.#admin;
     this.#admin = undefined;
     await admin?.disconnect();
   }
 
   async #ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
+    this.#refuseWhenClosed();
     // The callers have loops of their own.
     const admin = (this.#admin ??= this.#kafka.admin({
       retry: { retries: 1, initialRetryTime: 100 },
     }));
     try {
       await admin.connect();
+      this.#refuseWhenClosed();
       return await question(admin);
     } catch (error) {
       // kafkajs asks for the metadata of every topic that a connection ever dealt with, and fails for
@@ -73,5 +79,9 @@ export class BrokerOffsets {
       void admin.disconnect().catch(() => undefined);
       throw error;
     }
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#isClosed) throw new PostriderError('stopped', 'The consumer is stopped');
   }
 }
