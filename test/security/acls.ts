@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { after, before, test } from 'node:test';
 import kafkajs, { type AclFilter } from 'kafkajs';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
@@ -24,8 +25,6 @@ const notShown: readonly RegExp[] = [
   /^postrider-operator Write topic postrider\.ingest\.audience$/,
   // Letters of destinations with a topic of their own.
   /^postrider-operator Write topic postrider\.delivery\.\*$/,
-  // Audience syncs have tests of their own.
-  /^postrider-audience-sync /,
 ];
 
 const users = readKafkaUsers();
@@ -83,6 +82,11 @@ function destination(id: string, more: object = {}): string {
     kind: 'Destination',
     ...{ id, name: id, sources: ['shop'], webhooks, ...more },
   });
+}
+
+function audience(file: string): string {
+  const members = { file, userId: 'user' };
+  return JSON.stringify({ kind: 'Audience', id: 'big', name: 'Big', source: 'shop', members });
 }
 
 const source = JSON.stringify({ kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] });
@@ -153,6 +157,12 @@ test('each role and each command does its whole work with the rights of its user
   await eventually(() => {
     assert.equal(arrived.get('/taking'), 3);
   });
+  const members = await broker.file('members.csv', 'user\nu4\n');
+  await run('resources', ['apply', '-f', '-'], audience(members));
+  await run('audience-sync', ['audience-sync', '--checkpoint-dir', dirname(members)]);
+  await eventually(() => {
+    assert.equal(arrived.get('/taking'), 4);
+  });
   for (const role of roles) assert.equal(await role.kill('SIGTERM'), 0, role.log());
 
   const audit = (await broker.audit()).filter((line) => line.includes('User:postrider-'));
@@ -181,10 +191,11 @@ function usedRight(line: string): string[] {
   const [, type = '', name = '', pattern, user = '', operation = ''] = rule.exec(line) ?? [];
   if (user === '') return [];
   const star = pattern === 'PREFIXED' ? '*' : '';
-  return [`${user} ${camelCase(operation)} ${type.toLowerCase()} ${name}${star}`];
+  const kind = camelCase(type).replace(/^./, (first) => first.toLowerCase());
+  return [`${user} ${camelCase(operation)} ${kind} ${name}${star}`];
 }
 
-/** `DESCRIBE_CONFIGS` as `DescribeConfigs`. */
+/** `DESCRIBE_CONFIGS` as `DescribeConfigs`, as manifests spell it. */
 function camelCase(operation: string): string {
   return operation
     .split('_')
