@@ -26,6 +26,7 @@ const secrets = {
   writeKey: 'write-key-zq11',
   user: 'user-zq12',
   property: 'property-zq13',
+  databasePassword: 'database-password-zq14',
 };
 /** By design in what these print: names, and the URLs of endpoints as they are configured. */
 const shownByGet: readonly string[] = [secrets.writeKey, secrets.queryToken];
@@ -131,8 +132,15 @@ test('commands that fail and commands that answer show no secret', async () => {
     destination('gone', `http://127.0.0.1:1/?token=${secrets.queryToken}`),
   );
   assert.equal(await run(['apply', '-f', '-'], good), 0);
-  const { headerValue, urlPassword } = secrets;
+  const { headerValue, urlPassword, databasePassword } = secrets;
+  const database = `postgres://reader:${databasePassword}@127.0.0.1:1/shop`;
+  const members = { postgres: database, query: 'select id from members' };
+  const audience = { kind: 'Audience', id: 'big', name: 'Big', source: 'shop', members };
+  assert.equal(await run(['apply', '-f', '-'], documents(audience)), 0);
+  assert.equal(await run(['audience-sync', 'big']), 1);
   const wrong: readonly string[] = [
+    documents({ ...audience, members: { ...members, postgres: [database] } }),
+    documents({ ...audience, members: { ...members, unknown: database } }),
     documents(destination('a', `https://user:${urlPassword}@crm.example.com/`)),
     documents(destination('a', 'https://crm.example.com/', { sharedSecret: [headerValue] })),
     documents(destination('a', 'https://crm.example.com/', { unknown: headerValue })),
@@ -152,6 +160,7 @@ test('commands that fail and commands that answer show no secret', async () => {
     assert.equal(await run(['get', 'destination', '-o', format]), 0);
   }
   assert.equal(await run(['get', 'source']), 0);
+  assert.equal(await run(['get', 'audience', '-o', 'yaml']), 0);
   assert.equal(await run(['send-test', 'refusing']), 1);
   assert.equal(await run(['secrets', 'rotate']), 0);
   expectSilence();
