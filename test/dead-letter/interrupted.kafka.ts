@@ -74,8 +74,12 @@ test('a redrive that is killed goes on when it is run again, and repeats at most
 
 test('of two redrives at once the second is refused', async (t) => {
   const box = await filled(t);
-  const first = box.begin('redrive', '--rate', '100/s');
-  await inTheMiddle(box);
+  // Slow enough for the second command to start beside it, on any machine.
+  const first = box.begin('redrive', '--rate', '40/s');
+  await eventually(async () => {
+    const [delivery = 0] = await box.written();
+    assert.ok(delivery > 0, 'it has not got going yet');
+  });
   const second = await box.end(...redrive);
   assert.equal(second.code, 1);
   assert.match(second.stderr, /^postrider: another redrive of these events is running$/m);
