@@ -2,21 +2,31 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
 import { failureOf } from './produce/produce-failure.ts';
 
-const attempts = 10;
 const retryAfterMs = 200;
+
+/** Answers that pass by themselves, and for how long they are taken to. */
+export interface Unsettled {
+  readonly forMs: number;
+  readonly reasons: readonly string[];
+}
 
 /**
  * While any topic of the cluster has no leader yet, kafkajs fails to list them all, sometimes with a
  * TypeError because it swallowed the real one.
  */
-export async function retryWhileUnsettled<T>(question: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
+const elections: Unsettled = { forMs: 2_000, reasons: ['LEADER_NOT_AVAILABLE', 'TypeError'] };
+
+/** Asks again as long as the answer may pass by itself. */
+export async function retryWhileUnsettled<T>(
+  question: () => Promise<T>,
+  { forMs, reasons }: Unsettled = elections,
+): Promise<T> {
+  const untilMs = performance.now() + forMs;
+  for (;;) {
     try {
       return await question();
     } catch (error) {
-      const { reason } = failureOf(error);
-      const isUnsettled = reason === 'LEADER_NOT_AVAILABLE' || reason === 'TypeError';
-      if (!isUnsettled || attempt === attempts) throw error;
+      if (!reasons.includes(failureOf(error).reason) || performance.now() > untilMs) throw error;
       await delay(retryAfterMs);
     }
   }

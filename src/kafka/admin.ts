@@ -1,7 +1,6 @@
 import kafkajs from 'kafkajs';
 import type { Admin } from 'kafkajs';
-import { PostriderError } from '../errors.ts';
-import { adminError, retryWhileUnsettled } from './admin-error.ts';
+import { adminError, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
 import type { KafkaClient } from './bare-client.ts';
 
 /** A topic as it should be or as it is. `config` holds topic-level settings. */
@@ -50,6 +49,11 @@ export interface KafkaAdmin {
 
 /** Leaders of many new topics are elected one after the other. */
 const createTimeoutMs = 30_000;
+/** What brokers answer about a topic that was just made, until each has heard of it and of its leaders. */
+const creation: Unsettled = {
+  forMs: createTimeoutMs,
+  reasons: ['UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION', 'LEADER_NOT_AVAILABLE'],
+};
 
 /** @throws PostriderError `kafka-unavailable` */
 export async function openAdmin(kafka: KafkaClient): Promise<KafkaAdmin> {
@@ -151,22 +155,11 @@ class Questions implements KafkaAdmin {
       missing.map(({ name }) => name).join(', '),
     );
     const created = missing.map(({ name }) => name);
-    await this.#untilKnown(created);
+    // Brokers tell who leads before the leaders know it themselves: only the leaders' own answer shows
+    // that they take records.
+    for (const topic of created)
+      await ask(() => this.#admin.fetchTopicOffsets(topic), topic, creation);
     return created;
-  }
-
-  /** Until every one of the topics, which were just made, has leaders. */
-  async #untilKnown(topics: string[]): Promise<void> {
-    const untilMs = performance.now() + createTimeoutMs;
-    for (;;) {
-      try {
-        await ask(() => this.#admin.fetchTopicMetadata({ topics }), topics.join(', '));
-        return;
-      } catch (error) {
-        const isUnknown = error instanceof PostriderError && error.code === 'not-found';
-        if (!isUnknown || performance.now() > untilMs) throw error;
-      }
-    }
   }
 
   async extendPartitions(topic: string, partitions: number): Promise<void> {
@@ -220,9 +213,13 @@ function byPartition(entries: readonly { partition: number; offset: string }[]):
 }
 
 /** `topic`: the one that is asked about, for the error. */
-async function ask<T>(question: () => Promise<T>, topic?: string): Promise<T> {
+async function ask<T>(
+  question: () => Promise<T>,
+  topic?: string,
+  unsettled?: Unsettled,
+): Promise<T> {
   try {
-    return await retryWhileUnsettled(question);
+    return await retryWhileUnsettled(question, unsettled);
   } catch (error) {
     throw adminError(error, topic);
   }

@@ -56,6 +56,19 @@ test('while any topic has no leader yet, the question is asked again', async () 
   assert.equal(answer, 7);
 });
 
+test('what passes by itself is asked again for its time, not longer', async () => {
+  const reasons = ['NOT_LEADER_FOR_PARTITION'];
+  let asks = 0;
+  const question = (): Promise<never> => {
+    asks += 1;
+    return Promise.reject(kafkaError('NOT_LEADER_FOR_PARTITION'));
+  };
+  await assert.rejects(retryWhileUnsettled(question, { forMs: 100, reasons }));
+  assert.equal(asks, 2);
+  await assert.rejects(retryWhileUnsettled(question));
+  assert.equal(asks, 3);
+});
+
 test('any other failure is not repeated', async () => {
   let asks = 0;
   const question = (): Promise<never> => {

@@ -4,6 +4,7 @@ import { ensureTopics, openAdmin, type TopicSpec } from '../../src/kafka/admin.t
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { testPrefix } from '../harness/broker.ts';
+import { eventually } from '../harness/eventually.ts';
 import { makeTopic, testKafka, withRawAdmin } from './topics.ts';
 
 const kafka = await testKafka();
@@ -57,7 +58,10 @@ test('a topic can be given more partitions, not fewer', async () => {
 test('a deleted topic is gone; deleting it again does nothing', async () => {
   const topic = await makeTopic(kafka, 1);
   await admin.deleteTopic(topic);
-  assert.deepEqual(await admin.topicNames(topic), []);
+  // Brokers list it until they have heard from the controller.
+  await eventually(async () => {
+    assert.deepEqual(await admin.topicNames(topic), []);
+  });
   await admin.deleteTopic(topic);
 });
 
