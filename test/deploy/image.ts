@@ -52,10 +52,11 @@ export const path: string = [dirname(process.execPath), process.env['PATH'] ?? '
 
 function runStep(command: string, cwd: string, env: Readonly<Record<string, string>>): void {
   const home = process.env['HOME'] ?? '';
-  // Of the test's own variables, those of `npm test` would change what npm does.
+  // Of the test's own variables, those of `npm test` would change what npm does. What installing the
+  // project has fetched is not fetched again.
   execFileSync('sh', ['-c', command], {
     cwd,
-    env: { PATH: path, HOME: home, ...env },
+    env: { PATH: path, HOME: home, npm_config_prefer_offline: 'true', ...env },
     stdio: 'pipe',
   });
 }
