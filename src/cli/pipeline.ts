@@ -9,7 +9,7 @@ import type { ParsedFile } from '../resources/apply/document.ts';
 import type { Settings } from '../settings/table.ts';
 import { applyFiles } from './apply.ts';
 import { answerGiveUpMs, type Context } from './context.ts';
-import { startRoles, type RunningRoles } from './roles.ts';
+import type { RunningRoles } from './roles.ts';
 
 const loopback = ['127.0.0.0/8', '::1/128'];
 const lookAgainMs = 20;
@@ -49,6 +49,7 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
     const { all } = await context.topology();
     await ensureTopics(context.kafka, all);
     if (options.resources !== undefined) await applyFiles(context, options.resources);
+    const { startRoles } = await import('./roles.ts');
     const roles = await startRoles(context, ['gateway', 'router', 'delivery']);
     while (!roles.ready()) await delay(lookAgainMs);
     const stop = async (): Promise<void> => {

@@ -35,7 +35,10 @@ const answering = [
   ],
 ];
 
-/** All commands. Wrong usage throws commander's error instead of ending the process. */
+/**
+ * All commands. What takes long to load, those that need it load when they run. Wrong usage throws
+ * commander's error instead of ending the process.
+ */
 export function createProgram(context: Context): Command {
   const program = new Command('postrider')
     .description('Outbound event delivery: analytics calls from Kafka to customer endpoints')

@@ -1,5 +1,5 @@
-import { startDelivery, type DeliveryDeps } from '../delivery/worker.ts';
-import { startGateway, type Gateway, type GatewayDeps } from '../gateway/gateway.ts';
+import type { DeliveryDeps } from '../delivery/worker.ts';
+import type { Gateway, GatewayDeps } from '../gateway/gateway.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
@@ -10,7 +10,7 @@ import { startConfig } from '../resources/config/config-store.ts';
 import { startFence, type FollowedFence } from '../resources/fence/fence-store.ts';
 import { exposeConfig } from '../resources/config/metrics.ts';
 import { createSecretKeys } from '../resources/config/secrets.ts';
-import { startRouter, type RouterDeps } from '../router/router.ts';
+import type { RouterDeps } from '../router/router.ts';
 import { describeSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import type { Context } from './context.ts';
@@ -68,17 +68,24 @@ export async function startRoles(
   const deps = { ...shared, config };
   let gateway: Gateway | undefined;
   let fence: FollowedFence | undefined;
+  // A role takes no time and memory for the libraries of the others.
   const starters: Record<RoleName, () => Promise<Role>> = {
-    gateway: async () =>
-      (gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) })),
-    router: async () =>
-      startRouter({
+    gateway: async () => {
+      const { startGateway } = await import('../gateway/gateway.ts');
+      gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) });
+      return gateway;
+    },
+    router: async () => {
+      const { startRouter } = await import('../router/router.ts');
+      return startRouter({
         ...deps,
         producer: await producer(),
         dedupeWindowMs: settings.dedupeWindowMs,
         registry: registryAccess(settings),
-      }),
+      });
+    },
     delivery: async () => {
+      const { startDelivery } = await import('../delivery/worker.ts');
       fence = await startFence(shared);
       return startDelivery({
         ...{ ...deps, fence, producer: await producer() },

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { shutdownSignal } from '../ops/shutdown.ts';
 import type { Context } from './context.ts';
-import { startRoles, type RoleName } from './roles.ts';
+import type { RoleName } from './roles.ts';
 
 const descriptions: Record<RoleName, string> = {
   gateway: 'run a gateway: the HTTP tracking API to the ingest topic',
@@ -22,6 +22,7 @@ export function registerRoles(program: Command, context: Context): void {
 async function run(context: Context, name: RoleName): Promise<void> {
   // From the first moment on: a signal during a long start must be seen as well.
   const signalled = shutdownSignal();
+  const { startRoles } = await import('./roles.ts');
   const roles = await Promise.race([startRoles(context, [name]), signalled]);
   if (typeof roles === 'string') process.exit(0);
   const signal = await signalled;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { sendTestEvent, type TestAnswer } from '../delivery/send-test.ts';
+import type { TestAnswer } from '../delivery/send-test.ts';
 import { PostriderError } from '../errors.ts';
 import { systemClock } from '../ops/clock.ts';
 import { startConfig } from '../resources/config/config-store.ts';
@@ -18,6 +18,7 @@ export function registerSendTest(program: Command, context: Context): void {
 
 async function sendTest(context: Context, id: string): Promise<void> {
   const { settings } = context;
+  const { sendTestEvent } = await import('../delivery/send-test.ts');
   const answers = await sendTestEvent(await destinationOf(context, id), {
     clock: systemClock,
     timeoutMs: settings.deliveryTimeoutMs,
