@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { useCompileCache } from './compile-cache.ts';
 
 /**
  * What the unit tests and, after them, the tests on a broker could not check for want of a program.
@@ -20,6 +21,7 @@ export function printNotChecked(): void {
 
 /** Node's test runner calls these two around the unit tests. */
 export function globalSetup(): void {
+  useCompileCache();
   rmSync(file, { force: true });
 }
 

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { testBroker, testPrefix } from './broker.ts';
 import { eventually } from './eventually.ts';
 import {
@@ -6,8 +5,8 @@ import {
   collect,
   failIfEnded,
   killer,
-  main,
   runCommand,
+  spawnCommand,
   startCommand,
   type Begun,
   type Ended,
@@ -68,7 +67,8 @@ export async function install(env: Environment = {}): Promise<Installation> {
 }
 
 async function startRole(role: string, env: Environment): Promise<RunningRole> {
-  const child = spawn(process.execPath, [main, role], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawnCommand([role], env);
+  child.stdout.resume();
   const log = collect(child.stderr);
   const url = await eventually(() => {
     failIfEnded(child, log());

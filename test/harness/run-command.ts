@@ -1,9 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from './compile-cache.ts';
 import { eventually } from './eventually.ts';
 
-export const main: string = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -30,9 +31,16 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the CLI, with this environment and nothing else. */
+/** The CLI in a process, with this environment and nothing else. */
+export function spawnCommand(
+  args: readonly string[],
+  env: Environment,
+): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [main, ...args], { env: { ...compileCache(), ...env } });
+}
+
 export function beginCommand(args: readonly string[], env: Environment): Begun {
-  const child = spawn(process.execPath, [main, ...args], { env });
+  const child = spawnCommand(args, env);
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
   return {
@@ -66,7 +74,7 @@ export async function startCommand(
   env: Environment,
   stdin: string = '',
 ): Promise<RunningCommand> {
-  const child = spawn(process.execPath, [main, ...args], { env });
+  const child = spawnCommand(args, env);
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
   child.stdin.end(stdin);
