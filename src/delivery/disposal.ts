@@ -80,6 +80,7 @@ export class Disposal {
       key: record.key,
       value: record.value,
       headers: { [envelopeHeader]: encodeEnvelope(next) },
+      mayWait: true as const,
     };
     this.#writing += 1;
     this.#sink.produce(copy, (refused) => {

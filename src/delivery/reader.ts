@@ -17,8 +17,11 @@ import type { OwnedIndexes } from './lane/work-shares.ts';
 const freshWindow: WindowLimits = { records: 2_048, bytes: 4 * 1024 * 1024 };
 /** Compressed: with more, most of what a fetch brings would be left undecoded and fetched again. */
 const maxBytesPerPartition = 256 * 1024;
-/** Held until they are due, in six times as many partitions. */
-const retryWindow: WindowLimits = { records: 1_024, bytes: 1024 * 1024 };
+/**
+ * Held until they are due, in six times as many partitions. What a larger one lets in at once, when many
+ * have come due, holds up what is fresh.
+ */
+const retryWindow: WindowLimits = { records: 256, bytes: 512 * 1024 };
 
 export interface ReaderOptions {
   readonly kafka: KafkaClient;

@@ -57,13 +57,15 @@ const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
 const joinMs = 3_000;
 
 /** So many records are work enough for one stretch: others get a turn before the next batch. */
-const largeBatch = 128;
+const recordsPerStretch = 128;
 const done = Promise.resolve();
 
 /** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
 export class ConsumerSession {
   readonly #consumer: Consumer;
   readonly #events: SessionEvents;
+  /** Records handed over since others had a turn. */
+  #sinceTurn = 0;
   readonly #log: Logger;
   #closed = false;
   #opening: Promise<void> | undefined;
@@ -108,7 +110,10 @@ export class ConsumerSession {
             payload.resolveOffset(offset);
           });
         }
-        return payload.batch.messages.length < largeBatch ? done : nextTurn();
+        this.#sinceTurn += payload.batch.messages.length;
+        if (this.#sinceTurn < recordsPerStretch) return done;
+        this.#sinceTurn = 0;
+        return nextTurn();
       },
     });
   }

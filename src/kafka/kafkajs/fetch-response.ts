@@ -62,7 +62,7 @@ export async function decodeFetchResponse(bytes: Buffer): Promise<FetchResponse>
   return { throttleTime, clientSideThrottleTime, errorCode, sessionId, responses } as FetchResponse;
 }
 
-const recordsPerAnswer = 8_192;
+const recordsPerAnswer = 2_048;
 
 interface FoundTopic {
   readonly topicName: string;
@@ -160,4 +160,4 @@ class Pace {
   }
 }
 
-const recordsPerStretch = 256;
+const recordsPerStretch = 128;

@@ -9,6 +9,7 @@ export interface QueuedRecord {
   readonly partition: number;
   /** Before compression, at most. */
   readonly bytes: number;
+  readonly mayWait: boolean;
   readonly done: (refused?: PostriderError) => void;
 }
 
@@ -42,6 +43,11 @@ export class PartitionQueue {
 
   get isInFlight(): boolean {
     return this.#inFlight > 0;
+  }
+
+  /** The first record decides: those behind it go with it. */
+  get mayWait(): boolean {
+    return this.#waiting[this.#head]?.mayWait === true;
   }
 
   push(record: QueuedRecord): void {

@@ -17,13 +17,14 @@ const failuresBeforeReconnect = 3;
 /** How soon such a request is made, and a leader that moved in silence is noticed. */
 const metadataMaxAgeMs = 60_000;
 
-/** kafkajs brings gzip itself; for zstd the client has to have our codecs. */
-export type Compression = 'zstd' | 'gzip';
+/** kafkajs brings gzip itself; for the others the client has to have our codecs. */
+export type Compression = 'lz4-or-zstd' | 'gzip';
 
-const compressionTypes: Readonly<Record<Compression, CompressionTypes>> = {
-  zstd: kafkajs.CompressionTypes.ZSTD,
-  gzip: kafkajs.CompressionTypes.GZIP,
-};
+/**
+ * Smaller ones cost zstd about 70 µs each to compress and 35 µs to read, for memory that it sets up and
+ * throws away, LZ4 5 and 10 µs. Of larger ones zstd makes half as many bytes in less time.
+ */
+const zstdFromBytes = 16 * 1024;
 
 interface Connection {
   readonly producer: KafkaProducer;
@@ -43,7 +44,7 @@ export class ProduceConnection {
   readonly #compression: Compression;
   #current: Connection | undefined;
 
-  constructor(kafka: KafkaClient, clock: Clock, compression: Compression = 'zstd') {
+  constructor(kafka: KafkaClient, clock: Clock, compression: Compression = 'lz4-or-zstd') {
     this.#kafka = kafka;
     this.#clock = clock;
     this.#compression = compression;
@@ -63,7 +64,7 @@ export class ProduceConnection {
       const answer = await producer.sendBatch({
         acks: -1,
         timeout: ackTimeoutMs,
-        compression: compressionTypes[this.#compression],
+        compression: compressionOf(batch, this.#compression),
         topicMessages: topicMessages(batch),
       });
       const missing = firstUnanswered(batch, answer);
@@ -137,6 +138,13 @@ export class ProduceConnection {
 /** Closing may wait for ever for a broker that hangs, and concerns nobody any more. */
 function abandon({ producer }: Connection): void {
   producer.disconnect().catch(() => undefined);
+}
+
+function compressionOf(batch: Batch, compression: Compression): CompressionTypes {
+  if (compression === 'gzip') return kafkajs.CompressionTypes.GZIP;
+  const bytes = batch.reduce((sum, slice) => sum + slice.bytes, 0);
+  const { LZ4, ZSTD } = kafkajs.CompressionTypes;
+  return bytes < batch.length * zstdFromBytes ? LZ4 : ZSTD;
 }
 
 function topicMessages(batch: Batch): { topic: string; messages: Message[] }[] {

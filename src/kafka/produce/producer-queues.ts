@@ -1,7 +1,8 @@
 import { PostriderError } from '../../errors.ts';
-import type { Clock, Timer } from '../../ops/clock.ts';
+import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { fullBatch, takeBatch, topicsOf, type Batch } from './batch.ts';
+import { topicsOf, type Batch } from './batch.ts';
+import { FlushLine } from './flush-line.ts';
 import { FlushPace } from './flush-pace.ts';
 import { PartitionCounts } from './partition-counts.ts';
 import type { PartitionQueue } from './partition-queue.ts';
@@ -35,6 +36,8 @@ export interface ProducerQueuesOptions {
 
 /** An outage fails each call every few seconds. */
 const logAgainAfterMs = 10_000;
+/** For records that may wait: a call for a thousand of them costs little more than one for ten. */
+const patienceMs = 200;
 
 /** Decides what is written in which call, and when. Knows nothing of kafkajs. */
 export class ProducerQueues implements BatchWriter {
@@ -45,12 +48,8 @@ export class ProducerQueues implements BatchWriter {
   readonly #topics = new Map<string, TopicQueues>();
   readonly #counts: PartitionCounts;
   readonly #pace = new FlushPace();
-  /** Queues with records and nothing in flight; the one that has waited longest first. */
-  readonly #ready: PartitionQueue[] = [];
-  #readyRecords = 0;
-  #readyBytes = 0;
-  #flushTimer: Timer | undefined;
-  #flushIsNext = false;
+  readonly #prompt: FlushLine;
+  readonly #patient: FlushLine;
   #isClosed = false;
   readonly #stop = new AbortController();
   readonly #loggedAt = new Map<string, number>();
@@ -58,13 +57,20 @@ export class ProducerQueues implements BatchWriter {
 
   constructor(options: ProducerQueuesOptions) {
     this.#options = options;
+    const { clock } = options;
+    const onBatch = (batch: Batch): void => {
+      this.#pace.flushed(clock.now(), batch.length);
+      void writeBatch(batch, this);
+    };
+    this.#prompt = new FlushLine({ clock, waitMs: (now) => this.#pace.waitMs(now), onBatch });
+    this.#patient = new FlushLine({ clock, waitMs: () => patienceMs, onBatch });
     this.#counts = new PartitionCounts({
       countPartitions: (topic) => options.countPartitions(topic),
       onCount: (topic, partitions) => {
         this.#topic(topic).setPartitions(partitions, this.#added);
       },
       pause: (ms) => this.pause(ms),
-      clock: options.clock,
+      clock,
       log: options.log,
     });
   }
@@ -123,7 +129,8 @@ export class ProducerQueues implements BatchWriter {
       timeout.abort();
     }
     this.#counts.stop();
-    this.#flushTimer?.cancel();
+    this.#prompt.close();
+    this.#patient.close();
     this.#stop.abort();
   }
 
@@ -140,7 +147,7 @@ export class ProducerQueues implements BatchWriter {
       if (refused !== undefined) this.#options.hooks.refused?.(queue.topic);
       for (const { done } of records) done(refused);
       queue.settle(records.length);
-      if (!queue.isInFlight && queue.length > 0) this.#isReady(queue, queue.length, queue.bytes);
+      if (!queue.isInFlight && queue.length > 0) this.#lineOf(queue).join(queue);
     }
     if (this.records === 0) this.#onEmpty?.();
   }
@@ -175,57 +182,12 @@ export class ProducerQueues implements BatchWriter {
 
   readonly #added = (queue: PartitionQueue, bytes: number): void => {
     if (queue.isInFlight) return;
-    if (queue.length === 1) this.#isReady(queue, 1, bytes);
-    else this.#moreReady(1, bytes);
+    if (queue.length === 1) this.#lineOf(queue).join(queue);
+    else this.#lineOf(queue).grow(1, bytes);
   };
 
-  #isReady(queue: PartitionQueue, records: number, bytes: number): void {
-    this.#ready.push(queue);
-    this.#moreReady(records, bytes);
-  }
-
-  #moreReady(records: number, bytes: number): void {
-    this.#readyRecords += records;
-    this.#readyBytes += bytes;
-    if (this.#flushIsNext) return;
-    const isFull = this.#readyRecords >= fullBatch.records || this.#readyBytes >= fullBatch.bytes;
-    if (isFull) this.#flushNext();
-    else if (this.#flushTimer === undefined) this.#flushPaced();
-  }
-
-  #flushPaced(): void {
-    const { clock } = this.#options;
-    const waitMs = this.#pace.waitMs(clock.now());
-    if (waitMs > 0)
-      this.#flushTimer = clock.after(waitMs, () => {
-        this.#flush();
-      });
-    else this.#flushNext();
-  }
-
-  /** Not at once: whoever gave a record may be about to give the next ones. */
-  #flushNext(): void {
-    this.#flushIsNext = true;
-    setImmediate(() => {
-      this.#flush();
-    });
-  }
-
-  #flush(): void {
-    this.#flushTimer?.cancel();
-    this.#flushTimer = undefined;
-    this.#flushIsNext = false;
-    if (this.#stop.signal.aborted) return;
-    const batch = takeBatch(this.#ready);
-    if (batch.length === 0) return;
-    for (const { queue, records, bytes } of batch) {
-      this.#readyRecords -= records.length + queue.length;
-      this.#readyBytes -= bytes + queue.bytes;
-    }
-    this.#pace.flushed(this.#options.clock.now(), batch.length);
-    void writeBatch(batch, this);
-    // One call after the other, so that answers and other work come between.
-    if (this.#ready.length > 0) this.#flushNext();
+  #lineOf({ mayWait }: PartitionQueue): FlushLine {
+    return mayWait ? this.#patient : this.#prompt;
   }
 }
 

@@ -43,7 +43,7 @@ export interface ProducerOptions {
   readonly log: Logger;
   readonly clock?: Clock;
   readonly hooks?: ProducerHooks;
-  /** Default `zstd`. */
+  /** Default `lz4-or-zstd`, by size. */
   readonly compression?: Compression;
   /** Ends the waiting for Kafka: the promise then rejects. */
   readonly signal?: AbortSignal;

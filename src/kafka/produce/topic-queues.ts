@@ -20,7 +20,7 @@ export class TopicQueues {
 
   /** The queue that the record is in now; undefined while its partition cannot be known. */
   add(record: OutgoingRecord, bytes: number, done: Done): PartitionQueue | undefined {
-    const { key, value, headers = noHeaders } = record;
+    const { key, value, headers = noHeaders, mayWait = false } = record;
     let { partition } = record;
     if (partition === undefined) {
       if (this.#partitions === undefined) {
@@ -30,7 +30,7 @@ export class TopicQueues {
       partition = partitionOf(key, this.#partitions);
     }
     const queue = (this.#queues[partition] ??= new PartitionQueue(this.topic, partition));
-    const queued: QueuedRecord = { key, value, headers, partition, bytes, done };
+    const queued: QueuedRecord = { key, value, headers, partition, bytes, mayWait, done };
     queue.push(queued);
     return queue;
   }

@@ -110,7 +110,7 @@ test('of an answer that brings many records, the first of every partition are de
   const found = responses.flatMap(({ topicName, partitions }) =>
     partitions.map(({ partition, messages }) => [topicName, partition, messages.length]),
   );
-  const share = Math.ceil(8_192 / 3 / recordsPerBatch) * recordsPerBatch;
+  const share = Math.ceil(2_048 / 3 / recordsPerBatch) * recordsPerBatch;
   assert.deepEqual(found, [
     ['a', 0, share],
     ['b', 0, recordsPerBatch],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import type { ProducerBatch, ProducerConfig, RecordMetadata } from 'kafkajs';
+import kafkajs, { type ProducerBatch, type ProducerConfig, type RecordMetadata } from 'kafkajs';
 import type { KafkaClient } from '../../../src/kafka/client.ts';
 import { ProduceConnection } from '../../../src/kafka/produce/produce-connection.ts';
 import { SimulatedClock } from '../../delivery/simulated-clock.ts';
@@ -63,7 +63,7 @@ test('a call does not count when its answer leaves a partition out', async () =>
   await assert.rejects(connection.call(batch), { name: 'PartitionUnanswered', message: /a\/0/ });
 });
 
-test('kafkajs is told to wait for all replicas, to compress, and not to retry by itself', async () => {
+test('kafkajs is told to wait for all replicas, and not to retry by itself', async () => {
   const { connection, producers } = fakeKafka((sent) => Promise.resolve(partitionsOf(sent)));
   await connection.call(batch);
   const [producer] = producers;
@@ -71,11 +71,24 @@ test('kafkajs is told to wait for all replicas, to compress, and not to retry by
   assert.equal(producer.config.allowAutoTopicCreation, false);
   const [call] = producer.calls;
   assert.equal(call?.acks, -1);
-  assert.equal(call.compression, 4);
   assert.deepEqual(
     call.topicMessages?.map(({ topic }) => topic),
     ['a', 'b'],
   );
+});
+
+test('small batches are compressed with LZ4, large ones with zstd', async () => {
+  const { connection, producers } = fakeKafka((sent) => Promise.resolve(partitionsOf(sent)));
+  const { LZ4, ZSTD } = kafkajs.CompressionTypes;
+  for (const [records, expected] of [
+    [10, LZ4],
+    [1_000, ZSTD],
+  ] as const) {
+    await connection.call(
+      ['a', 'b'].map((topic) => filledQueue(topic, 0, records).take(records, 1e6)),
+    );
+    assert.equal(producers[0]?.calls.at(-1)?.compression, expected);
+  }
 });
 
 test('a call that is never answered fails after 45 s, and the next uses a new connection', async () => {

@@ -6,8 +6,9 @@ import type { PostriderError } from '../../../src/errors.ts';
 import type { Batch } from '../../../src/kafka/produce/batch.ts';
 import { ProducerQueues, type ProducerHooks } from '../../../src/kafka/produce/producer-queues.ts';
 import type { OutgoingRecord } from '../../../src/kafka/record.ts';
-import { systemClock } from '../../../src/ops/clock.ts';
+import { systemClock, type Clock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
+import { SimulatedClock } from '../../delivery/simulated-clock.ts';
 import { kafkaError } from '../batches.ts';
 
 const partitions = 4;
@@ -15,6 +16,7 @@ const partitions = 4;
 function started(
   call: (batch: Batch) => Promise<void> = () => setImmediate(),
   hooks: ProducerHooks = {},
+  clock: Clock = systemClock,
 ) {
   const calls: Batch[] = [];
   const written = new Map<string, string[]>();
@@ -44,7 +46,7 @@ function started(
       const isBackoff = ms < 10_000;
       await delay(isBackoff ? 1 : ms, undefined, { signal }).catch(() => undefined);
     },
-    clock: systemClock,
+    clock,
     log: silentLogger,
     hooks,
   });
@@ -122,6 +124,31 @@ test('records that come while a call is on its way go together in the next', asy
   await queues.addAll([record('a', 'first', 0)]);
   await queues.addAll(Array.from({ length: 300 }, (_, i) => record('a', String(i), i % 3)));
   assert.equal(calls.length, 2);
+});
+
+test('records that may wait go together, a fifth of a second later, and hold up no others', async () => {
+  const clock = new SimulatedClock();
+  const { queues, calls, written } = started(undefined, {}, clock);
+  const patient = (value: string, partition: number): OutgoingRecord => ({
+    ...record('later', value, partition),
+    mayWait: true,
+  });
+  const first = queues.addAll([patient('1', 0), patient('2', 1)]);
+  await clock.pass(100);
+  const second = queues.addAll([patient('3', 1)]);
+  await queues.addAll([record('now', '4', 0)]);
+  assert.deepEqual([...written.keys()], ['now/0']);
+  await clock.pass(100);
+  await Promise.all([first, second]);
+  assert.equal(calls.length, 2);
+  assert.deepEqual(written.get('later/1'), ['2', '3']);
+});
+
+test('enough records that may wait do not', async () => {
+  const { queues, calls } = started(undefined, {}, new SimulatedClock());
+  const given = Array.from({ length: 1_000 }, (_, i) => record('later', String(i), i % 4));
+  await queues.addAll(given.map((each) => ({ ...each, mayWait: true })));
+  assert.equal(calls.length, 1);
 });
 
 test('many records go in several calls, none of them too large to let other work in', async () => {
