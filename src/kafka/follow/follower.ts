@@ -68,6 +68,21 @@ export function startFollower(kafka: KafkaClient, options: FollowerOptions): Pro
   return Promise.resolve(new TopicFollower(kafka, options));
 }
 
+/** Resolves once it is loaded; if it cannot be, it is stopped, and this rejects as `loaded` does. */
+export async function loadFollower(
+  kafka: KafkaClient,
+  options: FollowerOptions,
+): Promise<Follower> {
+  const follower = await startFollower(kafka, options);
+  try {
+    await follower.loaded;
+  } catch (error) {
+    await follower.stop();
+    throw error;
+  }
+  return follower;
+}
+
 const askEveryMs = 1_000;
 const maxBytesPerPartition = 1_048_576;
 /** A fetch in flight may keep kafkajs from stopping for as long as a broker hangs. */

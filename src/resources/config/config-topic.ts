@@ -1,7 +1,7 @@
 import { PostriderError } from '../../errors.ts';
 import { withAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
-import { startFollower } from '../../kafka/follow/follower.ts';
+import { loadFollower } from '../../kafka/follow/follower.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
@@ -34,7 +34,7 @@ export async function followStoredResources(access: ConfigTopicAccess): Promise<
   const { kafka, topology, clock, log } = access;
   await requireTopic(kafka, topology.topics.config);
   const stored = new Map<string, StoredResource>();
-  const follower = await startFollower(kafka, {
+  const follower = await loadFollower(kafka, {
     topic: topology.topics.config,
     onRecord: ({ key, value }) => {
       collectStored(stored, key?.toString() ?? '', value?.toString() ?? null);
@@ -44,10 +44,6 @@ export async function followStoredResources(access: ConfigTopicAccess): Promise<
     },
     clock,
     log,
-  });
-  await follower.loaded.catch(async (error: unknown) => {
-    await follower.stop();
-    throw error;
   });
   return {
     resources: stored,

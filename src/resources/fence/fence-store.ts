@@ -1,4 +1,4 @@
-import { startFollower } from '../../kafka/follow/follower.ts';
+import { loadFollower } from '../../kafka/follow/follower.ts';
 import type { ConfigTopicAccess } from '../config/config-topic.ts';
 import { DeletedUsers } from './deleted-users.ts';
 import { fencedBy, type Fence } from './fence.ts';
@@ -20,7 +20,7 @@ export async function startFence({
   log,
 }: ConfigTopicAccess): Promise<FollowedFence> {
   const deleted = new DeletedUsers(topology.deletionRetentionMs);
-  const follower = await startFollower(kafka, {
+  const follower = await loadFollower(kafka, {
     topic: topology.topics.deletions,
     maxWaitMs,
     onRecord: ({ key, value, timestampMs }) => {
@@ -33,10 +33,6 @@ export async function startFence({
     },
     clock,
     log,
-  });
-  await follower.loaded.catch(async (error: unknown) => {
-    await follower.stop();
-    throw error;
   });
   return {
     covers: (envelope, key) => fencedBy(envelope, key, deleted),
