@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+test('a destination is disabled: its events are dead letters at their turn', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 1 });
+  world.publish('crm', 'a');
+  world.publish('crm', 'b');
+  world.addDestination('crm', { enabled: false });
+  world.publish('crm', 'c');
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, ['m1']);
+  assert.deepEqual(
+    world.deadLetters.map(({ messageId, reason }) => [messageId, reason]),
+    [
+      ['m2', 'destination-disabled'],
+      ['m3', 'destination-disabled'],
+    ],
+  );
+});
+
+test('a destination is deleted: likewise, also for those that wait behind another of their user', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  for (let i = 0; i < 5; i++) world.publish('crm', 'same');
+  world.destinations.delete('crm');
+  world.engine.destinationChanged('crm');
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, ['m1']);
+  assert.equal(world.deadLetters.filter((d) => d.reason === 'destination-deleted').length, 4);
+  assert.equal(world.finished.length, 5);
+});
+
+test('a URL changed between two attempts is used by the next one', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = (url) => (url.includes('new') ? answerOk : failsWith(500));
+  world.publish('crm');
+  await world.clock.pass(1_000);
+  world.addDestination('crm', { webhooks: [{ url: 'https://new.example/', headers: {} }] });
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, ['m1']);
+});
+
+test('an event that is ahead of the configuration waits for it', async () => {
+  const world = new SimulatedWorld();
+  world.publish('new', 'u', { configOffset: 7 });
+  await world.clock.pass(3_000);
+  assert.deepEqual(world.deadLetters, []);
+  world.addDestination('new');
+  world.configOffset = 7;
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, ['m1']);
+});
+
+test('an event ahead of a configuration that was made anew does not wait for ever', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.publish('crm', 'u', { configOffset: 1_000 });
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, ['m1']);
+});
+
+test('an event of an unknown destination is a dead letter', async () => {
+  const world = new SimulatedWorld();
+  world.publish('gone');
+  await world.clock.pass(1_000);
+  assert.equal(world.deadLetters[0]?.reason, 'destination-deleted');
+});
