@@ -109,6 +109,20 @@ for (const variant of Object.keys(variants) as Variant[]) {
   });
 }
 
+testNeeding([kustomize], 'shards change no claim that may be there already', (kustomizePath) => {
+  const claimsOf = (variant: Variant): string[] =>
+    render(kustomizePath, variant)
+      .filter(({ kind }) => kind === 'PersistentVolumeClaim')
+      .map(({ metadata }) => metadata.name);
+  const before = claimsOf('production');
+  const withShards = claimsOf('production with shards of audiences');
+  assert.equal(withShards.length, before.length);
+  assert.deepEqual(
+    withShards.filter((claim) => before.includes(claim)),
+    [],
+  );
+});
+
 testNeeding([kubernetesValidate], 'a misspelt field of a Deployment is found', (validate) => {
   const spelling = (probe: string): Manifest => {
     const containers = [{ name: 'a', image: 'a', [probe]: { tcpSocket: { port: 1 } } }];
