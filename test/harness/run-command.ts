@@ -31,7 +31,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The CLI in a process, with this environment and nothing else. */
+/** The CLI in a process, with this environment and what the run has compiled. */
 export function spawnCommand(
   args: readonly string[],
   env: Environment,

@@ -3,6 +3,7 @@ import type { Batch, Consumer, PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../ops/log.ts';
 import type { KafkaClient } from '../client.ts';
 import { reasonOf } from '../keep-trying.ts';
+import { Pace } from '../pace.ts';
 import type { TopicPartition } from '../record.ts';
 
 export interface SessionOptions {
@@ -56,16 +57,13 @@ const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
 /** How long a consumer that is just joining may take before it is cut off. */
 const joinMs = 3_000;
 
-/** So many records are work enough for one stretch: others get a turn before the next batch. */
-const recordsPerStretch = 128;
 const done = Promise.resolve();
 
 /** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
 export class ConsumerSession {
   readonly #consumer: Consumer;
   readonly #events: SessionEvents;
-  /** Records handed over since others had a turn. */
-  #sinceTurn = 0;
+  readonly #pace = new Pace();
   readonly #log: Logger;
   #closed = false;
   #opening: Promise<void> | undefined;
@@ -110,10 +108,7 @@ export class ConsumerSession {
             payload.resolveOffset(offset);
           });
         }
-        this.#sinceTurn += payload.batch.messages.length;
-        if (this.#sinceTurn < recordsPerStretch) return done;
-        this.#sinceTurn = 0;
-        return nextTurn();
+        return this.#pace.isPauseDue(payload.batch.messages.length) ? nextTurn() : done;
       },
     });
   }

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Pace } from '../pace.ts';
 import { hideAborted, type AbortedTransaction, type DecodedRecord } from './aborted-records.ts';
 
 /** The part of kafkajs's Decoder that a fetch response needs. */
@@ -147,17 +148,3 @@ function shorten({ buffer, offset }: Decoder, mostRecords: number): void {
     return;
   }
 }
-
-/** Decoding a large answer is not one long stretch in which nothing else is done. */
-class Pace {
-  #records = 0;
-
-  isPauseDue(records: number): boolean {
-    this.#records += records;
-    if (this.#records < recordsPerStretch) return false;
-    this.#records = 0;
-    return true;
-  }
-}
-
-const recordsPerStretch = 128;
