@@ -14,7 +14,10 @@ export interface Unsettled {
  * While any topic of the cluster has no leader yet, kafkajs fails to list them all, sometimes with a
  * TypeError because it swallowed the real one.
  */
-const elections: Unsettled = { forMs: 2_000, reasons: ['LEADER_NOT_AVAILABLE', 'TypeError'] };
+export const elections: Unsettled = {
+  forMs: 2_000,
+  reasons: ['LEADER_NOT_AVAILABLE', 'TypeError'],
+};
 
 /** Asks again as long as the answer may pass by itself. */
 export async function retryWhileUnsettled<T>(

@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs';
 import type { Admin } from 'kafkajs';
-import { adminError, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
+import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
 import type { KafkaClient } from './bare-client.ts';
 
 /** A topic as it should be or as it is. `config` holds topic-level settings. */
@@ -52,7 +52,7 @@ const createTimeoutMs = 30_000;
 /** What brokers answer about a topic that was just made, until each has heard of it and of its leaders. */
 const creation: Unsettled = {
   forMs: createTimeoutMs,
-  reasons: ['UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION', 'LEADER_NOT_AVAILABLE'],
+  reasons: [...elections.reasons, 'UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION'],
 };
 
 /** @throws PostriderError `kafka-unavailable` */

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ensureTopics, type TopicSpec } from '../../src/kafka/admin.ts';
+import type { KafkaClient } from '../../src/kafka/client.ts';
+import { kafkaError } from './batches.ts';
+
+const topic: TopicSpec = { name: 'a', partitions: 1, replicationFactor: 1, config: {} };
+
+for (const [what, error] of [
+  ['does not know its topic', kafkaError('UNKNOWN_TOPIC_OR_PARTITION')],
+  ['does not know that it leads', kafkaError('NOT_LEADER_FOR_PARTITION')],
+  ['has no leader for it', kafkaError('LEADER_NOT_AVAILABLE')],
+  ['has no leader for another, of which kafkajs tells nothing', new TypeError('of null')],
+] as const) {
+  test(`a topic was made, and a broker still ${what}: it is asked again`, async () => {
+    const answers: (Error | undefined)[] = [error, undefined];
+    const admin = {
+      connect: () => Promise.resolve(),
+      disconnect: () => Promise.resolve(),
+      listTopics: () => Promise.resolve([]),
+      createTopics: () => Promise.resolve(true),
+      fetchTopicOffsets: () => {
+        const answer = answers.shift();
+        return answer === undefined ? Promise.resolve([]) : Promise.reject(answer);
+      },
+    };
+    const kafka = { admin: () => admin } as unknown as KafkaClient;
+    assert.deepEqual(await ensureTopics(kafka, [topic]), ['a']);
+    assert.deepEqual(answers, []);
+  });
+}
