@@ -14,12 +14,16 @@ async function hanging(): Promise<SimulatedWorld> {
   return world;
 }
 
+/** The probes of some hours take those that wait longest. */
+function publishForProbes(world: SimulatedWorld): void {
+  for (let i = 0; i < 400; i++) world.publish('crm', `before${i}`, {}, topic);
+}
+
 describe('a dedicated topic behind an open breaker', () => {
   test('waits; its clock runs from the opening, or from an append after it', async () => {
     const world = await hanging();
     const openedMs = world.clock.now();
-    // The probes of all these hours take those that wait longest.
-    for (let i = 0; i < 400; i++) world.publish('crm', `before${i}`, {}, topic);
+    publishForProbes(world);
     const early = world.publish('crm', 'early', {}, topic);
     await world.clock.pass(hourMs);
     const late = world.publish('crm', 'late', {}, topic);
@@ -38,6 +42,7 @@ describe('a dedicated topic behind an open breaker', () => {
   test('goes on when the breaker closes, and a failure then has the clock that was running', async () => {
     const world = await hanging();
     const openedMs = world.clock.now();
+    publishForProbes(world);
     const ids = [1, 2, 3].map((n) => world.publish('crm', `w${n}`, {}, topic));
     await world.clock.pass(hourMs);
     world.answer = (_url, { messageId }) => (messageId === ids[1] ? failsWith(503) : answerOk);
