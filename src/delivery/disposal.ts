@@ -2,6 +2,16 @@ import type { PostriderError } from '../errors.ts';
 import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
+import type { Clock } from '../ops/clock.ts';
+import { unpackGathered, type Bundle } from './bundle/bundle.ts';
+import { Bundler, type Gathered } from './bundle/bundler.ts';
+import {
+  compressEvents,
+  decompressEvents,
+  encodeBundleHeader,
+  unpackEvents,
+  type BundledEvent,
+} from './bundle/format.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
 import type { DeadLetterReason } from './outcome.ts';
@@ -18,28 +28,43 @@ export interface DisposalTopics {
   readonly deadLetter: string;
 }
 
+export interface DisposalDeps {
+  readonly sink: RecordSink;
+  readonly topics: DisposalTopics;
+  readonly events: DeliveryEvents;
+  readonly clock: Clock;
+}
+
 /** Copies records to where they go next; only an acknowledged copy finishes the original. */
 export class Disposal {
   readonly #sink: RecordSink;
   readonly #topics: DisposalTopics;
   readonly #events: DeliveryEvents;
+  readonly #bundler: Bundler;
   #writing = 0;
   #closed = false;
 
-  constructor(sink: RecordSink, topics: DisposalTopics, events: DeliveryEvents) {
+  constructor({ sink, topics, events, clock }: DisposalDeps) {
     this.#sink = sink;
     this.#topics = topics;
     this.#events = events;
+    this.#bundler = new Bundler({
+      clock,
+      onGathered: (gathered) => {
+        this.#putOffGathered(gathered);
+      },
+    });
   }
 
-  /** Copies that are not acknowledged yet. */
+  /** Copies that are not acknowledged yet, or not even sent. */
   get writing(): number {
-    return this.#writing;
+    return this.#writing + this.#bundler.events;
   }
 
   /** Nothing is written any more; what comes later stays unfinished. */
   close(): void {
     this.#closed = true;
+    this.#bundler.close();
   }
 
   retry(job: Job, plan: Later): void {
@@ -48,8 +73,37 @@ export class Disposal {
   }
 
   defer(job: Job, plan: Later, cause: DeferralCause): void {
-    this.#events.deferred(cause);
-    this.#putOff(job, job.envelope.attempts, plan);
+    this.#events.deferred(cause, 1);
+    // Under a rate limit each has a turn of its own, and so has one that is at its last attempt.
+    const isAlone = cause === 'rate-limit' || plan.last;
+    if (isAlone) this.#putOff(job, job.envelope.attempts, plan);
+    else if (!job.claim.lost && !this.#closed) this.#bundler.add(job, plan);
+  }
+
+  /** As it is, so the plan has to suit each of its events. */
+  deferBundle(bundle: Bundle, plan: Later, cause: DeferralCause): void {
+    const { record, claim, header } = bundle;
+    if (claim.lost || this.#closed) return;
+    this.#events.deferred(cause, header.events);
+    const { tierMs, dueMs, deadlineMs } = plan;
+    const copy = {
+      topic: this.#topics.retryTopic(tierMs),
+      key: record.key,
+      value: record.value,
+      headers: { [envelopeHeader]: encodeBundleHeader({ ...header, dueMs, deadlineMs }) },
+      mayWait: true as const,
+    };
+    this.#write(copy, (refused) => {
+      if (refused === undefined) record.finish();
+      else for (const job of this.unpack(bundle)) this.#putOffAlone(job, tierMs, dueMs);
+    });
+  }
+
+  /** The bundle's events; none if they cannot be read: it is a dead letter then. */
+  unpack(bundle: Bundle): Job[] {
+    const jobs = bundle.unpack();
+    if (jobs === undefined) this.malformed(bundle.record, bundle.claim, 'no readable bundle');
+    return jobs ?? [];
   }
 
   deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
@@ -67,27 +121,49 @@ export class Disposal {
   #putOff(job: Job, attempts: number, plan: Later): void {
     // Its new owner delivers it again, and counts this attempt by itself.
     if (job.claim.lost || this.#closed) return;
-    const { record, envelope } = job;
-    const next: Envelope = {
-      ...envelope,
-      attempts,
-      deadlineMs: plan.deadlineMs,
-      dueMs: plan.dueMs,
-      last: plan.last ? true : undefined,
-    };
+    const { record } = job;
     const copy = {
       topic: this.#topics.retryTopic(plan.tierMs),
       key: record.key,
       value: record.value,
-      headers: { [envelopeHeader]: encodeEnvelope(next) },
+      headers: { [envelopeHeader]: encodeEnvelope(envelopeAfter(job, attempts, plan)) },
       mayWait: true as const,
     };
-    this.#writing += 1;
-    this.#sink.produce(copy, (refused) => {
-      this.#writing -= 1;
+    this.#write(copy, (refused) => {
       if (refused === undefined) record.finish();
       else this.deadLetter(job, 'record-refused', refused.message, attempts);
     });
+  }
+
+  #putOffGathered(gathered: Gathered): void {
+    const { claim, tierMs, key, header, packed, records } = gathered;
+    if (claim.lost || this.#closed) return;
+    const alone = (events: readonly BundledEvent[] = []): void => {
+      for (const job of unpackGathered(gathered, events))
+        this.#putOffAlone(job, tierMs, header.dueMs);
+    };
+    if (records.length === 1) {
+      alone(unpackEvents(Buffer.from(packed)));
+      return;
+    }
+    const value = compressEvents(packed);
+    const copy = {
+      ...{ topic: this.#topics.retryTopic(tierMs), key, value },
+      headers: { [envelopeHeader]: encodeBundleHeader(header) },
+      mayWait: true as const,
+    };
+    this.#write(copy, (refused) => {
+      // Each by itself is smaller.
+      if (refused !== undefined) alone(decompressEvents(value));
+      else for (const record of records) record.finish();
+    });
+  }
+
+  /** An event whose deadline is decided. */
+  #putOffAlone(job: Job, tierMs: number, dueMs: number): void {
+    const { deadlineMs } = job;
+    const plan: Later = { kind: 'later', tierMs, dueMs, deadlineMs, last: false };
+    this.#putOff(job, job.envelope.attempts, plan);
   }
 
   #deadLetter(
@@ -105,12 +181,23 @@ export class Disposal {
       value: record.value,
       headers: { ...(header === undefined ? {} : { [envelopeHeader]: header }), reason, detail },
     };
-    this.#writing += 1;
-    this.#sink.produce(copy, (refused) => {
-      this.#writing -= 1;
+    this.#write(copy, (refused) => {
       // Neither delivered nor kept anywhere else: its offset must not be committed.
       if (refused === undefined) record.finish();
       else this.#events.partitionStuck(claim, record.offset, refused);
     });
   }
+
+  #write(copy: OutgoingRecord, done: (refused?: PostriderError) => void): void {
+    this.#writing += 1;
+    this.#sink.produce(copy, (refused) => {
+      this.#writing -= 1;
+      done(refused);
+    });
+  }
+}
+
+function envelopeAfter({ envelope }: Job, attempts: number, plan: Later): Envelope {
+  const { deadlineMs, dueMs, last } = plan;
+  return { ...envelope, attempts, deadlineMs, dueMs, last: last ? true : undefined };
 }

@@ -1,5 +1,12 @@
 import type { Clock, Timer } from '../ops/clock.ts';
-import type { Claim, Job } from './job.ts';
+import type { Claim } from './job.ts';
+
+/** What waits here: an event, or several in one record. */
+export interface Held {
+  readonly claim: Claim;
+  /** For a long wait: lets go of the fetch response that it came with. */
+  detach(): void;
+}
 
 /** Longer timers are split: a clock that was set, or a suspended machine, is noticed in time. */
 const maxTimerMs = 60_000;
@@ -8,29 +15,29 @@ const maxTimerMs = 60_000;
  * Holds the records of retry topics until they are due. A partition's records wait in an order of their
  * own, because due times of one tier differ by a few per cent.
  */
-export class DueGate {
+export class DueGate<T extends Held> {
   readonly #clock: Clock;
-  readonly #release: (job: Job) => void;
-  readonly #partitions = new Map<Claim, WaitingPartition>();
+  readonly #release: (held: T) => void;
+  readonly #partitions = new Map<Claim, WaitingPartition<T>>();
 
-  constructor(clock: Clock, release: (job: Job) => void) {
+  constructor(clock: Clock, release: (held: T) => void) {
     this.#clock = clock;
     this.#release = release;
   }
 
-  /** Releases the job when it is due; at once if it is. */
-  add(job: Job, dueMs: number): void {
+  /** Releases it when it is due; at once if it is. */
+  add(held: T, dueMs: number): void {
     if (dueMs <= this.#clock.now()) {
-      this.#release(job);
+      this.#release(held);
       return;
     }
-    job.detach();
-    let partition = this.#partitions.get(job.claim);
+    held.detach();
+    let partition = this.#partitions.get(held.claim);
     if (partition === undefined) {
       partition = new WaitingPartition(this.#clock, this.#release);
-      this.#partitions.set(job.claim, partition);
+      this.#partitions.set(held.claim, partition);
     }
-    partition.add({ job, dueMs });
+    partition.add({ held, dueMs });
   }
 
   /** The partition is somebody else's now. */
@@ -53,20 +60,20 @@ export class DueGate {
   }
 }
 
-interface Entry {
-  readonly job: Job;
+interface Entry<T> {
+  readonly held: T;
   readonly dueMs: number;
 }
 
 /** A binary heap by due time, and a timer for its top. */
-class WaitingPartition {
+class WaitingPartition<T extends Held> {
   readonly #clock: Clock;
-  readonly #release: (job: Job) => void;
-  readonly #heap: Entry[] = [];
+  readonly #release: (held: T) => void;
+  readonly #heap: Entry<T>[] = [];
   #timer: Timer | undefined;
   #timerDueMs = Infinity;
 
-  constructor(clock: Clock, release: (job: Job) => void) {
+  constructor(clock: Clock, release: (held: T) => void) {
     this.#clock = clock;
     this.#release = release;
   }
@@ -79,7 +86,7 @@ class WaitingPartition {
     return this.#heap[0]?.dueMs ?? Infinity;
   }
 
-  add(entry: Entry): void {
+  add(entry: Entry<T>): void {
     const heap = this.#heap;
     let index = heap.length;
     heap.push(entry);
@@ -111,17 +118,17 @@ class WaitingPartition {
     });
   }
 
-  #removeFirst(): Job {
+  #removeFirst(): T {
     const heap = this.#heap;
     const first = heap[0];
     const last = heap.pop();
     if (first === undefined || last === undefined) throw new RangeError('nothing waits');
     if (heap.length > 0) this.#sink(last);
-    return first.job;
+    return first.held;
   }
 
   /** Puts the entry in the place of the top and lets it sink to where it belongs. */
-  #sink(entry: Entry): void {
+  #sink(entry: Entry<T>): void {
     const heap = this.#heap;
     let index = 0;
     for (;;) {

@@ -5,6 +5,7 @@ import type { Fence } from '../resources/fence/fence.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import type { BreakerState } from './lane/breaker.ts';
+import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalTopics, RecordSink } from './disposal.ts';
 import { DueGate } from './due-gate.ts';
@@ -66,7 +67,7 @@ export class DeliveryEngine {
   readonly #deps: EngineDeps;
   readonly #laneContext: LaneContext;
   readonly #disposal: Disposal;
-  readonly #gate: DueGate;
+  readonly #gate: DueGate<Job | Bundle>;
   readonly #fencing: Fencing;
   readonly #pool: SlotPool;
   readonly #shares = new WorkShares();
@@ -81,11 +82,12 @@ export class DeliveryEngine {
   constructor(deps: EngineDeps) {
     this.#deps = deps;
     this.#rotation.setMaxListeners(0);
-    this.#disposal = new Disposal(deps.sink, deps.topics, deps.events);
+    this.#disposal = new Disposal(deps);
     this.#fencing = new Fencing(deps.fence, deps.events);
     this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());
-    this.#gate = new DueGate(deps.clock, (job) => {
-      this.#admit(job);
+    this.#gate = new DueGate(deps.clock, (held) => {
+      if (held instanceof Bundle) this.#admitBundle(held);
+      else this.#admit(held);
     });
     this.#laneContext = {
       ...deps,
@@ -175,15 +177,31 @@ export class DeliveryEngine {
   #take(claim: Claim, record: TakenRecord): void {
     const header = record.headers[envelopeHeader];
     const envelope = header === undefined ? undefined : decodeEnvelope(header);
-    if (envelope === undefined || record.value === null) {
-      const detail = envelope === undefined ? 'no readable envelope' : 'no body';
-      this.#disposal.malformed(record, claim, detail);
+    if (envelope === undefined) {
+      this.#takeBundle(claim, record);
+      return;
+    }
+    if (record.value === null) {
+      this.#disposal.malformed(record, claim, 'no body');
       return;
     }
     const job = new Job(record, claim, envelope, record.value);
     const dueMs = dueTimeMs(envelope, record.timestampMs, this.#deps.fenceMs);
     if (dueMs === undefined) this.#admit(job);
     else this.#gate.add(job, dueMs);
+  }
+
+  #takeBundle(claim: Claim, record: TakenRecord): void {
+    const bundle = Bundle.of(record, claim);
+    if (bundle === undefined) this.#disposal.malformed(record, claim, 'no readable envelope');
+    else this.#gate.add(bundle, bundle.header.dueMs);
+  }
+
+  /** What would be put off again to the last event is put off as it is. */
+  #admitBundle(bundle: Bundle): void {
+    const lane = this.#lanes.get(bundle.header.destinationId);
+    if (lane?.putOff(bundle) === true) return;
+    for (const job of this.#disposal.unpack(bundle)) this.#admit(job);
   }
 
   /** Its time has come. */

@@ -46,8 +46,8 @@ export class DeliveryEvents {
     add(this.#metrics.retries, formatDuration(tierMs));
   }
 
-  deferred(cause: DeferralCause): void {
-    add(this.#metrics.deferrals, cause);
+  deferred(cause: DeferralCause, events: number): void {
+    add(this.#metrics.deferrals, cause, events);
   }
 
   deadLettered(reason: DeadLetterReason, detail: string, envelope: Envelope | undefined): void {

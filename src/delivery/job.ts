@@ -9,6 +9,8 @@ export interface TakenRecord extends IncomingRecord {
   finish(): void;
   /** Copies its buffers out of the fetch response that they are slices of. */
   detach(): void;
+  /** Lets go of its buffers: all that is still to come is `finish`. */
+  release(): void;
 }
 
 /** A partition for as long as this worker owns it. */

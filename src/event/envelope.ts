@@ -91,6 +91,11 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   };
 }
 
+/** From when on the event's age counts: an operator who sends it again makes it as good as new. */
+export function ageFromMs({ appendTimeMs, redrivenMs = appendTimeMs }: Envelope): number {
+  return redrivenMs;
+}
+
 /** Whom the call is about: `userId`, else `anonymousId`. */
 export function userOf(call: Call): string {
   return call.userId ?? call.anonymousId ?? '';

@@ -65,8 +65,12 @@ export function exposeGauges(
 /** Numbers by label value, added up without prom-client's price for labels and copied when scraped. */
 export type Tally = Map<string, number>;
 
-export function add<Value extends string>(tally: Map<Value, number>, value: Value): void {
-  tally.set(value, (tally.get(value) ?? 0) + 1);
+export function add<Value extends string>(
+  tally: Map<Value, number>,
+  value: Value,
+  count: number = 1,
+): void {
+  tally.set(value, (tally.get(value) ?? 0) + count);
 }
 
 /**

@@ -116,6 +116,7 @@ function jobOf(user: string): Job {
     key: Buffer.from(deliveryKey(envelope.destinationId, user)),
     finish: () => undefined,
     detach: () => undefined,
+    release: () => undefined,
   };
   const claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
   return new Job(record, claim, envelope, value);

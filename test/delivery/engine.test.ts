@@ -146,7 +146,7 @@ describe('a breaker', () => {
     for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
     await world.clock.pass(5_100);
     const id = world.publish('crm', 'late');
-    await world.clock.pass(100);
+    await world.clock.pass(300);
     assert.equal(world.requests.length, 5);
     const deferral = world.retries.find(({ envelope }) => envelope.messageId === id);
     assert.equal(deferral?.envelope.attempts, 0);

@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import { decodeBundleHeader, decompressEvents } from '../../src/delivery/bundle/format.ts';
 import { DeliveryEngine } from '../../src/delivery/engine.ts';
 import type { Destinations } from '../../src/delivery/engine.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
@@ -76,7 +77,9 @@ export class SimulatedWorld {
   readonly finished: string[] = [];
   readonly deadLetters: { messageId: string; reason: string; detail: string; attempts: number }[] =
     [];
-  /** Writes to retry topics. */
+  /** Records written to retry topics. */
+  retryRecords = 0;
+  /** Events in them. */
   readonly retries: { topic: string; envelope: Envelope; atMs: number }[] = [];
   readonly destinations: Map<string, Destination> = new Map();
   readonly fence: HandMadeFence = new HandMadeFence();
@@ -88,8 +91,8 @@ export class SimulatedWorld {
   /** Of all URLs together. */
   mostInFlightAtAll = 0;
   answer: (url: string, sending: Sending, nowMs: number) => Answer = () => answerOk;
-  /** Records that the sink refuses for ever, by topic. */
-  refuses: (topic: string) => PostriderError | undefined = () => undefined;
+  /** Records that the sink refuses for ever. */
+  refuses: (topic: string, record: OutgoingRecord) => PostriderError | undefined = () => undefined;
   readonly #inFlight = new Map<string, number>();
   readonly #claims = new Map<string, Claim>();
   readonly #partitions: number;
@@ -126,7 +129,7 @@ export class SimulatedWorld {
       sink: {
         produce: (record, done) => {
           this.clock.after(2, () => {
-            const refused = this.refuses(record.topic);
+            const refused = this.refuses(record.topic, record);
             done(refused);
             if (refused === undefined) this.#written(record);
           });
@@ -226,7 +229,7 @@ export class SimulatedWorld {
   }
 
   /** Unlike `publish`, with any header and value. */
-  publishRaw(headers: Record<string, string>, value: string | null): void {
+  publishRaw(headers: Record<string, string>, value: string | Buffer | null): void {
     this.take({ topic: this.topology.topics.delivery, key: 'raw', value, headers });
   }
 
@@ -251,7 +254,8 @@ export class SimulatedWorld {
     const headers: Record<string, Buffer> = {};
     for (const [name, value] of Object.entries(record.headers ?? {}))
       headers[name] = Buffer.from(value);
-    const envelope = decodeEnvelope(headers[envelopeHeader] ?? Buffer.alloc(0));
+    const envelopes = envelopesOf(record);
+    const [envelope] = envelopes;
     let done = false;
     const taken: TakenRecord = {
       topic: record.topic,
@@ -262,12 +266,14 @@ export class SimulatedWorld {
       value: record.value === null ? null : Buffer.from(record.value),
       headers,
       detach: () => undefined,
+      release: () => Object.assign(taken, { key: null, value: null, headers: {} }),
       finish: () => {
         if (done) throw new Error('a record was finished twice');
         done = true;
         // Its next owner reads it again: Kafka does not know that it is finished.
         if (!this.#unfinished.delete(taken)) return;
-        this.finished.push(envelope?.messageId ?? '');
+        this.finished.push(...envelopes.map(({ messageId }) => messageId));
+        if (envelopes.length === 0) this.finished.push('');
       },
     };
     this.#unfinished.set(taken, record);
@@ -275,8 +281,8 @@ export class SimulatedWorld {
   }
 
   #written(record: OutgoingRecord): void {
-    const header = Buffer.from(record.headers?.[envelopeHeader] ?? '');
-    const envelope = decodeEnvelope(header);
+    const envelopes = envelopesOf(record);
+    const [envelope] = envelopes;
     if (record.topic === this.topology.topics.deadLetter) {
       this.deadLetters.push({
         messageId: envelope?.messageId ?? '',
@@ -285,9 +291,11 @@ export class SimulatedWorld {
         attempts: envelope?.attempts ?? 0,
       });
     } else {
-      if (envelope === undefined)
-        throw new Error(`written without an envelope: ${header.toString()}`);
-      this.retries.push({ topic: record.topic, envelope, atMs: this.clock.now() });
+      if (envelope === undefined) throw new Error('written without an envelope');
+      const atMs = this.clock.now();
+      this.retryRecords += 1;
+      for (const each of envelopes)
+        this.retries.push({ topic: record.topic, envelope: each, atMs });
       this.clock.after(3, () => {
         this.readerOf(record).take(record);
       });
@@ -325,6 +333,21 @@ export class SimulatedWorld {
       isFresh: fresh,
     };
   }
+}
+
+/** Of its only event, or of all that it bundles; a bundle's due time is theirs. */
+function envelopesOf({ headers, value }: OutgoingRecord): Envelope[] {
+  const header = Buffer.from(headers?.[envelopeHeader] ?? '');
+  const envelope = decodeEnvelope(header);
+  if (envelope !== undefined) return [envelope];
+  const bundle = decodeBundleHeader(header);
+  const events = bundle === undefined ? [] : decompressEvents(Buffer.from(value ?? ''));
+  return (events ?? []).flatMap((event) => {
+    const bundled = decodeEnvelope(event.envelope);
+    if (bundled === undefined) return [];
+    const deadlineMs = bundled.deadlineMs ?? bundle?.deadlineMs;
+    return [{ ...bundled, deadlineMs, dueMs: bundle?.dueMs }];
+  });
 }
 
 export const answerOk: Answer = { outcome: { kind: 'delivered' }, afterMs: 20 };

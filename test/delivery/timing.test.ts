@@ -20,6 +20,7 @@ function jobOf(claim: Claim, dueMs: number): Job {
     ...{ key: null, value: Buffer.alloc(0), headers: {} },
     finish: () => undefined,
     detach: () => undefined,
+    release: () => undefined,
   };
   const envelope = {
     ...{ destinationId: 'd', sourceId: 's', messageId: 'm', type: 'track' as const },
@@ -37,7 +38,7 @@ describe('the due-time gate', () => {
           const clock = new SimulatedClock();
           const startMs = clock.now();
           const released: { dueMs: number; atMs: number }[] = [];
-          const gate = new DueGate(clock, (job) =>
+          const gate = new DueGate<Job>(clock, (job) =>
             released.push({ dueMs: job.envelope.dueMs ?? 0, atMs: clock.now() }),
           );
           const claims = [claimOf(0), claimOf(1)];
@@ -57,7 +58,7 @@ describe('the due-time gate', () => {
   test('forgets the records of a lost partition, and only those', async () => {
     const clock = new SimulatedClock();
     const released: number[] = [];
-    const gate = new DueGate(clock, (job) => released.push(job.claim.partition));
+    const gate = new DueGate<Job>(clock, (job) => released.push(job.claim.partition));
     const [lost, kept] = [claimOf(0), claimOf(1)];
     gate.add(jobOf(lost, clock.now() + 10), clock.now() + 10);
     gate.add(jobOf(kept, clock.now() + 10), clock.now() + 10);
@@ -68,7 +69,7 @@ describe('the due-time gate', () => {
 
   test('says how much waits', () => {
     const clock = new SimulatedClock();
-    const gate = new DueGate(clock, () => undefined);
+    const gate = new DueGate<Job>(clock, () => undefined);
     for (const delayMs of [500, 200, 900])
       gate.add(jobOf(claimOf(delayMs), clock.now() + delayMs), clock.now() + delayMs);
     assert.equal(gate.waiting().get('retry.10s'), 3);

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
+import { decodeBundleHeader } from '../../src/delivery/bundle/format.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import {
   decodeEnvelope,
@@ -336,5 +337,33 @@ describe('the delivery role on Kafka', () => {
     await second.stop(5_000);
     // What the first had finished did not come again.
     assert.equal(healthy.bodies.length, 60);
+  });
+
+  test('an endpoint that is away has its events in few records, and gets each when it is back', async () => {
+    const stage = await createStage({ retryTiersMs: [500] });
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    endpoint.answer = () => 503;
+    stage.config.put(destination('crm', endpoint.url));
+    const bodies = Array.from({ length: 300 }, (_, i) => `{"n":${i}}`);
+    await Promise.all(bodies.map((body, i) => stage.publish('crm', `u${i}`, body)));
+    const role = await stage.start();
+    const retries = await stage.read(stage.topology.retryTopic(500));
+    await eventually(() => {
+      const sizes = retries.map(
+        ({ headers }) => decodeBundleHeader(headers[envelopeHeader] ?? Buffer.alloc(0))?.events,
+      );
+      assert.ok(
+        sizes.some((events = 1) => events > 50),
+        `events in a record: ${String(sizes)}`,
+      );
+    });
+    endpoint.answer = () => 200;
+    endpoint.bodies = [];
+    await eventually(() => {
+      assert.deepEqual(new Set(endpoint.bodies), new Set(bodies));
+    });
+    await role.stop(5_000);
+    assert.ok(await committed(stage.topology.retryTopic(500), stage.topology.groups.delivery));
   });
 });

@@ -1,8 +1,9 @@
 import { deferralOf } from './deferral.ts';
 import type { Deferral } from './deferral.ts';
 import { DrainRate } from './drain-rate.ts';
-import { putOff } from './job-fate.ts';
+import { putOff, putOffBundle } from './job-fate.ts';
 import type { FateContext } from './job-fate.ts';
+import type { Bundle } from '../bundle/bundle.ts';
 import type { Job } from '../job.ts';
 import type { LaneEndpoints } from './endpoints.ts';
 import type { LaneHold } from './hold.ts';
@@ -25,6 +26,9 @@ export interface LaneParts {
 
 /** A lane that needs longer for what it holds is behind. */
 const behindMs = 2_000;
+
+/** Bundles are unpacked only while fewer events than this wait: a lane's work for some tenths of a second. */
+const enoughWaiting = 512;
 
 /** How often it is looked whether what waits of a paused topic has waited too long. */
 const pausedReviewMs = 5_000;
@@ -52,6 +56,13 @@ export class LaneBacklog {
     if (this.#putOff(job, { cause: 'lane', wantedMs: this.#drainMs() })) return false;
     this.waiting.addAnyway(job);
     return true;
+  }
+
+  /** False unless the same would become of all of its events. */
+  putOff(bundle: Bundle): boolean {
+    const deferral = this.#deferral(true) ?? this.#fullness();
+    if (deferral === undefined || deferral.cause === 'rate-limit') return false;
+    return putOffBundle(bundle, deferral, this.#context);
   }
 
   /** Things have become worse: what may not wait any more is put off. */
@@ -121,10 +132,13 @@ export class LaneBacklog {
 
   /** Undefined: the job may wait, or has to. */
   #deferralOf(job: Job): Deferral | undefined {
+    return this.#mustWait(job) ? undefined : this.#deferral(job.hasReturned);
+  }
+
+  #deferral(hasReturned: boolean): Deferral | undefined {
     const { endpoints, hold, rate, slots } = this.#parts;
     const isSlowRefused = this.#parts.isSlowRefused();
     if (!endpoints.troubled && !hold.isOn && !rate.isLimited && !isSlowRefused) return undefined;
-    if (this.#mustWait(job)) return undefined;
     const nowMs = this.#context.clock.now();
     const { size, returned } = this.waiting;
     return deferralOf(
@@ -134,12 +148,18 @@ export class LaneBacklog {
         waiting: size,
         maxInFlight: slots.max,
         heldMs: hold.leftMs(nowMs),
-        rateWaitMs: rate.waitBehindMs(aheadOf(job.hasReturned, returned, size), nowMs),
+        rateWaitMs: rate.waitBehindMs(aheadOf(hasReturned, returned, size), nowMs),
         isSlowRefused,
         drainMs: this.#drainMs(),
       },
-      job.hasReturned,
+      hasReturned,
     );
+  }
+
+  /** What is packed takes less memory than what waits here. */
+  #fullness(): Deferral | undefined {
+    if (this.waiting.size < enoughWaiting) return undefined;
+    return { cause: 'lane', wantedMs: this.#drainMs() };
   }
 
   #mustWait(job: Job): boolean {

@@ -1,4 +1,6 @@
+import { ageFromMs } from '../../event/envelope.ts';
 import type { Clock } from '../../ops/clock.ts';
+import type { Bundle } from '../bundle/bundle.ts';
 import type { Deferral } from './deferral.ts';
 import type { Disposal } from '../disposal.ts';
 import type { DeliveryEvents } from '../events.ts';
@@ -36,11 +38,27 @@ export function settle(job: Job, outcome: Outcome, context: FateContext): void {
 /** Without an attempt, into a retry topic. False where only the time for an attempt now is left. */
 export function putOff(job: Job, { cause, wantedMs }: Deferral, context: FateContext): boolean {
   const { clock, random, disposal, policy } = context;
-  const { appendTimeMs, redrivenMs = appendTimeMs, attempts, last } = job.envelope;
+  const { attempts, last } = job.envelope;
   const state = { attempts, deadlineMs: job.deadlineMs, last };
-  const plan = planDeferral(state, cause, wantedMs, redrivenMs, clock.now(), policy, random);
+  const ageFrom = ageFromMs(job.envelope);
+  const plan = planDeferral(state, cause, wantedMs, ageFrom, clock.now(), policy, random);
   if (plan.kind === 'later') disposal.defer(job, plan, cause);
   else if (plan.kind === 'give-up') disposal.deadLetter(job, plan.reason, cause, attempts);
   else job.urgent = true;
   return plan.kind !== 'no-time-left';
+}
+
+/** All of it, without an attempt. False where that is not right for each of its events. */
+export function putOffBundle(
+  bundle: Bundle,
+  { cause, wantedMs }: Deferral,
+  context: FateContext,
+): boolean {
+  const { clock, random, disposal, policy } = context;
+  const { deadlineMs, oldestMs } = bundle.header;
+  const state = { attempts: 0, deadlineMs };
+  const plan = planDeferral(state, cause, wantedMs, oldestMs, clock.now(), policy, random);
+  if (plan.kind !== 'later' || plan.last) return false;
+  disposal.deferBundle(bundle, plan, cause);
+  return true;
 }

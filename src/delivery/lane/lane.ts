@@ -4,6 +4,7 @@ import type { BreakerState } from './breaker.ts';
 import type { Endpoint } from './endpoint.ts';
 import { settle } from './job-fate.ts';
 import type { FateContext } from './job-fate.ts';
+import type { Bundle } from '../bundle/bundle.ts';
 import type { Job } from '../job.ts';
 import type { Fencing } from '../fencing.ts';
 import { LaneBacklog } from './backlog.ts';
@@ -115,6 +116,11 @@ export class Lane implements SlotTaker {
   offer(job: Job): void {
     job.keeper = this;
     if (this.#backlog.take(job)) this.#pump();
+  }
+
+  /** Puts all of it off, if that is what would become of each of its events. */
+  putOff(bundle: Bundle): boolean {
+    return this.#backlog.putOff(bundle);
   }
 
   takeSlot(): boolean {

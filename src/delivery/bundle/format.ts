@@ -1,0 +1,154 @@
+import lz4 from 'lz4-napi';
+
+/** What the header of a bundle says, in the place where a single event has its envelope. */
+export interface BundleHeader {
+  readonly destinationId: string;
+  /** How many it carries. */
+  readonly events: number;
+  /** Of all of them, like the other times epoch milliseconds. */
+  readonly dueMs: number;
+  /**
+   * End of the retry window that ends first, and of the window of each that has no other; undefined as
+   * long as the retry clock of none runs.
+   */
+  readonly deadlineMs?: number | undefined;
+  /** From when the age of the oldest one runs. */
+  readonly oldestMs: number;
+}
+
+/** An event among others. `envelope` is what it would have in its header if it were alone. */
+export interface BundledEvent {
+  readonly key: Buffer | null;
+  readonly envelope: Buffer;
+  readonly body: Buffer;
+}
+
+/** An envelope has version 1: none is ever taken for the other. */
+const version = 2;
+
+export function encodeBundleHeader(header: BundleHeader): string {
+  const { destinationId, events, dueMs, deadlineMs, oldestMs } = header;
+  const keys = { v: version, d: destinationId, e: events, u: dueMs, x: deadlineMs, o: oldestMs };
+  return JSON.stringify(keys);
+}
+
+/** Undefined for bytes that are no header of a bundle. Keys it does not know are ignored. */
+export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
+  const json = parseJson(bytes);
+  if (json?.['v'] !== version) return undefined;
+  const { d, e, u, x, o } = json;
+  const valid =
+    typeof d === 'string' &&
+    isCount(e) &&
+    isCount(u) &&
+    (x === undefined || isCount(x)) &&
+    isCount(o);
+  if (!valid) return undefined;
+  return { destinationId: d, events: e, dueMs: u, deadlineMs: x, oldestMs: o };
+}
+
+const lengthBytes = 4;
+const noKey = -1;
+const initialBytes = 2_048;
+
+/**
+ * Writes events one behind the other: for each the length of its key (-1: none), its key, and likewise
+ * its envelope and its body. They are copied at once, so that nothing of what they came from is held.
+ */
+export class EventPacker {
+  #packed = Buffer.allocUnsafe(initialBytes);
+  /** So far. */
+  bytes = 0;
+
+  /** For further events: what `packed` has given is overwritten. */
+  reset(): void {
+    this.bytes = 0;
+  }
+
+  add(key: Buffer | null, envelope: string, body: Buffer): void {
+    const envelopeBytes = Buffer.byteLength(envelope);
+    this.#makeRoom(3 * lengthBytes + (key?.length ?? 0) + envelopeBytes + body.length);
+    this.#addLength(key?.length ?? noKey);
+    if (key !== null) this.#addBytes(key);
+    this.#addLength(envelopeBytes);
+    this.bytes += this.#packed.write(envelope, this.bytes);
+    this.#addLength(body.length);
+    this.#addBytes(body);
+  }
+
+  get packed(): Buffer {
+    return this.#packed.subarray(0, this.bytes);
+  }
+
+  #addLength(length: number): void {
+    this.bytes = this.#packed.writeInt32BE(length, this.bytes);
+  }
+
+  #addBytes(bytes: Buffer): void {
+    this.bytes += bytes.copy(this.#packed, this.bytes);
+  }
+
+  #makeRoom(bytes: number): void {
+    const neededBytes = this.bytes + bytes;
+    if (neededBytes <= this.#packed.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(neededBytes, 2 * this.#packed.length));
+    this.#packed.copy(larger, 0, 0, this.bytes);
+    this.#packed = larger;
+  }
+}
+
+/**
+ * A bundle's value. Compressed here and not with other records, because it is read and written several
+ * times before somebody wants to know what is in it.
+ */
+export function compressEvents(packed: Buffer): Buffer {
+  return lz4.compressSync(packed);
+}
+
+/** What the compressed value says of its size comes first, and that much memory would be taken. */
+const mostPackedBytes = 4 * 1024 * 1024;
+
+/** Undefined if it is a value of something else. */
+export function decompressEvents(value: Buffer): BundledEvent[] | undefined {
+  try {
+    if (value.readUInt32LE() > mostPackedBytes) return undefined;
+    return unpackEvents(lz4.uncompressSync(value));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Slices of `packed`; undefined if it does not end where an event does. */
+export function unpackEvents(packed: Buffer): BundledEvent[] | undefined {
+  const events: BundledEvent[] = [];
+  let at = 0;
+  const read = (): Buffer | null | undefined => {
+    if (at + lengthBytes > packed.length) return undefined;
+    const length = packed.readInt32BE(at);
+    at += lengthBytes;
+    if (length === noKey) return null;
+    if (length < 0 || at + length > packed.length) return undefined;
+    at += length;
+    return packed.subarray(at - length, at);
+  };
+  while (at < packed.length) {
+    const key = read();
+    const envelope = read();
+    const body = read();
+    if (key === undefined || !envelope || !body) return undefined;
+    events.push({ key, envelope, body });
+  }
+  return events;
+}
+
+function parseJson(bytes: Buffer): Record<string, unknown> | null {
+  try {
+    return JSON.parse(bytes.toString()) as Record<string, unknown> | null;
+  } catch {
+    return null;
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  compressEvents,
+  decodeBundleHeader,
+  decompressEvents,
+  encodeBundleHeader,
+  EventPacker,
+  unpackEvents,
+} from '../../src/delivery/bundle/format.ts';
+import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import { PostriderError } from '../../src/errors.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+/** The breaker of `crm` is open, and nothing has been put off yet. */
+async function away(): Promise<SimulatedWorld> {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 5 });
+  world.answer = () => hangs;
+  for (let i = 0; i < 5; i++) world.publish('crm', `first${i}`);
+  await world.clock.pass(5_100);
+  return world;
+}
+
+function publishMany(world: SimulatedWorld, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => world.publish('crm', `u${n}`));
+}
+
+const isBundle = ({ headers }: OutgoingRecord): boolean =>
+  decodeEnvelope(Buffer.from(headers?.[envelopeHeader] ?? '')) === undefined;
+
+describe('what an open breaker puts off', () => {
+  test('goes into few records, and each event is delivered when the breaker closes', async () => {
+    const world = await away();
+    const ids = publishMany(world, 300);
+    await world.clock.pass(hourMs);
+    assert.ok(world.retries.length > 1_000, `${world.retries.length} events written`);
+    assert.ok(world.retryRecords < world.retries.length / 5, `${world.retryRecords} records`);
+    world.answer = () => answerOk;
+    await world.clock.pass(hourMs);
+    const got = new Map(
+      world.requests
+        .filter(({ messageId }) => world.delivered.includes(messageId))
+        .map(({ messageId, body }) => [messageId, body]),
+    );
+    for (const id of ids) assert.equal(got.get(id), `{"n":"${id}"}`);
+    assert.equal(new Set(world.delivered).size, world.delivered.length);
+    assert.equal(world.finished.length, 305 + world.retries.length);
+    assert.ok(world.engine.isIdle);
+  });
+
+  test('is one plain record where it is one event', async () => {
+    const world = await away();
+    const records: OutgoingRecord[] = [];
+    world.readerOf = (record) => (records.push(record), world);
+    world.publish('crm', 'alone');
+    await world.clock.pass(1_000);
+    assert.deepEqual(records.filter(({ key }) => String(key) === 'crm:alone').map(isBundle), [
+      false,
+    ]);
+  });
+
+  test('keeps the retry clock of each event', async () => {
+    const world = await away();
+    const endMs = new Map(publishMany(world, 50).map((id) => [id, world.clock.now() + 4 * hourMs]));
+    for (let n = 0; n < 50; n++) {
+      const deadlineMs = world.clock.now() + (1 + n / 50) * hourMs;
+      const changes = { dueMs: world.clock.now(), deadlineMs };
+      endMs.set(world.publish('crm', `returned${n}`, changes, 'retry.10s'), deadlineMs);
+    }
+    const givenUpMs = new Map<string, number>();
+    for (let step = 0; step < 2_000; step++) {
+      await world.clock.pass(10_000);
+      for (const { messageId } of world.deadLetters)
+        if (!givenUpMs.has(messageId)) givenUpMs.set(messageId, world.clock.now());
+    }
+    for (const [id, deadlineMs] of endMs) {
+      const lateMs = (givenUpMs.get(id) ?? Infinity) - deadlineMs;
+      assert.ok(lateMs > -3 * minuteMs && lateMs < minuteMs, `${id} ended ${lateMs} ms late`);
+    }
+    assert.ok(world.deadLetters.every(({ reason }) => reason === 'expired'));
+  });
+
+  test('is given up alone when it is too old, and its company is put off again', async () => {
+    const world = await away();
+    publishMany(world, 20);
+    const old = { appendTimeMs: world.clock.now() - 72 * hourMs + 5_000 };
+    const oldId = world.publish('crm', 'old', old);
+    publishMany(world, 20);
+    await world.clock.pass(2 * minuteMs);
+    assert.deepEqual(
+      world.deadLetters.map(({ messageId, reason }) => [messageId, reason]),
+      [[oldId, 'too-old']],
+    );
+    world.answer = () => answerOk;
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 45);
+  });
+
+  test('is dropped where its user was deleted meanwhile', async () => {
+    const world = await away();
+    publishMany(world, 20);
+    await world.clock.pass(minuteMs);
+    world.fence.delete('shop', 'u7', world.clock.now());
+    world.answer = () => answerOk;
+    await world.clock.pass(hourMs);
+    assert.equal(world.delivered.length, 24);
+  });
+});
+
+describe('a record with several events', () => {
+  test('that a retry topic refuses is written event by event', async () => {
+    const world = await away();
+    let refused = 0;
+    world.refuses = (topic, record) => {
+      if (!topic.startsWith('retry') || !isBundle(record)) return undefined;
+      refused += 1;
+      return new PostriderError('record-refused', 'too large');
+    };
+    publishMany(world, 40);
+    await world.clock.pass(minuteMs);
+    assert.ok(refused > 0);
+    world.answer = () => answerOk;
+    await world.clock.pass(hourMs);
+    assert.deepEqual([world.delivered.length, world.deadLetters.length], [45, 0]);
+  });
+
+  test('that is refused only when it has come back is written event by event then', async () => {
+    const world = await away();
+    // The first bundle that comes back is unpacked for the probe.
+    publishMany(world, 600);
+    await world.clock.pass(1_000);
+    world.refuses = (topic, record) =>
+      topic.startsWith('retry') && isBundle(record)
+        ? new PostriderError('record-refused', 'too large')
+        : undefined;
+    await world.clock.pass(minuteMs);
+    world.answer = () => answerOk;
+    await world.clock.pass(hourMs);
+    assert.deepEqual([world.delivered.length, world.deadLetters.length], [605, 0]);
+  });
+
+  test('is read again whole by the next owner, if one of its events was not finished', async () => {
+    const world = await away();
+    const ids = publishMany(world, 40);
+    await world.clock.pass(1_000);
+    // The tenth one hangs.
+    world.answer = (_url, { messageId }) => (messageId === ids[9] ? hangs : answerOk);
+    while (!world.requests.some(({ messageId }) => messageId === ids[9]))
+      await world.clock.pass(1_000);
+    const again = world.topology.retryTiersMs.flatMap((tierMs) =>
+      world.lose(world.topology.retryTopic(tierMs)),
+    );
+    world.answer = () => answerOk;
+    for (const record of again) world.take(record);
+    await world.clock.pass(hourMs);
+    assert.deepEqual(
+      ids.filter((id) => !world.delivered.includes(id)),
+      [],
+    );
+  });
+
+  test('that cannot be read is a dead letter, bytes untouched', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const letters: OutgoingRecord[] = [];
+    world.refuses = (_topic, record) => (letters.push(record), undefined);
+    const header = encodeBundleHeader({ destinationId: 'crm', events: 2, dueMs: 1, oldestMs: 1 });
+    const one = new EventPacker();
+    one.add(null, world.envelopeFor('crm'), Buffer.from('{}'));
+    const nonsense = new EventPacker();
+    for (let n = 0; n < 2; n++) nonsense.add(null, 'nonsense', Buffer.from('{}'));
+    for (const value of ['nonsense', compressEvents(one.packed), compressEvents(nonsense.packed)])
+      world.publishRaw({ [envelopeHeader]: header }, value);
+    world.publishRaw({ [envelopeHeader]: header }, null);
+    await world.clock.pass(1_000);
+    assert.deepEqual(
+      letters.map(({ headers }) => [headers?.['reason'], headers?.['detail']]),
+      Array.from({ length: 4 }, () => ['malformed', 'no readable bundle']),
+    );
+    assert.equal(String(letters[0]?.value), 'nonsense');
+    assert.equal(String(letters[0]?.headers?.[envelopeHeader]), header);
+  });
+});
+
+test('a lane that has enough to do leaves what is packed in its retry topic', async () => {
+  const world = await away();
+  publishMany(world, 6_000);
+  await world.clock.pass(minuteMs);
+  world.answer = () => ({ ...answerOk, afterMs: 100 });
+  let mostQueued = 0;
+  for (let step = 0; step < 3_600; step++) {
+    await world.clock.pass(1_000);
+    mostQueued = Math.max(mostQueued, world.engine.state().queued);
+  }
+  assert.ok(mostQueued <= 512 + 256, `${mostQueued} events waited`);
+  assert.equal(world.delivered.length, 6_005);
+});
+
+test('what falls behind comes back to an open breaker, which starts its clock then', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 2 });
+  world.addDestination('other');
+  world.answer = (url) => (url.includes('crm') ? { ...answerOk, afterMs: 1_000 } : answerOk);
+  const ids = publishMany(world, 1_500);
+  for (let i = 0; i < 5; i++) {
+    world.publish('other', `o${i}`);
+    await world.clock.pass(1_000);
+  }
+  const isTheirs = ({ messageId }: { messageId: string }): boolean => ids.includes(messageId);
+  assert.ok(world.retries.some(({ envelope }) => isTheirs(envelope)));
+  assert.ok(world.retries.every(({ envelope }) => envelope.deadlineMs === undefined));
+  world.answer = (url) => (url.includes('crm') ? failsWith(500) : answerOk);
+  const failsFromMs = world.clock.now();
+  await world.clock.pass(4 * hourMs + 2 * minuteMs);
+  const given = world.deadLetters.filter(isTheirs);
+  assert.equal(given.length + world.delivered.filter((id) => ids.includes(id)).length, 1_500);
+  const deadlines = world.retries.flatMap(({ envelope: { deadlineMs = [] } }) => deadlineMs);
+  assert.ok(deadlines.every((deadlineMs) => deadlineMs >= failsFromMs + 4 * hourMs - 1_000));
+});
+
+describe('the format', () => {
+  const buffer = fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes));
+  const event = fc.record({
+    key: fc.option(buffer),
+    envelope: fc.string({ unit: 'grapheme' }),
+    body: buffer,
+  });
+
+  test('gives back what was packed, and nothing for a part of it', () => {
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1 }), fc.nat(), (events, cut) => {
+        const packer = new EventPacker();
+        for (const { key, envelope, body } of events) packer.add(key, envelope, body);
+        const read = decompressEvents(compressEvents(packer.packed)) ?? [];
+        assert.deepEqual(
+          read.map(({ key, envelope, body }) => ({ key, envelope: envelope.toString(), body })),
+          events.map(({ key, envelope, body }) => ({ key, envelope, body })),
+        );
+        const part = unpackEvents(packer.packed.subarray(0, cut % packer.bytes));
+        assert.ok(part === undefined || part.length < events.length);
+      }),
+    );
+  });
+
+  test('of the header likewise', () => {
+    const header = { destinationId: 'crm', events: 3, dueMs: 5, deadlineMs: 9, oldestMs: 4 };
+    assert.deepEqual(decodeBundleHeader(Buffer.from(encodeBundleHeader(header))), header);
+    for (const text of ['', '{}', 'null', '{"v":2}', '{"v":1,"d":"crm","e":3,"u":5,"o":4}'])
+      assert.equal(decodeBundleHeader(Buffer.from(text)), undefined);
+  });
+});
