@@ -3,7 +3,7 @@ import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
-import { unpackGathered, type Bundle } from './bundle/bundle.ts';
+import { jobOfBundled, unpackGathered, type Bundle } from './bundle/bundle.ts';
 import { Bundler, type Gathered } from './bundle/bundler.ts';
 import {
   compressEvents,
@@ -11,6 +11,7 @@ import {
   encodeBundleHeader,
   unpackEvents,
   type BundledEvent,
+  type BundleHeader,
 } from './bundle/format.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
@@ -99,11 +100,12 @@ export class Disposal {
     });
   }
 
-  /** The bundle's events; none if they cannot be read: it is a dead letter then. */
+  /** The bundle's events. What of it cannot be read is a dead letter. */
   unpack(bundle: Bundle): Job[] {
-    const jobs = bundle.unpack();
-    if (jobs === undefined) this.malformed(bundle.record, bundle.claim, 'no readable bundle');
-    return jobs ?? [];
+    const { record, claim, header } = bundle;
+    const records = bundle.unpack();
+    if (records === undefined) this.malformed(record, claim, 'no readable bundle');
+    return this.#jobsOf(records ?? [], claim, header);
   }
 
   deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
@@ -139,7 +141,7 @@ export class Disposal {
     const { claim, tierMs, key, header, packed, records } = gathered;
     if (claim.lost || this.#closed) return;
     const alone = (events: readonly BundledEvent[] = []): void => {
-      for (const job of unpackGathered(gathered, events))
+      for (const job of this.#jobsOf(unpackGathered(records, events), claim, header))
         this.#putOffAlone(job, tierMs, header.dueMs);
     };
     if (records.length === 1) {
@@ -156,6 +158,14 @@ export class Disposal {
       // Each by itself is smaller.
       if (refused !== undefined) alone(decompressEvents(value));
       else for (const record of records) record.finish();
+    });
+  }
+
+  #jobsOf(records: readonly TakenRecord[], claim: Claim, header: BundleHeader): Job[] {
+    return records.flatMap((record) => {
+      const job = jobOfBundled(record, claim, header);
+      if (job === undefined) this.malformed(record, claim, 'no readable envelope');
+      return job ?? [];
     });
   }
 

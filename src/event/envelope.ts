@@ -58,7 +58,7 @@ function quote(text: string): string {
 
 /** Undefined for bytes that are no envelope of this version. Keys it does not know are ignored. */
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
-  const json = parseJson(bytes);
+  const json = parseHeader(bytes);
   if (json?.['v'] !== version) return undefined;
   const { d, s, m, t, c, a, n, p, r, x, u, l } = json;
   const valid =
@@ -111,8 +111,8 @@ export function userOffset(destinationId: string): number {
   return destinationId.length + 1;
 }
 
-/** Believed to be an object: nothing else has a `v` to go by. */
-function parseJson(bytes: Buffer): Record<string, unknown> | null {
+/** The header's JSON, believed to be an object: nothing else has a `v` to go by. */
+export function parseHeader(bytes: Buffer): Record<string, unknown> | null {
   try {
     return JSON.parse(bytes.toString()) as Record<string, unknown> | null;
   } catch {

@@ -170,19 +170,49 @@ describe('a record with several events', () => {
     const header = encodeBundleHeader({ destinationId: 'crm', events: 2, dueMs: 1, oldestMs: 1 });
     const one = new EventPacker();
     one.add(null, world.envelopeFor('crm'), Buffer.from('{}'));
-    const nonsense = new EventPacker();
-    for (let n = 0; n < 2; n++) nonsense.add(null, 'nonsense', Buffer.from('{}'));
-    for (const value of ['nonsense', compressEvents(one.packed), compressEvents(nonsense.packed)])
+    for (const value of ['nonsense', compressEvents(one.packed)])
       world.publishRaw({ [envelopeHeader]: header }, value);
     world.publishRaw({ [envelopeHeader]: header }, null);
     await world.clock.pass(1_000);
     assert.deepEqual(
       letters.map(({ headers }) => [headers?.['reason'], headers?.['detail']]),
-      Array.from({ length: 4 }, () => ['malformed', 'no readable bundle']),
+      Array.from({ length: 3 }, () => ['malformed', 'no readable bundle']),
     );
     assert.equal(String(letters[0]?.value), 'nonsense');
     assert.equal(String(letters[0]?.headers?.[envelopeHeader]), header);
   });
+});
+
+test('an event of a bundle that cannot be read is a dead letter, and the others are delivered', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  const letters: OutgoingRecord[] = [];
+  world.refuses = (_topic, record) => (letters.push(record), undefined);
+  const packer = new EventPacker();
+  packer.add(Buffer.from('crm:u'), world.envelopeFor('crm'), Buffer.from('{}'));
+  packer.add(Buffer.from('crm:v'), 'nonsense', Buffer.from('{"kept":1}'));
+  const header = encodeBundleHeader({ destinationId: 'crm', events: 2, dueMs: 1, oldestMs: 1 });
+  world.publishRaw({ [envelopeHeader]: header }, compressEvents(packer.packed));
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, ['raw']);
+  assert.deepEqual(
+    letters.map(({ key, value, headers }) => [String(key), String(value), headers?.['reason']]),
+    [['crm:v', '{"kept":1}', 'malformed']],
+  );
+  assert.equal(world.finished.length, 1);
+});
+
+test('a worker that stops has written what it had gathered', async () => {
+  const world = await away();
+  const ids = publishMany(world, 20);
+  world.engine.stop();
+  assert.equal(world.engine.isIdle, false);
+  await world.clock.pass(300);
+  assert.equal(world.engine.isIdle, true);
+  assert.deepEqual(
+    ids.filter((id) => !world.finished.includes(id)),
+    [],
+  );
 });
 
 test('a lane that has enough to do leaves what is packed in its retry topic', async () => {

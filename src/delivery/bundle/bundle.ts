@@ -2,7 +2,6 @@ import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Held } from '../due-gate.ts';
 import { Job } from '../job.ts';
 import type { Claim, TakenRecord } from '../job.ts';
-import type { Gathered } from './bundler.ts';
 import { decodeBundleHeader, decompressEvents } from './format.ts';
 import type { BundledEvent, BundleHeader } from './format.ts';
 
@@ -29,9 +28,9 @@ export class Bundle implements Held {
     this.record.detach();
   }
 
-  /** A job for each of its events; undefined if they cannot be read. The last to finish finishes the record. */
-  unpack(): Job[] | undefined {
-    const { record, claim, header } = this;
+  /** A record for each of its events; undefined if they cannot be read. The last to finish finishes it. */
+  unpack(): TakenRecord[] | undefined {
+    const { record, header } = this;
     const events = record.value === null ? undefined : decompressEvents(record.value);
     if (events?.length !== header.events) return undefined;
     let unfinished = events.length;
@@ -39,40 +38,36 @@ export class Bundle implements Held {
       unfinished -= 1;
       if (unfinished === 0) record.finish();
     };
-    const jobs: Job[] = [];
-    for (const event of events) {
-      const job = jobOf(event, claim, record, finish);
-      if (job === undefined) return undefined;
-      job.deadlineMs ??= header.deadlineMs;
-      jobs.push(job);
-    }
-    return jobs;
+    return events.map((event) => new BundledRecord(event, record, finish));
   }
 }
 
-/** What was put off together, as single jobs again. */
+/** A record for each event of what was not written as a bundle, in the place of the one that it came in. */
 export function unpackGathered(
-  { records, claim }: Gathered,
+  records: readonly TakenRecord[],
   events: readonly BundledEvent[],
-): Job[] {
+): TakenRecord[] {
   return records.flatMap((record, index) => {
     const event = events[index];
     const finish = (): void => {
       record.finish();
     };
-    return event === undefined ? [] : (jobOf(event, claim, record, finish) ?? []);
+    return event === undefined ? [] : new BundledRecord(event, record, finish);
   });
 }
 
-function jobOf(
-  event: BundledEvent,
+/** Undefined without a readable envelope. */
+export function jobOfBundled(
+  record: TakenRecord,
   claim: Claim,
-  origin: TakenRecord,
-  finish: () => void,
+  { deadlineMs }: BundleHeader,
 ): Job | undefined {
-  const envelope = decodeEnvelope(event.envelope);
-  if (envelope === undefined) return undefined;
-  return new Job(new BundledRecord(event, origin, finish), claim, envelope, event.body);
+  const bytes = record.headers[envelopeHeader];
+  const envelope = bytes === undefined ? undefined : decodeEnvelope(bytes);
+  if (envelope === undefined || record.value === null) return undefined;
+  const job = new Job(record, claim, envelope, record.value);
+  job.deadlineMs ??= deadlineMs;
+  return job;
 }
 
 /** An event of a bundle, as a record of its own in the bundle's place. */
@@ -81,16 +76,17 @@ class BundledRecord implements TakenRecord {
   readonly partition: number;
   readonly offset: number;
   readonly timestampMs: number;
-  readonly headers = {};
+  headers: TakenRecord['headers'];
   key: Buffer | null;
   value: Buffer | null;
   #finish: (() => void) | undefined;
 
-  constructor({ key, body }: BundledEvent, origin: TakenRecord, finish: () => void) {
+  constructor({ key, envelope, body }: BundledEvent, origin: TakenRecord, finish: () => void) {
     this.topic = origin.topic;
     this.partition = origin.partition;
     this.offset = origin.offset;
     this.timestampMs = origin.timestampMs;
+    this.headers = { [envelopeHeader]: envelope };
     this.key = key;
     this.value = body;
     this.#finish = finish;
@@ -109,5 +105,6 @@ class BundledRecord implements TakenRecord {
   release(): void {
     this.key = null;
     this.value = null;
+    this.headers = {};
   }
 }

@@ -33,8 +33,8 @@ const mostBytes = 64 * 1024;
 const mostIdlePackers = 32;
 
 /**
- * Gathers what an open breaker puts off. A destination that is away has all of its events go through
- * retry topics again and again; one by one, that would cost more than delivering those of all others.
+ * Gathers what is put off. A destination that is away has all of its events go through retry topics
+ * again and again; one by one, that would cost more than delivering those of all others.
  */
 export class Bundler {
   readonly #options: BundlerOptions;

@@ -1,4 +1,5 @@
 import lz4 from 'lz4-napi';
+import { parseHeader } from '../../event/envelope.ts';
 
 /** What the header of a bundle says, in the place where a single event has its envelope. */
 export interface BundleHeader {
@@ -34,7 +35,7 @@ export function encodeBundleHeader(header: BundleHeader): string {
 
 /** Undefined for bytes that are no header of a bundle. Keys it does not know are ignored. */
 export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
-  const json = parseJson(bytes);
+  const json = parseHeader(bytes);
   if (json?.['v'] !== version) return undefined;
   const { d, e, u, x, o } = json;
   const valid =
@@ -139,14 +140,6 @@ export function unpackEvents(packed: Buffer): BundledEvent[] | undefined {
     events.push({ key, envelope, body });
   }
   return events;
-}
-
-function parseJson(bytes: Buffer): Record<string, unknown> | null {
-  try {
-    return JSON.parse(bytes.toString()) as Record<string, unknown> | null;
-  } catch {
-    return null;
-  }
 }
 
 function isCount(value: unknown): value is number {
