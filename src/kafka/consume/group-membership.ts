@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../ops/clock.ts';
 import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
@@ -36,6 +37,8 @@ export interface MembershipOptions {
 
 /** How often topics are looked for that do not exist. */
 const missingMs = 2_000;
+/** Between two attempts to join, where the last one came to nothing. */
+const rejoinMs = 1_000;
 
 /**
  * Keeps one kafkajs consumer in the group, and replaces it by one with another list of topics where
@@ -49,6 +52,7 @@ export class GroupMembership implements FetchControl {
   #session: ConsumerSession | undefined;
   #work: Promise<void> = Promise.resolve();
   #reopening = false;
+  #hasJoined = false;
   readonly #crashes = new LogThrottle();
 
   constructor(options: MembershipOptions) {
@@ -101,11 +105,16 @@ export class GroupMembership implements FetchControl {
         this.#adopt(topics);
       },
     });
+    this.#hasJoined = false;
     const session = new ConsumerSession(
       kafka,
       { groupId, maxBytesPerPartition, log, assigner },
       {
         ...events,
+        joined: (assignment) => {
+          this.#hasJoined = true;
+          events.joined(assignment);
+        },
         unsubscribedTopics: (topics) => {
           this.#adopt(topics);
         },
@@ -164,10 +173,10 @@ export class GroupMembership implements FetchControl {
       log.warn(fields, 'lost Kafka; joining the group again');
     }
     this.#options.onRestart(error);
-    if (!restart || isUnknownTopic(error)) this.#reopen();
+    if (!restart || isUnknownTopic(error)) this.#reopen(this.#hasJoined ? 0 : rejoinMs);
   }
 
-  #reopen(): void {
+  #reopen(afterMs = 0): void {
     if (this.#reopening || this.#options.signal.aborted) return;
     this.#reopening = true;
     // Not while it opens: kafkajs does not stop a consumer that is just joining.
@@ -175,8 +184,14 @@ export class GroupMembership implements FetchControl {
       this.#reopening = false;
       await this.#options.beforeLeaving();
       await this.#session?.close();
+      if (afterMs > 0) await this.#pause(afterMs);
       await this.#open();
     });
+  }
+
+  /** Not by the clock: a process that only waits for Kafka must stay alive. */
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#options.signal }).catch(() => undefined);
   }
 }
 

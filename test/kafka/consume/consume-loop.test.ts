@@ -147,6 +147,37 @@ test('a coordinator that cannot be found is no reason to give up, although kafka
   await loop.stop(0);
 });
 
+test('a group that cannot even be joined is tried again, but not at once', async () => {
+  const kafka = new FakeKafka([topic]);
+  const { loop } = await start(kafka);
+  await eventually(() => {
+    assert.ok(kafka.consumers[0]?.runConfig);
+  });
+  const error = Object.assign(new Error('Failed to find group coordinator'), {
+    name: 'KafkaJSGroupCoordinatorNotFound',
+  });
+  kafka.consumerNow.emit('CRASH', { error, restart: false });
+  for (let i = 0; i < 20; i += 1) await turn();
+  assert.equal(kafka.consumers.length, 1);
+  await eventually(() => {
+    assert.equal(kafka.consumers.length, 2);
+  });
+  await join(kafka, loop);
+  await loop.stop(0);
+});
+
+test('stopping ends the wait for the next try to join a group', async () => {
+  const kafka = new FakeKafka([topic]);
+  const { loop } = await start(kafka);
+  await eventually(() => {
+    assert.ok(kafka.consumers[0]?.runConfig);
+  });
+  const error = Object.assign(new Error('timeout'), { name: 'KafkaJSLockTimeout' });
+  kafka.consumerNow.emit('CRASH', { error, restart: false });
+  await loop.stop(0);
+  assert.equal(kafka.consumers.length, 1);
+});
+
 test('by default a final crash ends the process with code 1 and one line, not a stack', () => {
   const here = import.meta.dirname;
   const script = `
