@@ -261,10 +261,8 @@ test('a partition that the stage paused brings nothing until it is resumed', asy
   await scene.write(topic, 2, 10);
   await until(member, 5);
   await eventually(() => {
-    assert.deepEqual(
-      member.loop.lag().map(({ records }) => records),
-      [0, 5],
-    );
+    // What waits in the paused one is known only once its end has been asked for.
+    assert.equal(member.loop.lag()[1]?.records, 5);
   });
   assert.ok(member.received.every(({ partition }) => partition === 1));
   member.loop.resume({ topic, partition: 0 });
