@@ -87,14 +87,8 @@ export class Disposal {
     if (claim.lost || this.#closed) return;
     this.#events.deferred(cause, header.events);
     const { tierMs, dueMs, deadlineMs } = plan;
-    const copy = {
-      topic: this.#topics.retryTopic(tierMs),
-      key: record.key,
-      value: record.value,
-      headers: { [envelopeHeader]: encodeBundleHeader({ ...header, dueMs, deadlineMs }) },
-      mayWait: true as const,
-    };
-    this.#write(copy, (refused) => {
+    const next = encodeBundleHeader({ ...header, dueMs, deadlineMs });
+    this.#writeToRetry(tierMs, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else for (const job of this.unpack(bundle)) this.#putOffAlone(job, tierMs, dueMs);
     });
@@ -124,14 +118,8 @@ export class Disposal {
     // Its new owner delivers it again, and counts this attempt by itself.
     if (job.claim.lost || this.#closed) return;
     const { record } = job;
-    const copy = {
-      topic: this.#topics.retryTopic(plan.tierMs),
-      key: record.key,
-      value: record.value,
-      headers: { [envelopeHeader]: encodeEnvelope(envelopeAfter(job, attempts, plan)) },
-      mayWait: true as const,
-    };
-    this.#write(copy, (refused) => {
+    const next = encodeEnvelope(envelopeAfter(job, attempts, plan));
+    this.#writeToRetry(plan.tierMs, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else this.deadLetter(job, 'record-refused', refused.message, attempts);
     });
@@ -149,12 +137,7 @@ export class Disposal {
       return;
     }
     const value = compressEvents(packed);
-    const copy = {
-      ...{ topic: this.#topics.retryTopic(tierMs), key, value },
-      headers: { [envelopeHeader]: encodeBundleHeader(header) },
-      mayWait: true as const,
-    };
-    this.#write(copy, (refused) => {
+    this.#writeToRetry(tierMs, { key, value }, encodeBundleHeader(header), (refused) => {
       // Each by itself is smaller.
       if (refused !== undefined) alone(decompressEvents(value));
       else for (const record of records) record.finish();
@@ -196,6 +179,16 @@ export class Disposal {
       if (refused === undefined) record.finish();
       else this.#events.partitionStuck(claim, record.offset, refused);
     });
+  }
+
+  #writeToRetry(
+    tierMs: number,
+    { key, value }: Pick<OutgoingRecord, 'key' | 'value'>,
+    header: string,
+    done: (refused?: PostriderError) => void,
+  ): void {
+    const topic = this.#topics.retryTopic(tierMs);
+    this.#write({ topic, key, value, headers: { [envelopeHeader]: header }, mayWait: true }, done);
   }
 
   #write(copy: OutgoingRecord, done: (refused?: PostriderError) => void): void {

@@ -98,8 +98,7 @@ class BundledRecord implements TakenRecord {
   }
 
   detach(): void {
-    if (this.key !== null) this.key = Buffer.from(this.key);
-    if (this.value !== null) this.value = Buffer.from(this.value);
+    // Its buffers are slices of what was unpacked, and of no fetch response.
   }
 
   release(): void {

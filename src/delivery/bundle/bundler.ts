@@ -67,8 +67,9 @@ export class Bundler {
     this.#timer?.cancel();
   }
 
-  #gatheringFor({ claim, envelope, record }: Job, plan: Later): Gathering {
-    const { destinationId } = envelope;
+  #gatheringFor(job: Job, plan: Later): Gathering {
+    const { claim } = job;
+    const { destinationId } = job.envelope;
     let destinations = this.#open.get(claim);
     if (destinations === undefined) {
       destinations = new Map();
@@ -78,7 +79,7 @@ export class Bundler {
     if (found?.suits(plan) === true) return found;
     if (found !== undefined) this.#handOver(found);
     const packer = this.#idlePackers.pop() ?? new EventPacker();
-    const gathering = new Gathering({ claim, destinationId, key: record.key, packer }, plan);
+    const gathering = new Gathering(job, plan, packer);
     destinations.set(destinationId, gathering);
     return gathering;
   }
@@ -93,13 +94,6 @@ export class Bundler {
   }
 }
 
-interface GatheringOptions {
-  readonly claim: Claim;
-  readonly destinationId: string;
-  readonly key: Buffer | null;
-  readonly packer: EventPacker;
-}
-
 class Gathering implements Gathered {
   readonly claim: Claim;
   readonly destinationId: string;
@@ -111,14 +105,15 @@ class Gathering implements Gathered {
   #deadlineMs: number | undefined;
   #oldestMs = Infinity;
 
-  constructor({ claim, destinationId, key, packer }: GatheringOptions, first: Later) {
+  /** For events like this one, which is not added yet. */
+  constructor({ claim, envelope, record }: Job, plan: Later, packer: EventPacker) {
     this.claim = claim;
-    this.destinationId = destinationId;
-    this.key = key === null ? null : Buffer.from(key);
+    this.destinationId = envelope.destinationId;
+    this.key = record.key === null ? null : Buffer.from(record.key);
     this.packer = packer;
-    this.tierMs = first.tierMs;
-    this.#dueMs = first.dueMs;
-    this.#deadlineMs = first.deadlineMs;
+    this.tierMs = plan.tierMs;
+    this.#dueMs = plan.dueMs;
+    this.#deadlineMs = plan.deadlineMs;
   }
 
   /** Events whose retry clock runs are not mixed with others. */
