@@ -25,10 +25,15 @@ export async function keepTrying<T>(
         log.warn({ attempts, reason: reasonOf(error) }, `${what}; trying again until it works`);
       }
     }
-    // Not the clock's timer: a process that only waits for Kafka must stay alive.
-    await delay(retryMs, undefined, { signal }).catch(() => undefined);
+    await pauseBeforeRetry(signal);
   }
   return undefined;
+}
+
+/** Ends at once when `signal` is aborted. */
+export async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
+  // Not the clock's timer: a process that only waits for Kafka must stay alive.
+  await delay(retryMs, undefined, { signal }).catch(() => undefined);
 }
 
 /** One line; kafkajs's messages come with stacks elsewhere, never here. */

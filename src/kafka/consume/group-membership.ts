@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../ops/clock.ts';
 import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
@@ -13,7 +12,7 @@ import {
   type SessionEvents,
 } from './consumer-session.ts';
 import type { FetchControl } from './intake.ts';
-import { keepTrying, reasonOf } from '../keep-trying.ts';
+import { keepTrying, pauseBeforeRetry, reasonOf } from '../keep-trying.ts';
 import type { TopicPartition } from '../record.ts';
 
 export interface MembershipOptions {
@@ -37,8 +36,6 @@ export interface MembershipOptions {
 
 /** How often topics are looked for that do not exist. */
 const missingMs = 2_000;
-/** Between two attempts to join, where the last one came to nothing. */
-const rejoinMs = 1_000;
 
 /**
  * Keeps one kafkajs consumer in the group, and replaces it by one with another list of topics where
@@ -173,25 +170,21 @@ export class GroupMembership implements FetchControl {
       log.warn(fields, 'lost Kafka; joining the group again');
     }
     this.#options.onRestart(error);
-    if (!restart || isUnknownTopic(error)) this.#reopen(this.#hasJoined ? 0 : rejoinMs);
+    if (!restart || isUnknownTopic(error)) this.#reopen({ afterPause: !this.#hasJoined });
   }
 
-  #reopen(afterMs = 0): void {
-    if (this.#reopening || this.#options.signal.aborted) return;
+  #reopen({ afterPause } = { afterPause: false }): void {
+    const { signal } = this.#options;
+    if (this.#reopening || signal.aborted) return;
     this.#reopening = true;
     // Not while it opens: kafkajs does not stop a consumer that is just joining.
     this.#work = this.#work.then(async () => {
       this.#reopening = false;
       await this.#options.beforeLeaving();
       await this.#session?.close();
-      if (afterMs > 0) await this.#pause(afterMs);
+      if (afterPause) await pauseBeforeRetry(signal);
       await this.#open();
     });
-  }
-
-  /** Not by the clock: a process that only waits for Kafka must stay alive. */
-  async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#options.signal }).catch(() => undefined);
   }
 }
 

@@ -35,10 +35,15 @@ async function start(kafka: FakeKafka, options: Partial<ConsumeLoopOptions> = {}
   return { loop, received, crashes, log };
 }
 
-async function join(kafka: FakeKafka, loop: { joined: boolean }): Promise<void> {
+/** The consumer that was made last. */
+async function untilRunning(kafka: FakeKafka): Promise<void> {
   await eventually(() => {
     assert.ok(kafka.consumers.at(-1)?.runConfig);
   });
+}
+
+async function join(kafka: FakeKafka, loop: { joined: boolean }): Promise<void> {
+  await untilRunning(kafka);
   kafka.consumerNow.emit('GROUP_JOIN', { memberAssignment: { [topic]: [0] } });
   await eventually(() => {
     assert.ok(loop.joined);
@@ -131,14 +136,15 @@ test('a crash that kafkajs does not recover from is told to the owner', async ()
   await loop.stop(0);
 });
 
+const noCoordinator = Object.assign(new Error('Failed to find group coordinator'), {
+  name: 'KafkaJSGroupCoordinatorNotFound',
+});
+
 test('a coordinator that cannot be found is no reason to give up, although kafkajs does', async () => {
   const kafka = new FakeKafka([topic]);
   const { loop, crashes } = await start(kafka);
   await join(kafka, loop);
-  const error = Object.assign(new Error('Failed to find group coordinator'), {
-    name: 'KafkaJSGroupCoordinatorNotFound',
-  });
-  kafka.consumerNow.emit('CRASH', { error, restart: false });
+  kafka.consumerNow.emit('CRASH', { error: noCoordinator, restart: false });
   await eventually(() => {
     assert.equal(kafka.consumers.length, 2);
   });
@@ -150,13 +156,8 @@ test('a coordinator that cannot be found is no reason to give up, although kafka
 test('a group that cannot even be joined is tried again, but not at once', async () => {
   const kafka = new FakeKafka([topic]);
   const { loop } = await start(kafka);
-  await eventually(() => {
-    assert.ok(kafka.consumers[0]?.runConfig);
-  });
-  const error = Object.assign(new Error('Failed to find group coordinator'), {
-    name: 'KafkaJSGroupCoordinatorNotFound',
-  });
-  kafka.consumerNow.emit('CRASH', { error, restart: false });
+  await untilRunning(kafka);
+  kafka.consumerNow.emit('CRASH', { error: noCoordinator, restart: false });
   for (let i = 0; i < 20; i += 1) await turn();
   assert.equal(kafka.consumers.length, 1);
   await eventually(() => {
@@ -169,9 +170,7 @@ test('a group that cannot even be joined is tried again, but not at once', async
 test('stopping ends the wait for the next try to join a group', async () => {
   const kafka = new FakeKafka([topic]);
   const { loop } = await start(kafka);
-  await eventually(() => {
-    assert.ok(kafka.consumers[0]?.runConfig);
-  });
+  await untilRunning(kafka);
   const error = Object.assign(new Error('timeout'), { name: 'KafkaJSLockTimeout' });
   kafka.consumerNow.emit('CRASH', { error, restart: false });
   await loop.stop(0);
