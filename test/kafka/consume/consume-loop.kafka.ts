@@ -261,8 +261,10 @@ test('a partition that the stage paused brings nothing until it is resumed', asy
   await scene.write(topic, 2, 10);
   await until(member, 5);
   await eventually(() => {
+    const [paused = NaN, read] = member.loop.lag().map(({ records }) => records);
+    assert.equal(read, 5);
     // What waits in the paused one is known only once its end has been asked for.
-    assert.equal(member.loop.lag()[1]?.records, 5);
+    assert.ok(paused === 0 || paused === 5, `${paused} wait in the paused one`);
   });
   assert.ok(member.received.every(({ partition }) => partition === 1));
   member.loop.resume({ topic, partition: 0 });
