@@ -54,6 +54,8 @@ export class Job implements Sending {
 
   /** Of the queue that it waits in. */
   next: Job | undefined = undefined;
+  /** Of the table in which it stands for its user. */
+  nextInBucket: Job | undefined = undefined;
   /** Jobs of the same user that wait for this one, oldest first. */
   followers: Job[] | undefined = undefined;
 

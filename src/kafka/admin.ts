@@ -1,7 +1,7 @@
-import kafkajs from 'kafkajs';
 import type { Admin } from 'kafkajs';
 import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
 import type { KafkaClient } from './bare-client.ts';
+import { kafkajs } from './kafkajs/library.ts';
 
 /** A topic as it should be or as it is. `config` holds topic-level settings. */
 export interface TopicSpec {

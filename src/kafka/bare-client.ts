@@ -1,8 +1,8 @@
 import type { ConnectionOptions } from 'node:tls';
-import kafkajs from 'kafkajs';
 import type { Kafka, SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
+import { kafkajs } from './kafkajs/library.ts';
 import { encodeRecordsCheaply } from './kafkajs/record-encoder.ts';
 import { stopIdleTimers } from './kafkajs/timer-patch.ts';
 

@@ -1,4 +1,5 @@
 import type { Job } from '../job.ts';
+import { JobsByUser } from './jobs-by-user.ts';
 
 /** So many jobs of one user may wait behind the first; one user must not fill a lane. */
 const maxFollowers = 32;
@@ -8,7 +9,7 @@ export type Turn = 'now' | 'follows' | 'crowded';
 /** Lets first attempts of one user go out one after the other, and those of different users side by side. */
 export class UserOrder {
   /** The job of each user that is queued or in flight; further ones are its followers. */
-  readonly #first = new Map<number, Job>();
+  readonly #first = new JobsByUser();
 
   /** `follows`: the job waits here and comes out of `advance`. `crowded`: it was not taken. */
   enter(job: Job): Turn {
@@ -16,7 +17,7 @@ export class UserOrder {
     if (user === undefined) return 'now';
     const first = this.#first.get(user);
     if (first === undefined) {
-      this.#first.set(user, job);
+      this.#first.add(user, job);
       return 'now';
     }
     first.followers ??= [];
@@ -30,20 +31,18 @@ export class UserOrder {
   advance(job: Job): Job | undefined {
     const { user, followers } = job;
     if (user === undefined || this.#first.get(user) !== job) return undefined;
+    this.#first.remove(user);
     const next = followers?.shift();
-    if (next === undefined) {
-      this.#first.delete(user);
-      return undefined;
-    }
+    if (next === undefined) return undefined;
     next.followers = followers;
-    this.#first.set(user, next);
+    this.#first.add(user, next);
     return next;
   }
 
   /** Takes out those who wait behind a job that stays. */
   takeFollowers(): Job[] {
     const taken: Job[] = [];
-    for (const first of this.#first.values()) {
+    for (const first of this.#first) {
       if (first.followers !== undefined) taken.push(...first.followers);
       first.followers = undefined;
     }

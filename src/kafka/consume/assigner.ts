@@ -1,4 +1,7 @@
-import { AssignerProtocol, type GroupMember, type PartitionAssigner } from 'kafkajs';
+import type { GroupMember, PartitionAssigner } from 'kafkajs';
+import { kafkajs } from '../kafkajs/library.ts';
+
+const { AssignerProtocol } = kafkajs;
 
 /**
  * Gives partition index i of all the group's topics to one member, so that a user's fresh and

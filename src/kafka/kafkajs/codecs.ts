@@ -1,6 +1,6 @@
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import kafkajs from 'kafkajs';
 import lz4 from 'lz4-napi';
+import { kafkajs } from './library.ts';
 import { compressXerial, decompressXerial } from './xerial.ts';
 
 interface Codec {

@@ -1,6 +1,6 @@
-import kafkajs from 'kafkajs';
 import type { CompressionTypes, Message, Producer as KafkaProducer, RecordMetadata } from 'kafkajs';
 import type { Clock } from '../../ops/clock.ts';
+import { kafkajs } from '../kafkajs/library.ts';
 import { topicsOf, type Batch } from './batch.ts';
 import type { KafkaClient } from '../bare-client.ts';
 import { failureOf } from './produce-failure.ts';

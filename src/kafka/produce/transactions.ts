@@ -1,8 +1,8 @@
-import kafkajs from 'kafkajs';
 import type { Message, Producer, RecordMetadata, Transaction } from 'kafkajs';
 import { PostriderError } from '../../errors.ts';
 import { adminError } from '../admin-error.ts';
 import type { KafkaClient } from '../client.ts';
+import { kafkajs } from '../kafkajs/library.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { failureOf } from './produce-failure.ts';
 
