@@ -3,6 +3,7 @@ import type { Gateway, GatewayDeps } from '../gateway/gateway.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
+import { tuneGarbageCollection } from '../ops/garbage-collection.ts';
 import { startOpsServer, type OpsServer } from '../ops/http-server.ts';
 import { createMetrics, exposeReady, type MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
@@ -43,6 +44,7 @@ export async function startRoles(
   context: Context,
   names: readonly RoleName[],
 ): Promise<RunningRoles> {
+  tuneGarbageCollection();
   const { settings, log, kafka } = context;
   log.info({ settings: describeSettings(settings) }, `starting ${names.join(' and ')}`);
   const metrics = createMetrics();

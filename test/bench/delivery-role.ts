@@ -3,6 +3,7 @@ import { startDelivery } from '../../src/delivery/worker.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
+import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startFence } from '../../src/resources/fence/fence-store.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
@@ -12,6 +13,7 @@ import { reportMeasurement } from './measure.ts';
 
 /** The delivery role, measured: argument 1 is the load as JSON; prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as DeliveryLoad;
+tuneGarbageCollection();
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
 const topology = loadTopology(load.prefix);
 const config = new HandMadeConfig();

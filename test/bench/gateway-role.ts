@@ -3,6 +3,7 @@ import { startGateway } from '../../src/gateway/gateway.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
+import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { FakeConfig } from '../router/fakes.ts';
@@ -11,6 +12,7 @@ import { reportMeasurement } from './measure.ts';
 
 /** The gateway, measured: argument 1 is the load as JSON; sends its port, prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as GatewayLoad;
+tuneGarbageCollection();
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
 const metrics = new Registry();
 const gateway = await startGateway({

@@ -2,6 +2,9 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
+/** As in deploy/Dockerfile. */
+export const roleArgv: readonly string[] = ['--max-old-space-size=300', '--max-semi-space-size=16'];
+
 /** What a benchmark found; every sample is one alternating pair of runs. */
 export interface BenchResult {
   readonly name: string;

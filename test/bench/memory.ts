@@ -1,5 +1,5 @@
 import { withDeliveryLoad } from './delivery.ts';
-import type { BenchResult, Measurement } from './measure.ts';
+import { roleArgv, type BenchResult, type Measurement } from './measure.ts';
 import { copiesPerCall } from './router-load.ts';
 import { withRouterLoad } from './router.ts';
 
@@ -15,16 +15,12 @@ const records = 1_000_000;
 const earlyRecords = 200_000;
 const mostRatio = 1.1;
 const mostBytes = 400_000_000;
-/** As in deploy/Dockerfile: without a limit, V8 collects old objects as late as the machine allows. */
-const deliveryArgv = ['--max-old-space-size=300'];
-/** As in docker-compose.yml. */
-const routerArgv = [...deliveryArgv, '--max-semi-space-size=8'];
 
 export async function benchMemory(options: MemoryBenchOptions): Promise<BenchResult[]> {
   const { brokers, prefix, log = () => undefined } = options;
   const delivery = await withDeliveryLoad(
     { brokers, prefix: `${prefix}delivery.`, events: records, warmUp: earlyRecords },
-    (run) => run('delivery-role.ts', `${prefix}memory`, deliveryArgv),
+    (run) => run('delivery-role.ts', `${prefix}memory`, roleArgv),
   );
   const results = [resultOf('delivery', delivery)];
   log(describe('delivery', delivery));
@@ -33,7 +29,7 @@ export async function benchMemory(options: MemoryBenchOptions): Promise<BenchRes
       ...{ brokers, prefix: `${prefix}router.`, calls: records },
       warmUp: earlyRecords * copiesPerCall,
     },
-    (run) => run('router-role.ts', `${prefix}memory`, routerArgv),
+    (run) => run('router-role.ts', `${prefix}memory`, roleArgv),
   );
   log(describe('router', router));
   return [...results, resultOf('router', router)];

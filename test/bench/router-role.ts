@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
+import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startRouter } from '../../src/router/router.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
@@ -11,6 +12,7 @@ import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
 
 /** The router, measured: argument 1 is the load as JSON; prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as RouterLoad;
+tuneGarbageCollection();
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
 const metrics = new Registry();
 const destinations = Array.from({ length: copiesPerCall }, (_, i) =>

@@ -14,23 +14,30 @@ export interface StandDestination {
 const stepMs = 5;
 const usersPerDestination = 997;
 
-/** Of events for healthy endpoints. One that arrives again counts once. */
+/** Of events for healthy endpoints; of so many at most. */
+const mostAwaited = 2 ** 20;
+const none = -1;
+
+/** One that arrives again counts once. Nothing is made for an event: its collection would be measured, too. */
 export class Arrivals {
-  readonly #sentMs = new Map<number, number>();
+  readonly #sentMs = new Float64Array(mostAwaited).fill(none);
+  #awaited = 0;
   #latenciesMs: number[] = [];
 
   get awaited(): number {
-    return this.#sentMs.size;
+    return this.#awaited;
   }
 
   sent(n: number): void {
-    this.#sentMs.set(n, performance.now());
+    this.#sentMs[n % mostAwaited] = performance.now();
+    this.#awaited += 1;
   }
 
   arrived(n: number): void {
-    const sentMs = this.#sentMs.get(n);
-    if (sentMs === undefined) return;
-    this.#sentMs.delete(n);
+    const sentMs = this.#sentMs[n % mostAwaited] ?? none;
+    if (sentMs === none) return;
+    this.#sentMs[n % mostAwaited] = none;
+    this.#awaited -= 1;
     this.#latenciesMs.push(performance.now() - sentMs);
   }
 

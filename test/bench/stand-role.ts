@@ -4,6 +4,7 @@ import { startDelivery } from '../../src/delivery/worker.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
+import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
 import { HandMadeFence } from '../delivery/hand-made-fence.ts';
@@ -12,6 +13,7 @@ import type { RoleReading, StandRole } from './stand.ts';
 
 /** The delivery role of a stand: the first message says what to do, every further one asks for a reading. */
 const [load] = (await once(process, 'message')) as [StandRole];
+tuneGarbageCollection();
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
 const config = new HandMadeConfig();
 for (const { id, url } of load.destinations) {

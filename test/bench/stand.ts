@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
+import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { loadTopology } from './delivery-load.ts';
-import { firstLine } from './measure.ts';
+import { firstLine, roleArgv } from './measure.ts';
 import { startEndpoints } from './stand-endpoints.ts';
 import { Arrivals, picker, produceSteadily, type StandDestination } from './stand-load.ts';
 
@@ -46,6 +47,8 @@ export interface Stand {
 }
 
 export async function buildStand(options: StandOptions): Promise<Stand> {
+  // Producer and endpoints are here: their pauses would count as the role's.
+  tuneGarbageCollection();
   const { brokers, prefix, destinations, maxInFlight } = options;
   const kafka = createKafka({ brokers, clientId: 'bench' }, silentLogger);
   const { all, topics } = loadTopology(prefix);
@@ -94,7 +97,7 @@ function originHost(index: number): string {
 
 async function startStandRole(load: StandRole): Promise<ChildProcess> {
   const child = fork(new URL('stand-role.ts', import.meta.url), {
-    execArgv: ['--expose-gc'],
+    execArgv: [...roleArgv, '--expose-gc'],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   child.send(load);
