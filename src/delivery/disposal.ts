@@ -3,7 +3,7 @@ import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
-import { jobOfBundled, unpackGathered, type Bundle } from './bundle/bundle.ts';
+import { jobOfBundled, type Bundle } from './bundle/bundle.ts';
 import { Bundler, type Gathered } from './bundle/bundler.ts';
 import {
   compressEvents,
@@ -126,13 +126,13 @@ export class Disposal {
   }
 
   #putOffGathered(gathered: Gathered): void {
-    const { claim, tierMs, key, header, packed, records } = gathered;
+    const { claim, tierMs, key, header, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
     const alone = (events: readonly BundledEvent[] = []): void => {
-      for (const job of this.#jobsOf(unpackGathered(records, events), claim, header))
+      for (const job of this.#jobsOf(receipts.recordsOf(events), claim, header))
         this.#putOffAlone(job, tierMs, header.dueMs);
     };
-    if (records.length === 1) {
+    if (receipts.count === 1) {
       alone(unpackEvents(Buffer.from(packed)));
       return;
     }
@@ -140,7 +140,7 @@ export class Disposal {
     this.#writeToRetry(tierMs, { key, value }, encodeBundleHeader(header), (refused) => {
       // Each by itself is smaller.
       if (refused !== undefined) alone(decompressEvents(value));
-      else for (const record of records) record.finish();
+      else receipts.finish();
     });
   }
 

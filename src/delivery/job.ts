@@ -4,13 +4,19 @@ import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
 
+/** Keeps account of records in flight. */
+export interface RecordOwner {
+  finish(slot: number): void;
+}
+
 /** A record that this worker has taken. Its offset is committed some time after `finish`. */
 export interface TakenRecord extends IncomingRecord {
+  /** `finish` tells the owner this number. */
+  readonly owner: RecordOwner;
+  readonly slot: number;
   finish(): void;
   /** Copies its buffers out of the fetch response that they are slices of. */
   detach(): void;
-  /** Lets go of its buffers: all that is still to come is `finish`. */
-  release(): void;
 }
 
 /** A partition for as long as this worker owns it. */

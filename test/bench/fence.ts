@@ -116,7 +116,7 @@ function jobOf(user: string): Job {
     key: Buffer.from(deliveryKey(envelope.destinationId, user)),
     finish: () => undefined,
     detach: () => undefined,
-    release: () => undefined,
+    ...{ slot: 0, owner: { finish: () => undefined } },
   };
   const claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
   return new Job(record, claim, envelope, value);

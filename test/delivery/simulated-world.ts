@@ -266,7 +266,12 @@ export class SimulatedWorld {
       value: record.value === null ? null : Buffer.from(record.value),
       headers,
       detach: () => undefined,
-      release: () => Object.assign(taken, { key: null, value: null, headers: {} }),
+      slot: 7,
+      owner: {
+        finish: (slot) => {
+          if (slot === 7) taken.finish();
+        },
+      },
       finish: () => {
         if (done) throw new Error('a record was finished twice');
         done = true;

@@ -20,7 +20,7 @@ function jobOf(claim: Claim, dueMs: number): Job {
     ...{ key: null, value: Buffer.alloc(0), headers: {} },
     finish: () => undefined,
     detach: () => undefined,
-    release: () => undefined,
+    ...{ slot: 0, owner: { finish: () => undefined } },
   };
   const envelope = {
     ...{ destinationId: 'd', sourceId: 's', messageId: 'm', type: 'track' as const },

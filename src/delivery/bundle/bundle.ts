@@ -1,7 +1,7 @@
 import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Held } from '../due-gate.ts';
 import { Job } from '../job.ts';
-import type { Claim, TakenRecord } from '../job.ts';
+import type { Claim, RecordOwner, TakenRecord } from '../job.ts';
 import { decodeBundleHeader, decompressEvents } from './format.ts';
 import type { BundledEvent, BundleHeader } from './format.ts';
 
@@ -33,27 +33,29 @@ export class Bundle implements Held {
     const { record, header } = this;
     const events = record.value === null ? undefined : decompressEvents(record.value);
     if (events?.length !== header.events) return undefined;
-    let unfinished = events.length;
-    const finish = (): void => {
-      unfinished -= 1;
-      if (unfinished === 0) record.finish();
-    };
-    return events.map((event) => new BundledRecord(event, record, finish));
+    const owner = new BundleOwner(record, events.length);
+    return events.map((event, slot) => new BundledRecord(event, record, owner, slot));
   }
 }
 
-/** A record for each event of what was not written as a bundle, in the place of the one that it came in. */
-export function unpackGathered(
-  records: readonly TakenRecord[],
-  events: readonly BundledEvent[],
-): TakenRecord[] {
-  return records.flatMap((record, index) => {
-    const event = events[index];
-    const finish = (): void => {
-      record.finish();
-    };
-    return event === undefined ? [] : new BundledRecord(event, record, finish);
-  });
+/** Finishes a bundle's record with the last of its events. */
+class BundleOwner implements RecordOwner {
+  readonly #record: TakenRecord;
+  readonly #isFinished: boolean[];
+  #unfinished: number;
+
+  constructor(record: TakenRecord, events: number) {
+    this.#record = record;
+    this.#isFinished = new Array<boolean>(events).fill(false);
+    this.#unfinished = events;
+  }
+
+  finish(slot: number): void {
+    if (this.#isFinished[slot] !== false) return;
+    this.#isFinished[slot] = true;
+    this.#unfinished -= 1;
+    if (this.#unfinished === 0) this.#record.finish();
+  }
 }
 
 /** Undefined without a readable envelope. */
@@ -70,40 +72,42 @@ export function jobOfBundled(
   return job;
 }
 
-/** An event of a bundle, as a record of its own in the bundle's place. */
-class BundledRecord implements TakenRecord {
+type Place = Pick<TakenRecord, 'topic' | 'partition' | 'offset' | 'timestampMs'>;
+
+/** An event of a bundle, as a record of its own in the place where it was read. */
+export class BundledRecord implements TakenRecord {
   readonly topic: string;
   readonly partition: number;
   readonly offset: number;
   readonly timestampMs: number;
-  headers: TakenRecord['headers'];
-  key: Buffer | null;
-  value: Buffer | null;
-  #finish: (() => void) | undefined;
+  readonly headers: TakenRecord['headers'];
+  readonly key: Buffer | null;
+  readonly value: Buffer;
+  readonly owner: RecordOwner;
+  readonly slot: number;
 
-  constructor({ key, envelope, body }: BundledEvent, origin: TakenRecord, finish: () => void) {
-    this.topic = origin.topic;
-    this.partition = origin.partition;
-    this.offset = origin.offset;
-    this.timestampMs = origin.timestampMs;
+  constructor(
+    { key, envelope, body }: BundledEvent,
+    place: Place,
+    owner: RecordOwner,
+    slot: number,
+  ) {
+    this.topic = place.topic;
+    this.partition = place.partition;
+    this.offset = place.offset;
+    this.timestampMs = place.timestampMs;
     this.headers = { [envelopeHeader]: envelope };
     this.key = key;
     this.value = body;
-    this.#finish = finish;
+    this.owner = owner;
+    this.slot = slot;
   }
 
   finish(): void {
-    this.#finish?.();
-    this.#finish = undefined;
+    this.owner.finish(this.slot);
   }
 
   detach(): void {
     // Its buffers are slices of what was unpacked, and of no fetch response.
-  }
-
-  release(): void {
-    this.key = null;
-    this.value = null;
-    this.headers = {};
   }
 }

@@ -1,9 +1,10 @@
 import { ageFromMs, encodeEnvelope } from '../../event/envelope.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
-import type { Claim, Job, TakenRecord } from '../job.ts';
+import type { Claim, Job } from '../job.ts';
 import type { Later } from '../retry-policy.ts';
 import type { BundleHeader } from './format.ts';
 import { EventPacker } from './format.ts';
+import { Receipts } from './receipts.ts';
 
 /** Events of one partition and one destination that are put off together. */
 export interface Gathered {
@@ -14,8 +15,8 @@ export interface Gathered {
   readonly header: BundleHeader;
   /** Only until `onGathered` returns. */
   readonly packed: Buffer;
-  /** Those that they came in, with nothing in them any more. */
-  readonly records: readonly TakenRecord[];
+  /** Of the records that they came in. */
+  readonly receipts: Receipts;
 }
 
 export interface BundlerOptions {
@@ -26,6 +27,8 @@ export interface BundlerOptions {
 
 /** How long the first event of a bundle waits for others. */
 const waitMs = 200;
+/** The partitions are served in turn: a little often holds nobody up, all of them at once do. */
+const turns = 8;
 /** A partition's window holds several bundles, and what waits in one is a small part of a window. */
 const mostEvents = 256;
 const mostBytes = 64 * 1024;
@@ -38,9 +41,11 @@ const mostIdlePackers = 32;
  */
 export class Bundler {
   readonly #options: BundlerOptions;
-  readonly #open = new Map<Claim, Map<string, Gathering>>();
+  /** By destination. One that was handed over leaves its place to the next. */
+  readonly #open = new Map<Claim, Map<string, Gathering | undefined>>();
   readonly #idlePackers: EventPacker[] = [];
   #timer: Timer | undefined;
+  #turn = 0;
   /** Added and not handed over yet. */
   events = 0;
 
@@ -48,45 +53,60 @@ export class Bundler {
     this.#options = options;
   }
 
-  /** Copies the event: its record holds nothing of it any more. */
+  /** Copies the event. */
   add(job: Job, plan: Later): void {
-    const gathering = this.#gatheringFor(job, plan);
+    const destinations = this.#destinationsOf(job.claim);
+    let gathering = destinations.get(job.envelope.destinationId);
+    if (gathering?.suits(plan) === false) {
+      this.#handOver(gathering, destinations);
+      gathering = undefined;
+    }
+    gathering ??= this.#openFor(job, plan, destinations);
     gathering.add(job, plan);
-    job.record.release();
     this.events += 1;
-    if (gathering.isFull) this.#handOver(gathering);
-    this.#timer ??= this.#options.clock.after(waitMs, () => {
-      this.#timer = undefined;
-      for (const destinations of this.#open.values())
-        for (const each of destinations.values()) this.#handOver(each);
-      this.#open.clear();
-    });
+    if (gathering.isFull) this.#handOver(gathering, destinations);
+    this.#timer ??= this.#options.clock.after(waitMs / turns, this.#takeTurn);
   }
 
   close(): void {
     this.#timer?.cancel();
   }
 
-  #gatheringFor(job: Job, plan: Later): Gathering {
-    const { claim } = job;
-    const { destinationId } = job.envelope;
+  #destinationsOf(claim: Claim): Map<string, Gathering | undefined> {
     let destinations = this.#open.get(claim);
     if (destinations === undefined) {
       destinations = new Map();
       this.#open.set(claim, destinations);
     }
-    const found = destinations.get(destinationId);
-    if (found?.suits(plan) === true) return found;
-    if (found !== undefined) this.#handOver(found);
+    return destinations;
+  }
+
+  #openFor(job: Job, plan: Later, destinations: Map<string, Gathering | undefined>): Gathering {
     const packer = this.#idlePackers.pop() ?? new EventPacker();
     const gathering = new Gathering(job, plan, packer);
-    destinations.set(destinationId, gathering);
+    destinations.set(gathering.destinationId, gathering);
     return gathering;
   }
 
-  #handOver(gathering: Gathering): void {
-    this.#open.get(gathering.claim)?.delete(gathering.destinationId);
-    this.events -= gathering.records.length;
+  readonly #takeTurn = (): void => {
+    this.#timer = undefined;
+    this.#turn = (this.#turn + 1) % turns;
+    for (const [claim, destinations] of this.#open) {
+      if (claim.partition % turns !== this.#turn) continue;
+      for (const [id, gathering] of destinations) {
+        // Nothing has come in a whole round.
+        if (gathering === undefined) destinations.delete(id);
+        else this.#handOver(gathering, destinations);
+      }
+      if (destinations.size === 0) this.#open.delete(claim);
+    }
+    if (this.#open.size > 0)
+      this.#timer ??= this.#options.clock.after(waitMs / turns, this.#takeTurn);
+  };
+
+  #handOver(gathering: Gathering, destinations: Map<string, Gathering | undefined>): void {
+    destinations.set(gathering.destinationId, undefined);
+    this.events -= gathering.receipts.count;
     this.#options.onGathered(gathering);
     const { packer } = gathering;
     packer.reset();
@@ -99,7 +119,7 @@ class Gathering implements Gathered {
   readonly destinationId: string;
   readonly key: Buffer | null;
   readonly tierMs: number;
-  readonly records: TakenRecord[] = [];
+  readonly receipts: Receipts;
   readonly packer: EventPacker;
   readonly #dueMs: number;
   #deadlineMs: number | undefined;
@@ -111,6 +131,7 @@ class Gathering implements Gathered {
     this.destinationId = envelope.destinationId;
     this.key = record.key === null ? null : Buffer.from(record.key);
     this.packer = packer;
+    this.receipts = new Receipts(record);
     this.tierMs = plan.tierMs;
     this.#dueMs = plan.dueMs;
     this.#deadlineMs = plan.deadlineMs;
@@ -124,7 +145,7 @@ class Gathering implements Gathered {
   }
 
   get isFull(): boolean {
-    return this.records.length >= mostEvents || this.packer.bytes >= mostBytes;
+    return this.receipts.count >= mostEvents || this.packer.bytes >= mostBytes;
   }
 
   get packed(): Buffer {
@@ -134,7 +155,7 @@ class Gathering implements Gathered {
   get header(): BundleHeader {
     return {
       destinationId: this.destinationId,
-      events: this.records.length,
+      events: this.receipts.count,
       dueMs: this.#dueMs,
       deadlineMs: this.#deadlineMs,
       oldestMs: this.#oldestMs,
@@ -143,7 +164,7 @@ class Gathering implements Gathered {
 
   add({ record, envelope, body }: Job, { deadlineMs, dueMs }: Later): void {
     this.packer.add(record.key, encodeEnvelope({ ...envelope, deadlineMs, dueMs }), body);
-    this.records.push(record);
+    this.receipts.add(record);
     if (deadlineMs !== undefined && this.#deadlineMs !== undefined)
       this.#deadlineMs = Math.min(this.#deadlineMs, deadlineMs);
     this.#oldestMs = Math.min(this.#oldestMs, ageFromMs(envelope));

@@ -57,13 +57,4 @@ export class ConsumedRecord implements IncomingRecord {
     }
     this.headers = headers;
   }
-
-  /** Lets go of key, value and headers, for a record of which only `finish` is still to come. */
-  release(): void {
-    this.key = null;
-    this.value = null;
-    this.headers = noHeaders;
-  }
 }
-
-const noHeaders: Headers = {};
