@@ -41,7 +41,7 @@ const mostIdlePackers = 32;
  */
 export class Bundler {
   readonly #options: BundlerOptions;
-  /** By destination. One that was handed over leaves its place to the next. */
+  /** By destination. One that was handed over leaves its place to the next, see `JobsByUser` for why. */
   readonly #open = new Map<Claim, Map<string, Gathering | undefined>>();
   readonly #idlePackers: EventPacker[] = [];
   #timer: Timer | undefined;
@@ -65,7 +65,7 @@ export class Bundler {
     gathering.add(job, plan);
     this.events += 1;
     if (gathering.isFull) this.#handOver(gathering, destinations);
-    this.#timer ??= this.#options.clock.after(waitMs / turns, this.#takeTurn);
+    this.#awaitTurn();
   }
 
   close(): void {
@@ -88,6 +88,10 @@ export class Bundler {
     return gathering;
   }
 
+  #awaitTurn(): void {
+    this.#timer ??= this.#options.clock.after(waitMs / turns, this.#takeTurn);
+  }
+
   readonly #takeTurn = (): void => {
     this.#timer = undefined;
     this.#turn = (this.#turn + 1) % turns;
@@ -100,8 +104,7 @@ export class Bundler {
       }
       if (destinations.size === 0) this.#open.delete(claim);
     }
-    if (this.#open.size > 0)
-      this.#timer ??= this.#options.clock.after(waitMs / turns, this.#takeTurn);
+    if (this.#open.size > 0) this.#awaitTurn();
   };
 
   #handOver(gathering: Gathering, destinations: Map<string, Gathering | undefined>): void {
