@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { roleArgv } from '../bench/measure.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { dockerfile, readStages } from './dockerfile.ts';
@@ -17,6 +18,7 @@ test('Node is process 1 of the image, without npm or a shell, and not as root', 
   assert.deepEqual(image?.entrypoint, ['node', 'dist/cli/main.js']);
   assert.match(image.user ?? '', /^[1-9]\d*:[1-9]\d*$/);
   assert.equal(image.environment['NODE_ENV'], 'production');
+  assert.equal(image.environment['NODE_OPTIONS'], roleArgv.join(' '));
 });
 
 test('what only builds the image is not in it', () => {

@@ -50,10 +50,10 @@ function follow(stage: Stage | undefined, instruction: string, rest: string): St
       return { ...stage, steps: [...stage.steps, { copy: words, to, from }] };
     }
     case 'ENV': {
-      const added = words.map((word) => {
-        const end = word.indexOf('=');
-        return [word.slice(0, end), word.slice(end + 1)] as const;
-      });
+      // A value with spaces stands in quotation marks, which are not part of it.
+      const added = [...rest.matchAll(/(\w+)=(?:"([^"]*)"|(\S+))/g)].map(
+        ([, name = '', quoted, plain = '']) => [name, quoted ?? plain] as const,
+      );
       return { ...stage, environment: { ...stage.environment, ...Object.fromEntries(added) } };
     }
     case 'USER':
