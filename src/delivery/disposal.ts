@@ -3,7 +3,7 @@ import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
-import { jobOfBundled, type Bundle } from './bundle/bundle.ts';
+import { jobOfBundled, type Bundle, type BundledRecord } from './bundle/bundle.ts';
 import { Bundler, type Gathered } from './bundle/bundler.ts';
 import {
   compressEvents,
@@ -129,7 +129,7 @@ export class Disposal {
     const { claim, tierMs, key, header, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
     const alone = (events: readonly BundledEvent[] = []): void => {
-      for (const job of this.#jobsOf(receipts.recordsOf(events), claim, header))
+      for (const job of this.#jobsOf(receipts.recordsOf(claim, events), claim, header))
         this.#putOffAlone(job, tierMs, header.dueMs);
     };
     if (receipts.count === 1) {
@@ -144,7 +144,7 @@ export class Disposal {
     });
   }
 
-  #jobsOf(records: readonly TakenRecord[], claim: Claim, header: BundleHeader): Job[] {
+  #jobsOf(records: readonly BundledRecord[], claim: Claim, header: BundleHeader): Job[] {
     return records.flatMap((record) => {
       const job = jobOfBundled(record, claim, header);
       if (job === undefined) this.malformed(record, claim, 'no readable envelope');

@@ -1,13 +1,12 @@
 import type { Envelope } from '../event/envelope.ts';
+import type { RecordOwner as PartitionOwner } from '../kafka/consume/consumed-record.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
 
-/** Keeps account of records in flight. */
-export interface RecordOwner {
-  finish(slot: number): void;
-}
+/** Who keeps account of records in flight: a partition, or a bundle that came from one. */
+export type RecordOwner = Pick<PartitionOwner, 'finish'>;
 
 /** A record that this worker has taken. Its offset is committed some time after `finish`. */
 export interface TakenRecord extends IncomingRecord {

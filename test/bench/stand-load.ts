@@ -14,11 +14,11 @@ export interface StandDestination {
 const stepMs = 5;
 const usersPerDestination = 997;
 
-/** Of events for healthy endpoints; of so many at most. */
+/** More are never on their way. */
 const mostAwaited = 2 ** 20;
 const none = -1;
 
-/** One that arrives again counts once. Nothing is made for an event: its collection would be measured, too. */
+/** Of events for healthy endpoints. One that arrives again counts once. Nothing is made for an event: its collection would be measured, too. */
 export class Arrivals {
   readonly #sentMs = new Float64Array(mostAwaited).fill(none);
   #awaited = 0;

@@ -29,7 +29,7 @@ export class Bundle implements Held {
   }
 
   /** A record for each of its events; undefined if they cannot be read. The last to finish finishes it. */
-  unpack(): TakenRecord[] | undefined {
+  unpack(): BundledRecord[] | undefined {
     const { record, header } = this;
     const events = record.value === null ? undefined : decompressEvents(record.value);
     if (events?.length !== header.events) return undefined;
@@ -60,13 +60,12 @@ class BundleOwner implements RecordOwner {
 
 /** Undefined without a readable envelope. */
 export function jobOfBundled(
-  record: TakenRecord,
+  record: BundledRecord,
   claim: Claim,
   { deadlineMs }: BundleHeader,
 ): Job | undefined {
-  const bytes = record.headers[envelopeHeader];
-  const envelope = bytes === undefined ? undefined : decodeEnvelope(bytes);
-  if (envelope === undefined || record.value === null) return undefined;
+  const envelope = decodeEnvelope(record.headers[envelopeHeader]);
+  if (envelope === undefined) return undefined;
   const job = new Job(record, claim, envelope, record.value);
   job.deadlineMs ??= deadlineMs;
   return job;
@@ -80,7 +79,7 @@ export class BundledRecord implements TakenRecord {
   readonly partition: number;
   readonly offset: number;
   readonly timestampMs: number;
-  readonly headers: TakenRecord['headers'];
+  readonly headers: { readonly [envelopeHeader]: Buffer };
   readonly key: Buffer | null;
   readonly value: Buffer;
   readonly owner: RecordOwner;

@@ -122,7 +122,7 @@ class Gathering implements Gathered {
   readonly destinationId: string;
   readonly key: Buffer | null;
   readonly tierMs: number;
-  readonly receipts: Receipts;
+  readonly receipts = new Receipts();
   readonly packer: EventPacker;
   readonly #dueMs: number;
   #deadlineMs: number | undefined;
@@ -134,7 +134,6 @@ class Gathering implements Gathered {
     this.destinationId = envelope.destinationId;
     this.key = record.key === null ? null : Buffer.from(record.key);
     this.packer = packer;
-    this.receipts = new Receipts(record);
     this.tierMs = plan.tierMs;
     this.#dueMs = plan.dueMs;
     this.#deadlineMs = plan.deadlineMs;

@@ -1,4 +1,4 @@
-import type { RecordOwner, TakenRecord } from '../job.ts';
+import type { Claim, RecordOwner, TakenRecord } from '../job.ts';
 import { BundledRecord } from './bundle.ts';
 import type { BundledEvent } from './format.ts';
 
@@ -7,16 +7,9 @@ import type { BundledEvent } from './format.ts';
  * themselves would be the largest part of what outlives young collections.
  */
 export class Receipts {
-  readonly #topic: string;
-  readonly #partition: number;
   readonly #owners: RecordOwner[] = [];
   readonly #slots: number[] = [];
   readonly #offsets: number[] = [];
-
-  constructor({ topic, partition }: Pick<TakenRecord, 'topic' | 'partition'>) {
-    this.#topic = topic;
-    this.#partition = partition;
-  }
 
   get count(): number {
     return this.#slots.length;
@@ -33,14 +26,11 @@ export class Receipts {
   }
 
   /** Records again, in the places of those that came; `events` are what was copied of them. */
-  recordsOf(events: readonly BundledEvent[]): TakenRecord[] {
+  recordsOf({ topic, partition }: Claim, events: readonly BundledEvent[]): BundledRecord[] {
     return events.flatMap((event, index) => {
       const owner = this.#owners[index];
       if (owner === undefined) return [];
-      const place = {
-        ...{ topic: this.#topic, partition: this.#partition },
-        ...{ offset: this.#offsets[index] ?? NaN, timestampMs: NaN },
-      };
+      const place = { topic, partition, offset: this.#offsets[index] ?? NaN, timestampMs: NaN };
       return new BundledRecord(event, place, owner, this.#slots[index] ?? NaN);
     });
   }

@@ -28,8 +28,7 @@ export class ShortStayTable<K extends string | number, V> {
   delete(key: K): boolean {
     if (!this.has(key)) return false;
     this.#size -= 1;
-    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a Map is what this avoids
-    return delete this.#values[key];
+    return Reflect.deleteProperty(this.#values, key);
   }
 
   clear(): void {
