@@ -1,15 +1,12 @@
 import { createRequire } from 'node:module';
 import { encodeFetchRequest, type FetchRequest } from './fetch-request.ts';
 import { decodeFetchResponse } from './fetch-response.ts';
+import { replaceModule } from './replace-module.ts';
 
-interface EncodableRequest {
-  readonly encode: () => Promise<unknown>;
-}
+type RequestModule = (request: FetchRequest) => { readonly encode: () => Promise<unknown> };
 
 const require = createRequire(import.meta.url);
 const protocol = 'kafkajs/src/protocol/requests/fetch/v11';
-const requestModule: string = `${protocol}/request`;
-const responseModule: string = `${protocol}/response`;
 
 /**
  * kafkajs asks for every partition in each fetch and is answered for every one of them, mostly with
@@ -21,15 +18,11 @@ const responseModule: string = `${protocol}/response`;
 export function fetchCheaply(): void {
   if (isPatched) return;
   isPatched = true;
-  const original = require(requestModule) as (request: FetchRequest) => EncodableRequest;
-  const module = require.cache[require.resolve(requestModule)];
-  if (module !== undefined) {
-    module.exports = (request: FetchRequest): EncodableRequest => ({
-      ...original(request),
-      encode: () => Promise.resolve(encodeFetchRequest(request)),
-    });
-  }
-  const response = require(responseModule) as { decode: typeof decodeFetchResponse };
+  replaceModule<RequestModule>(`${protocol}/request`, (original) => (request) => ({
+    ...original(request),
+    encode: () => Promise.resolve(encodeFetchRequest(request)),
+  }));
+  const response = require(`${protocol}/response`) as { decode: typeof decodeFetchResponse };
   response.decode = decodeFetchResponse;
 }
 

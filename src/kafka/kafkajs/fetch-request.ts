@@ -1,12 +1,4 @@
-import { createRequire } from 'node:module';
-
-/** The part of kafkajs's Encoder that a fetch request needs. */
-interface Encoder {
-  writeInt8(value: number): this;
-  writeInt32(value: number): this;
-  writeInt64(value: string | number): this;
-  writeString(value: string): this;
-}
+import { RequestWriter, stringBytes } from './request-writer.ts';
 
 export interface FetchRequest {
   readonly replicaId: number;
@@ -27,43 +19,41 @@ export interface FetchRequest {
   readonly rackId: string;
 }
 
-const require = createRequire(import.meta.url);
-
 /** Fetch, version 11, without its header. */
-export function encodeFetchRequest(request: FetchRequest): Encoder {
-  const KafkaEncoder = require('kafkajs/src/protocol/encoder') as new (bytes: number) => Encoder;
-  const encoder = new KafkaEncoder(requestBytes(request))
-    .writeInt32(request.replicaId)
-    .writeInt32(request.maxWaitTime)
-    .writeInt32(request.minBytes)
-    .writeInt32(request.maxBytes)
-    .writeInt8(request.isolationLevel)
-    .writeInt32(request.sessionId)
-    .writeInt32(request.sessionEpoch)
-    .writeInt32(request.topics.length);
+export function encodeFetchRequest(request: FetchRequest): RequestWriter {
+  const writer = new RequestWriter(requestBytes(request))
+    .int32(request.replicaId)
+    .int32(request.maxWaitTime)
+    .int32(request.minBytes)
+    .int32(request.maxBytes)
+    .int8(request.isolationLevel)
+    .int32(request.sessionId)
+    .int32(request.sessionEpoch)
+    .int32(request.topics.length);
   for (const { topic, partitions } of request.topics) {
-    encoder.writeString(topic).writeInt32(partitions.length);
+    writer.string(topic).int32(partitions.length);
     for (const { partition, fetchOffset, maxBytes } of partitions)
-      encoder
-        .writeInt32(partition)
-        .writeInt32(unknownEpoch)
-        .writeInt64(fetchOffset)
-        .writeInt64(unknownOffset)
-        .writeInt32(maxBytes);
+      writer
+        .int32(partition)
+        .int32(unknownEpoch)
+        .int64(Number(fetchOffset))
+        .int64(unknownOffset)
+        .int32(maxBytes);
   }
   const forgottenTopics = 0;
-  return encoder.writeInt32(forgottenTopics).writeString(request.rackId);
+  return writer.int32(forgottenTopics).string(request.rackId);
 }
 
 const unknownEpoch = -1;
 const unknownOffset = -1;
-const fixedBytes = 64;
-const bytesPerTopic = 8;
+/** Six numbers, the isolation level, and how many topics are forgotten. */
+const fixedBytes = 33;
+const countBytes = 4;
 const bytesPerPartition = 28;
 
 function requestBytes({ topics, rackId }: FetchRequest): number {
-  let bytes = fixedBytes + rackId.length;
+  let bytes = fixedBytes + stringBytes(rackId);
   for (const { topic, partitions } of topics)
-    bytes += bytesPerTopic + topic.length + partitions.length * bytesPerPartition;
+    bytes += stringBytes(topic) + countBytes + partitions.length * bytesPerPartition;
   return bytes;
 }

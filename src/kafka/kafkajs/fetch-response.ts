@@ -31,6 +31,10 @@ export interface FetchResponse {
 
 const require = createRequire(import.meta.url);
 const protocol = 'kafkajs/src/protocol';
+const KafkaDecoder = require(`${protocol}/decoder`) as new (bytes: Buffer) => Decoder;
+const decodeMessages = require(`${protocol}/requests/fetch/v4/decodeMessages`) as (
+  decoder: Decoder,
+) => Promise<DecodedRecord[]>;
 
 /**
  * Fetch, version 11: all partitions that hold records, an error or another broker to ask. Of an answer
@@ -39,7 +43,6 @@ const protocol = 'kafkajs/src/protocol';
  * keep everything else waiting. The next fetch brings the others.
  */
 export async function decodeFetchResponse(bytes: Buffer): Promise<FetchResponse> {
-  const KafkaDecoder = require(`${protocol}/decoder`) as new (bytes: Buffer) => Decoder;
   const decoder = new KafkaDecoder(bytes);
   const clientSideThrottleTime = decoder.readInt32();
   const errorCode = decoder.readInt16();
@@ -106,9 +109,6 @@ function bringsSomething(decoder: Decoder): boolean {
 }
 
 async function decodePartition(decoder: Decoder, mostRecords: number): Promise<FetchedPartition> {
-  const decodeMessages = require(`${protocol}/requests/fetch/v4/decodeMessages`) as (
-    decoder: Decoder,
-  ) => Promise<DecodedRecord[]>;
   const header = {
     partition: decoder.readInt32(),
     errorCode: decoder.readInt16(),

@@ -1,4 +1,6 @@
 import { createRequire } from 'node:module';
+import { replaceModule } from './replace-module.ts';
+import { frameRequest } from './request-frame.ts';
 import { ShortStayTable } from './short-stay-table.ts';
 
 type Class = new (...parameters: never[]) => object;
@@ -11,12 +13,12 @@ const require = createRequire(import.meta.url);
  * over in another. Both are filled and emptied with every fetch, and so kept every answer, with all of its
  * records, from the young collections: half of the collector's work in a consumer.
  */
-replace<Class>('kafkajs/src/network/requestQueue', (RequestQueue) => {
+replaceModule<Class>('kafkajs/src/network/requestQueue', (RequestQueue) => {
   return class extends RequestQueue {
     inflight = new ShortStayTable();
   };
 });
-replace<CreateFetcher>('kafkajs/src/consumer/fetcher', (createFetcher) => {
+replaceModule<CreateFetcher>('kafkajs/src/consumer/fetcher', (createFetcher) => {
   // The fetchers of a consumer share one.
   const tables = new WeakMap<object, ShortStayTable<string, unknown>>();
   return ({ partitionAssignments, ...options }) => {
@@ -25,12 +27,7 @@ replace<CreateFetcher>('kafkajs/src/consumer/fetcher', (createFetcher) => {
     return createFetcher({ ...options, partitionAssignments: table });
   };
 });
+replaceModule<typeof frameRequest>('kafkajs/src/protocol/request', () => frameRequest);
 
 /** kafkajs itself, loaded only now that these are in their places. */
 export const kafkajs = require('kafkajs') as typeof import('kafkajs');
-
-function replace<T>(path: string, substitute: (original: T) => T): void {
-  const original = require(path) as T;
-  const module = require.cache[require.resolve(path)];
-  if (module !== undefined) module.exports = substitute(original);
-}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import '../../../src/kafka/kafkajs/library.ts';
+import type { frameRequest } from '../../../src/kafka/kafkajs/request-frame.ts';
 import { ShortStayTable } from '../../../src/kafka/kafkajs/short-stay-table.ts';
 
 const require = createRequire(import.meta.url);
@@ -31,4 +32,22 @@ test('and so do the partitions that a consumer hands over', async (t) => {
   });
   await manager.start();
   assert.deepEqual(set.mock.calls[0]?.arguments, ['calls|3', 1]);
+});
+
+test('requests are framed to the same bytes as by kafkajs', async () => {
+  const path = require.resolve('kafkajs/src/protocol/request');
+  const framed = require(path) as typeof frameRequest;
+  const { [path]: replaced } = require.cache;
+  Reflect.deleteProperty(require.cache, path);
+  const original = require(path) as typeof frameRequest;
+  require.cache[path] = replaced;
+  const request = { apiKey: 1, apiVersion: 11, encode: () => Promise.resolve(payload) };
+  const payload = { buf: Buffer.from('payload'), buffer: Buffer.from('payload') };
+  for (const clientId of ['postrider', 'pößt', null]) {
+    const frame = { correlationId: 0x7fffffff, clientId, request };
+    const expected = await original(frame);
+    const bytes = await framed(frame);
+    assert.ok(bytes.buffer.equals(expected.buffer));
+    assert.equal(bytes.buf.length, expected.buffer.length);
+  }
 });
