@@ -62,6 +62,18 @@ describe('what an open breaker puts off', () => {
     ]);
   });
 
+  test('holds on to none of the memory that small buffers share', async () => {
+    const world = await away();
+    const records: OutgoingRecord[] = [];
+    world.readerOf = (record) => (records.push(record), world);
+    publishMany(world, 100);
+    await world.clock.pass(1_000);
+    const keys = records.filter(isBundle).map(({ key }) => key);
+    assert.ok(keys.length > 0);
+    for (const key of keys)
+      assert.ok(Buffer.isBuffer(key) && key.buffer.byteLength === key.length, String(key));
+  });
+
   test('keeps the retry clock of each event', async () => {
     const world = await away();
     const endMs = new Map(publishMany(world, 50).map((id) => [id, world.clock.now() + 4 * hourMs]));

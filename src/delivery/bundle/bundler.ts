@@ -132,7 +132,8 @@ class Gathering implements Gathered {
   constructor({ claim, envelope, record }: Job, plan: Later, packer: EventPacker) {
     this.claim = claim;
     this.destinationId = envelope.destinationId;
-    this.key = record.key === null ? null : Buffer.from(record.key);
+    // In the pool that small buffers share, it would hold on to all of the pool.
+    this.key = record.key === null ? null : Buffer.alloc(record.key.length, record.key);
     this.packer = packer;
     this.tierMs = plan.tierMs;
     this.#dueMs = plan.dueMs;

@@ -45,15 +45,27 @@ export class ConsumedRecord implements IncomingRecord {
   }
 
   /**
-   * Copies key, value and headers out of the fetch response that they are slices of. For records
-   * that are held long: one slice pins a response of up to 10 MB.
+   * Copies key, value and headers out of the fetch response that they are slices of, into memory of their
+   * own. For records that are held long: one slice pins a response of up to 10 MB, or the pool that small
+   * buffers share.
    */
   detach(): void {
-    if (this.key !== null) this.key = Buffer.from(this.key);
-    if (this.value !== null) this.value = Buffer.from(this.value);
+    const names = Object.keys(this.headers);
+    let bytes = (this.key?.length ?? 0) + (this.value?.length ?? 0);
+    for (const name of names) bytes += this.headers[name]?.length ?? 0;
+    const own = Buffer.allocUnsafeSlow(bytes);
+    let at = 0;
+    const copy = (field: Buffer): Buffer => {
+      const start = at;
+      at += field.copy(own, start);
+      return own.subarray(start, at);
+    };
+    if (this.key !== null) this.key = copy(this.key);
+    if (this.value !== null) this.value = copy(this.value);
     const headers: Record<string, Buffer | undefined> = {};
-    for (const [name, value] of Object.entries(this.headers)) {
-      headers[name] = value === undefined ? undefined : Buffer.from(value);
+    for (const name of names) {
+      const value = this.headers[name];
+      headers[name] = value === undefined ? undefined : copy(value);
     }
     this.headers = headers;
   }
