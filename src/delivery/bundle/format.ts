@@ -1,5 +1,6 @@
 import lz4 from 'lz4-napi';
 import { parseHeader } from '../../event/envelope.ts';
+import { GrowingBuffer } from '../../kafka/growing-buffer.ts';
 
 /** What the header of a bundle says, in the place where a single event has its envelope. */
 export interface BundleHeader {
@@ -57,44 +58,39 @@ const initialBytes = 2_048;
  * its envelope and its body. They are copied at once, so that nothing of what they came from is held.
  */
 export class EventPacker {
-  #packed = Buffer.allocUnsafe(initialBytes);
+  readonly #packed = new GrowingBuffer(initialBytes);
+
   /** So far. */
-  bytes = 0;
+  get bytes(): number {
+    return this.#packed.bytes;
+  }
 
   /** For further events: what `packed` has given is overwritten. */
   reset(): void {
-    this.bytes = 0;
+    this.#packed.bytes = 0;
   }
 
   add(key: Buffer | null, envelope: string, body: Buffer): void {
     const envelopeBytes = Buffer.byteLength(envelope);
-    this.#makeRoom(3 * lengthBytes + (key?.length ?? 0) + envelopeBytes + body.length);
+    this.#packed.makeRoom(3 * lengthBytes + (key?.length ?? 0) + envelopeBytes + body.length);
     this.#addLength(key?.length ?? noKey);
     if (key !== null) this.#addBytes(key);
     this.#addLength(envelopeBytes);
-    this.bytes += this.#packed.write(envelope, this.bytes);
+    this.#packed.bytes += this.#packed.buffer.write(envelope, this.bytes);
     this.#addLength(body.length);
     this.#addBytes(body);
   }
 
   get packed(): Buffer {
-    return this.#packed.subarray(0, this.bytes);
+    return this.#packed.written;
   }
 
   #addLength(length: number): void {
-    this.bytes = this.#packed.writeInt32BE(length, this.bytes);
+    this.#packed.bytes = this.#packed.buffer.writeInt32BE(length, this.bytes);
   }
 
   #addBytes(bytes: Buffer): void {
-    this.bytes += bytes.copy(this.#packed, this.bytes);
-  }
-
-  #makeRoom(bytes: number): void {
-    const neededBytes = this.bytes + bytes;
-    if (neededBytes <= this.#packed.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(neededBytes, 2 * this.#packed.length));
-    this.#packed.copy(larger, 0, 0, this.bytes);
-    this.#packed = larger;
+    this.#packed.bytes += bytes.copy(this.#packed.buffer, this.bytes);
   }
 }
 

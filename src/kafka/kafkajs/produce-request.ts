@@ -13,12 +13,14 @@ export interface ProduceRequest {
   readonly compression: number;
   readonly topicData: readonly {
     readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly firstSequence?: number;
-      readonly messages: readonly BatchRecord[];
-    }[];
+    readonly partitions: readonly PartitionData[];
   }[];
+}
+
+interface PartitionData {
+  readonly partition: number;
+  readonly firstSequence?: number;
+  readonly messages: readonly BatchRecord[];
 }
 
 type RequestModule = (request: ProduceRequest) => {
@@ -64,26 +66,27 @@ function isOurs({ topicData }: ProduceRequest): boolean {
 export async function encodeProduceRequest(request: ProduceRequest): Promise<RequestWriter> {
   const { acks, timeout, transactionalId = null, topicData } = request;
   let bytes = stringBytes(transactionalId) + fixedBytes;
-  const records = new Map<object, Buffer>();
+  const topics = [];
   for (const { topic, partitions } of topicData) {
     bytes += stringBytes(topic) + countBytes;
-    for (const each of partitions) {
-      const compressed = await compressedRecords(each.messages, request.compression);
-      records.set(each, compressed);
+    const batches = [];
+    for (const data of partitions) {
+      const compressed = await compressedRecords(data.messages, request.compression);
+      batches.push({ data, compressed });
       bytes += partitionBytes + batchHeaderBytes + compressed.length;
     }
+    topics.push({ topic, batches });
   }
   const writer = new RequestWriter(bytes)
     .string(transactionalId)
     .int16(acks)
     .int32(timeout)
-    .int32(topicData.length);
-  for (const { topic, partitions } of topicData) {
-    writer.string(topic).int32(partitions.length);
-    for (const each of partitions) {
-      const compressed = records.get(each) ?? Buffer.alloc(0);
-      writer.int32(each.partition).int32(batchHeaderBytes + compressed.length);
-      writeBatch(writer, request, each, compressed);
+    .int32(topics.length);
+  for (const { topic, batches } of topics) {
+    writer.string(topic).int32(batches.length);
+    for (const { data, compressed } of batches) {
+      writer.int32(data.partition).int32(batchHeaderBytes + compressed.length);
+      writeBatch(writer, request, data, compressed);
     }
   }
   return writer;
@@ -116,7 +119,7 @@ async function compressedRecords(
 function writeBatch(
   writer: RequestWriter,
   { transactionalId, producerId = '-1', producerEpoch = 0, compression }: ProduceRequest,
-  { messages, firstSequence = 0 }: ProduceRequest['topicData'][number]['partitions'][number],
+  { messages, firstSequence = 0 }: PartitionData,
   compressed: Buffer,
 ): void {
   const nowMs = Date.now();

@@ -1,3 +1,5 @@
+import { GrowingBuffer } from '../growing-buffer.ts';
+
 type Bytes = Buffer | string | null;
 
 /** A record as kafkajs encodes it into a batch. */
@@ -22,8 +24,7 @@ const initialBytes = 4 * 1024;
 
 /** Writes plain records one behind the other, as they are in a batch, into memory that is used again. */
 export class RecordWriter {
-  #buffer = Buffer.allocUnsafe(initialBytes);
-  #bytes = 0;
+  readonly #records = new GrowingBuffer(initialBytes);
 
   add({ key = null, value = null, headers = {} }: BatchRecord, offsetDelta: number): void {
     const names = Object.keys(headers);
@@ -33,10 +34,10 @@ export class RecordWriter {
     bodyBytes += fieldBytes(keyBytes) + fieldBytes(valueBytes) + varintBytes(names.length);
     for (const name of names)
       bodyBytes += fieldBytes(lengthOf(name)) + fieldBytes(lengthOf(headers[name] as Bytes));
-    this.#makeRoom(varintBytes(bodyBytes) + bodyBytes);
+    this.#records.makeRoom(varintBytes(bodyBytes) + bodyBytes);
 
-    const bytes = this.#buffer;
-    let at = writeVarint(bytes, this.#bytes, bodyBytes);
+    const bytes = this.#records.buffer;
+    let at = writeVarint(bytes, this.#records.bytes, bodyBytes);
     // No attributes, and no difference to the batch's timestamp.
     bytes[at++] = 0;
     bytes[at++] = 0;
@@ -49,22 +50,14 @@ export class RecordWriter {
       at = writeField(bytes, at, name, lengthOf(name));
       at = writeField(bytes, at, header, lengthOf(header));
     }
-    this.#bytes = at;
+    this.#records.bytes = at;
   }
 
   /** Of all that were added since the last time; overwritten by the next ones. */
   take(): Buffer {
-    const taken = this.#buffer.subarray(0, this.#bytes);
-    this.#bytes = 0;
+    const taken = this.#records.written;
+    this.#records.bytes = 0;
     return taken;
-  }
-
-  #makeRoom(bytes: number): void {
-    const neededBytes = this.#bytes + bytes;
-    if (neededBytes <= this.#buffer.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(neededBytes, 2 * this.#buffer.length));
-    this.#buffer.copy(larger, 0, 0, this.#bytes);
-    this.#buffer = larger;
   }
 }
 
