@@ -64,6 +64,7 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     windowBytes: freshWindow.bytes,
     maxBytesPerPartition,
     windowOf: (topic) => (options.isRetryTopic(topic) ? retryWindow : undefined),
+    mayComeLate: (topic) => options.isRetryTopic(topic),
     clock: options.clock,
     log: options.log,
     onRecords: (records) => {

@@ -5,6 +5,7 @@ import { adminError } from './admin-error.ts';
 import { withAdmin, type OffsetRange } from './admin.ts';
 import type { KafkaClient } from './client.ts';
 import { incomingRecord } from './consume/incoming-record.ts';
+import type { FetchedBatch } from './kafkajs/fetched-batch.ts';
 import type { IncomingRecord } from './record.ts';
 
 export interface ReadRangeOptions {
@@ -129,14 +130,14 @@ class RangeReader {
   }
 
   async #eachBatch(payload: EachBatchPayload): Promise<void> {
-    const { batch } = payload;
+    const batch = payload.batch as unknown as FetchedBatch;
     const range = this.#open.get(batch.partition);
     const records: IncomingRecord[] = [];
     if (range !== undefined) {
       for (const message of batch.messages) {
-        const offset = Number(message.offset);
+        const { offsetNumber } = message;
         // Before a seek takes effect, kafkajs may bring what was read already, or never asked for.
-        if (offset < range.position || offset >= range.end) continue;
+        if (offsetNumber < range.position || offsetNumber >= range.end) continue;
         records.push(incomingRecord(batch.topic, batch.partition, message));
       }
     }

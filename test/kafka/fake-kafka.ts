@@ -1,3 +1,5 @@
+import { FetchedBatch } from '../../src/kafka/kafkajs/fetched-batch.ts';
+import { FetchedRecord } from '../../src/kafka/kafkajs/fetched-record.ts';
 import { EventEmitter } from 'node:events';
 import type { ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
 import type { KafkaClient } from '../../src/kafka/client.ts';
@@ -97,21 +99,15 @@ export class FakeConsumer {
 
   /** One batch of records from `fetchedOffset` on, through the handler. */
   async handle(fetchedOffset: number, count: number, resolved: string[] = []): Promise<void> {
-    const messages = Array.from({ length: count }, (_, i) => ({
-      offset: String(fetchedOffset + i),
-      timestamp: '0',
-      key: null,
-      value: null,
-      headers: {},
-    }));
-    const batch = {
-      topic: this.topics[0],
+    const context = { producerId: '-1', inTransaction: false };
+    const batch = new FetchedBatch(this.topics[0] ?? '', String(fetchedOffset), {
       partition: 0,
-      fetchedOffset: String(fetchedOffset),
       highWatermark: String(fetchedOffset + count),
-      messages,
-      lastOffset: () => String(fetchedOffset + count - 1),
-    };
+      messages: Array.from(
+        { length: count },
+        (_, i) => new FetchedRecord(fetchedOffset + i, 0, null, null, {}, context, false),
+      ),
+    });
     const payload = {
       batch,
       isStale: () => false,

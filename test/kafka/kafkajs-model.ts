@@ -1,7 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Committer } from '../../src/kafka/consume/committer.ts';
 import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
-import type { FetchedBatch, PartitionOffset } from '../../src/kafka/consume/consumer-session.ts';
+import type { PartitionOffset } from '../../src/kafka/consume/consumer-session.ts';
+import { FetchedBatch } from '../../src/kafka/kafkajs/fetched-batch.ts';
+import { FetchedRecord } from '../../src/kafka/kafkajs/fetched-record.ts';
 import { Intake } from '../../src/kafka/consume/intake.ts';
 import { lookUpPositions } from '../../src/kafka/consume/positions.ts';
 import type { TopicPartition } from '../../src/kafka/record.ts';
@@ -170,28 +172,21 @@ export class KafkajsModel {
     const firstOffset = entries[0]?.offset ?? NaN;
     const lastOffset = entries.at(-1)?.offset ?? NaN;
     const highWatermark = this.log(partition).end;
-    const records = entries.filter(({ isMarker }) => !isMarker);
-    if (records.length === 0) {
+    const context = { producerId: '-1', inTransaction: false };
+    const batch = new FetchedBatch(topic, String(fetchedOffset), {
+      partition,
+      highWatermark: String(highWatermark),
+      messages: entries.map(
+        ({ offset, isMarker }) => new FetchedRecord(offset, 0, null, null, {}, context, isMarker),
+      ),
+    });
+    if (batch.isEmpty()) {
       position.resolved = lastOffset + 1;
       this.intake.onEmptyBatch({ topic, partition, firstOffset, lastOffset, highWatermark });
       return;
     }
-    const batch = {
-      topic,
-      partition,
-      fetchedOffset: String(fetchedOffset),
-      highWatermark: String(highWatermark),
-      messages: records.map(({ offset }) => ({
-        offset: String(offset),
-        timestamp: '0',
-        key: null,
-        value: null,
-        headers: {},
-      })),
-      lastOffset: () => String(lastOffset),
-    };
     const isStale = position.pendingSeek !== undefined;
-    this.intake.onBatch(batch as unknown as FetchedBatch, isStale, (offset) => {
+    this.intake.onBatch(batch, isStale, (offset) => {
       position.resolved = Number(offset) + 1;
     });
   }

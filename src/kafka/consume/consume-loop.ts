@@ -8,6 +8,7 @@ import type { ConsumedRecord } from './consumed-record.ts';
 import { endProcess } from '../crash.ts';
 import { GroupMembership } from './group-membership.ts';
 import { Intake } from './intake.ts';
+import { readPatiently } from '../kafkajs/patient-topics.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
 import { lookUpPositions } from './positions.ts';
 import type { TopicPartition } from '../record.ts';
@@ -23,6 +24,8 @@ export interface ConsumeLoopOptions {
   readonly windowBytes: number;
   /** Other limits for some of the topics; undefined: the ones above. */
   windowOf?(topic: string): WindowLimits | undefined;
+  /** Topics whose records may come a fifth of a second late: they are asked for less often. */
+  mayComeLate?(topic: string): boolean;
   /** The most that one fetch brings of one partition, compressed. Default 1 MiB. */
   readonly maxBytesPerPartition?: number;
   readonly clock: Clock;
@@ -112,6 +115,8 @@ class GroupConsumeLoop implements ConsumeLoop {
   constructor(kafka: KafkaClient, options: ConsumeLoopOptions) {
     const { clock, log, observer } = options;
     this.#options = options;
+    for (const topic of options.topics)
+      if (options.mayComeLate?.(topic) === true) readPatiently(topic);
     this.#offsets = new BrokerOffsets(kafka);
     this.#intake = this.#createIntake();
     this.#committer = new Committer({

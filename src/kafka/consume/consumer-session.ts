@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import type { Batch, Consumer, PartitionAssigner } from 'kafkajs';
+import type { Consumer, PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../ops/log.ts';
 import type { KafkaClient } from '../client.ts';
+import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { Pace } from '../pace.ts';
 import type { TopicPartition } from '../record.ts';
@@ -14,9 +15,6 @@ export interface SessionOptions {
   readonly maxWaitMs?: number | undefined;
   readonly assigner?: PartitionAssigner;
 }
-
-/** kafkajs knows where a batch was fetched from; its types do not say so. */
-export type FetchedBatch = Batch & { readonly fetchedOffset: string };
 
 export interface PartitionOffset extends TopicPartition {
   readonly offset: number;
@@ -104,9 +102,13 @@ export class ConsumerSession {
       // heartbeat meanwhile.
       eachBatch: (payload) => {
         if (!this.#closed) {
-          this.#events.batch(payload.batch as FetchedBatch, payload.isStale(), (offset) => {
-            payload.resolveOffset(offset);
-          });
+          this.#events.batch(
+            payload.batch as unknown as FetchedBatch,
+            payload.isStale(),
+            (offset) => {
+              payload.resolveOffset(offset);
+            },
+          );
         }
         return this.#pace.isPauseDue(payload.batch.messages.length) ? nextTurn() : done;
       },

@@ -1,7 +1,8 @@
 import { judgeBatch, judgeEmptyBatch } from './acceptance.ts';
 import type { OffsetRange } from './broker-offsets.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
-import type { EmptyBatchEvent, FetchedBatch } from './consumer-session.ts';
+import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
+import type { EmptyBatchEvent } from './consumer-session.ts';
 import { OwnedPartition } from './owned-partition.ts';
 import type { Positioned } from './positions.ts';
 import type { TopicPartition } from '../record.ts';

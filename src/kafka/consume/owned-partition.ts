@@ -1,5 +1,5 @@
 import { ConsumedRecord, type RecordOwner } from './consumed-record.ts';
-import type { FetchedBatch } from './consumer-session.ts';
+import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
 import { incomingRecord } from './incoming-record.ts';
 import { OffsetTracker } from './offset-tracker.ts';
 import type { TopicPartition } from '../record.ts';

@@ -12,9 +12,9 @@ import {
   isPassing,
   isUnknownTopic,
   type EmptyBatchEvent,
-  type FetchedBatch,
 } from '../consume/consumer-session.ts';
 import { endProcess } from '../crash.ts';
+import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
 import { DeletionMark } from './deletion-mark.ts';
 import { FollowerProgress, freshMs, type Ranges } from './follower-progress.ts';
 import { incomingRecord } from '../consume/incoming-record.ts';
@@ -231,7 +231,7 @@ class TopicFollower implements Follower {
     this.#unsettled.delete(partition);
     for (const message of batch.messages) {
       // After a rejoin kafkajs may begin again: the old values of a compacted topic must not return.
-      if (Number(message.offset) >= position) {
+      if (message.offsetNumber >= position) {
         this.#options.onRecord(incomingRecord(topic, partition, message));
       }
     }

@@ -1,16 +1,10 @@
+import type { FetchedRecord } from './fetched-record.ts';
+
 /** A transaction that came to nothing, as a fetch response names it. */
 export interface AbortedTransaction {
   readonly producerId: string;
   /** Of its first record in the partition. */
   readonly firstOffset: string;
-}
-
-/** The part of a record as kafkajs decodes it that says whose it is. */
-export interface DecodedRecord {
-  readonly offset: string;
-  readonly key: Buffer | null;
-  isControlRecord: boolean;
-  readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean };
 }
 
 /**
@@ -20,7 +14,7 @@ export interface DecodedRecord {
  * second as if they were committed. Brokers name them in the order in which they ended, not began.
  */
 export function hideAborted(
-  records: readonly DecodedRecord[],
+  records: readonly FetchedRecord[],
   aborted: readonly AbortedTransaction[],
 ): void {
   if (aborted.length === 0) return;
@@ -30,7 +24,7 @@ export function hideAborted(
   for (const record of records) {
     for (
       let next = byFirstOffset[begun];
-      next !== undefined && Number(next.firstOffset) <= Number(record.offset);
+      next !== undefined && Number(next.firstOffset) <= record.offsetNumber;
       next = byFirstOffset[begun]
     ) {
       producers.add(next.producerId);
@@ -44,6 +38,6 @@ export function hideAborted(
 }
 
 /** A marker's key is its version and its type, two bytes each; type 0 aborts, 1 commits. */
-function isAbort({ key }: DecodedRecord): boolean {
+function isAbort({ key }: FetchedRecord): boolean {
   return key?.readInt16BE(2) === 0;
 }

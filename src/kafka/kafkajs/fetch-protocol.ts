@@ -1,12 +1,27 @@
 import { createRequire } from 'node:module';
 import { encodeFetchRequest, type FetchRequest } from './fetch-request.ts';
 import { decodeFetchResponse } from './fetch-response.ts';
-import { replaceModule } from './replace-module.ts';
+import type { RequestWriter } from './request-writer.ts';
 
-type RequestModule = (request: FetchRequest) => { readonly encode: () => Promise<unknown> };
+/** What kafkajs sends, and how it understands the answer. */
+interface Exchange {
+  readonly request: {
+    readonly apiKey: number;
+    readonly apiVersion: number;
+    readonly apiName: string;
+    encode(): Promise<RequestWriter>;
+  };
+  readonly response: { readonly decode: unknown; readonly parse: unknown };
+  readonly requestTimeout: number;
+}
+
+interface FetchRequests {
+  protocol: (of: { readonly version: number }) => (request: FetchRequest) => Exchange;
+}
 
 const require = createRequire(import.meta.url);
-const protocol = 'kafkajs/src/protocol/requests/fetch/v11';
+const requests = 'kafkajs/src/protocol/requests/fetch';
+const version = 11;
 
 /**
  * kafkajs asks for every partition in each fetch and is answered for every one of them, mostly with
@@ -18,12 +33,22 @@ const protocol = 'kafkajs/src/protocol/requests/fetch/v11';
 export function fetchCheaply(): void {
   if (isPatched) return;
   isPatched = true;
-  replaceModule<RequestModule>(`${protocol}/request`, (original) => (request) => ({
-    ...original(request),
-    encode: () => Promise.resolve(encodeFetchRequest(request)),
-  }));
-  const response = require(`${protocol}/response`) as { decode: typeof decodeFetchResponse };
-  response.decode = decodeFetchResponse;
+  const definition = require(requests) as FetchRequests;
+  const { protocol } = definition;
+  const { parse } = require(`${requests}/v11/response`) as { readonly parse: unknown };
+  const response = { decode: decodeFetchResponse, parse };
+  const ours = (request: FetchRequest): Exchange => ({
+    request: {
+      ...{ apiKey: 1, apiVersion: version, apiName: 'Fetch' },
+      encode: () => Promise.resolve(encodeFetchRequest(request)),
+    },
+    response,
+    requestTimeout: request.maxWaitTime + answerMs,
+  });
+  definition.protocol = (of) => (of.version === version ? ours : protocol(of));
 }
 
 let isPatched = false;
+
+/** For the answer to arrive once the broker has given up waiting for records. */
+const answerMs = 100;

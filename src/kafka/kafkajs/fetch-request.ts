@@ -1,13 +1,10 @@
 import { RequestWriter, stringBytes } from './request-writer.ts';
 
 export interface FetchRequest {
-  readonly replicaId: number;
   readonly maxWaitTime: number;
   readonly minBytes: number;
   readonly maxBytes: number;
   readonly isolationLevel: number;
-  readonly sessionId: number;
-  readonly sessionEpoch: number;
   readonly topics: readonly {
     readonly topic: string;
     readonly partitions: readonly {
@@ -22,13 +19,13 @@ export interface FetchRequest {
 /** Fetch, version 11, without its header. */
 export function encodeFetchRequest(request: FetchRequest): RequestWriter {
   const writer = new RequestWriter(requestBytes(request))
-    .int32(request.replicaId)
+    .int32(noReplica)
     .int32(request.maxWaitTime)
     .int32(request.minBytes)
     .int32(request.maxBytes)
     .int8(request.isolationLevel)
-    .int32(request.sessionId)
-    .int32(request.sessionEpoch)
+    .int32(noSession)
+    .int32(noSessionEpoch)
     .int32(request.topics.length);
   for (const { topic, partitions } of request.topics) {
     writer.string(topic).int32(partitions.length);
@@ -44,6 +41,9 @@ export function encodeFetchRequest(request: FetchRequest): RequestWriter {
   return writer.int32(forgottenTopics).string(request.rackId);
 }
 
+const noReplica = -1;
+const noSession = 0;
+const noSessionEpoch = -1;
 const unknownEpoch = -1;
 const unknownOffset = -1;
 /** Six numbers, the isolation level, and how many topics are forgotten. */

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Pace } from '../pace.ts';
-import { hideAborted, type AbortedTransaction, type DecodedRecord } from './aborted-records.ts';
+import { hideAborted, type AbortedTransaction } from './aborted-records.ts';
+import type { BatchPart } from './fetched-batch.ts';
+import { FetchedRecord } from './fetched-record.ts';
+import { areRecordBatches, bytesOfFirst, readRecordBatches } from './record-reader.ts';
 
 /** The part of kafkajs's Decoder that a fetch response needs. */
 interface Decoder {
@@ -11,15 +14,14 @@ interface Decoder {
   readInt32(): number;
   readInt64(): { toString(): string };
   readString(): string;
+  readBytes(length: number): Buffer;
   readArray<T>(read: (decoder: Decoder) => T): T[];
 }
 
-export interface FetchedPartition {
-  readonly partition: number;
+export interface FetchedPartition extends BatchPart {
   readonly errorCode: number;
   readonly preferredReadReplica: number;
   readonly abortedTransactions: readonly AbortedTransaction[];
-  readonly messages: readonly DecodedRecord[];
 }
 
 export interface FetchResponse {
@@ -32,9 +34,18 @@ export interface FetchResponse {
 const require = createRequire(import.meta.url);
 const protocol = 'kafkajs/src/protocol';
 const KafkaDecoder = require(`${protocol}/decoder`) as new (bytes: Buffer) => Decoder;
-const decodeMessages = require(`${protocol}/requests/fetch/v4/decodeMessages`) as (
+const decodeMessageSet = require(`${protocol}/messageSet/decoder`) as (
   decoder: Decoder,
-) => Promise<DecodedRecord[]>;
+  bytes: number,
+) => Promise<OldMessage[]>;
+
+/** As it was written before Kafka 0.11. */
+interface OldMessage {
+  readonly offset: string;
+  readonly timestamp?: string;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+}
 
 /**
  * Fetch, version 11: all partitions that hold records, an error or another broker to ask. Of an answer
@@ -121,30 +132,22 @@ async function decodePartition(decoder: Decoder, mostRecords: number): Promise<F
     })),
     preferredReadReplica: decoder.readInt32(),
   };
-  shorten(decoder, mostRecords);
-  const messages = await decodeMessages(decoder);
+  const messages = await decodeRecords(
+    decoder.readBytes(Math.max(0, decoder.readInt32())),
+    mostRecords,
+  );
   hideAborted(messages, header.abortedTransactions);
   return { ...header, abortedTransactions: [], messages };
 }
 
-/** Where fields are, from a record batch's first byte. */
-const batchLengthAt = 8;
-const magicAt = 16;
-const recordCountAt = 57;
-const batchHeaderBytes = 61;
-const magic = 2;
-
-/** Writes a smaller size before the partition's record batches, if the first of them hold enough records. */
-function shorten({ buffer, offset }: Decoder, mostRecords: number): void {
-  const begin = offset + 4;
-  const end = begin + buffer.readInt32BE(offset);
-  let records = 0;
-  for (let at = begin; at + batchHeaderBytes <= end;) {
-    if (buffer[at + magicAt] !== magic) return;
-    records += buffer.readInt32BE(at + recordCountAt);
-    at += batchLengthAt + 4 + buffer.readInt32BE(at + batchLengthAt);
-    if (records < mostRecords) continue;
-    if (at < end) buffer.writeInt32BE(at - begin, offset);
-    return;
-  }
+async function decodeRecords(bytes: Buffer, mostRecords: number): Promise<FetchedRecord[]> {
+  if (bytes.length === 0) return [];
+  if (areRecordBatches(bytes))
+    return readRecordBatches(bytes.subarray(0, bytesOfFirst(bytes, mostRecords)));
+  const old = await decodeMessageSet(new KafkaDecoder(bytes), bytes.length);
+  const context = { producerId: '-1', inTransaction: false };
+  return old.map(
+    ({ offset, timestamp = '-1', key, value }) =>
+      new FetchedRecord(Number(offset), Number(timestamp), key, value, {}, context, false),
+  );
 }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { fetchingCheaply } from './consumer-group.ts';
 import { replaceModule } from './replace-module.ts';
 import { frameRequest } from './request-frame.ts';
 import { ShortStayTable } from './short-stay-table.ts';
@@ -27,6 +28,7 @@ replaceModule<CreateFetcher>('kafkajs/src/consumer/fetcher', (createFetcher) => 
     return createFetcher({ ...options, partitionAssignments: table });
   };
 });
+replaceModule('kafkajs/src/consumer/consumerGroup', fetchingCheaply);
 replaceModule<typeof frameRequest>('kafkajs/src/protocol/request', () => frameRequest);
 
 /** kafkajs itself, loaded only now that these are in their places. */

@@ -1,31 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hideAborted, type DecodedRecord } from '../../../src/kafka/kafkajs/aborted-records.ts';
+import { hideAborted } from '../../../src/kafka/kafkajs/aborted-records.ts';
+import { FetchedRecord } from '../../../src/kafka/kafkajs/fetched-record.ts';
 
-type Record = DecodedRecord & { readonly name: string };
-
-function record(offset: number, producerId: string, inTransaction = true): Record {
-  const batchContext = { producerId, inTransaction };
-  return {
-    ...{ name: `${producerId}@${offset}`, offset: String(offset), key: null },
-    ...{ isControlRecord: false, batchContext },
-  };
+function record(offset: number, producerId: string, inTransaction = true): FetchedRecord {
+  return new FetchedRecord(offset, 0, null, null, {}, { producerId, inTransaction }, false);
 }
 
-function marker(offset: number, producerId: string, type: 'abort' | 'commit'): Record {
+function marker(offset: number, producerId: string, type: 'abort' | 'commit'): FetchedRecord {
   const key = Buffer.from([0, 0, 0, type === 'abort' ? 0 : 1]);
-  return { ...record(offset, producerId), key, isControlRecord: true };
+  const context = { producerId, inTransaction: true };
+  return new FetchedRecord(offset, 0, key, null, {}, context, true);
 }
 
 function shown(
-  records: readonly Record[],
+  records: readonly FetchedRecord[],
   ...aborted: readonly (readonly [string, number])[]
 ): string[] {
   hideAborted(
     records,
     aborted.map(([producerId, first]) => ({ producerId, firstOffset: String(first) })),
   );
-  return records.filter(({ isControlRecord }) => !isControlRecord).map(({ name }) => name);
+  return records
+    .filter(({ isControlRecord }) => !isControlRecord)
+    .map(({ offset, batchContext }) => `${batchContext.producerId}@${offset}`);
 }
 
 test('where a fetch begins inside two aborted transactions, nothing of either is shown', () => {
