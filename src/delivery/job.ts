@@ -54,6 +54,8 @@ export class Job implements Sending {
   /** Whose order it keeps, as `userKey`; undefined for retries, which keep none. */
   readonly user: number | undefined;
 
+  /** It has been through a retry topic, by a failure or by a deferral. */
+  hasReturned: boolean;
   /** End of its retry window, once the retry clock runs. */
   deadlineMs: number | undefined;
 
@@ -85,6 +87,7 @@ export class Job implements Sending {
     this.claim = claim;
     this.envelope = envelope;
     this.body = body;
+    this.hasReturned = envelope.dueMs !== undefined;
     this.deadlineMs = envelope.deadlineMs;
     this.user = envelope.attempts > 0 || record.key === null ? undefined : userKey(record.key);
   }
@@ -95,11 +98,6 @@ export class Job implements Sending {
 
   get isRetry(): boolean {
     return this.envelope.attempts > 0;
-  }
-
-  /** It has been through a retry topic, by a failure or by a deferral. */
-  get hasReturned(): boolean {
-    return this.envelope.dueMs !== undefined;
   }
 
   /** For a long wait: a slice pins a whole fetch response. */

@@ -62,12 +62,13 @@ class BundleOwner implements RecordOwner {
 export function jobOfBundled(
   record: BundledRecord,
   claim: Claim,
-  { deadlineMs }: BundleHeader,
+  { deadlineMs, impliedDeadlineMs = deadlineMs }: BundleHeader,
 ): Job | undefined {
   const envelope = decodeEnvelope(record.headers[envelopeHeader]);
   if (envelope === undefined) return undefined;
   const job = new Job(record, claim, envelope, record.value);
-  job.deadlineMs ??= deadlineMs;
+  job.deadlineMs ??= impliedDeadlineMs;
+  job.hasReturned = true;
   return job;
 }
 

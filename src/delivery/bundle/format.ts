@@ -10,15 +10,19 @@ export interface BundleHeader {
   /** Of all of them, like the other times epoch milliseconds. */
   readonly dueMs: number;
   /**
-   * End of the retry window that ends first, and of the window of each that has no other; undefined as
-   * long as the retry clock of none runs.
+   * End of the retry window that ends first; undefined as long as the retry clock of none runs.
    */
   readonly deadlineMs?: number | undefined;
+  /** End of the window of each whose envelope names none; `deadlineMs` where this is absent, too. */
+  readonly impliedDeadlineMs?: number | undefined;
   /** From when the age of the oldest one runs. */
   readonly oldestMs: number;
 }
 
-/** An event among others. `envelope` is what it would have in its header if it were alone. */
+/**
+ * An event among others. `envelope` is what it would have in its header if it were alone, but for what the
+ * bundle's header says of all of them.
+ */
 export interface BundledEvent {
   readonly key: Buffer | null;
   readonly envelope: Buffer;
@@ -29,24 +33,28 @@ export interface BundledEvent {
 const version = 2;
 
 export function encodeBundleHeader(header: BundleHeader): string {
-  const { destinationId, events, dueMs, deadlineMs, oldestMs } = header;
-  const keys = { v: version, d: destinationId, e: events, u: dueMs, x: deadlineMs, o: oldestMs };
-  return JSON.stringify(keys);
+  const { destinationId, events, dueMs, deadlineMs, impliedDeadlineMs, oldestMs } = header;
+  return JSON.stringify({
+    ...{ v: version, d: destinationId, e: events, u: dueMs },
+    ...{ x: deadlineMs, i: impliedDeadlineMs, o: oldestMs },
+  });
 }
 
 /** Undefined for bytes that are no header of a bundle. Keys it does not know are ignored. */
 export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
   const json = parseHeader(bytes);
   if (json?.['v'] !== version) return undefined;
-  const { d, e, u, x, o } = json;
+  const { d, e, u, x, i, o } = json;
   const valid =
     typeof d === 'string' &&
     isCount(e) &&
     isCount(u) &&
     (x === undefined || isCount(x)) &&
+    (i === undefined || isCount(i)) &&
     isCount(o);
   if (!valid) return undefined;
-  return { destinationId: d, events: e, dueMs: u, deadlineMs: x, oldestMs: o };
+  const deadlines = { deadlineMs: x, impliedDeadlineMs: i };
+  return { destinationId: d, events: e, dueMs: u, ...deadlines, oldestMs: o };
 }
 
 const lengthBytes = 4;
@@ -70,13 +78,15 @@ export class EventPacker {
     this.#packed.bytes = 0;
   }
 
-  add(key: Buffer | null, envelope: string, body: Buffer): void {
-    const envelopeBytes = Buffer.byteLength(envelope);
+  add(key: Buffer | null, envelope: Buffer | string, body: Buffer): void {
+    const isText = typeof envelope === 'string';
+    const envelopeBytes = isText ? Buffer.byteLength(envelope) : envelope.length;
     this.#packed.makeRoom(3 * lengthBytes + (key?.length ?? 0) + envelopeBytes + body.length);
     this.#addLength(key?.length ?? noKey);
     if (key !== null) this.#addBytes(key);
     this.#addLength(envelopeBytes);
-    this.#packed.bytes += this.#packed.buffer.write(envelope, this.bytes);
+    if (isText) this.#packed.bytes += this.#packed.buffer.write(envelope, this.bytes);
+    else this.#addBytes(envelope);
     this.#addLength(body.length);
     this.#addBytes(body);
   }
