@@ -32,6 +32,8 @@ export interface BrokerOptions {
   readonly extra?: ExtraBrokerConfig;
   /** Who may log in by SCRAM-SHA-512: made with the data, so only at the first start. */
   readonly scramUsers?: Readonly<Record<string, string>>;
+  /** For measurements: next to never stands still for its own collections of garbage, but takes up to 4 GB. */
+  readonly steady?: boolean;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function startCluster(
   options: BrokerOptions = {},
 ): Promise<DevCluster> {
   const jarsDir = await kafkaJars();
-  const { dataDir, extra, scramUsers = {} } = options;
+  const { dataDir, extra, scramUsers = {}, steady = false } = options;
   const unlock = dataDir === undefined ? undefined : await lockDataDir(dataDir);
   const home = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
   const ports = await freePorts(count);
@@ -67,7 +69,10 @@ export async function startCluster(
   });
   let stopping = false;
   const start = async (nodeId: number): Promise<void> => {
-    const node = await startNode({ jarsDir, home, nodeId, ports, clusterId, extra, scramUsers });
+    const node = await startNode({
+      ...{ jarsDir, home, nodeId, ports, clusterId, extra, scramUsers },
+      jvmMemory: steady ? steadyMemory : smallMemory,
+    });
     nodes.set(nodeId, node);
     void node.exited.then(() => {
       if (!stopping) reportEnd();
@@ -90,7 +95,11 @@ export async function startCluster(
   };
 }
 
+const smallMemory = ['-Xmx384m', '-XX:+UseSerialGC'];
+const steadyMemory = ['-Xmx4g', '-XX:+UseZGC', '-XX:-ZProactive'];
+
 interface NodeOptions {
+  readonly jvmMemory: readonly string[];
   readonly jarsDir: string;
   readonly home: string;
   readonly nodeId: number;
@@ -110,7 +119,7 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
   await writeFile(propertiesFile, brokerProperties({ nodeId, ports, dataDir, extra }));
   await writeFile(join(nodeDir, 'log4j2.properties'), log4jProperties(extra?.logLevels));
   const jvmOptions = [
-    ...['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
+    ...[...options.jvmMemory, '-XX:TieredStopAtLevel=1'],
     `-Dlog4j2.configurationFile=${join(nodeDir, 'log4j2.properties')}`,
   ];
 

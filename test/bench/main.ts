@@ -35,7 +35,7 @@ const benches = {
 
 const names = process.argv.slice(2);
 const given = process.env['KAFKA_BROKERS']?.split(',');
-const broker = given === undefined ? await startBroker() : undefined;
+const broker = given === undefined ? await startBroker({ steady: true }) : undefined;
 const brokers = given ?? broker?.brokers ?? [];
 // The latency bench starts roles, which find the broker as the tests do.
 process.env['KAFKA_BROKERS'] = brokers.join(',');

@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 /** As in deploy/Dockerfile. */
-export const roleArgv: readonly string[] = ['--max-old-space-size=300', '--max-semi-space-size=16'];
+export const roleArgv: readonly string[] = [
+  '--max-old-space-size=300',
+  '--max-semi-space-size=16',
+  '--v8-pool-size=1',
+];
 
 /** What a benchmark found; every sample is one alternating pair of runs. */
 export interface BenchResult {
