@@ -171,7 +171,7 @@ class Gathering implements Gathered {
   }
 
   add({ record, envelope, body }: Job, { deadlineMs }: Later): void {
-    // As it came, if that says it all: to write it anew would take a third of what a deferral costs.
+    // As it came, where that says it all: nothing is put together, and nothing to be collected.
     const unchanged = this.#isSaid(envelope, deadlineMs)
       ? record.headers[envelopeHeader]
       : undefined;

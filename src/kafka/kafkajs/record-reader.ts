@@ -77,15 +77,14 @@ async function readBatch(batch: Buffer, records: FetchedRecord[]): Promise<void>
   const codec = lookupCodecByAttributes(attributes);
   const fields = new FieldReader(codec === null ? stored : await codec.decompress(stored));
   for (let left = count; left > 0; left -= 1) {
-    const end = fields.varint() + fields.at;
-    // Attributes, which no record has yet.
+    // Its length, and attributes, which no record has yet.
+    fields.varint();
     fields.at += 1;
     const timestampMs = fields.varlong() + firstTimestampMs;
     const offset = fields.varint() + firstOffset;
     const key = fields.bytes();
     const value = fields.bytes();
     const headers = fields.headers();
-    fields.at = end;
     records.push(
       new FetchedRecord(offset, appendedMs ?? timestampMs, key, value, headers, context, isControl),
     );

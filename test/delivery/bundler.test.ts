@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { BundledRecord, jobOfBundled } from '../../src/delivery/bundle/bundle.ts';
+import { Bundler, type Gathered } from '../../src/delivery/bundle/bundler.ts';
+import {
+  decodeBundleHeader,
+  encodeBundleHeader,
+  unpackEvents,
+} from '../../src/delivery/bundle/format.ts';
+import { Job, type Claim } from '../../src/delivery/job.ts';
+import { encodeEnvelope } from '../../src/event/envelope.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+
+const claim: Claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
+const owner = { finish: (): void => undefined };
+
+function jobOf(messageId: string, ownDeadlineMs: number | undefined): Job {
+  const envelope = {
+    ...{ destinationId: 'crm', sourceId: 'web', messageId, type: 'track' as const },
+    ...{ configOffset: 1, appendTimeMs: 1, attempts: 0, deadlineMs: ownDeadlineMs },
+  };
+  const event = {
+    ...{ key: null, body: Buffer.from('{}') },
+    envelope: Buffer.from(encodeEnvelope(envelope)),
+  };
+  const place = { topic: claim.topic, partition: 0, offset: 1, timestampMs: 1 };
+  return new Job(new BundledRecord(event, place, owner, 1), claim, envelope, event.body);
+}
+
+/** As whoever reads the record would have them. */
+function unpacked({ packed, header }: Gathered): Job[] {
+  const read = decodeBundleHeader(Buffer.from(encodeBundleHeader(header)));
+  return (unpackEvents(Buffer.from(packed)) ?? []).flatMap((event) => {
+    const record = new BundledRecord(event, { ...claim, offset: 1, timestampMs: 1 }, owner, 1);
+    return (read && jobOfBundled(record, claim, read)) ?? [];
+  });
+}
+
+const anyEvent = fc.record({
+  deadlineMs: fc.oneof(
+    fc.integer({ min: 1_000_000, max: 1_003_000 }),
+    fc.integer({ min: 1_000_000, max: 15_000_000 }),
+  ),
+  /** Said by its envelope, not by the bundle that it came in. */
+  isOwn: fc.boolean(),
+});
+
+test('an event of a bundle has the deadline that it was put off with, or a second less', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyEvent, { minLength: 1, maxLength: 30 }), async (events) => {
+      const clock = new SimulatedClock();
+      const jobs: Job[] = [];
+      const bundler = new Bundler({
+        clock,
+        onGathered: (gathered) => jobs.push(...unpacked(gathered)),
+      });
+      for (const [n, { deadlineMs, isOwn }] of events.entries())
+        bundler.add(jobOf(String(n), isOwn ? deadlineMs : undefined), {
+          ...{ kind: 'later', tierMs: 10_000, dueMs: 1, deadlineMs, last: false },
+        });
+      await clock.pass(1_000);
+      assert.equal(jobs.length, events.length);
+      for (const { messageId, deadlineMs = NaN, hasReturned } of jobs) {
+        const earlyMs = (events[Number(messageId)]?.deadlineMs ?? NaN) - deadlineMs;
+        assert.ok(earlyMs >= 0 && earlyMs < 1_000, `${earlyMs} ms early`);
+        assert.ok(hasReturned);
+      }
+    }),
+  );
+});
