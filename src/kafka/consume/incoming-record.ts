@@ -18,7 +18,7 @@ export function incomingRecord(
   };
 }
 
-/** kafkajs makes a list of a header that repeats, and null of one without a value; both are rare. */
+/** One that repeats is a list, and one without a value is null; both are rare. */
 function lastHeaders(given: FetchedHeaders): IncomingRecord['headers'] {
   for (const name in given) {
     if (!Buffer.isBuffer(given[name])) return copyLast(given);

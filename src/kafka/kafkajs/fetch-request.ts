@@ -46,7 +46,7 @@ const noSession = 0;
 const noSessionEpoch = -1;
 const unknownEpoch = -1;
 const unknownOffset = -1;
-/** Six numbers, the isolation level, and how many topics are forgotten. */
+/** Seven numbers, the isolation level, and how many topics are forgotten. */
 const fixedBytes = 33;
 const countBytes = 4;
 const bytesPerPartition = 28;

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { batchHeaderBytes, batchLengthEnd, magic, transactional } from './record-batch.ts';
 import { isPlain, RecordWriter, type BatchRecord } from './record-writer.ts';
 import { replaceModule } from './replace-module.ts';
 import { RequestWriter, stringBytes } from './request-writer.ts';
@@ -97,9 +98,6 @@ const fixedBytes = 10;
 const countBytes = 4;
 /** Its number, and the batch's length. */
 const partitionBytes = 8;
-/** Of a record batch of version 2, up to its first record, and up to behind its length. */
-const batchHeaderBytes = 61;
-const batchLengthEnd = 12;
 
 let recordWriter = new RecordWriter();
 
@@ -125,7 +123,6 @@ function writeBatch(
   const nowMs = Date.now();
   const firstOffset = 0;
   const leaderEpoch = 0;
-  const magic = 2;
   writer
     .int64(firstOffset)
     .int32(batchHeaderBytes - batchLengthEnd + compressed.length)
@@ -145,6 +142,3 @@ function writeBatch(
     .bytes(compressed);
   writer.buf.writeUInt32BE(crc32C(writer.buf.subarray(crcAt + 4, writer.at)), crcAt);
 }
-
-/** Among a batch's attributes, beside its compression. */
-const transactional = 16;

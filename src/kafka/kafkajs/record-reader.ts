@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { FetchedRecord, type BatchContext, type FetchedHeaders } from './fetched-record.ts';
+import { batchHeaderBytes, batchLengthEnd, magic, transactional } from './record-batch.ts';
 
 interface Codec {
   decompress(bytes: Buffer): Buffer | Promise<Buffer>;
@@ -19,16 +20,11 @@ const firstTimestampAt = 27;
 const maxTimestampAt = 35;
 const producerIdAt = 43;
 const recordCountAt = 57;
-const headerBytes = 61;
-const lengthEnd = 12;
 
 const logAppendTime = 0x8;
-const transactional = 0x10;
 const control = 0x20;
 
-/** Record batches have been version 2 since Kafka 0.11; a topic may still hold what was written before. */
-const magic = 2;
-
+/** Of version 2, as since Kafka 0.11; a topic may still hold what was written before. */
 export function areRecordBatches(bytes: Buffer): boolean {
   return bytes[magicAt] === magic;
 }
@@ -39,10 +35,10 @@ export function areRecordBatches(bytes: Buffer): boolean {
  */
 export function bytesOfFirst(batches: Buffer, mostRecords: number): number {
   let records = 0;
-  for (let at = 0; at + headerBytes <= batches.length;) {
+  for (let at = 0; at + batchHeaderBytes <= batches.length;) {
     if (batches[at + magicAt] !== magic) break;
     records += batches.readInt32BE(at + recordCountAt);
-    at += lengthEnd + batches.readInt32BE(at + lengthAt);
+    at += batchLengthEnd + batches.readInt32BE(at + lengthAt);
     if (records >= mostRecords) return Math.min(at, batches.length);
   }
   return batches.length;
@@ -51,8 +47,8 @@ export function bytesOfFirst(batches: Buffer, mostRecords: number): number {
 /** All records, with slices of what they are in. The last batch may have been cut off: it is left out. */
 export async function readRecordBatches(batches: Buffer): Promise<FetchedRecord[]> {
   const records: FetchedRecord[] = [];
-  for (let at = 0; at + headerBytes <= batches.length;) {
-    const end = at + lengthEnd + batches.readInt32BE(at + lengthAt);
+  for (let at = 0; at + batchHeaderBytes <= batches.length;) {
+    const end = at + batchLengthEnd + batches.readInt32BE(at + lengthAt);
     if (end > batches.length) break;
     await readBatch(batches.subarray(at, end), records);
     at = end;
@@ -73,7 +69,7 @@ async function readBatch(batch: Buffer, records: FetchedRecord[]): Promise<void>
   const firstTimestampMs = readInt64(batch, firstTimestampAt);
   const appendedMs =
     (attributes & logAppendTime) === 0 ? undefined : readInt64(batch, maxTimestampAt);
-  const stored = batch.subarray(headerBytes);
+  const stored = batch.subarray(batchHeaderBytes);
   const codec = lookupCodecByAttributes(attributes);
   const fields = new FieldReader(codec === null ? stored : await codec.decompress(stored));
   for (let left = count; left > 0; left -= 1) {
