@@ -26,7 +26,7 @@ const idleMs = 45_000;
 const mostIdleBytes = 10_240;
 
 export async function benchDestinations(options: DestinationsBenchOptions): Promise<BenchResult[]> {
-  const { brokers, prefix, pairs = 3, log = () => undefined } = options;
+  const { brokers, prefix, pairs = 5, log = () => undefined } = options;
   const stand = (name: string, destinations: readonly StandDestination[]): Promise<Stand> =>
     buildStand({ brokers, destinations, maxInFlight, prefix: `${prefix}${name}.` });
   const costs: Costs[] = [];

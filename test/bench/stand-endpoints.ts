@@ -2,14 +2,19 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { takeRequests } from './raw-http.ts';
 
-/** How an endpoint answers: at once with 200, at once with 500, or never. */
-export type Behaviour = 'healthy' | 'failing' | 'hanging';
+/**
+ * How an endpoint answers: at once with 200, at once with 500, or never. To one that is `unsent`, nothing is
+ * sent: the worker drops its events where it has read them.
+ */
+export type Behaviour = 'healthy' | 'failing' | 'hanging' | 'unsent';
 
 const answers: Record<Behaviour, string | undefined> = {
   healthy: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
   failing: 'HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno',
   hanging: undefined,
+  unsent: undefined,
 };
+
 export interface Endpoints {
   readonly port: number;
   close(): void;

@@ -90,18 +90,22 @@ export async function produceSteadily(producer: Producer, load: SteadyLoad): Pro
   for (let sent = 0; sent < eventsPerSecond * seconds && elapsedMs() < seconds * 1_000;) {
     const due = (elapsedMs() / 1_000) * eventsPerSecond;
     for (; sent < due && arrivals.awaited < maxAwaited; sent += 1) {
-      const { id, behaviour } = pick(produced);
-      if (behaviour === 'healthy') arrivals.sent(produced);
-      producer.produce(eventOf(topic, id, produced), () => undefined);
+      const destination = pick(produced);
+      if (destination.behaviour === 'healthy') arrivals.sent(produced);
+      producer.produce(eventOf(topic, destination, produced), () => undefined);
       produced += 1;
     }
     await delay(stepMs);
   }
 }
 
-function eventOf(topic: string, id: string, n: number): Parameters<Producer['produce']>[0] {
+function eventOf(
+  topic: string,
+  { id, behaviour }: StandDestination,
+  n: number,
+): Parameters<Producer['produce']>[0] {
   const envelope = {
-    ...{ destinationId: id, sourceId: 'bench', messageId: `bench-${n}`, type: 'track' as const },
+    ...{ destinationId: id, sourceId: behaviour, messageId: `bench-${n}`, type: 'track' as const },
     ...{ configOffset: 1, appendTimeMs: Date.now(), attempts: 0 },
   };
   const body = { n, filler: 'x'.repeat(300) } satisfies Body & {

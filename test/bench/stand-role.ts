@@ -6,9 +6,10 @@ import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import type { Fence } from '../../src/resources/fence/fence.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
-import { HandMadeFence } from '../delivery/hand-made-fence.ts';
 import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
+import type { Behaviour } from './stand-endpoints.ts';
 import type { RoleReading, StandRole } from './stand.ts';
 
 /** The delivery role of a stand: the first message says what to do, every further one asks for a reading. */
@@ -22,11 +23,17 @@ for (const { id, url } of load.destinations) {
     ...{ webhooks: [{ url, headers: {} }], payload: 'standard', topic: 'shared' },
   });
 }
+/** As if the users of this source had been deleted. */
+const unsentSource: Behaviour = 'unsent';
+const fence: Fence = {
+  covers: ({ sourceId }) => (sourceId === unsentSource ? 'user' : undefined),
+  isFresh: () => true,
+  size: 0,
+};
 const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
-  fence: new HandMadeFence(),
-  ...{ kafka, config, producer, metrics, timeoutMs },
+  ...{ kafka, config, fence, producer, metrics, timeoutMs },
   topology: loadTopology(load.prefix),
   clock: systemClock,
   log: silentLogger,
