@@ -23,7 +23,7 @@ const capacityWarmUpSeconds = 30;
 /** A deferred event comes back after the shortest tier's ten seconds, less a tenth. */
 const deferredMs = 9_000;
 
-/** What healthy endpoints have beside them. `unsent` is what the other's events cost before they are anybody's. */
+/** What healthy endpoints have beside them: nothing, one that hangs, or as many events that are dropped where they are read. */
 type Arm = 'alone' | 'hanging' | 'unsent';
 type Samples = Record<Arm, Sample>;
 
@@ -57,10 +57,14 @@ export async function benchIsolation(options: IsolationBenchOptions): Promise<Be
   }
   return [
     rise("isolation: the healthy endpoints' p99 beside one that hangs, against alone", {
-      ...{ all, against: 'alone', perSecond },
+      all,
+      against: 'alone',
+      perSecond,
     }),
     rise('isolation: the same, against events that are dropped where they have been read', {
-      ...{ all, against: 'unsent', perSecond },
+      all,
+      against: 'unsent',
+      perSecond,
     }),
   ];
 }
