@@ -6,7 +6,7 @@ import { settingsTable, type Setting, type Settings } from './table.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The only place that reads `process.env`; `${NAME}` in resource files comes from here too. */
+/** The only place of the server that reads `process.env`; `${NAME}` in resource files comes from here too. */
 export const environment: Environment = process.env;
 
 /**
