@@ -16,7 +16,9 @@ const healthyCount = 10;
 const mostRise = 1.1;
 /** Until breakers have opened, connections are warm, and code is compiled. */
 const warmUpSeconds = 10;
-const measuredSeconds = 12;
+const measuredSeconds = 4;
+/** From the other arms' turns to this one's. */
+const settlingSeconds = 1;
 const capacitySeconds = 8;
 /** The broker's code is compiled, too. */
 const capacityWarmUpSeconds = 30;
@@ -25,44 +27,49 @@ const deferredMs = 9_000;
 
 /** What healthy endpoints have beside them: nothing, one that hangs, or as many events that are dropped where they are read. */
 type Arm = 'alone' | 'hanging' | 'unsent';
-type Samples = Record<Arm, Sample>;
+type Samples = Readonly<Record<Arm, Sample[]>>;
 
 interface Sample {
   readonly p99Ms: number;
   readonly deferred: number;
 }
 
+/**
+ * The arms' roles run side by side and take turns of a few seconds: the machine's speed changes from minute to
+ * minute, and code that has just been started is slow. A role that waits for its turn takes a hundredth of a core.
+ */
 export async function benchIsolation(options: IsolationBenchOptions): Promise<BenchResult[]> {
-  const { brokers, prefix, pairs = 7, log = () => undefined } = options;
+  const { brokers, prefix, pairs = 21, log = () => undefined } = options;
   const stand = (name: string, destinations: readonly StandDestination[]): Promise<Stand> =>
     buildStand({ brokers, destinations, maxInFlight: 1_024, prefix: `${prefix}${name}.` });
   const capacity = await measureCapacity(await stand('capacity', arms.alone));
   // Half of the capacity in all, half of it for the healthy ones.
   const perSecond = Math.round(capacity / 4);
   log(`capacity ${Math.round(capacity)} events/s; ${perSecond} events/s for the healthy ones`);
-  const sample = async (arm: Arm, pair: number): Promise<Sample> => {
-    const inAll = arm === 'alone' ? perSecond : 2 * perSecond;
-    return measure(await stand(`${arm}-${pair}`, arms[arm]), inAll);
+  const stands = {
+    alone: await stand('alone', arms.alone),
+    hanging: await stand('hanging', arms.hanging),
+    unsent: await stand('unsent', arms.unsent),
   };
-  const all: Samples[] = [];
+  const rates = { alone: perSecond, hanging: 2 * perSecond, unsent: 2 * perSecond };
+  for (const arm of inTurn) await stands[arm].produce(rates[arm], warmUpSeconds);
+  const samples: Samples = { alone: [], hanging: [], unsent: [] };
   for (let pair = 0; pair < pairs; pair += 1) {
-    const hanging = await sample('hanging', pair);
-    const alone = await sample('alone', pair);
-    const unsent = await sample('unsent', pair);
-    all.push({ alone, hanging, unsent });
-    log(
-      `isolation: alone ${describe(alone)}; beside a hanging one ${describe(hanging)}; ` +
-        `beside one to which nothing is sent ${describe(unsent)}`,
-    );
+    for (const arm of pair % 2 === 0 ? inTurn : inTurn.toReversed()) {
+      const sample = await measure(stands[arm], rates[arm]);
+      samples[arm].push(sample);
+      log(`isolation: ${arm}, p99 ${sample.p99Ms.toFixed(1)} ms, ${sample.deferred} deferred`);
+    }
   }
+  for (const arm of inTurn) await stands[arm].stop();
   return [
     rise("isolation: the healthy endpoints' p99 beside one that hangs, against alone", {
-      all,
+      samples,
       against: 'alone',
       perSecond,
     }),
     rise('isolation: the same, against events that are dropped where they have been read', {
-      all,
+      samples,
       against: 'unsent',
       perSecond,
     }),
@@ -70,16 +77,18 @@ export async function benchIsolation(options: IsolationBenchOptions): Promise<Be
 }
 
 interface Rise {
-  readonly all: readonly Samples[];
+  readonly samples: Samples;
   readonly against: Exclude<Arm, 'hanging'>;
   readonly perSecond: number;
 }
 
-function rise(name: string, { all, against, perSecond }: Rise): BenchResult {
-  const ratios = all.map((samples) => samples.hanging.p99Ms / samples[against].p99Ms);
+function rise(name: string, { samples, against, perSecond }: Rise): BenchResult {
+  const p99sMs = (arm: Arm): number[] => samples[arm].map((sample) => sample.p99Ms);
+  const without = p99sMs(against);
+  const ratios = p99sMs('hanging').map((p99Ms, pair) => p99Ms / (without[pair] ?? NaN));
   const median = medianOf(ratios);
-  const deferred = all.reduce((sum, { hanging }) => sum + hanging.deferred, 0);
-  const p99Ms = (arm: Arm): string => medianOf(all.map((each) => each[arm].p99Ms)).toFixed(1);
+  const deferred = samples.hanging.reduce((sum, sample) => sum + sample.deferred, 0);
+  const p99Ms = (arm: Arm): string => medianOf(p99sMs(arm)).toFixed(1);
   return {
     name,
     required: `less than ${mostRise}, and nothing of theirs deferred`,
@@ -107,6 +116,9 @@ const arms: Record<Arm, readonly StandDestination[]> = {
   unsent: [...healthy, { id: 'other', behaviour: 'unsent', share: healthyCount }],
 };
 
+/** Then backwards. */
+const inTurn: readonly Arm[] = ['hanging', 'alone', 'unsent'];
+
 /** Arrivals with the producer, the broker and the endpoints on the same machine, and always enough on its way. */
 async function measureCapacity(stand: Stand): Promise<number> {
   const unlimited = 1_000_000;
@@ -120,20 +132,14 @@ async function measureCapacity(stand: Stand): Promise<number> {
 }
 
 async function measure(stand: Stand, eventsPerSecond: number): Promise<Sample> {
-  await stand.produce(eventsPerSecond, warmUpSeconds);
+  await stand.produce(eventsPerSecond, settlingSeconds);
   stand.takeLatenciesMs();
   await stand.produce(eventsPerSecond, measuredSeconds);
-  for (let polls = 0; polls < 300 && stand.awaited > 0; polls += 1) await delay(100);
+  for (let polls = 0; polls < 1_500 && stand.awaited > 0; polls += 1) await delay(20);
   const latencies = stand.takeLatenciesMs().sort((a, b) => a - b);
-  const lost = stand.awaited;
-  await stand.stop();
   const deferred = latencies.filter((latencyMs) => latencyMs > deferredMs).length;
   return {
     p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? NaN,
-    deferred: deferred + lost,
+    deferred: deferred + stand.awaited,
   };
-}
-
-function describe({ p99Ms, deferred }: Sample): string {
-  return `p99 ${p99Ms.toFixed(1)} ms, ${deferred} deferred`;
 }
