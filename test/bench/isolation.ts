@@ -116,7 +116,7 @@ const arms: Record<Arm, readonly StandDestination[]> = {
   unsent: [...healthy, { id: 'other', behaviour: 'unsent', share: healthyCount }],
 };
 
-/** Then backwards. */
+/** Every other pair goes backwards: whoever comes first is no better off. */
 const inTurn: readonly Arm[] = ['hanging', 'alone', 'unsent'];
 
 /** Arrivals with the producer, the broker and the endpoints on the same machine, and always enough on its way. */
