@@ -1,7 +1,7 @@
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer as createTcpServer, isIPv6 } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 
 /** A record of the name that was asked for, unless it says `name`. `value`: an address, or a name for CNAME. */
 export interface DnsRecord {
@@ -52,16 +52,12 @@ export async function startDnsServer(
   const tcp = createTcpServer((socket) => {
     serveTcp(socket, (query) => reply(query, 'tcp'));
   });
-  tcp.listen(0, '127.0.0.1');
-  await once(tcp, 'listening');
-  const { port } = tcp.address() as AddressInfo;
   const udp = createSocket('udp4');
   udp.on('message', (query, from) => {
     const bytes = reply(query, 'udp');
     if (bytes !== undefined) udp.send(bytes, from.port, from.address);
   });
-  udp.bind(port, '127.0.0.1');
-  await once(udp, 'listening');
+  const port = await bindTogether(tcp, udp);
   let isOpen = true;
   const close = (): void => {
     if (!isOpen) return;
@@ -70,6 +66,24 @@ export async function startDnsServer(
     tcp.close();
   };
   return { address: `127.0.0.1:${port}`, questions, close };
+}
+
+/** To one port: what is free for TCP may be somebody's for UDP, a resolver's own socket for instance. */
+async function bindTogether(tcp: TcpServer, udp: UdpSocket): Promise<number> {
+  for (;;) {
+    tcp.listen(0, '127.0.0.1');
+    await once(tcp, 'listening');
+    const { port } = tcp.address() as AddressInfo;
+    try {
+      udp.bind(port, '127.0.0.1');
+      await once(udp, 'listening');
+      return port;
+    } catch (error) {
+      tcp.close();
+      await once(tcp, 'close');
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
 }
 
 /** Each message has its length before it. */
