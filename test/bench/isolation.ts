@@ -17,7 +17,7 @@ const mostRise = 1.1;
 /** Until breakers have opened, connections are warm, and code is compiled. */
 const warmUpSeconds = 10;
 const measuredSeconds = 4;
-/** From the other arms' turns to this one's. */
+/** Of each turn: what the role needs is in the processor's caches again. */
 const settlingSeconds = 1;
 const capacitySeconds = 8;
 /** The broker's code is compiled, too. */
@@ -36,7 +36,7 @@ interface Sample {
 
 /**
  * The arms' roles run side by side and take turns of a few seconds: the machine's speed changes from minute to
- * minute, and code that has just been started is slow. A role that waits for its turn takes a hundredth of a core.
+ * minute, and code that has just been started is slow. A role that waits for its turn takes up to 2 % of a core.
  */
 export async function benchIsolation(options: IsolationBenchOptions): Promise<BenchResult[]> {
   const { brokers, prefix, pairs = 21, log = () => undefined } = options;
