@@ -88,9 +88,6 @@ class RangeReader {
         consumer.seek({ topic: this.#topic, partition, offset: String(position) });
       }
     });
-    consumer.on(events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
-      this.#passed(partition, Number(lastOffset) + 1);
-    });
     consumer.on(events.CRASH, ({ payload: { error, restart } }) => {
       if (!restart) this.#fail(adminError(error, this.#topic));
     });

@@ -8,7 +8,6 @@ import type { Logger } from '../../src/ops/log.ts';
 type EventName =
   | 'GROUP_JOIN'
   | 'REBALANCING'
-  | 'END_BATCH_PROCESS'
   | 'FETCH_START'
   | 'COMMIT_OFFSETS'
   | 'RECEIVED_UNSUBSCRIBED_TOPICS'
@@ -17,7 +16,6 @@ type EventName =
 const events: Readonly<Record<EventName, string>> = {
   GROUP_JOIN: 'consumer.group_join',
   REBALANCING: 'consumer.rebalancing',
-  END_BATCH_PROCESS: 'consumer.end_batch_process',
   FETCH_START: 'consumer.fetch_start',
   COMMIT_OFFSETS: 'consumer.commit_offsets',
   RECEIVED_UNSUBSCRIBED_TOPICS: 'consumer.received_unsubscribed_topics',
@@ -98,14 +96,28 @@ export class FakeConsumer {
   }
 
   /** One batch of records from `fetchedOffset` on, through the handler. */
-  async handle(fetchedOffset: number, count: number, resolved: string[] = []): Promise<void> {
+  handle(fetchedOffset: number, count: number, resolved: string[] = []): Promise<void> {
+    return this.handleBatch(fetchedOffset, count, false, resolved);
+  }
+
+  /** One batch of nothing but markers. */
+  handleMarkers(fetchedOffset: number, count: number): Promise<void> {
+    return this.handleBatch(fetchedOffset, count, true, []);
+  }
+
+  private async handleBatch(
+    fetchedOffset: number,
+    count: number,
+    areMarkers: boolean,
+    resolved: string[],
+  ): Promise<void> {
     const context = { producerId: '-1', inTransaction: false };
     const batch = new FetchedBatch(this.topics[0] ?? '', String(fetchedOffset), {
       partition: 0,
       highWatermark: String(fetchedOffset + count),
       messages: Array.from(
         { length: count },
-        (_, i) => new FetchedRecord(fetchedOffset + i, 0, null, null, {}, context, false),
+        (_, i) => new FetchedRecord(fetchedOffset + i, 0, null, null, {}, context, areMarkers),
       ),
     });
     const payload = {

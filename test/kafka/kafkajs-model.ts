@@ -169,8 +169,6 @@ export class KafkajsModel {
     if (queued === undefined) return;
     const { partition, fetchedOffset, entries } = queued;
     const position = this.at(partition);
-    const firstOffset = entries[0]?.offset ?? NaN;
-    const lastOffset = entries.at(-1)?.offset ?? NaN;
     const highWatermark = this.log(partition).end;
     const context = { producerId: '-1', inTransaction: false };
     const batch = new FetchedBatch(topic, String(fetchedOffset), {
@@ -180,11 +178,6 @@ export class KafkajsModel {
         ({ offset, isMarker }) => new FetchedRecord(offset, 0, null, null, {}, context, isMarker),
       ),
     });
-    if (batch.isEmpty()) {
-      position.resolved = lastOffset + 1;
-      this.intake.onEmptyBatch({ topic, partition, firstOffset, lastOffset, highWatermark });
-      return;
-    }
     const isStale = position.pendingSeek !== undefined;
     this.intake.onBatch(batch, isStale, (offset) => {
       position.resolved = Number(offset) + 1;

@@ -28,29 +28,6 @@ export function judgeBatch(batch: FetchedBatch): Verdict {
   return batch.fetchedOffset === batch.position ? 'accept' : 'reposition';
 }
 
-/** A batch of nothing but markers and aborted records: kafkajs resolves it itself, and then tells. */
-export interface EmptyBatch {
-  readonly position: number | undefined;
-  /** A batch was accepted since the last seek, so kafkajs's position has been ours ever since. */
-  readonly settled: boolean;
-  /** Undefined when compaction has removed all that the fetch asked for; then `lastOffset` is where it began. */
-  readonly firstOffset: number | undefined;
-  readonly lastOffset: number;
-}
-
-/**
- * Like {@link judgeBatch}, without knowing where the fetch began. A batch that begins behind our
- * position is either one with a hole before it or one from before the last seek. Only when nothing
- * was accepted since that seek can it be the latter; it is then sought again.
- */
-export function judgeEmptyBatch(batch: EmptyBatch): Verdict {
-  const { position, firstOffset, lastOffset } = batch;
-  if (position === undefined) return 'ignore';
-  if (lastOffset < position) return 'reposition';
-  if (firstOffset === undefined) return lastOffset === position ? 'accept' : 'reposition';
-  return firstOffset <= position || batch.settled ? 'accept' : 'reposition';
-}
-
 /** What this process knows about its commits of a partition. */
 export interface OwnCommits {
   /** Acknowledged, or found at the last join; undefined: none. */

@@ -260,9 +260,6 @@ class GroupConsumeLoop implements ConsumeLoop {
         batch: (batch, seekPending, resolve) => {
           intake.onBatch(batch, seekPending, resolve);
         },
-        emptyBatch: (batch) => {
-          intake.onEmptyBatch(batch);
-        },
         committed: (offsets) => {
           committer.committed(offsets);
         },

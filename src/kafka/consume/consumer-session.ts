@@ -26,22 +26,14 @@ export interface SessionEvents {
   joined(assignment: readonly TopicPartition[]): void;
   /** This member still owns its partitions, for the time of one commit. */
   rebalancing?(): void;
-  /** `resolve` moves kafkajs's position behind the given offset. */
+  /** Of records, or of nothing but markers. `resolve` moves kafkajs's position behind the given offset. */
   batch(batch: FetchedBatch, seekPending: boolean, resolve: (offset: string) => void): void;
-  /** Nothing but markers and aborted records; kafkajs has moved its position behind `lastOffset`. */
-  emptyBatch(batch: EmptyBatchEvent): void;
   /** A fetch from this broker begins: all that the one before it brought has been handed over. */
   fetching?(nodeId: number): void;
   committed?(offsets: readonly PartitionOffset[]): void;
   unsubscribedTopics?(topics: readonly string[]): void;
   /** `restart`: kafkajs starts again by itself. */
   crashed(error: Error, restart: boolean): void;
-}
-
-export interface EmptyBatchEvent extends TopicPartition {
-  readonly firstOffset: number | undefined;
-  readonly lastOffset: number;
-  readonly highWatermark: number;
 }
 
 /** With a heartbeat a second, the partitions of a killed process have a new owner in about 10 s. */
@@ -170,17 +162,6 @@ export class ConsumerSession {
     });
     consumer.on(names.REBALANCING, () => {
       if (!this.#closed) events.rebalancing?.();
-    });
-    consumer.on(names.END_BATCH_PROCESS, ({ payload }) => {
-      if (this.#closed || payload.batchSize > 0) return;
-      const firstOffset = payload.firstOffset as string | null;
-      events.emptyBatch({
-        topic: payload.topic,
-        partition: payload.partition,
-        firstOffset: firstOffset === null ? undefined : Number(firstOffset),
-        lastOffset: Number(payload.lastOffset),
-        highWatermark: Number(payload.highWatermark),
-      });
     });
     if (events.fetching !== undefined) {
       consumer.on(names.FETCH_START, ({ payload }) => {

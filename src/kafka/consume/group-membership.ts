@@ -24,7 +24,7 @@ export interface MembershipOptions {
   readonly log: Logger;
   readonly offsets: Pick<BrokerOffsets, 'existing'>;
   readonly events: Required<Pick<SessionEvents, 'joined' | 'rebalancing' | 'committed'>> &
-    Pick<SessionEvents, 'batch' | 'emptyBatch'>;
+    Pick<SessionEvents, 'batch'>;
   readonly signal: AbortSignal;
   ownedIndices(): readonly number[];
   /** The last chance to commit before this member leaves, to come back with other topics. */

@@ -1,8 +1,7 @@
-import { judgeBatch, judgeEmptyBatch } from './acceptance.ts';
+import { judgeBatch } from './acceptance.ts';
 import type { OffsetRange } from './broker-offsets.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
 import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
-import type { EmptyBatchEvent } from './consumer-session.ts';
 import { OwnedPartition } from './owned-partition.ts';
 import type { Positioned } from './positions.ts';
 import type { TopicPartition } from '../record.ts';
@@ -101,18 +100,6 @@ export class Intake {
     this.#applyPause(partition);
   }
 
-  onEmptyBatch(batch: EmptyBatchEvent): void {
-    const partition = this.find(batch.topic, batch.partition);
-    if (partition?.account === undefined || this.#closing) return;
-    const { position, settled } = partition;
-    const verdict = judgeEmptyBatch({ ...batch, position, settled });
-    if (verdict === 'reposition') this.#refuse(partition);
-    if (verdict !== 'accept') return;
-    partition.advance(partition.account, batch.lastOffset + 1, batch.highWatermark);
-    // A seek may be pending that would go back.
-    if (!settled) this.#options.control.seek(partition, partition.account.tracker.next);
-  }
-
   /**
    * Asks for the ends of a topic: for the lag, and to notice that it was made again while it was
    * paused.
@@ -145,8 +132,6 @@ export class Intake {
     void this.#options.lookUp([partition]).then((positions) => {
       if (positions?.[0] === undefined || generation !== this.#generation) return;
       this.#place(positions[0]);
-      // No batch from before the seek is left: kafkajs handles one batch of a partition at a time.
-      partition.settled = true;
       this.#applyPause(partition);
       this.#options.onPlaced();
     });
@@ -188,7 +173,6 @@ export class Intake {
   /** Takes nothing of it until its position is known. */
   #suspend(partition: OwnedPartition): void {
     partition.positioned = false;
-    partition.settled = false;
     this.#options.control.pause(partition);
     partition.paused = true;
   }

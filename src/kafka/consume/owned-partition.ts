@@ -36,8 +36,6 @@ export class OwnedPartition implements TopicPartition {
   account: Account | undefined;
   /** False from a join until its position is known: until then, nothing is accepted or committed. */
   positioned = false;
-  /** Whether a batch was accepted since the last join; see `judgeEmptyBatch`. */
-  settled = false;
   /** Paused by the stage. */
   held = false;
   /** Paused by the window. */
@@ -66,15 +64,10 @@ export class OwnedPartition implements TopicPartition {
       const slot = account.tracker.add(record.offset, sizeBytes, record.timestampMs);
       if (slot !== undefined) records.push(new ConsumedRecord(record, account, slot));
     }
-    // Markers and aborted records, which kafkajs keeps to itself.
-    this.advance(account, Number(batch.lastOffset()) + 1, Number(batch.highWatermark));
+    // Past markers and aborted records, which are not among the messages.
+    account.tracker.skipTo(Number(batch.lastOffset()) + 1);
+    this.highWatermark = Number(batch.highWatermark);
     return records;
-  }
-
-  advance(account: Account, next: number, highWatermark: number): void {
-    account.tracker.skipTo(next);
-    this.settled = true;
-    this.highWatermark = highWatermark;
   }
 
   /** Whether intake must rest now. */

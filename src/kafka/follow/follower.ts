@@ -4,15 +4,9 @@ import { PostriderError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { adminError } from '../admin-error.ts';
-import { judgeEmptyBatch } from '../consume/acceptance.ts';
 import { BrokerOffsets } from '../consume/broker-offsets.ts';
 import type { KafkaClient } from '../client.ts';
-import {
-  ConsumerSession,
-  isPassing,
-  isUnknownTopic,
-  type EmptyBatchEvent,
-} from '../consume/consumer-session.ts';
+import { ConsumerSession, isPassing, isUnknownTopic } from '../consume/consumer-session.ts';
 import { endProcess } from '../crash.ts';
 import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
 import { DeletionMark } from './deletion-mark.ts';
@@ -191,9 +185,6 @@ class TopicFollower implements Follower {
                 this.#onCrash(error instanceof Error ? error : new Error(String(error)), false);
               }
             },
-            emptyBatch: (batch) => {
-              this.#onEmptyBatch(batch);
-            },
             fetching: (nodeId) => {
               this.#progress.fetching(nodeId, this.#options.clock.now());
             },
@@ -237,19 +228,6 @@ class TopicFollower implements Follower {
     }
     this.#progress.moved(partition, Number(batch.lastOffset()) + 1, this.#options.clock.now());
     resolve(batch.lastOffset());
-  }
-
-  #onEmptyBatch(batch: EmptyBatchEvent): void {
-    const { partition } = batch;
-    const position = this.#progress.position(partition) ?? 0;
-    const settled = !this.#unsettled.has(partition);
-    const verdict = judgeEmptyBatch({ ...batch, position, settled });
-    if (verdict === 'accept') {
-      this.#progress.moved(partition, batch.lastOffset + 1, this.#options.clock.now());
-    } else if (!settled) {
-      this.#unsettled.delete(partition);
-      this.#session?.seek(batch, position);
-    }
   }
 
   /**

@@ -7,7 +7,10 @@ export interface BatchPart {
   readonly messages: readonly FetchedRecord[];
 }
 
-/** kafkajs's batch, with `fetchedOffset`, and without a big integer for each record and question. */
+/**
+ * kafkajs's batch, with `fetchedOffset`, and without a big integer for each record and question. One of
+ * nothing but markers and aborted records is handed over like any other, with no messages.
+ */
 export class FetchedBatch {
   readonly topic: string;
   readonly partition: number;
@@ -35,12 +38,14 @@ export class FetchedBatch {
     this.#last = asked.at(-1)?.offsetNumber;
   }
 
+  /** Whether the fetch brought nothing at all. */
   isEmpty(): boolean {
-    return this.messages.length === 0;
+    return !this.#isAnythingRead;
   }
 
+  /** If it said so, kafkajs would move its position behind a batch that may be void by now. */
   isEmptyDueToFiltering(): boolean {
-    return this.isEmpty() && this.#isAnythingRead;
+    return false;
   }
 
   /** Null if compaction has removed all that was asked for, or if there is nothing yet. */

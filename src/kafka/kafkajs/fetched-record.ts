@@ -18,7 +18,7 @@ export class FetchedRecord {
   readonly value: Buffer | null;
   readonly headers: FetchedHeaders;
   readonly batchContext: BatchContext;
-  /** A marker: kafkajs hands it to nobody and counts it as read. */
+  /** A marker: handed to nobody and counted as read. */
   isControlRecord: boolean;
 
   constructor(

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  judgeBatch,
-  judgeEmptyBatch,
-  mayKeepTracker,
-} from '../../../src/kafka/consume/acceptance.ts';
+import { judgeBatch, mayKeepTracker } from '../../../src/kafka/consume/acceptance.ts';
 
 test('a batch is accepted only if it was fetched from our position', () => {
   const at = (fetchedOffset: number) =>
@@ -21,33 +17,6 @@ test('a batch from before a pending seek is ignored, even from our position', ()
 test('no batch is accepted while the position is looked up', () => {
   const position = undefined;
   assert.equal(judgeBatch({ position, fetchedOffset: 10, seekPending: false }), 'ignore');
-  assert.equal(
-    judgeEmptyBatch({ position, settled: true, firstOffset: 1, lastOffset: 2 }),
-    'ignore',
-  );
-});
-
-test('markers from our position on are accepted', () => {
-  const batch = { position: 10, settled: false, lastOffset: 14 };
-  assert.equal(judgeEmptyBatch({ ...batch, firstOffset: 10 }), 'accept');
-  assert.equal(judgeEmptyBatch({ ...batch, firstOffset: 8 }), 'accept');
-});
-
-test('markers behind a hole are accepted when no older batch can be left, and sought again otherwise', () => {
-  const batch = { position: 10, firstOffset: 12, lastOffset: 14 };
-  assert.equal(judgeEmptyBatch({ ...batch, settled: true }), 'accept');
-  assert.equal(judgeEmptyBatch({ ...batch, settled: false }), 'reposition');
-});
-
-test('markers before our position show that kafkajs went back', () => {
-  const batch = { position: 10, settled: true, firstOffset: 5, lastOffset: 9 };
-  assert.equal(judgeEmptyBatch(batch), 'reposition');
-});
-
-test('a fetch that compaction left nothing of is accepted at our position only', () => {
-  const batch = { position: 10, settled: true, firstOffset: undefined };
-  assert.equal(judgeEmptyBatch({ ...batch, lastOffset: 10 }), 'accept');
-  assert.equal(judgeEmptyBatch({ ...batch, lastOffset: 12 }), 'reposition');
 });
 
 test('a tracker is kept only if its last commit is what the broker holds', () => {

@@ -246,6 +246,22 @@ test('markers fetched before a rebalance that reach past the new position are ta
   assert.equal(model.dropped, 0);
 });
 
+test('markers that wait while the topic is found to be made again do not move the new position', async () => {
+  const model = await joined(4);
+  model.log(0).append(true);
+  read(model, 4);
+  await model.committer.commit();
+  finishAll(model);
+  model.fetch(0, 1);
+  model.log(0).makeAgain();
+  append(model, 9);
+  await model.committer.commitWhatIsOurs();
+  await model.settle();
+  model.handle();
+  read(model, 20);
+  assert.deepEqual(offsetsOf(model).slice(4), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
 test('nothing is committed between a join and the moment when the positions are known', async () => {
   const model = await joined(6);
   read(model, 3);

@@ -82,10 +82,7 @@ test('markers move the position, so that a topic that ends in one is read to its
   kafka.end = 4;
   const { follower } = await start(kafka);
   await kafka.consumerNow.handle(0, 3);
-  kafka.consumerNow.emit('END_BATCH_PROCESS', {
-    ...{ topic, partition: 0, batchSize: 0, highWatermark: '4' },
-    ...{ firstOffset: '3', lastOffset: '3' },
-  });
+  await kafka.consumerNow.handleMarkers(3, 1);
   await follower.loaded;
   assert.equal(follower.position(), 4);
   await follower.stop();
