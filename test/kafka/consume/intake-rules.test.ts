@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { KafkajsModel } from '../kafkajs-model.ts';
+import { KafkajsModel, topic } from '../kafkajs-model.ts';
 
 const step = fc.record({
   kind: fc.constantFrom(
@@ -19,6 +19,7 @@ const step = fc.record({
     'finish',
     'commit',
     'commitOurs',
+    'refresh',
     'rejoin',
     'lose',
     'settle',
@@ -60,6 +61,7 @@ test('whatever happens, no commit passes an unfinished record and every record i
         else if (kind === 'finish') finish(count);
         else if (kind === 'commit') await model.committer.commit();
         else if (kind === 'commitOurs') await model.committer.commitWhatIsOurs();
+        else if (kind === 'refresh') await model.intake.refresh(topic, () => model.ranges());
         else if (kind === 'rejoin') model.join([0, 1]);
         else if (kind === 'lose') model.join([partition]);
         else if (kind === 'settle') await model.settle();
@@ -86,6 +88,6 @@ test('whatever happens, no commit passes an unfinished record and every record i
         assert.deepEqual(unread, []);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 2_000 },
   );
 });
