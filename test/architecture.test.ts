@@ -34,7 +34,17 @@ const rules: IForbiddenRuleType[] = [
   forbid('stages never import one another', `^src/(${stages})/`, `^src/(${stages})/`, '^src/$1/'),
   forbid('stages get settings as values', `^src/(${stages})/`, '^src/(settings|cli|dev)/'),
   forbid('nothing imports cli', '^src/(?!cli/)', '^src/cli/'),
-  forbid('the client knows event only', '^src/client/(?!kafka)', '^src/', '^src/(client|event)/'),
+  forbid(
+    'the client knows event only, and DEBUG of the environment',
+    '^src/client/(?!kafka)',
+    '^src/',
+    '^src/(client|event)/|^src/environment',
+  ),
+  forbid(
+    'the environment is for settings, commands and DEBUG of the client',
+    '^src/(?!settings/|cli/|client/debug)',
+    '^src/environment',
+  ),
   forbid(
     'the client knows of kafka the producer, in one file',
     '^src/client/kafka',
@@ -72,9 +82,9 @@ test('every import follows the direction of the flow', () => {
   );
 });
 
-test('process.env is read in one file of the server and one of the client', () => {
+test('process.env is read in one file', () => {
   const readers = sources
     .map(({ source }) => source)
     .filter((source) => readFileSync(source, 'utf8').includes('process.env'));
-  assert.deepEqual(readers.sort(), ['src/client/debug.ts', 'src/settings/read.ts']);
+  assert.deepEqual(readers, ['src/environment.ts']);
 });

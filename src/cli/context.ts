@@ -1,8 +1,9 @@
+import { environment, type Environment } from '../environment.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../kafka/client.ts';
 import { reachKafka } from '../kafka/reach.ts';
 import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
-import { environment, readSettings, type Environment } from '../settings/read.ts';
+import { readSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import { createTopology, type Topology } from '../topology.ts';
 import { explainConnection } from './explain-connection.ts';

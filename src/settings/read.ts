@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { formatDuration } from '../duration.ts';
+import { environment, type Environment } from '../environment.ts';
 import { PostriderError } from '../errors.ts';
 import { formatRate } from '../resources/schema/rate.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The only place of the server that reads `process.env`; `${NAME}` in resource files comes from here too. */
-export const environment: Environment = process.env;
 
 /**
  * Reads every setting; all problems at once.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Environment } from '../../src/settings/read.ts';
+import type { Environment } from '../../src/environment.ts';
 import type { ConfigMap, Container, Manifest } from './manifest.ts';
 
 /**
