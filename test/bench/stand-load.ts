@@ -11,10 +11,10 @@ export interface StandDestination {
 }
 
 /**
- * Events are produced in steps of this. A flush of the producer to all 12 partitions holds the next one off for
- * 4.8 ms: shorter steps sometimes run into that, and the sooner the more partitions the last one was for.
+ * Events are as evenly apart as timers allow: of those that come at once, the last wait for all others to be
+ * worked off, so that longer steps measure how long that takes.
  */
-const stepMs = 8;
+const stepMs = 1;
 const usersPerDestination = 997;
 const filler = 'x'.repeat(300);
 
