@@ -25,8 +25,8 @@ const removalGraceMs = 600_000;
 
 /**
  * Keeps one reader per dedicated topic: joined when the topic is there, also where its destination has
- * become a shared one or is gone, and left when such a topic is empty. What belonged to a deleted
- * destination is removed then.
+ * become a shared one or is gone, and left when such a topic is empty or was removed. What belonged to a
+ * deleted destination is removed when it is empty.
  */
 export class DedicatedTopics {
   readonly #options: DedicatedTopicsOptions;
@@ -80,6 +80,7 @@ export class DedicatedTopics {
       await withAdmin(kafka, async (admin) => {
         const names = await admin.topicNames(`${topology.topics.delivery}.`);
         for (const topic of names) await this.#lookAt(topic, admin);
+        await this.#forgetAllBut(new Set(names));
       });
     } catch (error) {
       // Kafka is away, or a topic went while it was looked at.
@@ -104,6 +105,23 @@ export class DedicatedTopics {
     if (!(await this.#isEmpty(topic, destinationId, admin))) return;
     await this.#leave(topic, destinationId);
     if (isGone) await this.#remove(topic, admin);
+  }
+
+  /** Whichever worker saw first that a topic was empty has removed it. */
+  async #forgetAllBut(names: ReadonlySet<string>): Promise<void> {
+    const { topology, config } = this.#options;
+    for (const topic of this.#readers.keys()) {
+      const destinationId = topology.dedicatedDestination(topic);
+      if (destinationId === undefined || names.has(topic)) continue;
+      const isGone = config.destination(destinationId) === undefined;
+      // One that is still wanted is read as soon as it is made again.
+      if (isGone && !config.isUnreadable(destinationId)) await this.#leave(topic, destinationId);
+    }
+    for (const topic of this.#left) {
+      if (names.has(topic)) continue;
+      this.#left.delete(topic);
+      this.#goneSinceMs.delete(topic);
+    }
   }
 
   async #join(topic: string, destinationId: string): Promise<void> {
@@ -140,8 +158,8 @@ export class DedicatedTopics {
 
   async #remove(topic: string, admin: KafkaAdmin): Promise<void> {
     await admin.deleteTopic(topic);
+    // Kafka may name it for a while; it is not read again.
     this.#goneSinceMs.delete(topic);
-    this.#left.delete(topic);
     this.#options.events.dedicatedTopicRemoved(topic);
   }
 }

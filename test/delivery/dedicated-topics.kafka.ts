@@ -119,6 +119,17 @@ describe('the dedicated topics on Kafka', () => {
     assert.equal(topics.readers.length, 0);
   });
 
+  test('a topic that another worker has removed is left', async () => {
+    config.remove('big');
+    finishAll();
+    await withAdmin(kafka, (admin) => admin.deleteTopic(topology.dedicatedTopic('big').name));
+    await eventually(async () => {
+      await topics.look();
+      assert.equal(topics.readers.length, 0);
+    });
+    assert.deepEqual(left, ['big']);
+  });
+
   test('the topic of a destination that was deleted just now stays, though it is empty', async () => {
     finishAll();
     config.remove('big');
