@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 /**
  * `npm run build` makes the package `postrider-client` from src/client: ES modules and CommonJS by one
- * pass of the compiler each, its own package.json, README and licence. `npm pack` it from there.
+ * pass of the compiler each, its own package.json, docs/client.md as its README, and the licence. `npm pack` it from there.
  */
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -28,7 +28,7 @@ export async function packClient(
     await prune(esm, ending);
     await prune(cjs, ending);
   }
-  await cp(join(root, 'src/client/README.md'), join(folder, 'README.md'));
+  await cp(join(root, 'docs/client.md'), join(folder, 'README.md'));
   await cp(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   await writeFile(join(folder, 'package.json'), toJson(await manifest()));
   return folder;

@@ -66,7 +66,7 @@ export async function nodes(): Promise<string[]> {
 
 /** The examples of the package's README: the code of each by its file name, its first line. */
 export async function readmeExamples(): Promise<Map<string, string>> {
-  const readme = await readFile(join(root, 'src/client/README.md'), 'utf8');
+  const readme = await readFile(join(root, 'docs/client.md'), 'utf8');
   const blocks = [...readme.matchAll(/^```js\n\/\/ (\S+)\n(.*?)^```$/gms)];
   return new Map(blocks.map(([, name = '', code = '']) => [name, code]));
 }
