@@ -3,8 +3,6 @@ import type { Kafka, SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
 import { kafkajs } from './kafkajs/library.ts';
-import { produceCheaply } from './kafkajs/produce-request.ts';
-import { stopIdleTimers } from './kafkajs/timer-patch.ts';
 
 /** What the other stages hold of kafkajs: they pass it on and never look inside. */
 export type KafkaClient = Kafka;
@@ -21,8 +19,6 @@ export interface KafkaOptions {
 
 /** With kafkajs's own codecs only: enough for a producer that compresses with gzip, on any Node. */
 export function createBareKafka(options: KafkaOptions, log: Logger): KafkaClient {
-  stopIdleTimers();
-  produceCheaply();
   return new kafkajs.Kafka({
     brokers: [...options.brokers],
     clientId: options.clientId,

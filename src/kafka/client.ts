@@ -1,13 +1,13 @@
-import type { Logger } from '../ops/log.ts';
-import { createBareKafka, type KafkaClient, type KafkaOptions } from './bare-client.ts';
 import { registerCodecs } from './kafkajs/codecs.ts';
 import { fetchCheaply } from './kafkajs/fetch-protocol.ts';
+import { kafkajs } from './kafkajs/library.ts';
 
-export type { KafkaClient, KafkaOptions } from './bare-client.ts';
+/** What a consumer needs: it reads what others have compressed. */
+registerCodecs(kafkajs);
+fetchCheaply();
 
-/** One per process. Connects only when a producer, consumer or admin made from it does. */
-export function createKafka(options: KafkaOptions, log: Logger): KafkaClient {
-  registerCodecs();
-  fetchCheaply();
-  return createBareKafka(options, log);
-}
+export {
+  createBareKafka as createKafka,
+  type KafkaClient,
+  type KafkaOptions,
+} from './bare-client.ts';

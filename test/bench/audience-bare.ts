@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CompressionTypes, Kafka, logLevel } from 'kafkajs';
-import { registerCodecs } from '../../src/kafka/kafkajs/codecs.ts';
-import { stopIdleTimers } from '../../src/kafka/kafkajs/timer-patch.ts';
+import kafkajs from './bare-kafkajs.ts';
 import {
   audienceTopology,
   changesPerTransaction,
@@ -15,9 +13,7 @@ import {
  */
 const { brokers, prefix, audienceId, users } = JSON.parse(process.argv[2] ?? '') as AudienceLoad;
 const { topics } = audienceTopology(prefix);
-registerCodecs();
-stopIdleTimers();
-const kafka = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING });
+const kafka = new kafkajs.Kafka({ brokers: [...brokers], logLevel: kafkajs.logLevel.NOTHING });
 const producer = kafka.producer({
   transactionalId: `${prefix}${audienceId}`,
   idempotent: true,
@@ -46,7 +42,7 @@ for (let from = first; from < last; from += changesPerTransaction) {
   const transaction = await producer.transaction();
   await transaction.sendBatch({
     acks: -1,
-    compression: CompressionTypes.ZSTD,
+    compression: kafkajs.CompressionTypes.ZSTD,
     topicMessages: [
       { topic: topics.ingestAudience, messages: calls },
       { topic: topics.audienceMembers, messages: members },

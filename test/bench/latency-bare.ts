@@ -1,7 +1,5 @@
-import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { request } from 'undici';
-import { registerCodecs } from '../../src/kafka/kafkajs/codecs.ts';
-import { stopIdleTimers } from '../../src/kafka/kafkajs/timer-patch.ts';
+import kafkajs from './bare-kafkajs.ts';
 
 /**
  * The barest two hops, as a process of its own: consume, produce, consume, POST, one record at a time
@@ -16,11 +14,9 @@ interface Chain {
 }
 
 const { brokers, from, to, group, url } = JSON.parse(process.argv[2] ?? '') as Chain;
-registerCodecs();
-stopIdleTimers();
-const kafka = new Kafka({ brokers, logLevel: logLevel.NOTHING });
+const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING });
 const producer = kafka.producer({
-  createPartitioner: Partitioners.DefaultPartitioner,
+  createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
   allowAutoTopicCreation: false,
 });
 await producer.connect();

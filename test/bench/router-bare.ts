@@ -1,6 +1,4 @@
-import { CompressionTypes, Kafka, logLevel } from 'kafkajs';
-import { registerCodecs } from '../../src/kafka/kafkajs/codecs.ts';
-import { stopIdleTimers } from '../../src/kafka/kafkajs/timer-patch.ts';
+import kafkajs from './bare-kafkajs.ts';
 import { reportMeasurement } from './measure.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
 
@@ -15,10 +13,7 @@ const { topics } = loadTopology(load);
 const callsPerSend = 500;
 let delivered = 0;
 
-registerCodecs();
-stopIdleTimers();
-// kafkajs's own encoder of records, which the client of src/kafka replaces.
-const kafka = new Kafka({ brokers: [...load.brokers], logLevel: logLevel.NOTHING });
+const kafka = new kafkajs.Kafka({ brokers: [...load.brokers], logLevel: kafkajs.logLevel.NOTHING });
 const producer = kafka.producer();
 await producer.connect();
 const consumer = kafka.consumer({ groupId: load.group, maxWaitTimeInMs: 100 });
@@ -38,7 +33,7 @@ await consumer.run({
       await producer.send({
         topic: topics.delivery,
         acks: -1,
-        compression: CompressionTypes.ZSTD,
+        compression: kafkajs.CompressionTypes.ZSTD,
         messages,
       });
       delivered += messages.length;

@@ -7,7 +7,14 @@ import { withAdmin } from '../../src/kafka/admin.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { testDeployment, type TestDeployment } from '../resources/deployment.ts';
-import { installPacked, kafkaPrograms, nodes, readmeExamples, type Consumer } from './packed.ts';
+import {
+  installPacked,
+  kafkaPrograms,
+  nodes,
+  readBackProgram,
+  readmeExamples,
+  type Consumer,
+} from './packed.ts';
 
 const run = promisify(execFile);
 
@@ -84,6 +91,15 @@ for (const [name, text] of Object.entries(kafkaPrograms)) {
     }
   });
 }
+
+test('an application that uses kafkajs itself reads with it as before', async () => {
+  const file = await consumer.write('read-back.mjs', readBackProgram);
+  const timeout = 20_000;
+  const { stdout } = await run(process.execPath, [file, deployment.brokers[0] ?? '', topic], {
+    timeout,
+  });
+  assert.ok((await written()).has(stdout.trim()), stdout);
+});
 
 test("the README's example writes its call", async () => {
   const code = (await readmeExamples()).get('kafka.mjs') ?? assert.fail('no example');

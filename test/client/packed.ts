@@ -86,3 +86,24 @@ export const kafkaPrograms: Readonly<Record<string, string>> = {
   'kafka.mjs': `import { Analytics, AnalyticsError } from 'postrider-client';${writeToKafka}`,
   'kafka.cjs': `const { Analytics, AnalyticsError } = require('postrider-client');${writeToKafka}`,
 };
+
+/** Writes a call and reads it with kafkajs as the application itself uses it; prints its message id. */
+export const readBackProgram = `
+import { Analytics } from 'postrider-client';
+const [brokers, topic] = [[process.argv[2]], process.argv[3]];
+const analytics = new Analytics('wk_shop', { transport: 'kafka', kafka: { brokers, topic } });
+const id = analytics.track({ userId: 'packed', event: 'E' });
+await analytics.close();
+const { default: kafkajs } = await import('kafkajs');
+const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING });
+const consumer = kafka.consumer({ groupId: topic + '.application', maxWaitTimeInMs: 100 });
+await consumer.connect();
+await consumer.subscribe({ topic, fromBeginning: true });
+await consumer.run({
+  eachMessage: async ({ message }) => {
+    if (!String(message.value).includes(id)) return;
+    console.log(id);
+    process.exit();
+  },
+});
+`;

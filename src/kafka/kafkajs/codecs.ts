@@ -1,6 +1,5 @@
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import lz4 from 'lz4-napi';
-import { kafkajs } from './library.ts';
 import { compressXerial, decompressXerial } from './xerial.ts';
 
 interface Codec {
@@ -29,9 +28,11 @@ export const zstdCodec: Codec = {
   decompress: (bytes) => zstdDecompressSync(bytes),
 };
 
-/** Makes them known to every consumer and producer of this process. */
-export function registerCodecs(): void {
-  const { CompressionCodecs: codecs, CompressionTypes: types } = kafkajs;
+/** Makes them known to every consumer and producer of this kafkajs. */
+export function registerCodecs({
+  CompressionCodecs: codecs,
+  CompressionTypes: types,
+}: Pick<typeof import('kafkajs'), 'CompressionCodecs' | 'CompressionTypes'>): void {
   codecs[types.Snappy] = () => snappyCodec;
   codecs[types.LZ4] = () => lz4Codec;
   codecs[types.ZSTD] = () => zstdCodec;

@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module';
 import { encodeFetchRequest, type FetchRequest } from './fetch-request.ts';
 import { decodeFetchResponse } from './fetch-response.ts';
+import { requireOwn } from './own-copy.ts';
 import type { RequestWriter } from './request-writer.ts';
 
 /** What kafkajs sends, and how it understands the answer. */
@@ -19,8 +19,7 @@ interface FetchRequests {
   protocol: (of: { readonly version: number }) => (request: FetchRequest) => Exchange;
 }
 
-const require = createRequire(import.meta.url);
-const requests = 'kafkajs/src/protocol/requests/fetch';
+const requests = 'src/protocol/requests/fetch';
 const version = 11;
 
 /**
@@ -31,11 +30,9 @@ const version = 11;
  * slowest deliveries. Partitions that bring nothing end here, and a request is written into one buffer.
  */
 export function fetchCheaply(): void {
-  if (isPatched) return;
-  isPatched = true;
-  const definition = require(requests) as FetchRequests;
+  const definition = requireOwn(requests) as FetchRequests;
   const { protocol } = definition;
-  const { parse } = require(`${requests}/v11/response`) as { readonly parse: unknown };
+  const { parse } = requireOwn(`${requests}/v11/response`) as { readonly parse: unknown };
   const response = { decode: decodeFetchResponse, parse };
   const ours = (request: FetchRequest): Exchange => ({
     request: {
@@ -47,8 +44,6 @@ export function fetchCheaply(): void {
   });
   definition.protocol = (of) => (of.version === version ? ours : protocol(of));
 }
-
-let isPatched = false;
 
 /** For the answer to arrive once the broker has given up waiting for records. */
 const answerMs = 100;

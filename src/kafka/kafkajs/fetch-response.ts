@@ -1,9 +1,9 @@
-import { createRequire } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Pace } from '../pace.ts';
 import { hideAborted, type AbortedTransaction } from './aborted-records.ts';
 import type { BatchPart } from './fetched-batch.ts';
 import { FetchedRecord } from './fetched-record.ts';
+import { requireOwn } from './own-copy.ts';
 import { areRecordBatches, bytesOfFirst, readRecordBatches } from './record-reader.ts';
 
 /** The part of kafkajs's Decoder that a fetch response needs. */
@@ -31,10 +31,8 @@ export interface FetchResponse {
   }[];
 }
 
-const require = createRequire(import.meta.url);
-const protocol = 'kafkajs/src/protocol';
-const KafkaDecoder = require(`${protocol}/decoder`) as new (bytes: Buffer) => Decoder;
-const decodeMessageSet = require(`${protocol}/messageSet/decoder`) as (
+const KafkaDecoder = requireOwn('src/protocol/decoder') as new (bytes: Buffer) => Decoder;
+const decodeMessageSet = requireOwn('src/protocol/messageSet/decoder') as (
   decoder: Decoder,
   bytes: number,
 ) => Promise<OldMessage[]>;

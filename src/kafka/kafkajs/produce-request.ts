@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
+import { requireOwn } from './own-copy.ts';
 import { batchHeaderBytes, batchLengthEnd, magic, transactional } from './record-batch.ts';
 import { isPlain, RecordWriter, type BatchRecord } from './record-writer.ts';
-import { replaceModule } from './replace-module.ts';
 import { RequestWriter, stringBytes } from './request-writer.ts';
 
 export interface ProduceRequest {
@@ -32,30 +31,22 @@ interface Codec {
   compress(records: { readonly buffer: Buffer }): Compressed;
 }
 
-const require = createRequire(import.meta.url);
-const protocol = 'kafkajs/src/protocol';
-const { lookupCodec } = require(`${protocol}/message/compression`) as {
+const { lookupCodec } = requireOwn('src/protocol/message/compression') as {
   readonly lookupCodec: (type: number) => Codec | null;
 };
-const crc32C = require(`${protocol}/recordBatch/crc32C`) as (bytes: Buffer) => number;
+const crc32C = requireOwn('src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number;
 
 /**
  * kafkajs takes a zeroed buffer of half a kilobyte for each record, header and part of a request, doubles
  * each until its contents fit, and copies everything six times: a third of a router's CPU time, and as
  * memory outside the heap most of what starts full collections. All versions that it knows end in this one.
  */
-export function produceCheaply(): void {
-  if (isPatched) return;
-  isPatched = true;
-  replaceModule<RequestModule>(`${protocol}/requests/produce/v3/request`, (original) => {
-    return (request) => {
-      const theirs = original(request);
-      return isOurs(request) ? { ...theirs, encode: () => encodeProduceRequest(request) } : theirs;
-    };
-  });
+export function producingCheaply(original: RequestModule): RequestModule {
+  return (request) => {
+    const theirs = original(request);
+    return isOurs(request) ? { ...theirs, encode: () => encodeProduceRequest(request) } : theirs;
+  };
 }
-
-let isPatched = false;
 
 function isOurs({ topicData }: ProduceRequest): boolean {
   return topicData.every(({ partitions }) =>

@@ -1,13 +1,12 @@
-import { createRequire } from 'node:module';
 import { FetchedRecord, type BatchContext, type FetchedHeaders } from './fetched-record.ts';
+import { requireOwn } from './own-copy.ts';
 import { batchHeaderBytes, batchLengthEnd, magic, transactional } from './record-batch.ts';
 
 interface Codec {
   decompress(bytes: Buffer): Buffer | Promise<Buffer>;
 }
 
-const require = createRequire(import.meta.url);
-const { lookupCodecByAttributes } = require('kafkajs/src/protocol/message/compression') as {
+const { lookupCodecByAttributes } = requireOwn('src/protocol/message/compression') as {
   /** Null for records that are not compressed. */
   readonly lookupCodecByAttributes: (attributes: number) => Codec | null;
 };

@@ -27,7 +27,7 @@ for (const [name, codec] of Object.entries(codecs)) {
 }
 
 test('kafkajs finds every codec after registering', () => {
-  registerCodecs();
+  registerCodecs(kafkajs);
   const { CompressionCodecs, CompressionTypes: types } = kafkajs;
   assert.equal(CompressionCodecs[types.Snappy](), snappyCodec);
   assert.equal(CompressionCodecs[types.LZ4](), lz4Codec);

@@ -8,6 +8,7 @@ import {
   decodeFetchResponse,
   type FetchResponse,
 } from '../../../src/kafka/kafkajs/fetch-response.ts';
+import { requireOwn } from '../../../src/kafka/kafkajs/own-copy.ts';
 
 interface Encoder {
   readonly buffer: Buffer;
@@ -122,7 +123,7 @@ function filled(partition: number, values: readonly string[]): AnyPartition {
 }
 
 test('it is what kafkajs uses for its fetches, as it would exchange them', () => {
-  const definition = require(`${protocol}/requests/fetch`) as {
+  const definition = requireOwn('src/protocol/requests/fetch') as {
     protocol(of: { version: number }): (request: FetchRequest) => {
       readonly request: object;
       readonly response: { readonly decode: unknown };

@@ -1,21 +1,31 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import '../../../src/kafka/kafkajs/library.ts';
+import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';
+import { requireOwn } from '../../../src/kafka/kafkajs/own-copy.ts';
 import type { frameRequest } from '../../../src/kafka/kafkajs/request-frame.ts';
 import { ShortStayTable } from '../../../src/kafka/kafkajs/short-stay-table.ts';
 
 const require = createRequire(import.meta.url);
 
+test('kafkajs as others in the process use it is another one', () => {
+  const theirs = require('kafkajs') as typeof kafkajs;
+  assert.notEqual(theirs.Kafka, kafkajs.Kafka);
+  const { prototype } = require('kafkajs/src/consumer/consumerGroup') as { prototype: object };
+  const ours = requireOwn('src/consumer/consumerGroup') as { prototype: object };
+  assert.notEqual(Object.getPrototypeOf(ours.prototype), prototype);
+  assert.ok(Object.hasOwn(ours.prototype, 'fetch'));
+});
+
 test('requests that wait for an answer stand in a table for short stays', () => {
-  const RequestQueue = require('kafkajs/src/network/requestQueue') as new (options: object) => {
+  const RequestQueue = requireOwn('src/network/requestQueue') as new (options: object) => {
     readonly inflight: unknown;
   };
   assert.ok(new RequestQueue({}).inflight instanceof ShortStayTable);
 });
 
 test('and so do the partitions that a consumer hands over', async (t) => {
-  const createFetchManager = require('kafkajs/src/consumer/fetchManager') as (options: object) => {
+  const createFetchManager = requireOwn('src/consumer/fetchManager') as (options: object) => {
     start(): Promise<void>;
     stop(): Promise<void>;
   };
@@ -35,12 +45,8 @@ test('and so do the partitions that a consumer hands over', async (t) => {
 });
 
 test('requests are framed to the same bytes as by kafkajs', async () => {
-  const path = require.resolve('kafkajs/src/protocol/request');
-  const framed = require(path) as typeof frameRequest;
-  const { [path]: replaced } = require.cache;
-  Reflect.deleteProperty(require.cache, path);
-  const original = require(path) as typeof frameRequest;
-  require.cache[path] = replaced;
+  const original = require('kafkajs/src/protocol/request') as typeof frameRequest;
+  const framed = requireOwn('src/protocol/request') as typeof frameRequest;
   const request = { apiKey: 1, apiVersion: 11, encode: () => Promise.resolve(payload) };
   const payload = { buf: Buffer.from('payload'), buffer: Buffer.from('payload') };
   for (const clientId of ['postrider', 'pößt', null]) {

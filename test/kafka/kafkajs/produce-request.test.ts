@@ -2,24 +2,25 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { before, mock, test } from 'node:test';
 import fc from 'fast-check';
+import originalKafkajs from 'kafkajs';
 import { registerCodecs } from '../../../src/kafka/kafkajs/codecs.ts';
+import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';
+import { requireOwn } from '../../../src/kafka/kafkajs/own-copy.ts';
 import {
   encodeProduceRequest,
-  produceCheaply,
   type ProduceRequest,
 } from '../../../src/kafka/kafkajs/produce-request.ts';
 import type { BatchRecord } from '../../../src/kafka/kafkajs/record-writer.ts';
 
 const require = createRequire(import.meta.url);
-const protocol = 'kafkajs/src/protocol/requests/produce';
-const modulePath = `${protocol}/v3/request`;
+const versions = 'src/protocol/requests/produce';
 type RequestModule = (request: ProduceRequest) => {
   readonly encode: () => Promise<{ readonly buffer: Buffer }>;
 };
-const original = require(modulePath) as RequestModule;
+const original = require(`kafkajs/${versions}/v3/request`) as RequestModule;
 
 before(() => {
-  registerCodecs();
+  for (const each of [originalKafkajs, kafkajs]) registerCodecs(each);
   mock.timers.enable({ apis: ['Date'], now: 1_763_787_772_123 });
 });
 
@@ -89,14 +90,13 @@ test('requests that are compressed at the same time do not mix', async () => {
 });
 
 test('kafkajs uses it in all versions, but for what the pipeline never writes', async () => {
-  produceCheaply();
-  const patched = require(`${protocol}/v7/request`) as RequestModule;
+  const ours = requireOwn(`${versions}/v7/request`) as RequestModule;
   const request = (message: BatchRecord): ProduceRequest => ({
     ...{ acks: -1, timeout: 1_000, compression: lz4 },
     topicData: [{ topic: 'calls', partitions: [{ partition: 0, messages: [message] }] }],
   });
   const memoryOf = async (message: BatchRecord): Promise<number> => {
-    const { buffer } = await patched(request(message)).encode();
+    const { buffer } = await ours(request(message)).encode();
     return buffer.buffer.byteLength;
   };
   // Ours comes from the pool that buffers share, kafkajs's own is one of twice its size at most.

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import original from 'kafkajs';
 import { registerCodecs } from '../../../src/kafka/kafkajs/codecs.ts';
 import type { FetchedHeaders, FetchedRecord } from '../../../src/kafka/kafkajs/fetched-record.ts';
+import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';
 import { readRecordBatches } from '../../../src/kafka/kafkajs/record-reader.ts';
 
 const require = createRequire(import.meta.url);
@@ -16,7 +18,7 @@ const KafkaDecoder = require(`${protocol}/decoder`) as new (bytes: Buffer) => ob
 const decodeBatch = require(`${protocol}/recordBatch/v0/decoder`) as (
   decoder: object,
 ) => Promise<{ readonly records: readonly FetchedRecord[] }>;
-registerCodecs();
+for (const each of [original, kafkajs]) registerCodecs(each);
 
 const bytes = fc.uint8Array({ maxLength: 300 }).map((each) => Buffer.from(each));
 const number = fc.maxSafeNat();

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, sep } from 'node:path';
+import { compileFunction } from 'node:vm';
+
+/**
+ * kafkajs, loaded once more for this package alone: some of its modules are replaced, and whoever uses the
+ * client in an application may use kafkajs there as well, which has to stay as it is.
+ */
+
+interface Loaded {
+  exports: unknown;
+}
+
+const require = createRequire(import.meta.url);
+const root = dirname(require.resolve('kafkajs')) + sep;
+const modules = new Map<string, Loaded>();
+const substitutes = new Map<string, (original: never) => unknown>();
+
+/** Whoever loads this module of the copy from now on gets the substitute. */
+export function replaceModule<T>(path: string, substitute: (original: T) => T): void {
+  const file = fileOf(path);
+  if (modules.has(file)) throw new Error(`kafkajs/${path} has been loaded already`);
+  substitutes.set(file, substitute);
+}
+
+/** A module of the copy, such as `src/protocol/encoder`. */
+export function requireOwn(path: string): unknown {
+  return load(fileOf(path)).exports;
+}
+
+function fileOf(path: string): string {
+  return require.resolve(`kafkajs/${path}`);
+}
+
+function load(file: string): Loaded {
+  const known = modules.get(file);
+  if (known !== undefined) return known;
+  const module: Loaded = { exports: {} };
+  // Before it runs: some of them need one another.
+  modules.set(file, module);
+  const run = compileFunction(readFileSync(file, 'utf8'), ['exports', 'require', 'module'], {
+    filename: file,
+  }) as (exports: unknown, require: (path: string) => unknown, module: Loaded) => void;
+  run(module.exports, requireFrom(file), module);
+  const substitute = substitutes.get(file);
+  if (substitute !== undefined) module.exports = substitute(module.exports as never);
+  return module;
+}
+
+/** kafkajs calls it for every request that it sends. */
+function requireFrom(file: string): (path: string) => unknown {
+  const requireTheirs = createRequire(file);
+  const found = new Map<string, Loaded>();
+  return (path) => {
+    let module = found.get(path);
+    if (module === undefined) {
+      const resolved = requireTheirs.resolve(path);
+      const isOwn = resolved.startsWith(root) && resolved.endsWith('.js');
+      module = isOwn ? load(resolved) : { exports: requireTheirs(path) };
+      found.set(path, module);
+    }
+    return module.exports;
+  };
+}
