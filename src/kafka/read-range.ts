@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Consumer, EachBatchPayload } from 'kafkajs';
+import type { Consumer } from 'kafkajs';
 import { adminError } from './admin-error.ts';
 import { withAdmin, type OffsetRange } from './admin.ts';
 import type { KafkaClient } from './client.ts';
 import { incomingRecord } from './consume/incoming-record.ts';
 import type { FetchedBatch } from './kafkajs/fetched-batch.ts';
+import type { FetchedBatches } from './kafkajs/fetched-batches.ts';
 import type { IncomingRecord } from './record.ts';
 
 export interface ReadRangeOptions {
@@ -97,7 +98,10 @@ class RangeReader {
       await consumer.run({
         autoCommit: false,
         eachBatchAutoResolve: false,
-        eachBatch: (payload) => this.#eachBatch(payload),
+        eachBatch: async (payload) => {
+          const { batches } = payload.batch as unknown as FetchedBatches;
+          for (const batch of batches) await this.#handOver(batch, () => payload.heartbeat());
+        },
       });
     } catch (error) {
       throw adminError(error, this.#topic);
@@ -126,8 +130,7 @@ class RangeReader {
     await this.#consumer.disconnect();
   }
 
-  async #eachBatch(payload: EachBatchPayload): Promise<void> {
-    const batch = payload.batch as unknown as FetchedBatch;
+  async #handOver(batch: FetchedBatch, heartbeat: () => Promise<void>): Promise<void> {
     const range = this.#open.get(batch.partition);
     const records: IncomingRecord[] = [];
     if (range !== undefined) {
@@ -140,12 +143,12 @@ class RangeReader {
     }
     while (this.#records !== undefined && !this.#isStopped) {
       await this.#isUnchangedFor(heartbeatMs);
-      await payload.heartbeat();
+      await heartbeat();
     }
     if (this.#isStopped) return;
     if (records.length > 0) this.#records = records;
-    this.#passed(batch.partition, Number(batch.lastOffset()) + 1);
-    payload.resolveOffset(batch.lastOffset());
+    this.#passed(batch.partition, batch.lastOffset + 1);
+    batch.resolve();
     this.#wake();
   }
 

@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import { Deadlines } from '../../src/delivery/http/deadlines.ts';
 import type { Timed } from '../../src/delivery/http/deadlines.ts';
 import { createKafka } from '../../src/kafka/client.ts';
+import type { FetchedBatches } from '../../src/kafka/kafkajs/fetched-batches.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
@@ -92,12 +93,17 @@ await consumer.subscribe({
 });
 await consumer.run({
   autoCommitInterval: 1_000,
+  eachBatchAutoResolve: false,
   eachBatch: async ({ batch }) => {
-    for (const { value } of batch.messages) if (value !== null) waiting.push(value);
-    await new Promise<void>((resolve) => {
-      drained = resolve;
-      pump();
-    });
+    const { batches } = batch as unknown as FetchedBatches;
+    for (const each of batches) {
+      for (const { value } of each.messages) if (value !== null) waiting.push(value);
+      await new Promise<void>((resolve) => {
+        drained = resolve;
+        pump();
+      });
+      each.resolve();
+    }
   },
 });
 await reportMeasurement({ warmUp: load.warmUp, total: load.events }, () => delivered);

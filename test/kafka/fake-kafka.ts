@@ -1,4 +1,5 @@
 import { FetchedBatch } from '../../src/kafka/kafkajs/fetched-batch.ts';
+import { FetchedBatches } from '../../src/kafka/kafkajs/fetched-batches.ts';
 import { FetchedRecord } from '../../src/kafka/kafkajs/fetched-record.ts';
 import { EventEmitter } from 'node:events';
 import type { ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
@@ -112,19 +113,19 @@ export class FakeConsumer {
     resolved: string[],
   ): Promise<void> {
     const context = { producerId: '-1', inTransaction: false };
-    const batch = new FetchedBatch(this.topics[0] ?? '', String(fetchedOffset), {
+    const part = {
       partition: 0,
       highWatermark: String(fetchedOffset + count),
       messages: Array.from(
         { length: count },
         (_, i) => new FetchedRecord(fetchedOffset + i, 0, null, null, {}, context, areMarkers),
       ),
-    });
-    const payload = {
-      batch,
-      isStale: () => false,
-      resolveOffset: (offset: string) => resolved.push(offset),
     };
+    const batch = new FetchedBatch(this.topics[0] ?? '', fetchedOffset, part, {
+      hasSeekOffset: () => false,
+      resolveOffset: ({ offset }) => resolved.push(offset),
+    });
+    const payload = { batch: new FetchedBatches(1, [batch]) };
     await this.runConfig?.eachBatch?.(payload as never);
   }
 }

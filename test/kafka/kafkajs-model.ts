@@ -171,17 +171,20 @@ export class KafkajsModel {
     const position = this.at(partition);
     const highWatermark = this.log(partition).end;
     const context = { producerId: '-1', inTransaction: false };
-    const batch = new FetchedBatch(topic, String(fetchedOffset), {
+    const part = {
       partition,
       highWatermark: String(highWatermark),
       messages: entries.map(
         ({ offset, isMarker }) => new FetchedRecord(offset, 0, null, null, {}, context, isMarker),
       ),
+    };
+    const batch = new FetchedBatch(topic, fetchedOffset, part, {
+      hasSeekOffset: () => position.pendingSeek !== undefined,
+      resolveOffset: ({ offset }) => {
+        position.resolved = Number(offset) + 1;
+      },
     });
-    const isStale = position.pendingSeek !== undefined;
-    this.intake.onBatch(batch, isStale, (offset) => {
-      position.resolved = Number(offset) + 1;
-    });
+    this.intake.onBatch(batch);
   }
 
   private commit(offsets: readonly PartitionOffset[]): Promise<void> {

@@ -257,8 +257,8 @@ class GroupConsumeLoop implements ConsumeLoop {
           intake.joined = false;
           void committer.commit();
         },
-        batch: (batch, seekPending, resolve) => {
-          intake.onBatch(batch, seekPending, resolve);
+        batch: (batch) => {
+          intake.onBatch(batch);
         },
         committed: (offsets) => {
           committer.committed(offsets);

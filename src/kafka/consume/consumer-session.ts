@@ -3,6 +3,7 @@ import type { Consumer, PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../ops/log.ts';
 import type { KafkaClient } from '../client.ts';
 import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
+import type { FetchedBatches } from '../kafkajs/fetched-batches.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { Pace } from '../pace.ts';
 import type { TopicPartition } from '../record.ts';
@@ -26,8 +27,8 @@ export interface SessionEvents {
   joined(assignment: readonly TopicPartition[]): void;
   /** This member still owns its partitions, for the time of one commit. */
   rebalancing?(): void;
-  /** Of records, or of nothing but markers. `resolve` moves kafkajs's position behind the given offset. */
-  batch(batch: FetchedBatch, seekPending: boolean, resolve: (offset: string) => void): void;
+  /** Read again unless it is resolved. */
+  batch(batch: FetchedBatch): void;
   /** A fetch from this broker begins: all that the one before it brought has been handed over. */
   fetching?(nodeId: number): void;
   committed?(offsets: readonly PartitionOffset[]): void;
@@ -46,8 +47,6 @@ const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
 
 /** How long a consumer that is just joining may take before it is cut off. */
 const joinMs = 3_000;
-
-const done = Promise.resolve();
 
 /** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
 export class ConsumerSession {
@@ -90,21 +89,18 @@ export class ConsumerSession {
       autoCommit: false,
       // kafkajs's position moves only past batches that were accepted.
       eachBatchAutoResolve: false,
-      // Nothing here waits: kafkajs fetches again only when this has returned, and sends no
+      // Waits for nobody but a turn: kafkajs fetches again only when this has returned, and sends no
       // heartbeat meanwhile.
-      eachBatch: (payload) => {
-        if (!this.#closed) {
-          this.#events.batch(
-            payload.batch as unknown as FetchedBatch,
-            payload.isStale(),
-            (offset) => {
-              payload.resolveOffset(offset);
-            },
-          );
-        }
-        return this.#pace.isPauseDue(payload.batch.messages.length) ? nextTurn() : done;
-      },
+      eachBatch: ({ batch }) => this.#handOver(batch as unknown as FetchedBatches),
     });
+  }
+
+  async #handOver({ batches }: FetchedBatches): Promise<void> {
+    for (const batch of batches) {
+      if (this.#closed) return;
+      this.#events.batch(batch);
+      if (this.#pace.isPauseDue(batch.messages.length)) await nextTurn();
+    }
   }
 
   seek({ topic, partition }: TopicPartition, offset: number): void {

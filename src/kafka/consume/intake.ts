@@ -83,19 +83,19 @@ export class Intake {
     });
   }
 
-  onBatch(batch: FetchedBatch, seekPending: boolean, resolve: (offset: string) => void): void {
+  onBatch(batch: FetchedBatch): void {
     const partition = this.find(batch.topic, batch.partition);
     // Kafka would accept the commit of a partition that is not ours.
     if (partition?.account === undefined || this.#closing) return;
     const verdict = judgeBatch({
       position: partition.position,
-      fetchedOffset: Number(batch.fetchedOffset),
-      seekPending,
+      fetchedOffset: batch.fetchedOffset,
+      seekPending: batch.isStale(),
     });
     if (verdict === 'reposition') this.#refuse(partition);
     if (verdict !== 'accept') return;
     const records = partition.accept(partition.account, batch);
-    resolve(batch.lastOffset());
+    batch.resolve();
     if (records.length > 0) this.#options.onRecords(records);
     this.#applyPause(partition);
   }

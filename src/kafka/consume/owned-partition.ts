@@ -65,8 +65,8 @@ export class OwnedPartition implements TopicPartition {
       if (slot !== undefined) records.push(new ConsumedRecord(record, account, slot));
     }
     // Past markers and aborted records, which are not among the messages.
-    account.tracker.skipTo(Number(batch.lastOffset()) + 1);
-    this.highWatermark = Number(batch.highWatermark);
+    account.tracker.skipTo(batch.lastOffset + 1);
+    this.highWatermark = batch.highWatermark;
     return records;
   }
 

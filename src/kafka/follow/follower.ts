@@ -177,9 +177,9 @@ class TopicFollower implements Follower {
             joined: (assignment) => {
               this.#onJoin(assignment);
             },
-            batch: (batch, seekPending, resolve) => {
+            batch: (batch) => {
               try {
-                if (!seekPending) this.#onBatch(batch, resolve);
+                if (!batch.isStale()) this.#onBatch(batch);
               } catch (error) {
                 // A defect of the listener; inside kafkajs it would be retried.
                 this.#onCrash(error instanceof Error ? error : new Error(String(error)), false);
@@ -214,9 +214,8 @@ class TopicFollower implements Follower {
     }
   }
 
-  #onBatch(batch: FetchedBatch, resolve: (offset: string) => void): void {
-    const { topic, partition } = batch;
-    const fetchedOffset = Number(batch.fetchedOffset);
+  #onBatch(batch: FetchedBatch): void {
+    const { topic, partition, fetchedOffset } = batch;
     const position = this.#progress.position(partition) ?? fetchedOffset;
     if (fetchedOffset > position && !this.#isAhead(partition, position)) return;
     this.#unsettled.delete(partition);
@@ -226,8 +225,8 @@ class TopicFollower implements Follower {
         this.#options.onRecord(incomingRecord(topic, partition, message));
       }
     }
-    this.#progress.moved(partition, Number(batch.lastOffset()) + 1, this.#options.clock.now());
-    resolve(batch.lastOffset());
+    this.#progress.moved(partition, batch.lastOffset + 1, this.#options.clock.now());
+    batch.resolve();
   }
 
   /**

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { FetchedBatch, type BatchPart } from './fetched-batch.ts';
+import { FetchedBatch, type BatchPart, type Positions } from './fetched-batch.ts';
+import { FetchedBatches } from './fetched-batches.ts';
 import { RestingPartitions } from './patient-topics.ts';
 
 interface TopicPartitions {
@@ -21,7 +22,7 @@ interface Offset {
 type Offsets = Readonly<Record<string, Readonly<Record<number, Offset | undefined>>>>;
 
 /** The part of kafkajs's ConsumerGroup that its fetch needs. */
-export interface ConsumerGroup {
+export interface ConsumerGroup extends Positions {
   readonly cluster: {
     readonly brokerPool: { readonly metadata: object | null };
     refreshMetadataIfNecessary(): Promise<void>;
@@ -37,7 +38,7 @@ export interface ConsumerGroup {
     nextOffset(topic: string, partition: number): Offset;
     resolveOffsets(): Promise<void>;
   };
-  readonly seekOffset: { readonly size: number; has(topic: string, partition: number): boolean };
+  readonly seekOffset: { readonly size: number };
   readonly maxWaitTime: number;
   readonly minBytes: number;
   readonly maxBytes: number;
@@ -46,7 +47,7 @@ export interface ConsumerGroup {
   seekOffsets(partitions: readonly TopicPartitions[]): Promise<void>;
   checkForStaleAssignment(): void;
   recoverFromFetch(error: unknown): Promise<void>;
-  fetch(nodeId: string): Promise<FetchedBatch[]>;
+  fetch(nodeId: string): Promise<FetchedBatches[]>;
 }
 
 /** A position to fetch from. */
@@ -92,9 +93,10 @@ export function fetchingCheaply(
     #byNode = new PartitionsByNode();
     #resting = new RestingPartitions();
 
-    override async fetch(nodeId: string): Promise<FetchedBatch[]> {
+    override async fetch(nodeId: string): Promise<FetchedBatches[]> {
       try {
-        return await this.#fetch(nodeId);
+        const batches = await this.#fetch(nodeId);
+        return batches.length === 0 ? [] : [new FetchedBatches(Number(nodeId), batches)];
       } catch (error) {
         await this.recoverFromFetch(error);
         return [];
@@ -169,11 +171,12 @@ export function fetchingCheaply(
         for (const part of partitions) {
           const { partition } = part;
           this.#resting.brought(topicName, partition);
+          if (part.messages.length === 0) continue;
           // What was sought or paused meanwhile is not wanted any more.
-          if (this.seekOffset.has(topicName, partition)) continue;
+          if (this.hasSeekOffset({ topic: topicName, partition })) continue;
           if (this.subscriptionState.isPaused(topicName, partition)) continue;
           const at = asked?.find((each) => each.partition === partition)?.fetchOffset;
-          if (at !== undefined) batches.push(new FetchedBatch(topicName, at, part));
+          if (at !== undefined) batches.push(new FetchedBatch(topicName, Number(at), part, this));
         }
       }
       return batches;

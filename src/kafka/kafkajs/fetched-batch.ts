@@ -7,65 +7,52 @@ export interface BatchPart {
   readonly messages: readonly FetchedRecord[];
 }
 
-/**
- * kafkajs's batch, with `fetchedOffset`, and without a big integer for each record and question. One of
- * nothing but markers and aborted records is handed over like any other, with no messages.
- */
+interface Place {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** Where kafkajs reads on, by partition: the part of its ConsumerGroup that a batch needs. */
+export interface Positions {
+  hasSeekOffset(place: Place): boolean;
+  resolveOffset(last: Place & { readonly offset: string }): void;
+}
+
+/** Records of one partition, or nothing but markers and aborted records. */
 export class FetchedBatch {
   readonly topic: string;
   readonly partition: number;
   /** Where the fetch began. */
-  readonly fetchedOffset: string;
-  readonly highWatermark: string;
+  readonly fetchedOffset: number;
+  /** Of all that was asked for, also of what is not among the messages. */
+  readonly lastOffset: number;
+  readonly highWatermark: number;
   /** Without markers and what is not committed. */
   readonly messages: readonly FetchedRecord[];
-  readonly #isAnythingRead: boolean;
-  readonly #first: number | undefined;
-  readonly #last: number | undefined;
+  readonly #positions: Positions;
 
-  constructor(topic: string, fetchedOffset: string, part: BatchPart) {
+  constructor(topic: string, fetchedOffset: number, part: BatchPart, positions: Positions) {
     const { partition, highWatermark, messages } = part;
     this.topic = topic;
     this.partition = partition;
     this.fetchedOffset = fetchedOffset;
-    this.highWatermark = highWatermark;
-    const first = Number(fetchedOffset);
+    this.highWatermark = Number(highWatermark);
     // A compressed batch comes whole, even if the fetch begins in the middle of it.
-    const asked = messages.filter(({ offsetNumber }) => offsetNumber >= first);
+    const asked = messages.filter(({ offsetNumber }) => offsetNumber >= fetchedOffset);
     this.messages = asked.filter(({ isControlRecord }) => !isControlRecord);
-    this.#isAnythingRead = messages.length > 0;
-    this.#first = asked[0]?.offsetNumber;
-    this.#last = asked.at(-1)?.offsetNumber;
+    // Compaction may have removed all that was asked for.
+    this.lastOffset = asked.at(-1)?.offsetNumber ?? fetchedOffset;
+    this.#positions = positions;
   }
 
-  /** Whether the fetch brought nothing at all. */
-  isEmpty(): boolean {
-    return !this.#isAnythingRead;
+  /** Whether it was fetched before a seek, which has yet to be carried out. */
+  isStale(): boolean {
+    return this.#positions.hasSeekOffset(this);
   }
 
-  /** If it said so, kafkajs would move its position behind a batch that may be void by now. */
-  isEmptyDueToFiltering(): boolean {
-    return false;
-  }
-
-  /** Null if compaction has removed all that was asked for, or if there is nothing yet. */
-  firstOffset(): string | null {
-    return this.#first === undefined ? null : String(this.#first);
-  }
-
-  lastOffset(): string {
-    if (this.#last !== undefined) return String(this.#last);
-    return this.#isAnythingRead ? this.fetchedOffset : String(Number(this.highWatermark) - 1);
-  }
-
-  /** Behind the last record of it. */
-  offsetLag(): string {
-    return String(Number(this.highWatermark) - 1 - Number(this.lastOffset()));
-  }
-
-  /** Behind the first record of it. */
-  offsetLagLow(): string {
-    if (this.#first === undefined) return '0';
-    return String(Number(this.highWatermark) - 1 - this.#first);
+  /** The partition is read on behind this batch. */
+  resolve(): void {
+    const { topic, partition, lastOffset } = this;
+    this.#positions.resolveOffset({ topic, partition, offset: String(lastOffset) });
   }
 }

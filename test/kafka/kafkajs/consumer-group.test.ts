@@ -57,10 +57,11 @@ class Group {
   };
 
   get seekOffset(): object {
-    return {
-      size: this.sought.size,
-      has: (topic: string, partition: number) => this.sought.has(`${topic}/${partition}`),
-    };
+    return { size: this.sought.size };
+  }
+
+  hasSeekOffset({ topic, partition }: { topic: string; partition: number }): boolean {
+    return this.sought.has(`${topic}/${partition}`);
   }
 
   async seekOffsets(): Promise<void> {
@@ -165,9 +166,11 @@ test('a seek takes effect with the next fetch', async () => {
 test('what a fetch brings comes with the place where it began', async () => {
   const group = new Fetching();
   group.bring = [['calls', 2, 7]];
-  const [batch] = await group.fetch('1');
+  const [fetched, ...others] = await group.fetch('1');
+  const [batch] = fetched?.batches ?? [];
+  assert.deepEqual(others, []);
   assert.equal(batch?.partition, 2);
-  assert.equal(batch.fetchedOffset, '5');
+  assert.equal(batch.fetchedOffset, 5);
   assert.deepEqual(
     batch.messages.map(({ offset }) => offset),
     ['7'],

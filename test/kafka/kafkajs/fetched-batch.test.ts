@@ -10,44 +10,47 @@ const KafkajsBatch = require('kafkajs/src/consumer/batch') as new (
   topic: string,
   fetchedOffset: string,
   part: BatchPart & { readonly abortedTransactions: readonly [] },
-) => FetchedBatch;
+) => { readonly messages: readonly FetchedRecord[]; lastOffset(): string };
 
 const anyPart = fc.record({
   firstOffset: fc.nat(20),
-  isMarker: fc.array(fc.boolean(), { maxLength: 6 }),
+  isMarker: fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }),
   fetchedOffset: fc.nat(30),
   behind: fc.nat(10),
 });
 
-test('a batch answers as that of kafkajs does, but is handed over even if all of it is filtered', () => {
+test('a batch holds the messages of that of kafkajs, and is read on behind the same offset', () => {
   fc.assert(
     fc.property(anyPart, ({ firstOffset, isMarker, fetchedOffset, behind }) => {
       const context = { producerId: '7', inTransaction: true };
       const messages = isMarker.map(
         (marker, i) => new FetchedRecord(firstOffset + 2 * i, 0, null, null, {}, context, marker),
       );
-      const last = messages.at(-1)?.offsetNumber ?? fetchedOffset - 1;
+      const last = messages.at(-1)?.offsetNumber ?? NaN;
       const part = { partition: 3, highWatermark: String(last + 1 + behind), messages };
-      const abortedTransactions = [] as const;
       const expected = new KafkajsBatch('calls', String(fetchedOffset), {
         ...part,
-        abortedTransactions,
+        abortedTransactions: [],
       });
-      const batch = new FetchedBatch('calls', String(fetchedOffset), part);
-      assert.deepEqual(answers(batch), answers(expected));
-      assert.equal(batch.isEmpty(), expected.isEmpty() && !expected.isEmptyDueToFiltering());
-      assert.equal(batch.isEmptyDueToFiltering(), false);
+      const resolved: object[] = [];
+      const batch = new FetchedBatch('calls', fetchedOffset, part, {
+        hasSeekOffset: () => false,
+        resolveOffset: (offset) => resolved.push(offset),
+      });
+      batch.resolve();
+      assert.deepEqual(batch.messages, expected.messages);
+      assert.equal(batch.highWatermark, last + 1 + behind);
+      const offset = expected.lastOffset();
+      assert.deepEqual(resolved, [{ topic: 'calls', partition: 3, offset }]);
     }),
   );
 });
 
-function answers(batch: FetchedBatch): object {
-  const { topic, partition, fetchedOffset, highWatermark, messages } = batch;
-  return {
-    ...{ topic, partition, fetchedOffset, highWatermark, messages },
-    firstOffset: batch.firstOffset(),
-    lastOffset: batch.lastOffset(),
-    offsetLag: batch.offsetLag(),
-    offsetLagLow: batch.offsetLagLow(),
-  };
-}
+test('a batch is stale while a seek of its partition is pending', () => {
+  const part = { partition: 3, highWatermark: '0', messages: [] };
+  const batch = new FetchedBatch('calls', 0, part, {
+    hasSeekOffset: ({ topic, partition }) => topic === 'calls' && partition === 3,
+    resolveOffset: () => undefined,
+  });
+  assert.equal(batch.isStale(), true);
+});

@@ -24,26 +24,6 @@ test('requests that wait for an answer stand in a table for short stays', () => 
   assert.ok(new RequestQueue({}).inflight instanceof ShortStayTable);
 });
 
-test('and so do the partitions that a consumer hands over', async (t) => {
-  const createFetchManager = requireOwn('src/consumer/fetchManager') as (options: object) => {
-    start(): Promise<void>;
-    stop(): Promise<void>;
-  };
-  const logger = { namespace: () => logger, debug: () => undefined };
-  const set = t.mock.method(ShortStayTable.prototype, 'set');
-  const manager = createFetchManager({
-    logger,
-    getNodeIds: () => [1],
-    fetch: () => Promise.resolve([{ topic: 'calls', partition: 3 }]),
-    handler: () => {
-      void manager.stop();
-      return Promise.resolve();
-    },
-  });
-  await manager.start();
-  assert.deepEqual(set.mock.calls[0]?.arguments, ['calls|3', 1]);
-});
-
 test('requests are framed to the same bytes as by kafkajs', async () => {
   const original = require('kafkajs/src/protocol/request') as typeof frameRequest;
   const framed = requireOwn('src/protocol/request') as typeof frameRequest;
