@@ -58,7 +58,8 @@ test('a leader that moves to the broker which has just answered loses nothing', 
     const values = valuesOf(records.filter((record) => record.partition === partition));
     assert.deepEqual([...new Set(values)], ['before', 'after']);
   }
-  assert.deepEqual(failures, ['NOT_LEADER_FOR_PARTITION']);
+  // More than once if the broker that is asked for the new leader has not heard of it.
+  assert.deepEqual([...new Set(failures)], ['NOT_LEADER_FOR_PARTITION']);
 });
 
 test('leaders that move all the time lose nothing, and keep the order of first writes', async () => {

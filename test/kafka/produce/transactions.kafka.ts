@@ -6,6 +6,7 @@ import {
   placeName,
   type PlacedRecord,
 } from '../../../src/kafka/produce/transactions.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { makeTopic, readAll, testKafka, valuesOf } from '../topics.ts';
 
 const kafka = await testKafka();
@@ -28,6 +29,13 @@ async function leaveOpen(transactionalId: string, records: readonly PlacedRecord
   await producer.disconnect();
 }
 
+/** Kafka says that a transaction is committed before its partitions show it. */
+async function untilCommitted(topic: string, expected: readonly string[]): Promise<void> {
+  await eventually(async () => {
+    assert.deepEqual(valuesOf(await readAll(kafka, topic)).sort(), expected);
+  });
+}
+
 test('records of several topics and partitions are committed together, and their ends are told', async () => {
   const [one, two] = [await makeTopic(kafka, 2), await makeTopic(kafka, 1)];
   const transactions = await openTransactions(kafka, anyId());
@@ -43,7 +51,8 @@ test('records of several topics and partitions are committed together, and their
   const second = await transactions.write([placed(one, 1, 'd')]);
   // Behind the marker of the first transaction.
   assert.equal(second.get(placeName(one, 1)), 4);
-  assert.deepEqual(valuesOf(await readAll(kafka, one)).sort(), ['a', 'b', 'c', 'd']);
+  await untilCommitted(one, ['a', 'b', 'c', 'd']);
+  await untilCommitted(two, ['null']);
   const [tombstone] = await readAll(kafka, two);
   assert.equal(tombstone?.value, null);
   assert.equal(String(tombstone.headers['source']), 'shop');
@@ -58,7 +67,7 @@ test('whoever opens an id fences the one before, of whom nothing more is seen', 
   const newer = await openTransactions(kafka, id);
   await assert.rejects(older.write([placed(topic, 0, 'too late')]), { code: 'fenced' });
   await newer.write([placed(topic, 0, 'after')]);
-  assert.deepEqual(valuesOf(await readAll(kafka, topic)), ['before', 'after']);
+  await untilCommitted(topic, ['after', 'before']);
   await Promise.all([older.close(), newer.close()]);
 });
 
@@ -70,7 +79,7 @@ test('what a killed process left open is aborted by opening its id again, and ne
   const opened = [];
   for (const id of ids) opened.push(await openTransactions(kafka, id));
   for (const each of opened) await each.write([placed(topic, 0, 'kept')]);
-  assert.deepEqual(valuesOf(await readAll(kafka, topic)), ['kept', 'kept']);
+  await untilCommitted(topic, ['kept', 'kept']);
   for (const each of opened) await each.close();
 });
 
