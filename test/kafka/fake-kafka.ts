@@ -143,6 +143,8 @@ export class FakeKafka {
   end = 0;
   /** What the group has committed. */
   committed = '-1';
+  /** How often questions for it are answered without naming a partition. */
+  answersWithoutPartitions = 0;
 
   constructor(topics: string[]) {
     this.topics = topics;
@@ -176,7 +178,9 @@ export class FakeKafka {
       disconnect: () => Promise.resolve(),
       listTopics: () => answer(this.topics),
       fetchOffsets: ({ topics }: { topics: string[] }) => {
-        const partitions = [{ partition: 0, offset: this.committed }];
+        const isNamed = this.answersWithoutPartitions === 0;
+        if (!isNamed) this.answersWithoutPartitions -= 1;
+        const partitions = isNamed ? [{ partition: 0, offset: this.committed }] : [];
         return answer(topics.map((topic) => ({ topic, partitions })));
       },
       fetchTopicOffsets: () => answer([{ partition: 0, low: '0', high: String(this.end) }]),

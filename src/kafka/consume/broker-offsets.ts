@@ -1,6 +1,7 @@
 import type { Admin } from 'kafkajs';
 import { PostriderError } from '../../errors.ts';
 import type { KafkaClient } from '../client.ts';
+import type { TopicPartition } from '../record.ts';
 
 /** Of one partition: the oldest offset that is kept, and the one that the next record will get. */
 export interface OffsetRange {
@@ -21,18 +22,23 @@ export class BrokerOffsets {
     this.#kafka = kafka;
   }
 
-  /** Of a group, by topic and partition; -1 where nothing is committed. */
+  /** Of a group, by topic and partition; -1 where nothing is committed. Throws unless all are answered for. */
   async committed(
     groupId: string,
-    topics: readonly string[],
+    partitions: readonly TopicPartition[],
   ): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> {
-    const answer = await this.#ask((admin) => admin.fetchOffsets({ groupId, topics: [...topics] }));
-    return new Map(
-      answer.map(({ topic, partitions }) => [
-        topic,
-        new Map(partitions.map(({ partition, offset }) => [partition, Number(offset)])),
-      ]),
-    );
+    const topics = [...new Set(partitions.map(({ topic }) => topic))];
+    return this.#ask(async (admin) => {
+      const answer = await admin.fetchOffsets({ groupId, topics });
+      const committed = new Map(answer.map((each) => [each.topic, offsetsOf(each.partitions)]));
+      for (const { topic, partition } of partitions) {
+        // kafkajs asks only for what its metadata name, and they may be of fewer topics, or of before the
+        // partition was added. Taken for one without a commit, it would be read from its beginning.
+        if (committed.get(topic)?.has(partition) !== true)
+          throw new Error(`the answer does not name partition ${partition} of ${topic}`);
+      }
+      return committed;
+    });
   }
 
   async ranges(topic: string): Promise<ReadonlyMap<number, OffsetRange>> {
@@ -84,4 +90,10 @@ export class BrokerOffsets {
   #refuseWhenClosed(): void {
     if (this.#isClosed) throw new PostriderError('stopped', 'The consumer is stopped');
   }
+}
+
+function offsetsOf(
+  partitions: readonly { readonly partition: number; readonly offset: string }[],
+): Map<number, number> {
+  return new Map(partitions.map(({ partition, offset }) => [partition, Number(offset)]));
 }

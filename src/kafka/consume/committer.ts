@@ -4,13 +4,16 @@ import { mayKeepTracker, noCommit } from './acceptance.ts';
 import type { PartitionOffset } from './consumer-session.ts';
 import { reasonOf } from '../keep-trying.ts';
 import type { OwnedPartition } from './owned-partition.ts';
+import type { TopicPartition } from '../record.ts';
 
 export interface CommitterOptions {
   owned(): Iterable<OwnedPartition>;
   find(topic: string, partition: number): OwnedPartition | undefined;
   send(offsets: readonly PartitionOffset[]): Promise<void>;
-  /** What the broker holds, by topic and partition. */
-  held(topics: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>>;
+  /** What the broker holds, by topic and partition: at least of these. */
+  held(
+    partitions: readonly TopicPartition[],
+  ): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>>;
   /** The broker holds something else than this member committed. */
   onMoved(partition: OwnedPartition): void;
   readonly clock: Clock;
@@ -55,7 +58,7 @@ export class Committer {
     const due = [...this.#options.owned()].filter(isDue);
     if (due.length === 0) return;
     try {
-      const held = await this.#options.held([...new Set(due.map(({ topic }) => topic))]);
+      const held = await this.#options.held(due);
       for (const partition of due) {
         const onBroker = held.get(partition.topic)?.get(partition.partition) ?? noCommit;
         if (partition.account === undefined || !partition.positioned) continue;

@@ -125,7 +125,7 @@ class GroupConsumeLoop implements ConsumeLoop {
       owned: () => this.#intake.owned(),
       find: (topic, partition) => this.#intake.find(topic, partition),
       send: (offsets) => this.#membership.commit(offsets),
-      held: (topics) => this.#offsets.committed(options.groupId, topics),
+      held: (partitions) => this.#offsets.committed(options.groupId, partitions),
       onMoved: (partition) => {
         this.#intake.reposition(partition);
       },
@@ -198,11 +198,11 @@ class GroupConsumeLoop implements ConsumeLoop {
           this.#membership.resume(partition);
         },
       },
-      lookUp: (partitions) =>
+      lookUp: (partitions, isVoid) =>
         keepTrying(() => lookUpPositions(this.#offsets, groupId, partitions), {
           what: `Cannot read the committed offsets of group ${groupId}`,
           log,
-          signal: stopping.signal,
+          signal: AbortSignal.any([stopping.signal, isVoid]),
         }),
       limitsOf: (topic) =>
         options.windowOf?.(topic) ?? { records: options.windowRecords, bytes: options.windowBytes },

@@ -16,8 +16,11 @@ export interface FetchControl {
 
 export interface IntakeOptions {
   readonly control: FetchControl;
-  /** Keeps trying; undefined once the loop stops. */
-  lookUp(partitions: readonly OwnedPartition[]): Promise<readonly Positioned[] | undefined>;
+  /** Keeps trying; undefined once the loop stops or nobody wants to know any more. */
+  lookUp(
+    partitions: readonly OwnedPartition[],
+    isVoid: AbortSignal,
+  ): Promise<readonly Positioned[] | undefined>;
   limitsOf(topic: string): WindowLimits;
   onRecords(records: ConsumedRecord[]): void;
   onAssigned(partitions: TopicPartition[]): void;
@@ -31,8 +34,8 @@ export interface IntakeOptions {
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #partitions = new Map<string, OwnedPartition>();
-  /** Counts joins: what was looked up for an earlier one is void. */
-  #generation = 0;
+  /** Aborted by the next join: what is looked up for this one is void then. */
+  #generation = new AbortController();
   #closing = false;
   #onDrained: (() => void) | undefined;
   joined = false;
@@ -64,7 +67,8 @@ export class Intake {
   /** Called inside kafkajs's join, before it fetches anything. */
   onJoin(assignment: readonly TopicPartition[]): void {
     this.joined = false;
-    const generation = ++this.#generation;
+    this.#generation.abort();
+    const { signal } = (this.#generation = new AbortController());
     this.#drop(assignment);
     for (const each of assignment) {
       if (this.find(each.topic, each.partition) !== undefined) continue;
@@ -73,8 +77,8 @@ export class Intake {
     }
     const all = [...this.#partitions.values()];
     for (const partition of all) this.#suspend(partition);
-    void this.#options.lookUp(all).then((positions) => {
-      if (positions === undefined || generation !== this.#generation) return;
+    void this.#options.lookUp(all, signal).then((positions) => {
+      if (positions === undefined || signal.aborted) return;
       for (const position of positions) this.#place(position);
       this.joined = true;
       this.#options.onAssigned(all.map(plain));
@@ -127,10 +131,10 @@ export class Intake {
 
   /** Looks the position of a partition up again, because the one that is known is in doubt. */
   reposition(partition: OwnedPartition): void {
-    const generation = this.#generation;
+    const { signal } = this.#generation;
     this.#suspend(partition);
-    void this.#options.lookUp([partition]).then((positions) => {
-      if (positions?.[0] === undefined || generation !== this.#generation) return;
+    void this.#options.lookUp([partition], signal).then((positions) => {
+      if (positions?.[0] === undefined || signal.aborted) return;
       this.#place(positions[0]);
       this.#applyPause(partition);
       this.#options.onPlaced();

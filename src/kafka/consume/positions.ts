@@ -1,5 +1,5 @@
 import { mayKeepTracker, noCommit } from './acceptance.ts';
-import type { BrokerOffsets } from './broker-offsets.ts';
+import type { BrokerOffsets, OffsetRange } from './broker-offsets.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
 /** What became of a partition's account when its position was looked up. */
@@ -12,15 +12,15 @@ export interface Positioned {
 
 /**
  * Reads the committed offsets and decides where each partition goes on: at its tracker's next
- * offset, at the committed one, or at the earliest. Changes nothing; throws when Kafka is away.
+ * offset, at the committed one, or at the earliest. Changes nothing; throws when Kafka is away, or does
+ * not answer for all of them.
  */
 export async function lookUpPositions(
   offsets: Pick<BrokerOffsets, 'committed' | 'ranges'>,
   groupId: string,
   partitions: readonly OwnedPartition[],
 ): Promise<Positioned[]> {
-  const topics = [...new Set(partitions.map(({ topic }) => topic))];
-  const committed = await offsets.committed(groupId, topics);
+  const committed = await offsets.committed(groupId, partitions);
   const open: { partition: OwnedPartition; onBroker: number }[] = [];
   const kept: Positioned[] = [];
   for (const partition of partitions) {
@@ -42,13 +42,19 @@ export async function lookUpPositions(
   );
   return kept.concat(
     open.map(({ partition, onBroker }) => {
-      const earliest = ranges.get(partition.topic)?.get(partition.partition)?.earliest ?? 0;
+      const range = ranges.get(partition.topic)?.get(partition.partition);
       return {
         partition,
-        account: onBroker < 0 ? new Account(earliest, undefined) : new Account(onBroker, onBroker),
+        account: onBroker < 0 ? beginning(partition, range) : new Account(onBroker, onBroker),
         // After a reset the records in flight will not come again: they are not overruled.
         overruled: partition.account !== undefined && onBroker >= 0,
       };
     }),
   );
+}
+
+function beginning({ topic, partition }: OwnedPartition, range: OffsetRange | undefined): Account {
+  if (range === undefined)
+    throw new Error(`Kafka does not tell the offsets of partition ${partition} of ${topic}`);
+  return new Account(range.earliest, undefined);
 }

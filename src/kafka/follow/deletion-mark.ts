@@ -44,7 +44,8 @@ export class DeletionMark {
   async isForgotten(): Promise<boolean> {
     const group = this.#group;
     if (group === undefined) return false;
-    const held = (await this.#offsets.committed(group, [this.#topic])).get(this.#topic);
+    const topic = this.#topic;
+    const held = (await this.#offsets.committed(group, [{ topic, partition: 0 }])).get(topic);
     // Below -1: kafkajs put it there when the new topic ended before our position.
     return (
       group === this.#group && [...(held?.values() ?? [])].some((offset) => offset <= noCommit)

@@ -79,6 +79,20 @@ test('the handler of a batch returns at once and resolves what was accepted', as
   await loop.stop(0);
 });
 
+test('an answer that does not name a partition does not say that nothing is committed', async () => {
+  const kafka = new FakeKafka([topic]);
+  kafka.committed = '5';
+  kafka.end = 5;
+  kafka.answersWithoutPartitions = 1;
+  const { loop, log } = await start(kafka);
+  await join(kafka, loop);
+  const seeks = kafka.consumerNow.calls.filter((call) => call.startsWith('seek'));
+  assert.deepEqual(seeks, ['seek 0 to 5']);
+  assert.match(log.visible.join(), /does not name partition 0 of topic/);
+  assert.equal(kafka.committed, '5');
+  await loop.stop(0);
+});
+
 test('what is finished is committed when a rebalance is announced', async () => {
   const kafka = new FakeKafka([topic]);
   const { loop, received } = await start(kafka);
