@@ -1,9 +1,8 @@
 import type { Call } from '../event/call.ts';
-import type { Destination } from '../resources/resource.ts';
+import type { RoutedDestination } from '../resources/config/config.ts';
 
 /** What the router needs of a destination, looked up in constant time. */
 export interface Outlet {
-  readonly destination: Destination;
   readonly topic: string;
   wants(call: Call): boolean;
 }
@@ -13,13 +12,12 @@ export interface DeliveryTopics {
   dedicated(destinationId: string): string;
 }
 
-export function createOutlet(destination: Destination, topics: DeliveryTopics): Outlet {
+export function createOutlet(destination: RoutedDestination, topics: DeliveryTopics): Outlet {
   const { id, topic } = destination;
   const events = destination.events === undefined ? undefined : new Set<string>(destination.events);
   const names =
     destination.eventNames === undefined ? undefined : new Set<unknown>(destination.eventNames);
   return {
-    destination,
     topic: topic === 'dedicated' ? topics.dedicated(id) : topics.shared,
     wants: ({ type, fields }) =>
       (events === undefined || events.has(type)) &&

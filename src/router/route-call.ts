@@ -4,8 +4,8 @@ import { textOf } from '../event/check-call.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader, userOf } from '../event/envelope.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import type { Config } from '../resources/config/config.ts';
-import type { Destination, Source } from '../resources/resource.ts';
+import type { Config, RoutedDestination } from '../resources/config/config.ts';
+import type { Source } from '../resources/resource.ts';
 import { createOutlet, type DeliveryTopics, type Outlet } from './outlet.ts';
 import type { ReadCall } from './read-call.ts';
 
@@ -23,7 +23,7 @@ export class Routes {
   readonly #config: RouterConfig;
   readonly #topics: DeliveryTopics;
   /** A destination is replaced by another object when it changes. */
-  readonly #outlets = new WeakMap<Destination, Outlet>();
+  readonly #outlets = new WeakMap<RoutedDestination, Outlet>();
 
   constructor(config: RouterConfig, topics: DeliveryTopics) {
     this.#config = config;
@@ -62,7 +62,7 @@ export class Routes {
     return records;
   }
 
-  #envelope({ call, arrival }: ReadCall, source: Source, destination: Destination): string {
+  #envelope({ call, arrival }: ReadCall, source: Source, destination: RoutedDestination): string {
     return encodeEnvelope({
       destinationId: destination.id,
       sourceId: source.id,
@@ -76,7 +76,7 @@ export class Routes {
     });
   }
 
-  #outletOf(destination: Destination): Outlet {
+  #outletOf(destination: RoutedDestination): Outlet {
     let outlet = this.#outlets.get(destination);
     if (outlet === undefined) {
       outlet = createOutlet(destination, this.#topics);

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Destination, Source } from '../resource.ts';
+import type { RoutedDestination } from './config.ts';
 import type { ResourceName } from './stored.ts';
 
 /** What roles work with. Audiences and computed traits are read by their sync alone. */
@@ -17,10 +18,13 @@ export class ConfigIndex {
    */
   readonly #sources = new Map<string, Source>();
   readonly #destinations = new Map<string, Destination>();
+  /** Those of which no version's secrets can be read here. */
+  readonly #sealed = new Map<string, RoutedDestination>();
   #lookups: Lookups | undefined;
 
   /** Returns false if nothing changed, as when a rotation encrypts the same secrets anew. */
   put(resource: FollowedResource): boolean {
+    if (resource.kind === 'Destination') this.#sealed.delete(resource.id);
     const resources = this.#of(resource);
     const before = resources.get(resource.id);
     const changed = !isDeepStrictEqual(before, resource);
@@ -31,8 +35,15 @@ export class ConfigIndex {
     return changed;
   }
 
+  /** For routing alone, until a version of it can be put. */
+  putSealed(destination: RoutedDestination): void {
+    this.#sealed.set(destination.id, destination);
+    this.#lookups = undefined;
+  }
+
   /** Returns false if there was none. */
   remove(name: FollowedName): boolean {
+    if (name.kind === 'Destination') this.#sealed.delete(name.id);
     this.#lookups = undefined;
     return this.#of(name).delete(name.id);
   }
@@ -42,7 +53,7 @@ export class ConfigIndex {
   }
 
   names(): FollowedName[] {
-    return [...this.#sources.values(), ...this.#destinations.values()];
+    return [...this.#sources.values(), ...this.#destinations.values(), ...this.#sealed.values()];
   }
 
   source(id: string): Source | undefined {
@@ -61,7 +72,7 @@ export class ConfigIndex {
     return this.#derived().sourceByWriteKey.get(writeKey);
   }
 
-  destinationsOf(sourceId: string): readonly Destination[] {
+  destinationsOf(sourceId: string): readonly RoutedDestination[] {
     return this.#derived().destinationsOf.get(sourceId) ?? none;
   }
 
@@ -73,7 +84,7 @@ export class ConfigIndex {
   #derived(): Lookups {
     this.#lookups ??= {
       sourceByWriteKey: indexWriteKeys(this.#sources.values()),
-      destinationsOf: indexDestinations(this.#destinations.values()),
+      destinationsOf: indexDestinations([...this.#destinations.values(), ...this.#sealed.values()]),
     };
     return this.#lookups;
   }
@@ -81,10 +92,10 @@ export class ConfigIndex {
 
 interface Lookups {
   readonly sourceByWriteKey: ReadonlyMap<string, Source>;
-  readonly destinationsOf: ReadonlyMap<string, readonly Destination[]>;
+  readonly destinationsOf: ReadonlyMap<string, readonly RoutedDestination[]>;
 }
 
-const none: readonly Destination[] = Object.freeze([]);
+const none: readonly RoutedDestination[] = Object.freeze([]);
 
 /** Two applies at the same moment can both take a write key; the source that had it first keeps it. */
 function indexWriteKeys(sources: Iterable<Source>): Map<string, Source> {
@@ -94,9 +105,11 @@ function indexWriteKeys(sources: Iterable<Source>): Map<string, Source> {
   return index;
 }
 
-function indexDestinations(destinations: Iterable<Destination>): Map<string, Destination[]> {
-  const index = new Map<string, Destination[]>();
-  const byId = [...destinations].sort((a, b) => (a.id < b.id ? -1 : 1));
+function indexDestinations(
+  destinations: readonly RoutedDestination[],
+): Map<string, RoutedDestination[]> {
+  const index = new Map<string, RoutedDestination[]>();
+  const byId = destinations.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   for (const destination of byId) {
     if (!destination.enabled) continue;
     for (const sourceId of destination.sources) {

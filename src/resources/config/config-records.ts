@@ -1,7 +1,8 @@
 import { PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import { ConfigIndex, type FollowedName, type FollowedResource } from './config-index.ts';
-import type { ConfigChange } from './config.ts';
+import type { ConfigChange, RoutedDestination } from './config.ts';
+import type { Resource } from '../resource.ts';
 import type { SecretKeys } from './secrets.ts';
 import {
   decodeResource,
@@ -100,51 +101,60 @@ export class ConfigRecords {
 
   /** Takes the newest version that can be read. */
   #put(name: FollowedName, values: readonly string[]): PutResult {
-    const failures: PostriderError[] = [];
+    const failures: Failure[] = [];
     for (const value of values.toReversed()) {
       const read = this.#read(name, value);
       if ('failure' in read) {
-        failures.push(read.failure);
+        failures.push(read);
         continue;
       }
       this.#unreadable.delete(recordKey(name));
       const changed = this.index.put(read.resource);
-      this.#report(name, failures[0]);
-      return { name, changed, opened: read.opened, failure: failures[0] };
+      this.#report(name, failures[0]?.failure, formerStays);
+      return { name, changed, opened: read.opened, failure: failures[0]?.failure };
     }
-    if (!this.index.has(name)) this.#unreadable.add(recordKey(name));
-    this.#report(name, failures[0]);
-    return { name, changed: false, opened: false, failure: failures[0] };
+    let effect = formerStays;
+    if (!this.index.has(name)) {
+      this.#unreadable.add(recordKey(name));
+      const sealed = failures.find((each) => each.sealed !== undefined)?.sealed;
+      if (sealed !== undefined) this.index.putSealed(sealed);
+      effect = sealed === undefined ? notRouted : eventsWait;
+    }
+    this.#report(name, failures[0]?.failure, effect);
+    return { name, changed: false, opened: false, failure: failures[0]?.failure };
   }
 
   #read(
     name: FollowedName,
     value: string,
   ): { resource: FollowedResource; opened: boolean } | Failure {
+    let sealed: Resource | undefined;
     try {
-      const sealed = decodeResource(name, value);
-      const opened = hasSecrets(sealed);
+      const stored = decodeResource(name, value);
+      sealed = stored.sealed;
+      const opened = hasSecrets(stored);
       // Of the kind that its name says.
-      return { resource: openResource(sealed, this.#secretKeys) as FollowedResource, opened };
+      return { resource: openResource(stored, this.#secretKeys) as FollowedResource, opened };
     } catch (error) {
-      if (error instanceof PostriderError) return { failure: error };
-      throw error;
+      if (!(error instanceof PostriderError)) throw error;
+      return { failure: error, sealed: sealed?.kind === 'Destination' ? sealed : undefined };
     }
   }
 
-  #report({ kind, id }: FollowedName, failure: PostriderError | undefined): void {
+  #report({ kind, id }: FollowedName, failure: PostriderError | undefined, effect: string): void {
     const key = recordKey({ kind, id });
     if (failure === undefined) {
       this.#notFollowed.delete(key);
       return;
     }
     this.#notFollowed.add(key);
-    const effect = this.index.has({ kind, id })
-      ? 'its version before that stays in force'
-      : 'no version of it can be read, so its events wait';
     this.#log.error({ kind, id }, `${failure.message}; ${effect}`);
   }
 }
+
+const formerStays = 'its version before that stays in force';
+const eventsWait = 'no version of it can be read, so its events wait';
+const notRouted = 'no version of it can be read: calls are not routed to it, and what was waits';
 
 /** What the topic holds of one resource, oldest first, since it was last deleted. */
 interface Versions {
@@ -154,6 +164,8 @@ interface Versions {
 
 interface Failure {
   readonly failure: PostriderError;
+  /** Set if it is only the secrets that cannot be read. */
+  readonly sealed: RoutedDestination | undefined;
 }
 
 interface PutResult {

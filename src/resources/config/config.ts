@@ -13,8 +13,11 @@ export interface Config {
   destination(id: string): Destination | undefined;
   /** Enabled or not. */
   destinations(): Iterable<Destination>;
-  /** The enabled destinations connected to a source, by id, so that routing again gives the same order. */
-  destinationsOf(sourceId: string): readonly Destination[];
+  /**
+   * The enabled destinations connected to a source, by id, so that routing again gives the same order.
+   * Also those whose secrets cannot be read here: calls are routed to them, and wait there.
+   */
+  destinationsOf(sourceId: string): readonly RoutedDestination[];
   /**
    * True for a destination that exists but whose record this process could not read in any version,
    * so that `destination` does not know it: its events must wait, they are not those of a deleted one.
@@ -30,6 +33,9 @@ export interface Config {
   caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** What calls are routed by. */
+export type RoutedDestination = Omit<Destination, 'sharedSecret' | 'webhooks'>;
 
 export interface ConfigChange {
   readonly kind: ResourceKind;

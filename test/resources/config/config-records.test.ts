@@ -145,6 +145,34 @@ test('a destination of which nothing can be read is not a deleted one', () => {
   assert.deepEqual([records.isUnreadable(name), records.notFollowed], [false, 0]);
 });
 
+test('calls are routed to a destination whose secrets cannot be read, and to no other of its versions', () => {
+  const enabled = recordOf(exampleDestination({ id: 'a', topic: 'dedicated' }), otherKeys);
+  const disabled = recordOf(exampleDestination({ id: 'c', enabled: false }), otherKeys);
+  const { records } = load([recordOf(exampleDestination({ id: 'b' })), enabled, disabled]);
+  const routed = (): string[] =>
+    records.index.destinationsOf('shop').map(({ id, topic }) => `${id} ${topic}`);
+  assert.deepEqual(routed(), ['a dedicated', 'b shared']);
+  records.accept(...recordOf(exampleDestination({ id: 'a' })));
+  assert.deepEqual(routed(), ['a shared', 'b shared']);
+  records.accept(...enabled);
+  assert.deepEqual(routed(), ['a shared', 'b shared']);
+  records.accept('Destination/a', null);
+  records.accept(...enabled);
+  assert.deepEqual(routed(), ['a dedicated', 'b shared']);
+  records.accept('Destination/a', null);
+  assert.deepEqual(routed(), ['b shared']);
+});
+
+test('to one of which nothing can be read, none are', () => {
+  const unknown = ['Destination/a', '{"version":9,"resource":{"sources":["shop"]}}'] as const;
+  const { records, errors } = load([recordOf(exampleDestination({ id: 'b' })), unknown]);
+  assert.deepEqual(
+    records.index.destinationsOf('shop').map(({ id }) => id),
+    ['b'],
+  );
+  assert.match(errors.join(), /Destination a .*: calls are not routed to it/);
+});
+
 test('a key that reads none of the secrets is known to be wrong', () => {
   const topic = [recordOf(exampleSource()), recordOf(exampleDestination())];
   const { wrongKey } = load(topic, otherKeys).records;
