@@ -31,7 +31,7 @@ const removalGraceMs = 600_000;
 export class DedicatedTopics {
   readonly #options: DedicatedTopicsOptions;
   readonly #readers = new Map<string, ConsumeLoop>();
-  /** Former dedicated topics that were found empty; nothing is written to them any more. */
+  /** Former dedicated topics that were found empty; read again if something is in them after all. */
   readonly #left = new Set<string>();
   /** Since when this worker has known that a topic's destination is gone. */
   readonly #goneSinceMs = new Map<string, number>();
@@ -102,7 +102,11 @@ export class DedicatedTopics {
     if (!this.#left.has(topic)) await this.#join(topic, destinationId);
     const isGone = destination === undefined;
     if (isGone && !this.#isRemovable(topic)) return;
-    if (!(await this.#isEmpty(topic, destinationId, admin))) return;
+    if (!(await this.#isEmpty(topic, destinationId, admin))) {
+      // A router that had not seen the change yet may have written to it after it was left.
+      this.#left.delete(topic);
+      return;
+    }
     await this.#leave(topic, destinationId);
     if (isGone) await this.#remove(topic, admin);
   }

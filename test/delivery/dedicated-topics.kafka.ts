@@ -69,8 +69,7 @@ describe('the dedicated topics on Kafka', () => {
     await ensureTopics(kafka, [topology.dedicatedTopic('big')]);
     config.put(destination('dedicated'));
     await topics.start();
-    const { name: topic } = topology.dedicatedTopic('big');
-    await producer.send([{ topic, key: 'big:u', value: '{}' }]);
+    await write('early');
     await eventually(() => {
       assert.equal(waiting.length, 1);
     });
@@ -81,6 +80,10 @@ describe('the dedicated topics on Kafka', () => {
     await producer.close(5_000);
   });
 
+  const write = async (value: string): Promise<void> => {
+    const { name: topic } = topology.dedicatedTopic('big');
+    await producer.send([{ topic, key: 'big:u', value }]);
+  };
   const isThere = async (): Promise<boolean> => {
     const names = await withAdmin(kafka, (admin) => admin.topicNames(topology.prefix));
     return names.includes(topology.dedicatedTopic('big').name);
@@ -103,6 +106,26 @@ describe('the dedicated topics on Kafka', () => {
     config.put(destination('dedicated'));
     await topics.look();
     assert.equal(topics.readers.length, 1);
+  });
+
+  test('what a router that was behind writes to a topic that was left is read', async () => {
+    config.put(destination('shared'));
+    finishAll();
+    await eventually(async () => {
+      await topics.look();
+      assert.deepEqual(left, ['big']);
+    });
+    await write('late');
+    await eventually(async () => {
+      await topics.look();
+      assert.equal(waiting.length, 1);
+    });
+    finishAll();
+    await eventually(async () => {
+      await topics.look();
+      assert.deepEqual(left, ['big', 'big']);
+    });
+    assert.equal(topics.readers.length, 0);
   });
 
   test('the topic of a deleted destination is removed once it is empty and no router writes to it', async () => {
