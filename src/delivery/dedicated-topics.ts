@@ -100,7 +100,7 @@ export class DedicatedTopics {
       return;
     }
     if (!this.#left.has(topic)) await this.#join(topic, destinationId);
-    const isGone = destination === undefined;
+    const isGone = this.#isGone(destinationId);
     if (isGone && !this.#isRemovable(topic)) return;
     if (!(await this.#isEmpty(topic, destinationId, admin))) {
       // A router that had not seen the change yet may have written to it after it was left.
@@ -108,18 +108,17 @@ export class DedicatedTopics {
       return;
     }
     await this.#leave(topic, destinationId);
-    if (isGone) await this.#remove(topic, admin);
+    if (isGone) await this.#remove(topic, destinationId, admin);
   }
 
   /** Whichever worker saw first that a topic was empty has removed it. */
   async #forgetAllBut(names: ReadonlySet<string>): Promise<void> {
-    const { topology, config } = this.#options;
+    const { topology } = this.#options;
     for (const topic of this.#readers.keys()) {
       const destinationId = topology.dedicatedDestination(topic);
       if (destinationId === undefined || names.has(topic)) continue;
-      const isGone = config.destination(destinationId) === undefined;
       // One that is still wanted is read as soon as it is made again.
-      if (isGone && !config.isUnreadable(destinationId)) await this.#leave(topic, destinationId);
+      if (this.#isGone(destinationId)) await this.#leave(topic, destinationId);
     }
     for (const topic of this.#left) {
       if (names.has(topic)) continue;
@@ -143,6 +142,11 @@ export class DedicatedTopics {
     this.#options.left(destinationId);
   }
 
+  #isGone(destinationId: string): boolean {
+    const { config } = this.#options;
+    return config.destination(destinationId) === undefined && !config.isUnreadable(destinationId);
+  }
+
   #isRemovable(topic: string): boolean {
     const nowMs = this.#options.clock.now();
     const sinceMs = this.#goneSinceMs.get(topic) ?? nowMs;
@@ -160,7 +164,11 @@ export class DedicatedTopics {
     );
   }
 
-  async #remove(topic: string, admin: KafkaAdmin): Promise<void> {
+  /** Leaving took a while: meanwhile the destination may have been made again, and its topic written to. */
+  async #remove(topic: string, destinationId: string, admin: KafkaAdmin): Promise<void> {
+    if (!(await this.#isEmpty(topic, destinationId, admin))) return;
+    // Asked last, because nothing else stands between its answer and the removal.
+    if (!this.#isGone(destinationId) || !this.#options.config.isFresh()) return;
     await admin.deleteTopic(topic);
     // Kafka may name it for a while; it is not read again.
     this.#goneSinceMs.delete(topic);

@@ -40,6 +40,8 @@ describe('the dedicated topics on Kafka', () => {
   /** How far the clock is ahead of the real one. */
   let aheadMs: number;
   let left: string[];
+  /** What happens while a reader stops. */
+  let meanwhile: () => void | Promise<void>;
 
   beforeEach(async () => {
     const { brokers } = await testBroker();
@@ -50,7 +52,7 @@ describe('the dedicated topics on Kafka', () => {
       ...{ retryTiersMs: [60_000], extraIngestTopics: [] },
     });
     config = new HandMadeConfig();
-    [waiting, aheadMs, left] = [[], 0, []];
+    [waiting, aheadMs, left, meanwhile] = [[], 0, [], () => undefined];
     const clock: Clock = {
       now: () => Date.now() + aheadMs,
       after: (delayMs, callback) => systemClock.after(delayMs, callback),
@@ -58,12 +60,19 @@ describe('the dedicated topics on Kafka', () => {
     topics = new DedicatedTopics({
       ...{ kafka, topology, config, clock },
       events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
-      read: (topic, groupId) =>
-        startConsumeLoop(kafka, {
+      read: async (topic, groupId) => {
+        const loop = await startConsumeLoop(kafka, {
           ...{ groupId, topics: [topic], windowRecords: 100, windowBytes: 100_000 },
           ...{ clock: systemClock, log: silentLogger },
           onRecords: (records) => waiting.push(...records),
-        }),
+        });
+        const stop = loop.stop.bind(loop);
+        loop.stop = async (timeoutMs) => {
+          await stop(timeoutMs);
+          await meanwhile();
+        };
+        return loop;
+      },
       left: (id) => left.push(id),
     });
     await ensureTopics(kafka, [topology.dedicatedTopic('big')]);
@@ -140,6 +149,46 @@ describe('the dedicated topics on Kafka', () => {
       assert.ok(!(await isThere()));
     });
     assert.equal(topics.readers.length, 0);
+  });
+
+  test('the topic of a destination that is made again while it is being removed stays', async () => {
+    config.remove('big');
+    finishAll();
+    await topics.look();
+    aheadMs += 11 * minuteMs;
+    meanwhile = () => {
+      config.put(destination('dedicated'));
+    };
+    await eventually(async () => {
+      await topics.look();
+      assert.deepEqual(left, ['big']);
+    });
+    assert.ok(await isThere());
+    await topics.look();
+    assert.equal(topics.readers.length, 1);
+  });
+
+  test('what is written to a topic while it is being removed is read before', async () => {
+    config.remove('big');
+    finishAll();
+    await topics.look();
+    aheadMs += 11 * minuteMs;
+    meanwhile = () => write('late');
+    await eventually(async () => {
+      await topics.look();
+      assert.deepEqual(left, ['big']);
+    });
+    assert.ok(await isThere());
+    meanwhile = () => undefined;
+    await eventually(async () => {
+      await topics.look();
+      assert.equal(waiting.length, 1);
+    });
+    finishAll();
+    await eventually(async () => {
+      await topics.look();
+      assert.ok(!(await isThere()));
+    });
   });
 
   test('a topic that another worker has removed is left', async () => {
