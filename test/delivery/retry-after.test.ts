@@ -39,3 +39,35 @@ test('a wish beyond the retry window ends with it, whatever is asked for', async
   assert.equal(world.deadLetters.length + world.delivered.length, 2);
   assert.ok([...world.delivered, ...world.deadLetters.map((d) => d.messageId)].includes(first));
 });
+
+test('a URL that replaces the one that asked for peace is sent to at once', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = (url) =>
+    url.includes('new') ? answerOk : { ...failsWith(503, 4 * hourMs), afterMs: 1_000 };
+  world.publish('crm', 'a');
+  await world.clock.pass(500);
+  // Still on its way when the URL changes.
+  world.publish('crm', 'b');
+  await world.clock.pass(800);
+  world.addDestination('crm', { webhooks: [{ url: 'https://new.example/', headers: {} }] });
+  const now = world.publish('crm', 'c');
+  await world.clock.pass(100);
+  assert.deepEqual(world.delivered, [now]);
+  await world.clock.pass(1_000);
+  const later = world.publish('crm', 'd');
+  await world.clock.pass(100);
+  assert.deepEqual(world.delivered, [now, later]);
+});
+
+test('another change of the destination leaves its URL in peace', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(503, hourMs);
+  world.publish('crm', 'a');
+  await world.clock.pass(100);
+  world.addDestination('crm', { name: 'another name' });
+  world.publish('crm', 'b');
+  await world.clock.pass(minuteMs);
+  assert.equal(world.requests.length, 1);
+});

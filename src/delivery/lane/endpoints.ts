@@ -18,7 +18,7 @@ export class LaneEndpoints {
     this.#options = { ...options, onChange };
   }
 
-  /** Replaced, never changed: a job keeps those it was sent to. */
+  /** Never changed, and replaced when the URLs are others: a job keeps those it was sent to. */
   get all(): readonly Endpoint[] {
     return this.#all;
   }
@@ -52,7 +52,7 @@ export class LaneEndpoints {
   /** A URL that stays keeps its breaker; a new one starts with none. */
   update(prepared: PreparedDestination): void {
     const former = [...this.#all];
-    this.#all = prepared.endpoints.map((endpoint) => {
+    const all = prepared.endpoints.map((endpoint) => {
       const index = former.findIndex((known) => known.prepared.url === endpoint.url);
       const kept = index < 0 ? undefined : former.splice(index, 1)[0];
       if (kept === undefined) return new Endpoint(endpoint, this.#options);
@@ -60,6 +60,7 @@ export class LaneEndpoints {
       return kept;
     });
     for (const endpoint of former) endpoint.close();
+    if (!isSame(all, this.#all)) this.#all = all;
     this.#look();
   }
 
@@ -78,4 +79,8 @@ export class LaneEndpoints {
   #look(): void {
     this.#troubled = this.#all.some(({ breaker }) => breaker?.closed === false);
   }
+}
+
+function isSame(some: readonly Endpoint[], others: readonly Endpoint[]): boolean {
+  return some.length === others.length && some.every((each, index) => each === others[index]);
 }

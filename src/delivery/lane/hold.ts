@@ -34,6 +34,13 @@ export class LaneHold {
     return true;
   }
 
+  /** Whoever asked for it is not sent to any more. */
+  end(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#untilMs = 0;
+  }
+
   close(): void {
     this.#timer?.cancel();
   }

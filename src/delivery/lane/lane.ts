@@ -145,8 +145,10 @@ export class Lane implements SlotTaker {
 
   /** The destination has changed; what waits is sent by its new version. */
   update(destination: Destination): void {
+    const former = this.#endpoints.all;
     this.#prepared = new PreparedDestination(destination);
     this.#endpoints.update(this.#prepared);
+    if (this.#endpoints.all !== former) this.#hold.end();
     this.#slots.max = destination.maxInFlight ?? this.#context.maxInFlightPerDestination;
     this.sharesChanged();
   }
@@ -276,8 +278,9 @@ export class Lane implements SlotTaker {
     this.#waiting.release(job);
     if (succeeded) this.#slots.succeeded();
     settle(job, outcome, this.#context);
-    if (outcome.kind === 'retryable' && outcome.retryAfterMs !== undefined)
-      this.#holdFor(nowMs, outcome.retryAfterMs);
+    // A URL that has been replaced meanwhile asks for nobody.
+    if (outcome.kind === 'retryable' && job.endpoints === this.#endpoints.all)
+      this.#holdFor(nowMs, outcome.retryAfterMs ?? 0);
     this.#context.pool.release(this.isSlow);
     this.#speed.ended(job.startedMs, nowMs, succeeded);
     this.#judgeSpeed(nowMs);
