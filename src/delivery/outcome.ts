@@ -172,7 +172,8 @@ function describe(error: unknown): { name: string; code: string; message: string
 
 /**
  * A destination's outcome from those of its URLs: any success is one; else any retryable failure makes
- * all retryable, for as long as the longest `Retry-After` says; else the first permanent one counts.
+ * all retryable, after the shortest `Retry-After` if each of these sent one, because what one URL asks for
+ * says nothing about another; else the first permanent one counts.
  */
 export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   if (a === undefined || b.kind === 'delivered') return b;
@@ -180,7 +181,8 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   if (a.kind === 'permanent') return b;
   // What really happened tells more than a URL that was left out.
   if (a.cause === 'skipped') return b;
-  return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;
+  if (b.cause === 'skipped') return a;
+  return (b.retryAfterMs ?? 0) < (a.retryAfterMs ?? 0) ? b : a;
 }
 
 /** Whether the failure says that the endpoint is down; an answer of 4xx shows that it is alive. */

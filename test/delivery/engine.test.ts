@@ -237,6 +237,42 @@ describe('several URLs', () => {
     assert.deepEqual(world.deadLetters, []);
   });
 
+  for (const [order, asking] of [
+    ['first', 'a.'],
+    ['last', 'b.'],
+  ] as const)
+    test(`do not wait for the one that asks for it, where that one answers ${order}`, async () => {
+      const world = new SimulatedWorld();
+      world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });
+      const startMs = world.clock.now();
+      world.answer = (url, _sending, nowMs) => {
+        if (url.includes(asking)) return failsWith(429, hourMs);
+        return nowMs > startMs ? answerOk : failsWith(503);
+      };
+      const failed = world.publish('crm', 'u');
+      await world.clock.pass(100);
+      const next = world.publish('crm', 'v');
+      await world.clock.pass(minuteMs);
+      assert.deepEqual(world.delivered, [next, failed]);
+    });
+
+  test('are left alone for the shortest time, if each that was tried asks for it', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });
+    const startMs = world.clock.now();
+    world.answer = (url, _sending, nowMs) => {
+      if (nowMs > startMs) return answerOk;
+      return failsWith(429, url.includes('a.') ? hourMs : minuteMs);
+    };
+    world.publish('crm', 'u');
+    await world.clock.pass(100);
+    world.publish('crm', 'v');
+    await world.clock.pass(50_000);
+    assert.equal(world.requests.length, 2);
+    await world.clock.pass(minuteMs);
+    assert.equal(world.delivered.length, 4);
+  });
+
   test('make a dead letter if every one refuses for good', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { webhooks });
