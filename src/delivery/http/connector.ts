@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
+import { limitAnswers } from './answer-limit.ts';
 import type { Connections } from './connections.ts';
 import { countHeaders } from './header-limit.ts';
 import type { NameResolver } from './name-resolver.ts';
@@ -52,6 +53,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
       }
       const address = socket.remoteAddress;
       if (address !== undefined && guard.allows(address)) {
+        limitAnswers(socket);
         connections.opened(socket, () => {
           callback(null, socket);
         });

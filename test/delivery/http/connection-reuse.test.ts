@@ -54,6 +54,20 @@ describe('connections', () => {
     assert.equal(ports.size, 1);
   });
 
+  test('are kept, however much their answers bring together', async () => {
+    const ports = new Set<unknown>();
+    const url = await http((request, response) => {
+      ports.add(request.socket.remotePort);
+      response.end('x'.repeat(60_000));
+    });
+    const sender = createSender();
+    for (let i = 0; i < 20; i++) {
+      assert.equal((await post(url, { sender })).verdict, 'delivered');
+      await backInPool();
+    }
+    assert.equal(ports.size, 1);
+  });
+
   test('are not kept while there are very many', async () => {
     const sender = createSender({ maxKept: 2 });
     const closed = new Set<number>();

@@ -14,7 +14,15 @@ import { promisify } from 'node:util';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import { asIssuer, makeAuthority, makeCertificate } from './certificates.ts';
 import type { Certificate } from './certificates.ts';
-import { closeAfterwards, createSender, listen, post, raw, rawServer } from './sender-scene.ts';
+import {
+  closeAfterwards,
+  createSender,
+  flood,
+  listen,
+  post,
+  raw,
+  rawServer,
+} from './sender-scene.ts';
 
 const authority = makeAuthority('Test Authority');
 setDefaultCACertificates([...getCACertificates('default'), authority.cert]);
@@ -208,4 +216,30 @@ describe('a handshake that fails for another reason may be tried again', () => {
     assert.equal(verdict, 'retryable: timeout');
     assert.ok(!received().includes('POST'));
   });
+});
+
+test('each answer on a TLS connection may be as long as one without, and no longer', async () => {
+  const answers = 20;
+  let connections = 0;
+  const body = 'x'.repeat(60_000);
+  const server = createTlsServer({ ...makeCertificate({ by: authority }) }, (socket) => {
+    connections += 1;
+    let requests = 0;
+    socket.on('error', () => undefined);
+    closeAfterwards(() => socket.destroy());
+    socket.on('data', () => {
+      requests += 1;
+      if (requests <= answers)
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      else flood(socket, () => socket.write('\r\n'.repeat(8_192)));
+    });
+  });
+  const url = `https://crm.example:${await listen(server)}/`;
+  for (let i = 0; i < answers; i++) {
+    assert.equal((await post(url, { sender })).verdict, 'delivered');
+    // undici needs a turn to put the connection back.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  }
+  assert.equal((await post(url, { sender })).verdict, 'dead letter not-http');
+  assert.equal(connections, 1);
 });
