@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import { ageFromMs, decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import type { Destination } from '../resources/resource.ts';
@@ -16,7 +16,10 @@ import { Job } from './job.ts';
 import type { Claim, TakenRecord } from './job.ts';
 import { Lane } from './lane/lane.ts';
 import type { LaneContext } from './lane/lane.ts';
+import type { Deferral } from './lane/deferral.ts';
+import { putOff, putOffBundle } from './lane/job-fate.ts';
 import type { EngineState } from './metrics.ts';
+import { wantedBreakerDelayMs } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
 import { SlotPool } from './lane/slot-pool.ts';
@@ -199,8 +202,13 @@ export class DeliveryEngine {
 
   /** What would be put off again to the last event is put off as it is. */
   #admitBundle(bundle: Bundle): void {
-    const lane = this.#lanes.get(bundle.header.destinationId);
+    const { destinationId, oldestMs } = bundle.header;
+    const lane = this.#lanes.get(destinationId);
     if (lane?.putOff(bundle) === true) return;
+    if (lane === undefined && this.#isKnownUnreadable(destinationId)) {
+      const deferral = this.#unreadableDeferral(oldestMs, true);
+      if (putOffBundle(bundle, deferral, this.#laneContext)) return;
+    }
     for (const job of this.#disposal.unpack(bundle)) this.#admit(job);
   }
 
@@ -215,7 +223,7 @@ export class DeliveryEngine {
     }
     const lane = this.#lanes.get(destinationId) ?? this.#openLane(destinationId);
     if (lane !== undefined) lane.offer(job);
-    else if (destinations.isUnreadable(destinationId)) this.#awaitConfig(job);
+    else if (destinations.isUnreadable(destinationId)) this.#awaitReadable(job);
     else {
       const known = destinations.destination(destinationId) !== undefined;
       const reason = known ? 'destination-disabled' : 'destination-deleted';
@@ -234,6 +242,30 @@ export class DeliveryEngine {
   #closeLane(id: string, lane: Lane): void {
     lane.close();
     this.#lanes.delete(id);
+  }
+
+  /** In a dedicated topic no other destination's events stand behind it. */
+  #awaitReadable(job: Job): void {
+    const { destinationId, attempts } = job.envelope;
+    if (job.claim.dedicated || !this.#isKnownUnreadable(destinationId)) {
+      this.#awaitConfig(job);
+      return;
+    }
+    const deferral = this.#unreadableDeferral(ageFromMs(job.envelope), job.hasReturned);
+    if (putOff(job, deferral, this.#laneContext)) return;
+    this.#disposal.deadLetter(job, 'expired-late', deferral.cause, attempts);
+  }
+
+  /** There is no newer version of it that this worker merely has not seen yet. */
+  #isKnownUnreadable(destinationId: string): boolean {
+    const { destinations } = this.#deps;
+    return destinations.isFresh() && destinations.isUnreadable(destinationId);
+  }
+
+  /** As behind an open breaker: somebody has to mend it, which may take a minute or a day. */
+  #unreadableDeferral(fromMs: number, hasReturned: boolean): Deferral {
+    const ageMs = this.#deps.clock.now() - fromMs;
+    return { cause: 'unreadable', wantedMs: wantedBreakerDelayMs(ageMs, hasReturned) };
   }
 
   /** The router had seen more of the configuration than this worker has. */

@@ -77,6 +77,7 @@ export const deferralCauses = [
   'slow',
   'lane',
   'retention',
+  'unreadable',
 ] as const;
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import { beforeEach, describe, test } from 'node:test';
+import { answerOk, failsWith, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 test('a destination is disabled: its events are dead letters at their turn', async () => {
   const world = new SimulatedWorld();
@@ -67,4 +67,62 @@ test('an event of an unknown destination is a dead letter', async () => {
   world.publish('gone');
   await world.clock.pass(1_000);
   assert.equal(world.deadLetters[0]?.reason, 'destination-deleted');
+});
+
+describe('events of a destination that cannot be read here', () => {
+  let world: SimulatedWorld;
+  beforeEach(() => {
+    world = new SimulatedWorld();
+    world.unreadable.add('crm');
+  });
+  const readAgain = (): void => {
+    world.unreadable.delete('crm');
+    world.addDestination('crm');
+  };
+
+  test('do not stand in the way of others, and are delivered once it can be read', async () => {
+    const id = world.publish('crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.finished, [id]);
+    assert.equal(world.metrics.deferrals.get('unreadable'), 1);
+    assert.deepEqual(
+      world.retries.map(({ envelope }) => [envelope.attempts, envelope.deadlineMs]),
+      [[0, undefined]],
+    );
+    await world.clock.pass(8 * hourMs);
+    readAgain();
+    await world.clock.pass(20 * minuteMs);
+    assert.deepEqual(world.delivered, [id]);
+    assert.deepEqual(world.deadLetters, []);
+  });
+
+  test('are put off together, and ever more rarely', async () => {
+    for (let i = 0; i < 200; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(hourMs);
+    assert.ok(world.retryRecords < 30, `${world.retryRecords} records written`);
+    readAgain();
+    await world.clock.pass(20 * minuteMs);
+    assert.equal(world.delivered.length, 200);
+  });
+
+  test('are given up in time when their retry window ends', async () => {
+    const deadlineMs = world.clock.now() + 90_000;
+    world.publish('crm', 'u', { attempts: 1, deadlineMs });
+    await world.clock.pass(90_000);
+    assert.deepEqual(
+      world.deadLetters.map(({ reason, attempts }) => [reason, attempts]),
+      [['expired-late', 1]],
+    );
+  });
+
+  test('wait where they are in a dedicated topic, and while the configuration may be an old one', async () => {
+    const dedicated = world.publish('crm', 'u', {}, world.topology.dedicatedTopic('crm').name);
+    world.configFresh = false;
+    const shared = world.publish('crm', 'v');
+    await world.clock.pass(minuteMs);
+    assert.equal(world.atRetry, 0);
+    readAgain();
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.delivered, [dedicated, shared]);
+  });
 });

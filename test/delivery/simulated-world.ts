@@ -84,6 +84,8 @@ export class SimulatedWorld {
   readonly destinations: Map<string, Destination> = new Map();
   readonly fence: HandMadeFence = new HandMadeFence();
   readonly metrics: DeliveryMetrics = new DeliveryMetrics(new Registry());
+  /** Destinations that exist, and whose secrets cannot be decrypted here. */
+  readonly unreadable: Set<string> = new Set();
   configOffset = 1;
   configFresh = true;
   /** Largest number of requests on their way at one time, by URL. */
@@ -334,7 +336,7 @@ export class SimulatedWorld {
         return offset();
       },
       destination: (id) => this.destinations.get(id),
-      isUnreadable: () => false,
+      isUnreadable: (id) => this.unreadable.has(id),
       isFresh: fresh,
     };
   }
