@@ -16,7 +16,13 @@ import { batchOverheadBytes } from './http-transport.ts';
 import { library } from './library.ts';
 import { maxBodyBytes } from '../event/limits.ts';
 import { openTransport } from './open-transport.ts';
-import { readOptions, type AnalyticsOptions, type Options } from './options.ts';
+import {
+  closeTimeoutMs,
+  readOptions,
+  type AnalyticsOptions,
+  type CloseOptions,
+  type Options,
+} from './options.ts';
 import { Outbox } from './outbox.ts';
 import { warn } from './warning.ts';
 
@@ -101,12 +107,16 @@ export class Analytics {
   }
 
   /**
-   * Takes no further calls and sends what is queued, for at most `timeoutMs` (default 60,000). A
-   * second call returns the same promise.
-   * @throws AnalyticsError `not-delivered` if calls were left then, which `onError` gets one by one
+   * Takes no further calls and sends what is queued, for at most `timeoutMs` (default 60,000,
+   * `Infinity` for as long as it takes). A second call returns the same promise.
+   * @throws AnalyticsError `not-delivered` if calls were left then, which `onError` gets one by one;
+   * `invalid-option` for a `timeoutMs` that is none, and the client stays open
    */
-  close({ timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {}): Promise<void> {
-    this.#closed ??= this.#close(timeoutMs);
+  close(options: CloseOptions = {}): Promise<void> {
+    if (this.#closed !== undefined) return this.#closed;
+    const timeoutMs = closeTimeoutMs(options);
+    if (timeoutMs instanceof AnalyticsError) return Promise.reject(timeoutMs);
+    this.#closed = this.#close(timeoutMs);
     return this.#closed;
   }
 

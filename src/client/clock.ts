@@ -2,7 +2,10 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls back once. A pending timer keeps the process alive, so there is one only while calls wait. */
+  /**
+   * Calls back once; never after more than `longestDelayMs`. A pending timer keeps the process alive, so
+   * there is one only while calls wait.
+   */
   after(delayMs: number, callback: () => void): Timer;
 }
 
@@ -10,9 +13,13 @@ export interface Timer {
   cancel(): void;
 }
 
+/** Node's longest timer, almost 25 days: it makes 1 ms of anything longer. */
+export const longestDelayMs = 2_147_483_647;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after: (delayMs, callback) => {
+    if (delayMs > longestDelayMs) return { cancel: () => undefined };
     const timer = setTimeout(callback, delayMs);
     return {
       cancel: () => {

@@ -1,5 +1,5 @@
 /**
- * - `invalid-option`: the constructor got an option that it cannot work with.
+ * - `invalid-option`: the constructor, or `close()`, got an option that it cannot work with.
  * - `invalid-call`: a required field is missing, or a field has the wrong type.
  * - `unserializable`: the call holds a value that JSON cannot express (a BigInt, a cycle, a getter or
  *   `toJSON` that throws). The value's own error is the `cause`.

@@ -11,4 +11,4 @@ export type {
   ScreenCall,
   TrackCall,
 } from './calls.ts';
-export type { AnalyticsOptions, KafkaTransportOptions } from './options.ts';
+export type { AnalyticsOptions, CloseOptions, KafkaTransportOptions } from './options.ts';

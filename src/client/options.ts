@@ -1,4 +1,5 @@
 import type { AcceptedCall } from './calls.ts';
+import { longestDelayMs } from './clock.ts';
 import { AnalyticsError } from './error.ts';
 import { lossWarner } from './warning.ts';
 
@@ -53,6 +54,11 @@ export interface KafkaTransportOptions {
     | undefined;
 }
 
+export interface CloseOptions {
+  /** Milliseconds from 0; `Infinity` for as long as it takes. Default 60,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** Complete and valid. */
 export interface Options {
   readonly flushAt: number;
@@ -85,14 +91,20 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   const { onDelivered = () => undefined, onError = lossWarner() } = given;
   return Object.freeze({
     flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
-    // Node's longest timer is 2^31 - 1 ms.
-    flushAfterMs: count('flushAfter', given.flushAfter, 5_000, 2_147_483_647),
+    flushAfterMs: count('flushAfter', given.flushAfter, 5_000, longestDelayMs),
     maxQueued: count('maxQueued', given.maxQueued, 10_000),
     anonymousPages: given.anonymousPages === true,
     transport: transportOf(given),
     onDelivered,
     onError,
   });
+}
+
+/** An error, which `close` rejects with, where others are thrown: `invalid-option`. */
+export function closeTimeoutMs({ timeoutMs }: CloseOptions): number | AnalyticsError {
+  const value: unknown = timeoutMs ?? 60_000;
+  if (typeof value === 'number' && value >= 0) return value;
+  return invalid('timeoutMs', timeoutMs, 'milliseconds from 0, or Infinity');
 }
 
 function transportOf(given: AnalyticsOptions): Options['transport'] {

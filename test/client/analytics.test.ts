@@ -289,6 +289,31 @@ test('close ends at its time and tells which calls were not delivered', async ()
   assert.deepEqual(errors, ['not-delivered', 'not-delivered']);
 });
 
+test('close may be given more time than a timer of Node can wait', async () => {
+  for (const timeoutMs of [Infinity, Number.MAX_VALUE, 2 ** 31]) {
+    const gone = gateway.requests.length;
+    // Sent again after more than the 1 ms that Node makes of such a time.
+    gateway.answer = (nth) => (nth === gone + 1 ? { status: 503 } : ok);
+    const analytics = connect();
+    const id = analytics.identify({ userId: 'u' });
+    await analytics.close({ timeoutMs });
+    assert.equal(gateway.calls.at(-1)?.messageId, id);
+  }
+});
+
+test('a time for closing that is none is refused, and the client stays open', async () => {
+  const analytics = connect();
+  for (const timeoutMs of [NaN, -1, -Infinity, '5000', {}, true] as number[]) {
+    await assert.rejects(analytics.close({ timeoutMs }), {
+      code: 'invalid-option',
+      message: /^timeoutMs is .+, allowed: milliseconds from 0, or Infinity\.$/,
+    });
+  }
+  analytics.identify({ userId: 'u' });
+  await analytics.close();
+  assert.equal(gateway.calls.length, 1);
+});
+
 test('options that cannot work are refused by name', () => {
   const wrong: [AnalyticsOptions, RegExp][] = [
     [{ size: 0 }, /^size is 0, allowed: a whole number from 1\.$/],
