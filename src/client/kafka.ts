@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../ops/log.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import { createBareKafka } from '../kafka/bare-client.ts';
@@ -19,7 +20,10 @@ export function openKafka(settings: KafkaSettings): Promise<ProducingTransport> 
   return Promise.resolve(new KafkaConnection(settings));
 }
 
-/** How long a producer may take to say goodbye: what it held is settled, or given up. */
+/**
+ * How long a producer may take to say goodbye: what it held is settled, or given up. One that hangs, or
+ * still connects, ends when kafkajs gives it up.
+ */
 const disconnectTimeoutMs = 1_000;
 const stopped: SendResult = { outcome: 'again', reason: 'closed', waitMs: undefined };
 
@@ -33,6 +37,7 @@ class KafkaConnection implements ProducingTransport {
   readonly #producer: Promise<Producer>;
   readonly #stop = new AbortController();
   readonly #pending = new Set<(result: SendResult) => void>();
+  #goodbye: Promise<void> | undefined;
 
   constructor(settings: KafkaSettings) {
     const { brokers, topic = 'postrider.ingest', clientId = 'postrider-client' } = settings;
@@ -56,34 +61,62 @@ class KafkaConnection implements ProducingTransport {
   }
 
   async send(calls: readonly EncodedCall[]): Promise<SendResult> {
-    const producer = await this.#producer.catch(() => undefined);
-    if (producer === undefined || this.#stop.signal.aborted) return stopped;
-    return new Promise((resolve) => {
-      const refused = new Map<EncodedCall, Refusal>();
-      let open = calls.length;
+    if (this.#stop.signal.aborted) return stopped;
+    return new Promise((resolve, reject) => {
       const settle = (result: SendResult): void => {
         this.#pending.delete(settle);
         resolve(result);
       };
+      // Before the connection is there, so that closing ends this wait too.
       this.#pending.add(settle);
-      for (const call of calls) {
-        const { user: key, json: value } = call;
-        producer.produce({ topic: this.#topic, key, value, headers: this.#headers }, (error) => {
-          if (error !== undefined) {
-            refused.set(call, { code: 'refused', message: error.message, cause: error });
-          }
-          open -= 1;
-          if (open === 0) settle({ outcome: 'settled', refused });
-        });
-      }
+      this.#produce(calls, settle).catch(reject);
     });
   }
 
   async close(): Promise<void> {
     this.#stop.abort();
     for (const settle of this.#pending) settle(stopped);
-    const producer = await this.#producer.catch(() => undefined);
-    await producer?.close(disconnectTimeoutMs);
+    this.#goodbye ??= this.#disconnect();
+    const timer = new AbortController();
+    const { signal } = timer;
+    const timeout = delay(disconnectTimeoutMs, undefined, { signal }).catch(() => undefined);
+    await Promise.race([this.#goodbye, timeout]).finally(() => {
+      timer.abort();
+    });
+  }
+
+  async #produce(
+    calls: readonly EncodedCall[],
+    settle: (result: SendResult) => void,
+  ): Promise<void> {
+    const producer = await this.#connected();
+    if (producer === undefined || this.#stop.signal.aborted) {
+      settle(stopped);
+      return;
+    }
+    const refused = new Map<EncodedCall, Refusal>();
+    let open = calls.length;
+    for (const call of calls) {
+      const { user: key, json: value } = call;
+      producer.produce({ topic: this.#topic, key, value, headers: this.#headers }, (error) => {
+        if (error !== undefined) {
+          refused.set(call, { code: 'refused', message: error.message, cause: error });
+        }
+        open -= 1;
+        if (open === 0) settle({ outcome: 'settled', refused });
+      });
+    }
+  }
+
+  async #disconnect(): Promise<void> {
+    const producer = await this.#connected();
+    // Nobody waits any more for what it holds.
+    await producer?.close(0);
+  }
+
+  /** Undefined when it was stopped before. */
+  async #connected(): Promise<Producer | undefined> {
+    return this.#producer.catch(() => undefined);
   }
 }
 
