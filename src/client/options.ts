@@ -82,26 +82,28 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   if (typeof writeKey !== 'string' || writeKey === '') {
     throw invalid('writeKey', writeKey, 'the write key of a source');
   }
+  if (!isObject(given)) throw invalid('options', given, 'an object');
   // With another library's `host`, calls would go to the default endpoint without a word.
   const stranger = Object.keys(given).find((name) => !Object.hasOwn(known, name));
   if (stranger !== undefined) {
     const allowed = Object.keys(known).join(', ');
     throw new AnalyticsError('invalid-option', `${stranger} is no option, allowed: ${allowed}.`);
   }
-  const { onDelivered = () => undefined, onError = lossWarner() } = given;
   return Object.freeze({
     flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
     flushAfterMs: count('flushAfter', given.flushAfter, 5_000, longestDelayMs),
     maxQueued: count('maxQueued', given.maxQueued, 10_000),
     anonymousPages: given.anonymousPages === true,
     transport: transportOf(given),
-    onDelivered,
-    onError,
+    onDelivered: callback('onDelivered', given.onDelivered) ?? (() => undefined),
+    onError: callback('onError', given.onError) ?? lossWarner(),
   });
 }
 
 /** An error, which `close` rejects with, where others are thrown: `invalid-option`. */
-export function closeTimeoutMs({ timeoutMs }: CloseOptions): number | AnalyticsError {
+export function closeTimeoutMs(given: CloseOptions): number | AnalyticsError {
+  if (!isObject(given)) return invalid('what close was given', given, 'an object');
+  const { timeoutMs } = given;
   const value: unknown = timeoutMs ?? 60_000;
   if (typeof value === 'number' && value >= 0) return value;
   return invalid('timeoutMs', timeoutMs, 'milliseconds from 0, or Infinity');
@@ -146,6 +148,17 @@ function count(name: string, given: unknown, fallback: number, most?: number): n
     throw invalid(name, given, most === undefined ? 'a whole number from 1' : `1 to ${most}`);
   }
   return value as number;
+}
+
+/** As with numbers, null is the default. */
+function callback<T>(name: string, given: T): NonNullable<T> | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== 'function') throw invalid(name, given, 'a function');
+  return given;
+}
+
+function isObject(given: unknown): boolean {
+  return typeof given === 'object' && given !== null && !Array.isArray(given);
 }
 
 function invalid(name: string, given: unknown, allowed: string): AnalyticsError {

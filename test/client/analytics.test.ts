@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { afterEach, beforeEach, test } from 'node:test';
 import {
   Analytics,
@@ -260,6 +261,19 @@ test('without onError lost calls are a warning a second, and so is a callback th
   );
 });
 
+test('callbacks that are null are as if they were not given', async () => {
+  gateway.answer = (nth) => (nth === 1 ? { status: 403 } : ok);
+  const warned = once(process, 'warning');
+  const none = { onDelivered: null, onError: null } as unknown as AnalyticsOptions;
+  const analytics = connect(none);
+  const id = analytics.identify({ userId: 'u' });
+  await analytics.flush();
+  analytics.identify({ userId: 'u' });
+  await analytics.close();
+  const [{ message }] = (await warned) as [Error];
+  assert.equal(message, `identify ${id} was not delivered: the endpoint answered 403`);
+});
+
 test('after close every call is refused, and closing again is the same', async () => {
   const analytics = connect();
   analytics.identify({ userId: 'u' });
@@ -303,6 +317,10 @@ test('close may be given more time than a timer of Node can wait', async () => {
 
 test('a time for closing that is none is refused, and the client stays open', async () => {
   const analytics = connect();
+  await assert.rejects(analytics.close(5_000 as unknown as object), {
+    code: 'invalid-option',
+    message: 'what close was given is 5000, allowed: an object.',
+  });
   for (const timeoutMs of [NaN, -1, -Infinity, '5000', {}, true] as number[]) {
     await assert.rejects(analytics.close({ timeoutMs }), {
       code: 'invalid-option',
@@ -327,6 +345,14 @@ test('options that cannot work are refused by name', () => {
     [{ endpoint: 'http://:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
     [{ transport: 'tcp' as 'http' }, /^transport is "tcp", allowed: 'http' or 'kafka'/],
     [{ transport: 'kafka' }, /^kafka\.brokers is undefined/],
+    [
+      { onError: 'log' } as unknown as AnalyticsOptions,
+      /^onError is "log", allowed: a function\.$/,
+    ],
+    [{ onDelivered: {} } as AnalyticsOptions, /^onDelivered is .+, allowed: a function\.$/],
+    [null as unknown as AnalyticsOptions, /^options is null, allowed: an object\.$/],
+    [['x'] as AnalyticsOptions, /^options is x, allowed: an object\.$/],
+    ['x' as AnalyticsOptions, /^options is "x", allowed: an object\.$/],
     [{ host: 'http://localhost' } as AnalyticsOptions, /^host is no option, allowed: endpoint, /],
   ];
   for (const [options, message] of wrong) {
