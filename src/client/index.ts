@@ -11,4 +11,5 @@ export type {
   ScreenCall,
   TrackCall,
 } from './calls.ts';
-export type { AnalyticsOptions, CloseOptions, KafkaTransportOptions } from './options.ts';
+export type { KafkaTransportOptions } from './kafka-options.ts';
+export type { AnalyticsOptions, CloseOptions } from './options.ts';

@@ -5,7 +5,7 @@ import { createBareKafka } from '../kafka/bare-client.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import type { DebugLog } from './debug.ts';
 import type { EncodedCall } from './encode-call.ts';
-import type { KafkaTransportOptions } from './options.ts';
+import type { KafkaTransportOptions } from './kafka-options.ts';
 import type { Refusal, SendResult, Transport } from './transport.ts';
 
 export interface KafkaSettings extends KafkaTransportOptions {

@@ -1,6 +1,8 @@
 import type { AcceptedCall } from './calls.ts';
 import { longestDelayMs } from './clock.ts';
-import { AnalyticsError } from './error.ts';
+import type { AnalyticsError } from './error.ts';
+import { invalid, isObject, refuseStrangers } from './invalid-option.ts';
+import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts';
 import { lossWarner } from './warning.ts';
 
 export interface AnalyticsOptions {
@@ -27,31 +29,6 @@ export interface AnalyticsOptions {
    * once a second. What a method throws does not come here too.
    */
   readonly onError?: ((error: AnalyticsError, call: AcceptedCall) => void) | undefined;
-}
-
-export interface KafkaTransportOptions {
-  /** `host:port` each. */
-  readonly brokers: readonly string[];
-  /** Default `postrider.ingest`. */
-  readonly topic?: string | undefined;
-  /** Default `postrider-client`. */
-  readonly clientId?: string | undefined;
-  /** `true`, or PEM texts of an authority, a client certificate and its key. Default off. */
-  readonly ssl?:
-    | boolean
-    | {
-        readonly ca?: string | undefined;
-        readonly cert?: string | undefined;
-        readonly key?: string | undefined;
-      }
-    | undefined;
-  readonly sasl?:
-    | {
-        readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
-        readonly username: string;
-        readonly password: string;
-      }
-    | undefined;
 }
 
 export interface CloseOptions {
@@ -84,11 +61,7 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   }
   if (!isObject(given)) throw invalid('options', given, 'an object');
   // With another library's `host`, calls would go to the default endpoint without a word.
-  const stranger = Object.keys(given).find((name) => !Object.hasOwn(known, name));
-  if (stranger !== undefined) {
-    const allowed = Object.keys(known).join(', ');
-    throw new AnalyticsError('invalid-option', `${stranger} is no option, allowed: ${allowed}.`);
-  }
+  refuseStrangers(given, known);
   return Object.freeze({
     flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
     flushAfterMs: count('flushAfter', given.flushAfter, 5_000, longestDelayMs),
@@ -115,10 +88,7 @@ function transportOf(given: AnalyticsOptions): Options['transport'] {
   if ((transport as unknown) !== 'kafka') {
     throw invalid('transport', transport, "'http' or 'kafka'");
   }
-  if (!Array.isArray(kafka?.brokers) || kafka.brokers.length === 0) {
-    throw invalid('kafka.brokers', kafka?.brokers, "['host:port', …]");
-  }
-  return { kind: 'kafka', kafka };
+  return { kind: 'kafka', kafka: readKafkaOptions(kafka) };
 }
 
 /** A path is kept, with or without a slash at its end. */
@@ -155,13 +125,4 @@ function callback<T>(name: string, given: T): NonNullable<T> | undefined {
   if (given === undefined || given === null) return undefined;
   if (typeof given !== 'function') throw invalid(name, given, 'a function');
   return given;
-}
-
-function isObject(given: unknown): boolean {
-  return typeof given === 'object' && given !== null && !Array.isArray(given);
-}
-
-function invalid(name: string, given: unknown, allowed: string): AnalyticsError {
-  const shown = typeof given === 'string' ? `"${given}"` : String(given);
-  return new AnalyticsError('invalid-option', `${name} is ${shown}, allowed: ${allowed}.`);
 }

@@ -331,32 +331,3 @@ test('a time for closing that is none is refused, and the client stays open', as
   await analytics.close();
   assert.equal(gateway.calls.length, 1);
 });
-
-test('options that cannot work are refused by name', () => {
-  const wrong: [AnalyticsOptions, RegExp][] = [
-    [{ size: 0 }, /^size is 0, allowed: a whole number from 1\.$/],
-    [{ flushAt: 1.5 }, /^flushAt is 1\.5/],
-    [{ flushAfter: -1 }, /^flushAfter is -1/],
-    [{ flushAfter: 2 ** 31 }, /^flushAfter is/],
-    [{ maxQueued: Infinity }, /^maxQueued is Infinity/],
-    [{ endpoint: 'localhost:8080' }, /^endpoint is "localhost:8080"/],
-    [{ endpoint: 'ftp://localhost' }, /^endpoint is "ftp:\/\/localhost"/],
-    [{ endpoint: 'http://key:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
-    [{ endpoint: 'http://:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
-    [{ transport: 'tcp' as 'http' }, /^transport is "tcp", allowed: 'http' or 'kafka'/],
-    [{ transport: 'kafka' }, /^kafka\.brokers is undefined/],
-    [
-      { onError: 'log' } as unknown as AnalyticsOptions,
-      /^onError is "log", allowed: a function\.$/,
-    ],
-    [{ onDelivered: {} } as AnalyticsOptions, /^onDelivered is .+, allowed: a function\.$/],
-    [null as unknown as AnalyticsOptions, /^options is null, allowed: an object\.$/],
-    [['x'] as AnalyticsOptions, /^options is x, allowed: an object\.$/],
-    ['x' as AnalyticsOptions, /^options is "x", allowed: an object\.$/],
-    [{ host: 'http://localhost' } as AnalyticsOptions, /^host is no option, allowed: endpoint, /],
-  ];
-  for (const [options, message] of wrong) {
-    assert.throws(() => new Analytics('wk', options), { code: 'invalid-option', message });
-  }
-  assert.throws(() => new Analytics(''), { code: 'invalid-option', message: /^writeKey is ""/ });
-});

@@ -1,0 +1,65 @@
+import { invalid, isObject, refuseStrangers } from './invalid-option.ts';
+
+export interface KafkaTransportOptions {
+  /** `host:port` each. */
+  readonly brokers: readonly string[];
+  /** Default `postrider.ingest`. */
+  readonly topic?: string | undefined;
+  /** Default `postrider-client`. */
+  readonly clientId?: string | undefined;
+  /** `true`, or PEM texts of an authority, a client certificate and its key. Default off. */
+  readonly ssl?:
+    | boolean
+    | {
+        readonly ca?: string | undefined;
+        readonly cert?: string | undefined;
+        readonly key?: string | undefined;
+      }
+    | undefined;
+  readonly sasl?:
+    | {
+        readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+        readonly username: string;
+        readonly password: string;
+      }
+    | undefined;
+}
+
+const known: Readonly<Record<keyof KafkaTransportOptions, true>> = {
+  ...{ brokers: true, topic: true, clientId: true, ssl: true, sasl: true },
+};
+
+/** @throws AnalyticsError `invalid-option`: calls would wait for what can never be reached */
+export function readKafkaOptions(given: KafkaTransportOptions | undefined): KafkaTransportOptions {
+  if (!isObject(given)) throw invalid('kafka', given, "{ brokers: ['host:port', …] }");
+  refuseStrangers(given, known, 'kafka.');
+  const { brokers, topic } = given;
+  if (!Array.isArray(brokers) || brokers.length === 0) {
+    throw invalid('kafka.brokers', brokers, "['host:port', …]");
+  }
+  for (const [index, broker] of brokers.entries()) {
+    if (isHostPort(broker)) continue;
+    throw invalid(`kafka.brokers[${index}]`, withoutLogin(broker), "'host:port'");
+  }
+  if (topic !== undefined && !isTopicName(topic)) {
+    throw invalid('kafka.topic', topic, "1 to 249 letters, digits, '.', '_' and '-'");
+  }
+  return given;
+}
+
+/** An address of IPv6 stands in brackets. */
+function isHostPort(given: unknown): boolean {
+  if (typeof given !== 'string') return false;
+  const port = /^(?:\[[0-9a-fA-F:.]+\]|[^\s:,/]+):(\d{1,5})$/.exec(given)?.[1];
+  return Number(port) >= 1 && Number(port) <= 65_535;
+}
+
+/** Kafka's own rule. */
+function isTopicName(given: unknown): boolean {
+  return typeof given === 'string' && /^(?!\.{1,2}$)[\w.-]{1,249}$/.test(given);
+}
+
+/** Of a URL where a broker belongs: errors are logged. */
+function withoutLogin(given: unknown): unknown {
+  return typeof given === 'string' ? given.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@') : given;
+}

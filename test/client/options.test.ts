@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Analytics, type AnalyticsOptions } from '../../src/client/index.ts';
+
+test('options that cannot work are refused by name', () => {
+  const wrong: [AnalyticsOptions, RegExp][] = [
+    [{ size: 0 }, /^size is 0, allowed: a whole number from 1\.$/],
+    [{ flushAt: 1.5 }, /^flushAt is 1\.5/],
+    [{ flushAfter: -1 }, /^flushAfter is -1/],
+    [{ flushAfter: 2 ** 31 }, /^flushAfter is/],
+    [{ maxQueued: Infinity }, /^maxQueued is Infinity/],
+    [{ endpoint: 'localhost:8080' }, /^endpoint is "localhost:8080"/],
+    [{ endpoint: 'ftp://localhost' }, /^endpoint is "ftp:\/\/localhost"/],
+    [{ endpoint: 'http://key:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
+    [{ endpoint: 'http://:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
+    [{ transport: 'tcp' as 'http' }, /^transport is "tcp", allowed: 'http' or 'kafka'/],
+    [{ transport: 'kafka' }, /^kafka is undefined, allowed: \{ brokers: \['host:port', …\] \}\.$/],
+    [
+      { onError: 'log' } as unknown as AnalyticsOptions,
+      /^onError is "log", allowed: a function\.$/,
+    ],
+    [{ onDelivered: {} } as AnalyticsOptions, /^onDelivered is .+, allowed: a function\.$/],
+    [null as unknown as AnalyticsOptions, /^options is null, allowed: an object\.$/],
+    [['x'] as AnalyticsOptions, /^options is x, allowed: an object\.$/],
+    ['x' as AnalyticsOptions, /^options is "x", allowed: an object\.$/],
+    [{ host: 'http://localhost' } as AnalyticsOptions, /^host is no option, allowed: endpoint, /],
+  ];
+  for (const [options, message] of wrong) {
+    assert.throws(() => new Analytics('wk', options), { code: 'invalid-option', message });
+  }
+  assert.throws(() => new Analytics(''), { code: 'invalid-option', message: /^writeKey is ""/ });
+});
+
+test('options for Kafka that cannot work are refused by name', () => {
+  const brokers = ['127.0.0.1:9092'];
+  const wrong: [unknown, RegExp][] = [
+    ['127.0.0.1:9092', /^kafka is "127\.0\.0\.1:9092", allowed: \{ brokers: /],
+    [{}, /^kafka\.brokers is undefined, allowed: \['host:port', …\]\.$/],
+    [{ brokers: [] }, /^kafka\.brokers is /],
+    [
+      { brokers: [...brokers, 'kafka'] },
+      /^kafka\.brokers\[1\] is "kafka", allowed: 'host:port'\.$/,
+    ],
+    [{ brokers: ['kafka:0'] }, /^kafka\.brokers\[0\] is "kafka:0"/],
+    [{ brokers: ['kafka:65536'] }, /^kafka\.brokers\[0\] is "kafka:65536"/],
+    [{ brokers: ['::1:9092'] }, /^kafka\.brokers\[0\] is "::1:9092"/],
+    [{ brokers: ['a:9092,b:9092'] }, /^kafka\.brokers\[0\] is "a:9092,b:9092"/],
+    [{ brokers: ['tcp://me:word@kafka:9092'] }, /^kafka\.brokers\[0\] is "tcp:\/\/…@kafka:9092"/],
+    [{ brokers: [undefined] }, /^kafka\.brokers\[0\] is undefined/],
+    [{ brokers, topic: '' }, /^kafka\.topic is "", allowed: 1 to 249 letters, /],
+    [{ brokers, topic: 'a b' }, /^kafka\.topic is "a b"/],
+    [{ brokers, topic: '..' }, /^kafka\.topic is "\.\."/],
+    [{ brokers, topic: null }, /^kafka\.topic is null/],
+    [
+      { brokers, topics: 'calls' },
+      /^kafka\.topics is no option, allowed: brokers, topic, clientId, /,
+    ],
+  ];
+  for (const [kafka, message] of wrong) {
+    const options = { transport: 'kafka', kafka } as AnalyticsOptions;
+    assert.throws(() => new Analytics('wk', options), { code: 'invalid-option', message });
+  }
+});
+
+test('brokers may be names and addresses of either kind', async () => {
+  const brokers = ['localhost:9092', 'kafka_1.example.com:9092', '10.0.0.1:1', '[::1]:65535'];
+  const options: AnalyticsOptions = {
+    transport: 'kafka',
+    kafka: { brokers, topic: 'My_calls-1.' },
+  };
+  await new Analytics('wk', options).close();
+});
