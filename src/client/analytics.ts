@@ -142,10 +142,8 @@ export class Analytics {
     const givenUp = await this.#sender.close(timeoutMs);
     this.#debug?.('closed');
     if (givenUp > 0) {
-      throw new AnalyticsError(
-        'not-delivered',
-        `Calls that could not be delivered in time: ${givenUp}.`,
-      );
+      const message = `Calls that could not be delivered in time: ${givenUp}.`;
+      throw new AnalyticsError('not-delivered', this.#sender.withLastFailure(message));
     }
   }
 

@@ -36,6 +36,8 @@ export class BatchSender {
   readonly #wakeUps = new Set<() => void>();
   #isGivenUp = false;
   #givenUpCalls = 0;
+  /** Why the last attempt failed; undefined after one that did not. */
+  #lastFailure: string | undefined;
 
   constructor(options: BatchSenderOptions) {
     this.#options = options;
@@ -79,6 +81,13 @@ export class BatchSender {
     return this.#givenUpCalls;
   }
 
+  /** For what is told of calls that were given up. */
+  withLastFailure(message: string): string {
+    return this.#lastFailure === undefined
+      ? message
+      : `${message} The last failure: ${this.#lastFailure}`;
+  }
+
   #start(): void {
     while (this.#inFlight < this.#options.transport.maxInFlight) {
       const batch = this.#waiting.shift();
@@ -103,18 +112,21 @@ export class BatchSender {
       debug?.(`sending ${calls.length} calls, attempt ${attempts}`);
       const result = await transport.send(calls);
       if (result.outcome === 'settled') {
+        this.#lastFailure = undefined;
         debug?.(`${calls.length - result.refused.size} of ${calls.length} calls delivered`);
         for (const call of calls) onSettled(call, errorOf(result.refused.get(call)));
         return;
       }
       const { reason, waitMs = 0 } = result;
       const pauseMs = Math.max(waitMs, backoffMs(attempts, random));
-      debug?.(`${reason}; again in ${Math.round(pauseMs)} ms`);
+      this.#lastFailure = reason ?? this.#lastFailure;
+      debug?.(`${reason ?? 'ended by closing'}; again in ${Math.round(pauseMs)} ms`);
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.now() + waitMs);
       await this.#pause(pauseMs);
     }
     this.#givenUpCalls += calls.length;
-    const error = new AnalyticsError('not-delivered', 'The time for closing was over.');
+    const message = this.withLastFailure('The time for closing was over.');
+    const error = new AnalyticsError('not-delivered', message);
     for (const call of calls) onSettled(call, error);
   }
 

@@ -18,6 +18,7 @@ export class HttpTransport implements Transport {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #timeoutMs: number;
   readonly #running = new Set<AbortController>();
+  #isClosed = false;
 
   constructor({ url, writeKey, timeoutMs = 20_000 }: HttpTransportOptions) {
     this.#url = url;
@@ -34,7 +35,8 @@ export class HttpTransport implements Transport {
     try {
       answer = await this.#post(batchBody(calls, new Date()));
     } catch (error) {
-      return { outcome: 'again', reason: networkReason(error), waitMs: undefined };
+      const reason = this.#isClosed ? undefined : networkReason(error);
+      return { outcome: 'again', reason, waitMs: undefined };
     }
     const verdict = judge(answer, Date.now());
     switch (verdict.kind) {
@@ -48,6 +50,7 @@ export class HttpTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const controller of this.#running) controller.abort(new Error('closed'));
     return Promise.resolve();
   }

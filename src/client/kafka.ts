@@ -25,7 +25,6 @@ export function openKafka(settings: KafkaSettings): Promise<ProducingTransport> 
  * still connects, ends when kafkajs gives it up.
  */
 const disconnectTimeoutMs = 1_000;
-const stopped: SendResult = { outcome: 'again', reason: 'closed', waitMs: undefined };
 
 /**
  * Writes calls to the ingest topic, keyed by the user; a call is delivered when every in-sync replica has
@@ -38,13 +37,18 @@ class KafkaConnection implements ProducingTransport {
   readonly #stop = new AbortController();
   readonly #pending = new Set<(result: SendResult) => void>();
   #goodbye: Promise<void> | undefined;
+  /** What the producer said of it in its log, where a failure has a `reason`; it tries again itself. */
+  #lastFailure: string | undefined;
 
   constructor(settings: KafkaSettings) {
     const { brokers, topic = 'postrider.ingest', clientId = 'postrider-client' } = settings;
     const { ssl, sasl, writeKey, debug } = settings;
     this.#topic = topic;
     this.#headers = { [writeKeyHeader]: writeKey };
-    const log = loggerOf(debug);
+    const log = loggerOf((fields, message) => {
+      debug?.(`${message} ${JSON.stringify(fields)}`);
+      if ('reason' in fields) this.#lastFailure = message;
+    });
     const kafka = createBareKafka(
       {
         // The producer tries again itself, and can be told to end.
@@ -61,7 +65,7 @@ class KafkaConnection implements ProducingTransport {
   }
 
   async send(calls: readonly EncodedCall[]): Promise<SendResult> {
-    if (this.#stop.signal.aborted) return stopped;
+    if (this.#stop.signal.aborted) return this.#stopped();
     return new Promise((resolve, reject) => {
       const settle = (result: SendResult): void => {
         this.#pending.delete(settle);
@@ -75,7 +79,7 @@ class KafkaConnection implements ProducingTransport {
 
   async close(): Promise<void> {
     this.#stop.abort();
-    for (const settle of this.#pending) settle(stopped);
+    for (const settle of this.#pending) settle(this.#stopped());
     this.#goodbye ??= this.#disconnect();
     const timer = new AbortController();
     const { signal } = timer;
@@ -91,7 +95,7 @@ class KafkaConnection implements ProducingTransport {
   ): Promise<void> {
     const producer = await this.#connected();
     if (producer === undefined || this.#stop.signal.aborted) {
-      settle(stopped);
+      settle(this.#stopped());
       return;
     }
     const refused = new Map<EncodedCall, Refusal>();
@@ -103,9 +107,15 @@ class KafkaConnection implements ProducingTransport {
           refused.set(call, { code: 'refused', message: error.message, cause: error });
         }
         open -= 1;
-        if (open === 0) settle({ outcome: 'settled', refused });
+        if (open > 0) return;
+        this.#lastFailure = undefined;
+        settle({ outcome: 'settled', refused });
       });
     }
+  }
+
+  #stopped(): SendResult {
+    return { outcome: 'again', reason: this.#lastFailure, waitMs: undefined };
   }
 
   async #disconnect(): Promise<void> {
@@ -120,11 +130,7 @@ class KafkaConnection implements ProducingTransport {
   }
 }
 
-/** The producer's log as debug lines; its fields come with it. */
-function loggerOf(debug: DebugLog | undefined): Logger {
-  const write = (fields: object, message: string): void => {
-    debug?.(`${message} ${JSON.stringify(fields)}`);
-  };
+function loggerOf(write: (fields: object, message: string) => void): Logger {
   const log: Logger = {
     debug: () => undefined,
     info: write,

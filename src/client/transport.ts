@@ -18,7 +18,8 @@ export type SendResult =
   | {
       /** Nothing is known to have arrived: the whole batch has to be sent again. */
       readonly outcome: 'again';
-      readonly reason: string;
+      /** Undefined where it was ended by `close`, and nothing had failed before. */
+      readonly reason: string | undefined;
       /** What the endpoint asks for, for itself and so for every batch. */
       readonly waitMs: number | undefined;
     };

@@ -247,4 +247,6 @@ test('closing ends at its time: what waits, is on its way or was not started is 
     'on its way: not-delivered',
     'pausing: not-delivered',
   ]);
+  const messages = new Set(scene.failed.map(([, { message }]) => message));
+  assert.deepEqual([...messages], ['The time for closing was over. The last failure: fails']);
 });
