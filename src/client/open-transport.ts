@@ -18,8 +18,14 @@ export function openTransport(
 function kafkaWhenNeeded(settings: KafkaSettings): Transport {
   let loading: Promise<ProducingTransport> | undefined;
   const load = async (): Promise<ProducingTransport> => {
-    const { openKafka } = await import('./kafka.ts');
-    return openKafka(settings);
+    try {
+      const { openKafka } = await import('./kafka.ts');
+      return await openKafka(settings);
+    } catch (error) {
+      // Such as too many open files: the next calls may find it different.
+      loading = undefined;
+      throw error;
+    }
   };
   return {
     // Each may be a batch of a single call; the producer makes its own batches of them.
@@ -29,7 +35,7 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
         loading ??= load();
         return await (await loading).send(calls);
       } catch (cause) {
-        const message = `The transport 'kafka' needs the package kafkajs: ${String(cause)}`;
+        const message = `The transport 'kafka' ${whyNot(cause)}: ${String(cause)}`;
         return refusedAll(calls, { code: 'no-kafkajs', message, cause });
       }
     },
@@ -38,4 +44,15 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
       await connection?.close();
     },
   };
+}
+
+function whyNot(cause: unknown): string {
+  return isKafkajsAbsent(cause)
+    ? 'needs the package kafkajs'
+    : 'could not be loaded (when bundling, keep postrider-client and kafkajs external)';
+}
+
+function isKafkajsAbsent(cause: unknown): boolean {
+  if (!(cause instanceof Error && 'code' in cause)) return false;
+  return cause.code === 'MODULE_NOT_FOUND' && cause.message.includes("'kafkajs'");
 }

@@ -10,6 +10,7 @@ import {
   installPacked,
   kafkaPrograms,
   nodes,
+  outOfFilesPrograms,
   readmeExamples,
   tool,
   type Consumer,
@@ -89,6 +90,24 @@ test('without kafkajs each call for Kafka is refused with an error of the same c
     const file = await consumer.write(name, text);
     const { stdout } = await run(process.execPath, [file, '127.0.0.1:1', 'ingest']);
     assert.match(stdout, /^no-kafkajs true\n/);
+  }
+});
+
+test('what keeps the Kafka side from being loaded is told, and forgotten once it has passed', async () => {
+  for (const [name, text] of Object.entries(outOfFilesPrograms)) {
+    const file = await consumer.write(name, text);
+    const limited = 'ulimit -n 100 && exec "$0" "$1"';
+    const { stdout } = await run('sh', ['-c', limited, process.execPath, file]);
+    const [first, second, ...others] = JSON.parse(stdout) as string[];
+    assert.match(
+      first ?? '',
+      /^The transport 'kafka' could not be loaded \(when bundling, keep postrider-client and kafkajs external\): Error: EMFILE/,
+    );
+    assert.match(
+      second ?? '',
+      /^The transport 'kafka' needs the package kafkajs: Error: Cannot find/,
+    );
+    assert.deepEqual(others, []);
   }
 });
 

@@ -87,6 +87,33 @@ export const kafkaPrograms: Readonly<Record<string, string>> = {
   'kafka.cjs': `const { Analytics, AnalyticsError } = require('postrider-client');${writeToKafka}`,
 };
 
+const outOfFiles = `
+const messages = [];
+const analytics = new Analytics('wk_shop', {
+  transport: 'kafka',
+  kafka: { brokers: ['127.0.0.1:1'] },
+  onError: ({ message }) => messages.push(message),
+});
+const open = [];
+try {
+  for (;;) open.push(openSync(process.argv[1]));
+} catch {}
+analytics.identify({ userId: 'u' });
+analytics.flush().then(() => {
+  for (const file of open) closeSync(file);
+  analytics.identify({ userId: 'u' });
+  analytics.close().then(() => console.log(JSON.stringify(messages)));
+});
+`;
+
+/** Each loses a call while no file can be opened, another one when that is over, and prints the messages. */
+export const outOfFilesPrograms: Readonly<Record<string, string>> = {
+  'files.mjs': `import { closeSync, openSync } from 'node:fs';
+import { Analytics } from 'postrider-client';${outOfFiles}`,
+  'files.cjs': `const { closeSync, openSync } = require('node:fs');
+const { Analytics } = require('postrider-client');${outOfFiles}`,
+};
+
 /** Writes a call and reads it with kafkajs as the application itself uses it; prints its message id. */
 export const readBackProgram = `
 import { Analytics } from 'postrider-client';
