@@ -9,7 +9,7 @@ export const mergedHeader = 'merged';
 /** Of the fields that a batch has for all its calls. */
 export const maxBatchFieldsBytes: number = maxCallBytes;
 
-/** `messageId`, `timestamp`, `originalTimestamp`, `sentAt`, `receivedAt`, `context.ip`, the type, at their longest. */
+/** `messageId`, `timestamp`, `originalTimestamp`, `receivedAt`, `context.ip`, the type, at their longest. */
 const addedBytes = 1024;
 /** JSON.stringify may write a number longer than it came, `1e20` with 21 digits. */
 const longestSpelling = 6;

@@ -71,17 +71,18 @@ function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
   if (largest > maxCallBytes) return callTooLarge(largest);
   const context = objectOf(fields['context']);
   const integrations = objectOf(fields['integrations']);
+  const sentAt = fields['sentAt'] ?? null;
+  const shared = [context, integrations, sentAt];
   // In a call, these stand one level below it.
-  if (batch.some(isTooDeep) || [context, integrations].some(isTooDeepBelow)) return tooDeep();
-  const sharedBytes = lengthOf(context) + lengthOf(integrations);
+  if (batch.some(isTooDeep) || shared.some(isTooDeepBelow)) return tooDeep();
+  const sharedBytes = shared.reduce<number>((sum, field) => sum + lengthOf(field), 0);
   if (
     sharedBytes > maxBatchFieldsBytes ||
     sharedBytes * batch.length + body.length > maxMergedRequestBytes
   ) {
-    return refuse('too-large', 'The context and integrations of the batch are too large for it.');
+    return fieldsTooLarge(sharedBytes);
   }
   const writeKey = textOf(fields['writeKey']);
-  const sentAt = fields['sentAt'] ?? null;
   const calls = batch as readonly unknown[];
   return { submission: { calls, type: undefined, writeKey, context, integrations, sentAt } };
 }
@@ -94,6 +95,12 @@ function callTooLarge(bytes: number): { readonly refusal: Refusal } {
   return refuse('too-large', `A call has ${bytes} bytes; it may have ${maxCallBytes}.`);
 }
 
+function fieldsTooLarge(bytes: number): { readonly refusal: Refusal } {
+  const fields = `The context, integrations and sentAt of the batch have ${bytes} bytes`;
+  const limits = `${maxBatchFieldsBytes}, and ${maxMergedRequestBytes} in all its calls together`;
+  return refuse('too-large', `${fields}; they may have ${limits}.`);
+}
+
 function tooDeep(): { readonly refusal: Refusal } {
   return refuse('too-deep', `Objects and arrays of a call are nested deeper than ${maxDepth}.`);
 }
@@ -102,12 +109,12 @@ function isTooDeep(item: unknown): boolean {
   return typeof item === 'object' && item !== null && isDeeper(item, maxDepth);
 }
 
-function isTooDeepBelow(field: JsonObject | undefined): boolean {
-  return field !== undefined && isDeeper(field, maxDepth - 1);
+function isTooDeepBelow(field: unknown): boolean {
+  return typeof field === 'object' && field !== null && isDeeper(field, maxDepth - 1);
 }
 
-function lengthOf(field: JsonObject | undefined): number {
-  return field === undefined ? 0 : Buffer.byteLength(JSON.stringify(field));
+function lengthOf(field: unknown): number {
+  return field === undefined || field === null ? 0 : Buffer.byteLength(JSON.stringify(field));
 }
 
 /** What is no object has nothing that could be merged. */

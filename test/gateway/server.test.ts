@@ -206,6 +206,23 @@ test('fields of a batch that would make it huge are refused', async () => {
   assertSuccess(await post(gateway, { batch, context: context(4_000) }));
 });
 
+test('a sentAt that would make its batch huge is refused, one that is only no time is not', async () => {
+  const gateway = await createTestGateway();
+  const batch = Array.from({ length: 3_000 }, () => page);
+  for (const sentAt of ['x'.repeat(30_000), ['x'.repeat(30_000)]]) {
+    const response = await post(gateway, { batch, sentAt });
+    assert.equal(codeOf(response), '400 too-large');
+    assert.match(response.body, /sentAt of the batch have 3000\d bytes; they may have 32768/);
+  }
+  assert.equal(
+    codeOf(await post(gateway, { batch: [page], sentAt: 'x'.repeat(33_000) })),
+    '400 too-large',
+  );
+  for (const sentAt of [null, 'x'.repeat(4_000), 7, {}]) {
+    assertSuccess(await post(gateway, { batch, sentAt }));
+  }
+});
+
 function bodyOfBytes(bytes: number): string {
   const body = JSON.stringify({ batch: [page] });
   return body + ' '.repeat(bytes - body.length);
@@ -234,12 +251,17 @@ test('a call may be nested 64 deep, with the fields of its batch too', async () 
   const batch = (levels: number): string => `{"batch":[${call(levels)}]}`;
   const context = (levels: number): string =>
     `{"batch":[${call(2)}],"context":${nested(levels - 1)}}`;
+  const sentAt = (levels: number): string =>
+    `{"batch":[${call(2)}],"sentAt":${nested(levels - 1)}}`;
   assertSuccess(await post(gateway, call(64), { path: 'page' }));
   assert.equal(codeOf(await post(gateway, call(65), { path: 'page' })), '400 too-deep');
-  for (const body of [batch, context]) {
+  for (const body of [batch, context, sentAt]) {
     assertSuccess(await post(gateway, body(64)));
     assert.equal(codeOf(await post(gateway, body(65))), '400 too-deep');
   }
+  const brackets = '['.repeat(16_000) + ']'.repeat(16_000);
+  const deepTime = `{"batch":[${call(2)}],"sentAt":${brackets}}`;
+  assert.equal(codeOf(await post(gateway, deepTime)), '400 too-deep');
   assert.equal(codeOf(await post(gateway, batch(20_000))), '400 too-large');
   assert.equal(codeOf(await post(gateway, `{"batch":${'['.repeat(9e4)}`)), '400 invalid-json');
 });
