@@ -16,6 +16,8 @@ export interface AcceptDeps {
   readonly keys: KnownKeys;
   readonly writer: Pick<IngestWriter, 'isAvailable' | 'write'>;
   readonly budget: ByteBudget;
+  /** The part of it for requests that have not shown a known write key yet. */
+  readonly strangers: ByteBudget;
   /** Undefined: none. */
   readonly rateLimits: RateLimits | undefined;
   readonly topics: IngestTopics;
@@ -35,9 +37,12 @@ export async function acceptRequest(
   deps: AcceptDeps,
   request: TrackingRequest,
 ): Promise<Refusal | undefined> {
-  const lease = deps.budget.lease();
+  const { budget, strangers, keys } = deps;
+  const headerKey = basicWriteKey(request.stream.headers.authorization);
+  // Else whoever sends bodies slowly, without any key, could take all the room.
+  const lease = (keys.find(headerKey) === undefined ? strangers : budget).lease();
   try {
-    return await accept(deps, request, lease);
+    return await accept(deps, request, headerKey, lease);
   } finally {
     lease.release();
   }
@@ -46,9 +51,10 @@ export async function acceptRequest(
 async function accept(
   deps: AcceptDeps,
   { stream, type, clientIp }: TrackingRequest,
+  headerKey: string | undefined,
   lease: Lease,
 ): Promise<Refusal | undefined> {
-  const { keys, writer, clock, rateLimits } = deps;
+  const { keys, writer, clock, rateLimits, budget } = deps;
   const { headers } = stream;
   if (!writer.isAvailable) return kafkaUnavailable;
   const receivedMs = clock.now();
@@ -60,9 +66,10 @@ async function accept(
   const { submission, refusal } = readRequest(body, type);
   if (refusal !== undefined) return refusal;
 
-  const given = [basicWriteKey(headers.authorization), submission.writeKey];
+  const given = [headerKey, submission.writeKey];
   const writeKey = keys.find(...given) ?? (await keys.findCurrent(...given));
   if (typeof writeKey !== 'string') return writeKey;
+  lease.moveTo(budget);
   const calls = submission.calls.length;
   const waitS = rateLimits?.take(writeKey, calls);
   if (waitS !== undefined) return rateLimited(waitS);

@@ -1,10 +1,17 @@
 /** Bounds what all requests together hold in memory. */
 export class ByteBudget {
   readonly #maxBytes: number;
+  readonly #whole: ByteBudget | undefined;
   #usedBytes = 0;
 
-  constructor(maxBytes: number) {
+  /** With a `whole`, it is a part of that one: what is taken here is taken there too. */
+  constructor(maxBytes: number, whole?: ByteBudget) {
     this.#maxBytes = maxBytes;
+    this.#whole = whole;
+  }
+
+  half(): ByteBudget {
+    return new ByteBudget(this.#maxBytes / 2, this);
   }
 
   get usedBytes(): number {
@@ -19,17 +26,19 @@ export class ByteBudget {
   /** False where so much more would be above the limit; nothing is taken then. */
   take(bytes: number): boolean {
     if (this.#usedBytes + bytes > this.#maxBytes) return false;
+    if (this.#whole?.take(bytes) === false) return false;
     this.#usedBytes += bytes;
     return true;
   }
 
   giveBack(bytes: number): void {
     this.#usedBytes -= bytes;
+    this.#whole?.giveBack(bytes);
   }
 }
 
 export class Lease {
-  readonly #budget: ByteBudget;
+  #budget: ByteBudget;
   #bytes = 0;
 
   constructor(budget: ByteBudget) {
@@ -41,6 +50,14 @@ export class Lease {
     if (!this.#budget.take(bytes)) return false;
     this.#bytes += bytes;
     return true;
+  }
+
+  /** To the whole that its budget is a part of: there is room for what it holds. */
+  moveTo(whole: ByteBudget): void {
+    const bytes = this.#bytes;
+    this.release();
+    this.#budget = whole;
+    this.grow(bytes);
   }
 
   release(): void {

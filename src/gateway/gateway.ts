@@ -49,6 +49,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     ...{ openProducer, rejectedTopic: ingestRejected, ackTimeoutMs, clock, events },
   });
   const budget = new ByteBudget(maxInFlightBytes);
+  const strangers = budget.half();
   exposeState(metrics, () => ({
     inFlightBytes: budget.usedBytes,
     kafkaAvailable: writer.isAvailable,
@@ -56,7 +57,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
   const keys = new KnownKeys(config, clock);
   const topics = { ingest, ingestRejected };
-  const server = createServer({ keys, writer, budget, rateLimits, topics, clock, events }, deps);
+  const server = createServer(
+    { keys, writer, budget, strangers, rateLimits, topics, clock, events },
+    deps,
+  );
   const port = await listenOnAll(server, 'GATEWAY_PORT', deps.port);
   let stopping = false;
   return {

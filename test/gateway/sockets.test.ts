@@ -86,6 +86,45 @@ test('a client that goes away in the middle of its body leaves nothing behind', 
   assert.deepEqual(producer.records, []);
 });
 
+test(
+  'slow bodies without a known write key leave room for requests that show one',
+  { timeout: 20_000 },
+  async (t) => {
+    const { port, server, budget } = await listen(t, { maxBytes: 10_000 });
+    const padded = (bytes: number): string => body.padEnd(bytes);
+    const stranger = (key: string): Socket => {
+      const socket = connect(port, '127.0.0.1');
+      const authorization = `Basic ${Buffer.from(key).toString('base64')}`;
+      const lines = ['POST /v1/batch HTTP/1.1', 'host: x', `authorization: ${authorization}`];
+      socket.write(`${lines.join('\r\n')}\r\ncontent-length: 5000\r\n\r\n${padded(4_900)}`);
+      return socket;
+    };
+    const held = stranger('wk_other');
+    await eventually(() => {
+      assert.equal(budget.usedBytes, 4_900);
+    });
+    const refused = stranger('wk_another');
+    const [answer] = (await once(refused, 'data')) as [Buffer];
+    assert.match(answer.toString(), /^HTTP\/1.1 429 .*"code":"overloaded"/s);
+    const known = await server.inject({
+      ...{ method: 'POST', url: '/v1/batch', headers: auth, payload: padded(1_000) },
+    });
+    assert.equal(known.statusCode, 200);
+    for (const socket of [held, refused]) socket.destroy();
+  },
+);
+
+test('a request that shows its write key in the body has all the room from then on', async () => {
+  const { server, producer, budget } = await createTestGateway({ maxBytes: 10_000 });
+  const batch = Array.from({ length: 10 }, () => ({ type: 'page', userId: 'u' }));
+  const { statusCode } = await server.inject({
+    ...{ method: 'POST', url: '/v1/batch', payload: { batch, writeKey: 'wk_shop' } },
+  });
+  assert.equal(statusCode, 200);
+  assert.equal(producer.records.length, 10);
+  assert.equal(budget.usedBytes, 0);
+});
+
 for (const declared of ['content-length: 50000000', 'transfer-encoding: chunked']) {
   test(`a body above 1 MB is answered with 413 while it is still coming, ${declared}`, async (t) => {
     const { port, server } = await listen(t);
