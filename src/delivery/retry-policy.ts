@@ -1,4 +1,4 @@
-import { dueAfter, dueTimeJitter } from '../event/tier-delay.ts';
+import { dueAfter, longestDelayMs } from '../event/tier-delay.ts';
 
 /** When to try again, and when to give up. Pure: time and chance are arguments. */
 export interface RetryPolicy {
@@ -41,8 +41,6 @@ export interface NoTimeLeft {
 
 const second = 1_000;
 const minute = 60 * second;
-/** Between due time and deadline: room for reading the record and for waiting in a lane. */
-const lastAttemptMarginMs = second;
 /** An attempt is the last only so close to the deadline: an endpoint may come back in the last minutes too. */
 const lastStretchMs = 60 * second;
 
@@ -121,7 +119,7 @@ function schedule(
 }
 
 function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
-  return nowMs + tierMs * (1 + dueTimeJitter) + lastAttemptMarginMs <= deadlineMs;
+  return nowMs + longestDelayMs(tierMs) <= deadlineMs;
 }
 
 function later(

@@ -5,3 +5,11 @@ export const dueTimeJitter = 0.1;
 export function dueAfter(tierMs: number, nowMs: number, random: () => number): number {
   return Math.round(nowMs + tierMs * (1 - dueTimeJitter + 2 * dueTimeJitter * random()));
 }
+
+/** Between a due time and the deadline: room for reading the record and for waiting in a lane. */
+const lastAttemptMarginMs = 1_000;
+
+/** The time that must be left for a record to be tried again after a tier. */
+export function longestDelayMs(tierMs: number): number {
+  return Math.round(tierMs * (1 + dueTimeJitter)) + lastAttemptMarginMs;
+}

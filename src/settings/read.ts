@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { formatDuration } from '../duration.ts';
 import { environment, type Environment } from '../environment.ts';
 import { PostriderError } from '../errors.ts';
+import { longestDelayMs } from '../event/tier-delay.ts';
 import { formatRate } from '../resources/schema/rate.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
 
@@ -83,13 +84,7 @@ function givenText(
 }
 
 function crossProblems(settings: Settings): string[] {
-  const problems: string[] = [];
-  const longestTierMs = settings.retryTiersMs.at(-1) ?? 0;
-  if (longestTierMs > settings.retryWindowMs) {
-    problems.push(
-      `RETRY_TIERS goes up to ${formatDuration(longestTierMs)}, allowed: up to RETRY_WINDOW (${formatDuration(settings.retryWindowMs)})`,
-    );
-  }
+  const problems = retryProblems(settings);
   if ((settings.kafkaSslCertFile === undefined) !== (settings.kafkaSslKeyFile === undefined)) {
     problems.push('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE are allowed only together');
   }
@@ -111,6 +106,22 @@ function crossProblems(settings: Settings): string[] {
     );
   }
   return problems;
+}
+
+function retryProblems({ retryTiersMs, retryWindowMs }: Settings): string[] {
+  const window = `RETRY_WINDOW (${formatDuration(retryWindowMs)})`;
+  const longestTierMs = retryTiersMs.at(-1) ?? 0;
+  if (longestTierMs > retryWindowMs) {
+    return [`RETRY_TIERS goes up to ${formatDuration(longestTierMs)}, allowed: up to ${window}`];
+  }
+  const shortestTierMs = retryTiersMs[0] ?? 0;
+  const latestMs = longestDelayMs(shortestTierMs);
+  if (latestMs <= retryWindowMs) return [];
+  // No retry would ever be in time: every event would be given up at its first failure.
+  const retry = `whose retry may come ${formatDuration(latestMs)} later`;
+  return [
+    `RETRY_TIERS begins with ${formatDuration(shortestTierMs)}, ${retry}, allowed: within ${window}`,
+  ];
 }
 
 /** Whoever names a certificate believes that connections are encrypted. */

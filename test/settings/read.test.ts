@@ -112,6 +112,23 @@ test('settings that only make sense together are refused alone', () => {
   });
 });
 
+test('tiers that leave no time for any retry within the window are refused', () => {
+  const tooShort: [tiers: string, window: string, latest: string][] = [
+    ['4h', '4h', '15841s'],
+    ['10s', '10s', '12s'],
+    ['1s,2s', '2s', '2100ms'],
+  ];
+  for (const [tiers, window, latest] of tooShort) {
+    const first = tiers.split(',', 1).join();
+    assert.throws(() => readSettings({ RETRY_TIERS: tiers, RETRY_WINDOW: window }), {
+      code: 'setting-invalid',
+      message: `RETRY_TIERS begins with ${first}, whose retry may come ${latest} later, allowed: within RETRY_WINDOW (${window})`,
+    });
+  }
+  const settings = readSettings({ RETRY_TIERS: '10s', RETRY_WINDOW: '12s' });
+  assert.equal(settings.retryWindowMs, 12_000);
+});
+
 test('a certificate without KAFKA_SSL=true is refused: connections would not be encrypted', () => {
   for (const name of ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE']) {
     assert.throws(() => readSettings({ [name]: '/f' }), {
