@@ -36,8 +36,13 @@ async function destinationOf(context: Context, id: string): Promise<Destination>
     secretKeys: createSecretKeys(settings.secretKey, settings.secretKeyPrevious),
   });
   const destination = config.destination(id);
+  const isUnreadable = config.isUnreadable(id);
   await config.stop();
   if (destination !== undefined) return destination;
+  if (isUnreadable) {
+    const why = 'with these keys and this version; the log says why';
+    throw new PostriderError('resource-invalid', `destination ${id} is not readable ${why}`);
+  }
   throw new PostriderError('not-found', `there is no destination ${id}`);
 }
 

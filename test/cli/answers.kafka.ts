@@ -48,3 +48,32 @@ test('nothing stands before the answer of a command, not even right after the to
     assert.match(stdout, answer);
   }
 });
+
+test('a destination that the key cannot read is not said to be missing', async () => {
+  const postrider = await install();
+  await postrider.run(['topics', '--create']);
+  const source = { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] };
+  const destination = (id: string): object => ({
+    ...{ kind: 'Destination', id, name: id, sources: ['shop'], sharedSecret: 'teehee' },
+    webhooks: [{ url: 'https://crm.example.com/' }],
+  });
+  const otherKey = { SECRET_KEY: Buffer.alloc(32, 4).toString('base64') };
+  for (const [env, resource] of [
+    [{}, source],
+    [{}, destination('crm')],
+    [otherKey, destination('erp')],
+  ] as const) {
+    const { code, stderr } = await postrider.run(['apply', '-f', '-'], {
+      ...{ env, stdin: JSON.stringify(resource) },
+    });
+    assert.equal(code, 0, stderr);
+  }
+  const { code, stderr } = await postrider.run(['send-test', 'crm'], { env: otherKey });
+  assert.equal(code, 1);
+  const [reason, last] = stderr.trimEnd().split('\n');
+  assert.match(reason ?? '', /Destination crm: .* was encrypted with a key other than SECRET_KEY;/);
+  assert.equal(
+    last,
+    'postrider: destination crm is not readable with these keys and this version; the log says why',
+  );
+});
