@@ -1,9 +1,16 @@
+import { constants } from 'node:os';
 import { CommanderError } from 'commander';
 import { PostriderError } from '../errors.ts';
 import { createContext } from './context.ts';
 import { createProgram } from './program.ts';
 
 const program = createProgram(createContext());
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Whoever read the answer has seen enough, e.g. `head`: other programs are ended by that signal.
+  if (error.code === 'EPIPE') process.exit(128 + constants.signals.SIGPIPE);
+  process.exit(report(new Error(`stdout cannot be written to: ${error.message}`)));
+});
 
 try {
   await program.parseAsync();
