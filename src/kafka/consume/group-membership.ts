@@ -1,4 +1,4 @@
-import type { Clock } from '../../ops/clock.ts';
+import type { Clock, Timer } from '../../ops/clock.ts';
 import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
 import { createAssigner } from './assigner.ts';
@@ -50,6 +50,8 @@ export class GroupMembership implements FetchControl {
   #work: Promise<void> = Promise.resolve();
   #reopening = false;
   #hasJoined = false;
+  /** The next look for topics that do not exist, or the one that is on its way. */
+  #nextLook: Timer | undefined;
   readonly #crashes = new LogThrottle();
 
   constructor(options: MembershipOptions) {
@@ -145,17 +147,29 @@ export class GroupMembership implements FetchControl {
   }
 
   #watchMissing(): void {
-    const { clock, log, offsets, signal } = this.#options;
-    const missing = [...this.#wanted].filter((topic) => !this.#subscribed.includes(topic));
+    const { log, signal } = this.#options;
+    const missing = this.#missing();
     if (missing.length === 0 || signal.aborted) return;
     log.warn({ topics: missing }, 'these topics do not exist; they are read as soon as they do');
+    this.#lookLater();
+  }
+
+  #missing(): string[] {
+    return [...this.#wanted].filter((topic) => !this.#subscribed.includes(topic));
+  }
+
+  #lookLater(): void {
+    const { clock, offsets, signal } = this.#options;
     const look = async (): Promise<void> => {
       if (signal.aborted) return;
-      const found = await offsets.existing(missing).catch(() => []);
+      const found = await offsets.existing(this.#missing()).catch(() => []);
+      // Opened anew meanwhile: then that one looks.
+      if (this.#nextLook !== timer) return;
       if (found.length > 0) this.#reopen();
-      else clock.after(missingMs, () => void look());
+      else this.#lookLater();
     };
-    clock.after(missingMs, () => void look());
+    const timer = clock.after(missingMs, () => void look());
+    this.#nextLook = timer;
   }
 
   #crashed(error: Error, restart: boolean): void {
@@ -177,6 +191,8 @@ export class GroupMembership implements FetchControl {
     const { signal } = this.#options;
     if (this.#reopening || signal.aborted) return;
     this.#reopening = true;
+    this.#nextLook?.cancel();
+    this.#nextLook = undefined;
     // Not while it opens: kafkajs does not stop a consumer that is just joining.
     this.#work = this.#work.then(async () => {
       this.#reopening = false;

@@ -7,7 +7,7 @@ import {
   type ConsumeLoopOptions,
 } from '../../../src/kafka/consume/consume-loop.ts';
 import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
-import { systemClock } from '../../../src/ops/clock.ts';
+import { systemClock, type Clock } from '../../../src/ops/clock.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeKafka, FakeLogger } from '../fake-kafka.ts';
 
@@ -250,6 +250,38 @@ test('topics of other members that no longer exist are left alone', async () => 
   kafka.consumerNow.emit('RECEIVED_UNSUBSCRIBED_TOPICS', { topicsNotSubscribed: ['deleted'] });
   for (let i = 0; i < 20; i += 1) await turn();
   assert.equal(kafka.consumers.length, 1);
+  await loop.stop(0);
+});
+
+test('a missing topic is looked for once at a time, however often the group was joined again', async () => {
+  const kafka = new FakeKafka([topic]);
+  const looks = new Set<() => void>();
+  const clock: Clock = {
+    now: () => Date.now(),
+    after: (_delayMs, look) => {
+      looks.add(look);
+      return { cancel: () => looks.delete(look) };
+    },
+  };
+  const { loop } = await start(kafka, { topics: [topic, 'missing'], clock });
+  for (const joins of [1, 2, 3]) {
+    await eventually(() => {
+      assert.equal(kafka.consumers.length, joins);
+    });
+    await join(kafka, loop);
+    kafka.consumerNow.emit('CRASH', { error: noCoordinator, restart: false });
+  }
+  await eventually(() => {
+    assert.equal(kafka.consumers.length, 4);
+  });
+  await join(kafka, loop);
+  kafka.topics.push('missing');
+  for (const look of [...looks]) {
+    look();
+    for (let i = 0; i < 20; i += 1) await turn();
+  }
+  assert.equal(kafka.consumers.length, 5);
+  assert.deepEqual(kafka.consumerNow.topics, [topic, 'missing']);
   await loop.stop(0);
 });
 
