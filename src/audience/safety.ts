@@ -16,8 +16,8 @@ export interface SyncCounts {
 export interface SafetyLimits {
   /** Whether an audience may become empty. */
   readonly allowEmpty: boolean;
-  /** Of those before, from 0 to 1. */
-  readonly maxRemovedShare: number;
+  /** Of those before, a whole number from 0 to 100. */
+  readonly maxRemovedPercent: number;
 }
 
 /**
@@ -36,12 +36,10 @@ export function objectionTo(
     if (limits.allowEmpty) return undefined;
     return `${name} has nobody in its data and had ${before}; nothing was sent. If that is right, use --allow-empty`;
   }
-  if (removed <= before * limits.maxRemovedShare) return undefined;
-  const lost = percent(removed / before);
-  return `${name} would lose ${removed} of ${before} users (${lost} %), allowed: ${percent(limits.maxRemovedShare)} %; nothing was sent. If that is right, use --max-removed ${lost}`;
-}
-
-/** Rounded up, so that what is shown is enough as a limit. */
-function percent(share: number): number {
-  return Math.ceil(share * 100);
+  const { maxRemovedPercent } = limits;
+  // In whole numbers: 57 / 100 * 100 is less than 57.
+  if (removed * 100 <= before * maxRemovedPercent) return undefined;
+  // Rounded up, so that what is shown is enough as a limit.
+  const lost = Math.ceil((removed * 100) / before);
+  return `${name} would lose ${removed} of ${before} users (${lost} %), allowed: ${maxRemovedPercent} %; nothing was sent. If that is right, use --max-removed ${lost}`;
 }

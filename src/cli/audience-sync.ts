@@ -21,7 +21,7 @@ export function registerAudienceSync(program: Command, context: Context): void {
     .addOption(
       new Option('--max-removed <percent>', 'of its users, that an audience may lose at once')
         .argParser(parsePercent)
-        .default(0.5, '50'),
+        .default(50),
     )
     .option('--checkpoint-dir <dir>', 'in the place of AUDIENCE_CHECKPOINT_DIR')
     .option('--json', 'print the report as JSON')
@@ -44,6 +44,6 @@ function parseShardOption(context: Context, text: string): Shard {
 
 function parsePercent(text: string): number {
   const percent = /^\d{1,3}%?$/.test(text) ? parseInt(text, 10) : NaN;
-  if (percent <= 100) return percent / 100;
+  if (percent <= 100) return percent;
   throw new InvalidArgumentError('Allowed: a whole number from 0 to 100.');
 }

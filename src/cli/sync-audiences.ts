@@ -149,7 +149,7 @@ function syncOptions({ settings }: Context, options: AudienceSyncOptions): SyncO
     dryRun: options.dryRun === true,
     baseline: options.full === true ? { destination: options.destination } : undefined,
     allowEmpty: options.allowEmpty === true,
-    maxRemovedShare: options.maxRemoved,
+    maxRemovedPercent: options.maxRemoved,
     changesPerTransaction: fullBatchChanges,
   };
 }

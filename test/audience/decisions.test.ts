@@ -73,12 +73,29 @@ test('a user of one audience is nobody in another, whatever the ids look like', 
 test('a loss of just what is allowed passes, and more is refused with the limit that would do', () => {
   const target = audience('a');
   const counts = { members: 50, before: 100, added: 0, removed: 50, changed: 0, baseline: 0 };
-  const limits = { allowEmpty: false, maxRemovedShare: 0.5 };
+  const limits = { allowEmpty: false, maxRemovedPercent: 50 };
   assert.equal(objectionTo(target, counts, limits), undefined);
   const objection = objectionTo(target, { ...counts, members: 49, removed: 51 }, limits) ?? '';
   assert.match(objection, /would lose 51 of 100 users \(51 %\).*--max-removed 51$/);
   const first = { ...counts, members: 0, before: 0, removed: 0 };
   assert.equal(objectionTo(target, first, limits), undefined);
+});
+
+test('the limit that a refusal names is enough, and the one that was given is shown as it is', () => {
+  const target = audience('a');
+  const counts = { members: 1, added: 0, changed: 0, baseline: 0 };
+  const limit = (maxRemovedPercent: number) => ({ allowEmpty: false, maxRemovedPercent });
+  for (const before of [7, 100, 3_000_000]) {
+    for (let percent = 1; percent <= 100; percent += 1) {
+      const removed = Math.ceil((before * percent) / 100);
+      const lost = { ...counts, before, removed };
+      const objection = objectionTo(target, lost, limit(percent - 1)) ?? '';
+      assert.ok(objection.includes(` %), allowed: ${percent - 1} %;`), objection);
+      const enough = Number(/--max-removed (\d+)$/.exec(objection)?.[1]);
+      assert.equal(objectionTo(target, lost, limit(enough)), undefined);
+      if (before >= 100) assert.equal(enough, percent);
+    }
+  }
 });
 
 test('a change is named after what was before', () => {

@@ -32,7 +32,11 @@ process.once('message', (task: KilledSync) => {
     audience(audienceId),
     {
       ...{ shard: wholeAudience, directory, dryRun: false, baseline: undefined },
-      ...{ allowEmpty: true, maxRemovedShare: 1, changesPerTransaction: fullBatchChanges / 100 },
+      ...{
+        allowEmpty: true,
+        maxRemovedPercent: 100,
+        changesPerTransaction: fullBatchChanges / 100,
+      },
     },
     (connection) => fillCurrent(connection, membersOf(...members)),
   ).then(() => {

@@ -76,7 +76,7 @@ async function killAgainAndAgain(id: string, directory: string | undefined): Pro
     const task = { brokers, prefix: topology.prefix, audienceId: id, members, directory };
     await killDuring(await readyChild(), task, stages[kill % stages.length] ?? 'sending');
     const { added, removed } = await scene.sync(target, membersOf(...members), {
-      ...{ directory, allowEmpty: true, maxRemovedShare: 1 },
+      ...{ directory, allowEmpty: true, maxRemovedPercent: 100 },
       changesPerTransaction: fullBatchChanges / 100,
     });
     if (added + removed > 0 && added + removed < changes) partial += 1;

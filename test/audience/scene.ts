@@ -113,7 +113,7 @@ const defaults: SyncOptions = {
   dryRun: false,
   baseline: undefined,
   allowEmpty: false,
-  maxRemovedShare: 0.5,
+  maxRemovedPercent: 50,
   changesPerTransaction: fullBatchChanges,
 };
 

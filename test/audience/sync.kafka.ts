@@ -210,7 +210,7 @@ suite('audience sync', { concurrency: 4 }, () => {
         'Audience safe would lose 3 of 4 users (75 %), allowed: 50 %; nothing was sent. If that is right, use --max-removed 75',
     });
     assert.equal((await scene.emitted(target)).length, 4);
-    await scene.sync(target, membersOf('a'), { maxRemovedShare: 0.75 });
+    await scene.sync(target, membersOf('a'), { maxRemovedPercent: 75 });
     const emptied = await scene.sync(target, membersOf(), { allowEmpty: true });
     assert.equal(emptied.removed, 1);
     assert.equal((await scene.emitted(target)).length, 8);

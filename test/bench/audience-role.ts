@@ -38,7 +38,7 @@ const { added, removed, rebuilt } = await syncAudience(
   { kind: 'Audience', id: audienceId, name: 'Big Spenders', trait: 'big_spenders', source: 'shop' },
   {
     ...{ shard: wholeAudience, directory, dryRun: false, baseline: undefined },
-    ...{ allowEmpty: false, maxRemovedShare: 0.5, changesPerTransaction },
+    ...{ allowEmpty: false, maxRemovedPercent: 50, changesPerTransaction },
   },
   async (connection) => {
     await connection.run(`
