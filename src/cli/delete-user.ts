@@ -19,7 +19,7 @@ import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';
-import { withProducer } from './with-producer.ts';
+import { timeToEnd, withProducer } from './with-producer.ts';
 
 interface DeleteUserOptions {
   readonly file?: string;
@@ -98,14 +98,17 @@ async function run(
     () => `${report.users} of ${counted(userIds.length, 'user')} deleted`,
   );
   try {
-    await withProducer(context, (producer) =>
-      deleteUsers({
-        ...{ userIds, sourceIds, config, topology, producer },
-        ...{ clock: systemClock, random: Math.random, fenceMs: afterMs, signal: stop.signal },
-        onDeleted: (more, affected) => {
-          report.add(more, affected);
-        },
-      }),
+    await withProducer(
+      context,
+      (producer) =>
+        deleteUsers({
+          ...{ userIds, sourceIds, config, topology, producer },
+          ...{ clock: systemClock, random: Math.random, fenceMs: afterMs, signal: stop.signal },
+          onDeleted: (more, affected) => {
+            report.add(more, affected);
+          },
+        }),
+      timeToEnd(stop.signal),
     );
   } finally {
     status.stop();

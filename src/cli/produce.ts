@@ -10,7 +10,7 @@ import { findSource } from '../resources/find-source.ts';
 import type { Context } from './context.ts';
 import { counted } from './counted.ts';
 import { startStatusLine, type StatusLine } from './status-line.ts';
-import { withProducer } from './with-producer.ts';
+import { timeToEnd, withProducer } from './with-producer.ts';
 
 interface ProduceOptions {
   readonly source: string;
@@ -52,22 +52,25 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const startMs = Date.now();
   const status = startStatusLine(() => progressOf(counts, Date.now() - startMs));
   try {
-    await withProducer(context, (producer) =>
-      importCalls({
-        input: gunzipIfNeeded(input),
-        topic: topology.topics.ingest,
-        writeKey,
-        producer,
-        signal: stop.signal,
-        onSent: (line) => {
-          counts.sent += 1;
-          counts.lastLine = Math.max(counts.lastLine, line);
-        },
-        onBad: (line, reason) => {
-          counts.bad += 1;
-          reportBad(status, line, reason);
-        },
-      }),
+    await withProducer(
+      context,
+      (producer) =>
+        importCalls({
+          input: gunzipIfNeeded(input),
+          topic: topology.topics.ingest,
+          writeKey,
+          producer,
+          signal: stop.signal,
+          onSent: (line) => {
+            counts.sent += 1;
+            counts.lastLine = Math.max(counts.lastLine, line);
+          },
+          onBad: (line, reason) => {
+            counts.bad += 1;
+            reportBad(status, line, reason);
+          },
+        }),
+      timeToEnd(stop.signal),
     );
   } catch (cause) {
     if (cause instanceof PostriderError && cause.code === 'kafka-refused') throw cause;

@@ -24,7 +24,7 @@ import {
 } from './letters.ts';
 import { note } from './note.ts';
 import { startStatusLine } from './status-line.ts';
-import { withProducer } from './with-producer.ts';
+import { timeToEnd, withProducer } from './with-producer.ts';
 
 export interface RedriveTask<L extends Letter> {
   readonly selection: Selection<L>;
@@ -116,24 +116,27 @@ class LetterRedrive<L extends Letter> {
     let unmarked = 0;
     const status = startStatusLine(() => `${this.#counts.total} sent again; ${search.progress()}`);
     try {
-      await withProducer(this.#context, (producer) =>
-        redrive({
-          ...{ letters: search.letters, sentAgain, producer, clock: systemClock },
-          ...{ redrivesTopic, rate, id, signal },
-          ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
-          onSent: (letter) => {
-            this.#counts.add(letter);
-            live?.wrote();
-          },
-          onRefused: ({ record }, error) => {
-            refused += 1;
-            note(`${placeText(record)} cannot be sent again: ${error.message}`);
-          },
-          onUnmarked: ({ record }, error) => {
-            unmarked += 1;
-            note(`${placeText(record)} was sent, which cannot be written down: ${error.message}`);
-          },
-        }),
+      await withProducer(
+        this.#context,
+        (producer) =>
+          redrive({
+            ...{ letters: search.letters, sentAgain, producer, clock: systemClock },
+            ...{ redrivesTopic, rate, id, signal },
+            ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
+            onSent: (letter) => {
+              this.#counts.add(letter);
+              live?.wrote();
+            },
+            onRefused: ({ record }, error) => {
+              refused += 1;
+              note(`${placeText(record)} cannot be sent again: ${error.message}`);
+            },
+            onUnmarked: ({ record }, error) => {
+              unmarked += 1;
+              note(`${placeText(record)} was sent, which cannot be written down: ${error.message}`);
+            },
+          }),
+        timeToEnd(signal),
       );
     } finally {
       status.stop();

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
@@ -8,18 +10,21 @@ const closeMs = 30_000;
 
 /**
  * For a command that answers: a producer repeats for ever what Kafka's ACLs refuse, as a role should,
- * and nobody would wait for that.
+ * and nobody would wait for that. What Kafka has not taken when `givenUp` resolves is left.
  * @throws PostriderError `kafka-refused` with the topics that may not be written
  */
 export async function withProducer<T>(
   { kafka, log }: Context,
   use: (producer: Producer) => Promise<T>,
+  givenUp?: Promise<T>,
 ): Promise<T> {
   const refused = Promise.withResolvers<never>();
-  const refusal = new AbortController();
-  refused.promise.catch(() => {
-    refusal.abort();
-  });
+  const hopeless = Promise.race([refused.promise, ...(givenUp === undefined ? [] : [givenUp])]);
+  let timeoutMs = closeMs;
+  const leave = (): void => {
+    timeoutMs = 0;
+  };
+  hopeless.then(leave, leave);
   const failed = (reason: string, topics: readonly string[]): void => {
     if (!reason.endsWith('_AUTHORIZATION_FAILED')) return;
     const message = `Kafka's ACLs do not let this principal write to topic ${topics.join(', ')}`;
@@ -27,8 +32,14 @@ export async function withProducer<T>(
   };
   const producer = await createProducer(kafka, { clock: systemClock, log, hooks: { failed } });
   try {
-    return await Promise.race([use(producer), refused.promise]);
+    return await Promise.race([use(producer), hopeless]);
   } finally {
-    await producer.close(refusal.signal.aborted ? 0 : closeMs);
+    await producer.close(timeoutMs);
   }
+}
+
+/** Resolves when what was on its way at the signal has had time enough, also where Kafka is away. */
+export async function timeToEnd(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+  await delay(closeMs, undefined, { ref: false });
 }
