@@ -12,6 +12,7 @@ import { startFence, type FollowedFence } from '../resources/fence/fence-store.t
 import { exposeConfig } from '../resources/config/metrics.ts';
 import { createSecretKeys } from '../resources/config/secrets.ts';
 import type { RouterDeps } from '../router/router.ts';
+import { likelyMisspelt } from '../settings/misspelt.ts';
 import { describeSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import type { Context } from './context.ts';
@@ -47,6 +48,7 @@ export async function startRoles(
   tuneGarbageCollection();
   const { settings, log, kafka } = context;
   log.info({ settings: describeSettings(settings) }, `starting ${names.join(' and ')}`);
+  for (const hint of likelyMisspelt(context.environment)) log.warn({}, hint);
   const metrics = createMetrics();
   const roles: Role[] = [];
   const isReady = (name: RoleName): boolean =>
