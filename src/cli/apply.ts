@@ -21,9 +21,10 @@ interface ApplyOptions {
   readonly dryRun?: true;
   readonly prune?: true;
   readonly rename?: true;
+  readonly newKey?: true;
 }
 
-type Wishes = Pick<PlanOptions, 'prune' | 'rename'>;
+type Wishes = Pick<PlanOptions, 'prune' | 'rename' | 'newKey'>;
 
 /** `postrider apply`: create or update resources. */
 export function registerApply(program: Command, context: Context): void {
@@ -34,6 +35,7 @@ export function registerApply(program: Command, context: Context): void {
     .option('--dry-run', 'print what would change and write nothing')
     .option('--prune', 'also delete every resource that the files do not name')
     .option('--rename', 'give audiences and computed traits whose name changed its new trait too')
+    .option('--new-key', 'the SECRET_KEY that stored secrets were encrypted with is lost')
     .action((options: ApplyOptions) => apply(context, options));
 }
 
@@ -42,7 +44,8 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     environment: context.environment,
     stdin: process.stdin,
   });
-  const wishes = { prune: options.prune === true, rename: options.rename === true };
+  const { prune = false, rename = false, newKey = false } = options;
+  const wishes = { prune, rename, newKey };
   const isDryRun = options.dryRun === true;
   const changes = isDryRun
     ? await plan(context, files, wishes)
@@ -64,7 +67,7 @@ export function checkFirst(files: ParsedFile, stored: readonly Resource[] | unde
 export async function applyFiles(
   context: Context,
   files: ParsedFile,
-  wishes: Wishes = { prune: false, rename: false },
+  wishes: Wishes = { prune: false, rename: false, newKey: false },
 ): Promise<readonly Change[]> {
   const changes = await plan(context, files, wishes);
   await write(context, changes);

@@ -58,12 +58,12 @@ test('a destination that the key cannot read is not said to be missing', async (
     webhooks: [{ url: 'https://crm.example.com/' }],
   });
   const otherKey = { SECRET_KEY: Buffer.alloc(32, 4).toString('base64') };
-  for (const [env, resource] of [
-    [{}, source],
-    [{}, destination('crm')],
-    [otherKey, destination('erp')],
+  for (const [args, env, resource] of [
+    [[], {}, source],
+    [[], {}, destination('crm')],
+    [['--new-key'], otherKey, destination('erp')],
   ] as const) {
-    const { code, stderr } = await postrider.run(['apply', '-f', '-'], {
+    const { code, stderr } = await postrider.run(['apply', '-f', '-', ...args], {
       ...{ env, stdin: JSON.stringify(resource) },
     });
     assert.equal(code, 0, stderr);

@@ -49,7 +49,12 @@ export async function testDeployment(): Promise<TestDeployment> {
     apply: async (resources, { secretKeys = exampleKeys, prune = false } = {}) => {
       const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
       const files = parseDocuments('f.yaml', text, 'yaml', {});
-      const changes = await planFiles(access, files, { secretKeys, prune, rename: false });
+      const changes = await planFiles(access, files, {
+        secretKeys,
+        prune,
+        rename: false,
+        newKey: false,
+      });
       await writeChanges({ kafka, topology, producer }, changes);
       return changes.map(formatChange);
     },

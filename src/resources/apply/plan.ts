@@ -9,6 +9,7 @@ import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts'
 import type { SecretKeys } from '../config/secrets.ts';
 import {
   encodeResource,
+  hasSecrets,
   maskResource,
   needsNewKey,
   openResource,
@@ -37,18 +38,20 @@ export interface PlanOptions {
   readonly prune: boolean;
   /** Traits follow names that have changed. */
   readonly rename: boolean;
+  /** The key that the stored secrets were encrypted with is lost. */
+  readonly newKey: boolean;
 }
 
 /**
  * Compares what the files say with what is stored. The changes are in an order in which every
  * reference is valid at every step.
  * @throws InvalidResources with every problem of the files
- * @throws PostriderError `secret-unreadable` if there are secrets to encrypt and no key
+ * @throws PostriderError `secret-unreadable` if there are secrets to encrypt and no key, or the wrong one
  */
 export function planApply(
   files: ParsedFile,
   stored: StoredResources,
-  { secretKeys, prune, rename }: PlanOptions,
+  { secretKeys, prune, rename, newKey }: PlanOptions,
 ): readonly Change[] {
   const parsed = parseDesired(files.documents);
   const { desired, notes, ...settled } = settleTraits(parsed, stored, rename);
@@ -71,6 +74,7 @@ export function planApply(
       return note === undefined ? change : { ...change, note };
     })
     .sort((a, b) => rank(a.kind) - rank(b.kind));
+  if (!newKey && written.some(writesSecrets)) refuseWrongKey(stored, secretKeys);
   const deleted = (prune ? others : [])
     .map(({ name }) => planDelete(name))
     .sort((a, b) => rank(b.kind) - rank(a.kind));
@@ -135,6 +139,30 @@ function differingFields(one: Resource, other: Resource): string[] {
   const after = new Map(Object.entries(toDocument(one)));
   const names = new Set([...after.keys(), ...before.keys()]);
   return [...names].filter((name) => !isDeepStrictEqual(before.get(name), after.get(name)));
+}
+
+function writesSecrets({ resource, value }: Change): boolean {
+  return value !== undefined && resource !== undefined && hasSecrets({ sealed: resource });
+}
+
+/** Whoever reads none of the secrets that are there would write some that no role can read. */
+function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
+  let failure: PostriderError | undefined;
+  for (const { sealed } of stored.values()) {
+    if (sealed === undefined || !hasSecrets(sealed)) continue;
+    try {
+      openResource(sealed, secretKeys);
+      return;
+    } catch (error) {
+      if (!(error instanceof PostriderError)) throw error;
+      failure ??= error;
+    }
+  }
+  if (failure === undefined) return;
+  throw new PostriderError(
+    'secret-unreadable',
+    `nothing was applied: no stored secret can be read with this SECRET_KEY (${failure.message}). If the key of before is lost, apply everything again with --new-key`,
+  );
 }
 
 function rank(kind: ResourceKind): number {

@@ -39,7 +39,7 @@ function apply(
 ): readonly string[] {
   const text = documents.map((each) => JSON.stringify(each)).join('\n---\n');
   const files = parseDocuments('f.yaml', text, 'yaml', {});
-  const defaults = { secretKeys: exampleKeys, prune: false, rename: false };
+  const defaults = { secretKeys: exampleKeys, prune: false, rename: false, newKey: false };
   try {
     return planApply(files, stored, { ...defaults, ...options }).map(formatChange);
   } catch (error) {

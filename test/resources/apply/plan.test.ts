@@ -47,7 +47,7 @@ function plan(
   options: Partial<PlanOptions> = {},
 ): readonly Change[] {
   return planApply(files, stored, {
-    ...{ secretKeys: exampleKeys, prune: false, rename: false },
+    ...{ secretKeys: exampleKeys, prune: false, rename: false, newKey: false },
     ...options,
   });
 }
@@ -113,10 +113,28 @@ test('a stored resource that nobody can read any more can be applied again', () 
     ...storedOf(exampleDestination()),
     ['Source/shop', { name: exampleSource() }],
   ]);
-  assert.deepEqual(plan(files, stored, { secretKeys: otherKeys }).map(formatChange), [
+  const options = { secretKeys: otherKeys, newKey: true };
+  assert.deepEqual(plan(files, stored, options).map(formatChange), [
     'update Source shop: the stored record, which could not be read',
     'update Destination crm: name, secrets, which could not be decrypted',
   ]);
+});
+
+test('a key that reads no stored secret writes none', () => {
+  const secretKeys = otherKeys;
+  const stored = storedOf(exampleSource(), exampleDestination());
+  const isRefused = {
+    code: 'secret-unreadable',
+    message: /^nothing was applied: .* this SECRET_KEY \(Destination crm: .*--new-key$/,
+  };
+  for (const id of ['crm', 'another']) {
+    const files = filesOf(exampleSource(), exampleDestination({ id, name: 'New' }));
+    assert.throws(() => plan(files, stored, { secretKeys }), isRefused);
+  }
+  const source = filesOf(exampleSource({ name: 'New' }));
+  assert.equal(plan(source, stored, { secretKeys }).length, 1);
+  const rotating = createSecretKeys(Buffer.alloc(32, 2), Buffer.alloc(32, 1));
+  assert.equal(plan(filesOf(exampleDestination()), stored, { secretKeys: rotating }).length, 1);
 });
 
 test('the same URL twice in one destination is refused, however it is written', () => {
