@@ -24,6 +24,9 @@ const reference = new RegExp(
   'g',
 );
 
+/** As a shell takes it, alone or behind a word such as `Bearer`: the braces were forgotten. */
+const withoutBraces = /^(?:\S+ )?\$([A-Z_][A-Z0-9_]*)$/;
+
 /**
  * Puts variables into one parsed text of a masked file: `${NAME}` becomes the variable's value, `$${`
  * a plain `${`. `reasons` names every reference that cannot be resolved: its variable is not set, or empty.
@@ -33,6 +36,9 @@ export function interpolate(
   environment: Environment,
 ): { readonly text: string; readonly reasons: readonly string[] } {
   const reasons: string[] = [];
+  const bare = withoutBraces.exec(masked)?.[1];
+  if (bare !== undefined)
+    reasons.push(`$${bare} would be taken as it is; write \${${bare}} for the variable's value`);
   const text = masked.split(reference).length === 1 ? masked : replaceReferences();
   return { text: unmaskReferences(text), reasons };
 

@@ -121,6 +121,18 @@ test('an empty variable is refused like a missing one: it would turn signing off
   ]);
 });
 
+test('a variable without braces is refused, because it would be taken for the text itself', () => {
+  const reason = "$TOKEN would be taken as it is; write ${TOKEN} for the variable's value";
+  assert.deepEqual(problemsOf('a: $TOKEN\nb: { c: Bearer $TOKEN }\n', { TOKEN: 'x' }), [
+    `f.yaml:1: a: ${reason}`,
+    `f.yaml:2: b.c: ${reason}`,
+  ]);
+  const query = 'select $BODY$it$BODY$ where a < $1';
+  assert.deepEqual(valuesOf(`a: ${query}\nb: costs $5 or US$\n`), [
+    { a: query, b: 'costs $5 or US$' },
+  ]);
+});
+
 test('in a list of resources, a path starts at the resource', () => {
   assert.deepEqual(problemsOf('- a: 1\n- b: [${ONE}]\n'), [
     'f.yaml:2: b[0]: the environment variable ONE is not set',
