@@ -108,7 +108,10 @@ test('the ops servers of running roles answer, and no secret is in metrics or lo
 test('a role that cannot start says why in one line and ends with code 1', async () => {
   const { code, stderr } = await postrider.run(['router'], { env: { SECRET_KEY: '' } });
   assert.equal(code, 1);
-  assert.match(stderr, /^postrider: Destination crm: .* because SECRET_KEY is not set$/m);
+  assert.match(
+    stderr,
+    /^postrider: no stored secret can be read: Destination crm: .* because SECRET_KEY is not set$/m,
+  );
 });
 
 test('a role ends with code 0 on SIGTERM, and its successor goes on', async () => {

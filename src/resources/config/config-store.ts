@@ -1,3 +1,4 @@
+import { PostriderError } from '../../errors.ts';
 import { startFollower } from '../../kafka/follow/follower.ts';
 import { ConfigRecords } from './config-records.ts';
 import type { Config, ConfigChange } from './config.ts';
@@ -39,7 +40,12 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
   try {
     await follower.loaded;
     settle();
-    if (records.wrongKey !== undefined) throw records.wrongKey;
+    const { wrongKey } = records;
+    if (wrongKey !== undefined)
+      throw new PostriderError(
+        'secret-unreadable',
+        `no stored secret can be read: ${wrongKey.message}`,
+      );
   } catch (error) {
     await follower.stop();
     throw error;

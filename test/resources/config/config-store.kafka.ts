@@ -119,7 +119,10 @@ test('a wrong key stops the start with a sentence that names the resource and SE
   await deployment.apply([exampleSource(), exampleDestination()], { prune: true });
   await assert.rejects(
     withConfig(() => Promise.resolve(), otherKeys),
-    { code: 'secret-unreadable', message: /^Destination crm: .* other than SECRET_KEY/ },
+    {
+      code: 'secret-unreadable',
+      message: /^no stored secret can be read: Destination crm: .* other than SECRET_KEY/,
+    },
   );
 });
 
