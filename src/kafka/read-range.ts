@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Consumer } from 'kafkajs';
+import { PostriderError } from '../errors.ts';
 import { adminError } from './admin-error.ts';
 import { withAdmin, type OffsetRange } from './admin.ts';
 import type { KafkaClient } from './client.ts';
@@ -29,7 +30,7 @@ const idleMs = 2_000;
  * Every record of the ranges once, each partition in its order, as fast as the caller takes them and no
  * faster: at most one fetch is in memory. What retention has removed is left out. Nothing is committed;
  * the group, which kafkajs cannot do without, has a random name behind the topic's.
- * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`
+ * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`; `input-invalid` for a batch that cannot be read
  */
 export async function* readRange(
   kafka: KafkaClient,
@@ -131,6 +132,10 @@ class RangeReader {
   }
 
   async #handOver(batch: FetchedBatch, heartbeat: () => Promise<void>): Promise<void> {
+    if (batch.problem !== undefined) {
+      this.#fail(unreadable(batch, batch.problem));
+      return;
+    }
     const range = this.#open.get(batch.partition);
     const records: IncomingRecord[] = [];
     if (range !== undefined) {
@@ -185,4 +190,9 @@ class RangeReader {
     this.#changed.resolve(undefined);
     this.#changed = Promise.withResolvers<undefined>();
   }
+}
+
+function unreadable({ topic, partition, fetchedOffset }: FetchedBatch, cause: Error): Error {
+  const where = `partition ${partition} of ${topic} at offset ${fetchedOffset}`;
+  return new PostriderError('input-invalid', `the records of ${where} cannot be read`, { cause });
 }

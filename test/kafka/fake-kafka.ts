@@ -116,6 +116,7 @@ export class FakeConsumer {
     const part = {
       partition: 0,
       highWatermark: String(fetchedOffset + count),
+      lastOffset: fetchedOffset + count - 1,
       messages: Array.from(
         { length: count },
         (_, i) => new FetchedRecord(fetchedOffset + i, 0, null, null, {}, context, areMarkers),

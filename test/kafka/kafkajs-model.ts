@@ -174,6 +174,7 @@ export class KafkajsModel {
     const part = {
       partition,
       highWatermark: String(highWatermark),
+      lastOffset: entries.at(-1)?.offset,
       messages: entries.map(
         ({ offset, isMarker }) => new FetchedRecord(offset, 0, null, null, {}, context, isMarker),
       ),

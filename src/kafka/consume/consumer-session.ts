@@ -98,9 +98,18 @@ export class ConsumerSession {
   async #handOver({ batches }: FetchedBatches): Promise<void> {
     for (const batch of batches) {
       if (this.#closed) return;
-      this.#events.batch(batch);
+      if (batch.problem === undefined) this.#events.batch(batch);
+      else this.#tellStuck(batch);
       if (this.#pace.isPauseDue(batch.messages.length)) await nextTurn();
     }
+  }
+
+  /** As often as it is tried again, which is seldom. */
+  #tellStuck({ topic, partition, fetchedOffset: offset, problem }: FetchedBatch): void {
+    this.#log.error(
+      { topic, partition, offset, reason: reasonOf(problem) },
+      'a batch of records cannot be read; its partition stops before it, all others go on',
+    );
   }
 
   seek({ topic, partition }: TopicPartition, offset: number): void {

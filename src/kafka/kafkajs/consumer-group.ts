@@ -170,8 +170,10 @@ export function fetchingCheaply(
         const asked = topics.find(({ topic }) => topic === topicName)?.partitions;
         for (const part of partitions) {
           const { partition } = part;
-          this.#resting.brought(topicName, partition);
-          if (part.messages.length === 0) continue;
+          if (part.lastOffset === undefined && part.problem !== undefined)
+            this.#resting.stuck(topicName, partition);
+          else this.#resting.brought(topicName, partition);
+          if (part.lastOffset === undefined && part.problem === undefined) continue;
           // What was sought or paused meanwhile is not wanted any more.
           if (this.hasSeekOffset({ topic: topicName, partition })) continue;
           if (this.subscriptionState.isPaused(topicName, partition)) continue;

@@ -4,7 +4,12 @@ import { hideAborted, type AbortedTransaction } from './aborted-records.ts';
 import type { BatchPart } from './fetched-batch.ts';
 import { FetchedRecord } from './fetched-record.ts';
 import { requireOwn } from './own-copy.ts';
-import { areRecordBatches, bytesOfFirst, readRecordBatches } from './record-reader.ts';
+import {
+  areRecordBatches,
+  bytesOfFirst,
+  readRecordBatches,
+  type ReadRecords,
+} from './record-reader.ts';
 
 /** The part of kafkajs's Decoder that a fetch response needs. */
 interface Decoder {
@@ -130,22 +135,23 @@ async function decodePartition(decoder: Decoder, mostRecords: number): Promise<F
     })),
     preferredReadReplica: decoder.readInt32(),
   };
-  const messages = await decodeRecords(
+  const { records: messages, ...read } = await decodeRecords(
     decoder.readBytes(Math.max(0, decoder.readInt32())),
     mostRecords,
   );
   hideAborted(messages, header.abortedTransactions);
-  return { ...header, abortedTransactions: [], messages };
+  return { ...header, ...read, abortedTransactions: [], messages };
 }
 
-async function decodeRecords(bytes: Buffer, mostRecords: number): Promise<FetchedRecord[]> {
-  if (bytes.length === 0) return [];
+async function decodeRecords(bytes: Buffer, mostRecords: number): Promise<ReadRecords> {
+  if (bytes.length === 0) return { records: [], lastOffset: undefined, problem: undefined };
   if (areRecordBatches(bytes))
     return readRecordBatches(bytes.subarray(0, bytesOfFirst(bytes, mostRecords)));
   const old = await decodeMessageSet(new KafkaDecoder(bytes), bytes.length);
   const context = { producerId: '-1', inTransaction: false };
-  return old.map(
+  const records = old.map(
     ({ offset, timestamp = '-1', key, value }) =>
       new FetchedRecord(Number(offset), Number(timestamp), key, value, {}, context, false),
   );
+  return { records, lastOffset: records.at(-1)?.offsetNumber, problem: undefined };
 }

@@ -5,6 +5,10 @@ export interface BatchPart {
   readonly partition: number;
   readonly highWatermark: string;
   readonly messages: readonly FetchedRecord[];
+  /** Of what was read, which may be more than the messages; undefined: nothing was. */
+  readonly lastOffset: number | undefined;
+  /** Why what comes next cannot be read. */
+  readonly problem?: Error | undefined;
 }
 
 interface Place {
@@ -24,15 +28,17 @@ export class FetchedBatch {
   readonly partition: number;
   /** Where the fetch began. */
   readonly fetchedOffset: number;
-  /** Of all that was asked for, also of what is not among the messages. */
+  /** Of all that was read, also of what is not among the messages. */
   readonly lastOffset: number;
+  /** Set if nothing could be read, and why. */
+  readonly problem: Error | undefined;
   readonly highWatermark: number;
   /** Without markers and what is not committed. */
   readonly messages: readonly FetchedRecord[];
   readonly #positions: Positions;
 
   constructor(topic: string, fetchedOffset: number, part: BatchPart, positions: Positions) {
-    const { partition, highWatermark, messages } = part;
+    const { partition, highWatermark, messages, lastOffset } = part;
     this.topic = topic;
     this.partition = partition;
     this.fetchedOffset = fetchedOffset;
@@ -40,8 +46,8 @@ export class FetchedBatch {
     // A compressed batch comes whole, even if the fetch begins in the middle of it.
     const asked = messages.filter(({ offsetNumber }) => offsetNumber >= fetchedOffset);
     this.messages = asked.filter(({ isControlRecord }) => !isControlRecord);
-    // Compaction may have removed all that was asked for.
-    this.lastOffset = asked.at(-1)?.offsetNumber ?? fetchedOffset;
+    this.lastOffset = Math.max(lastOffset ?? fetchedOffset - 1, fetchedOffset - 1);
+    this.problem = lastOffset === undefined ? part.problem : undefined;
     this.#positions = positions;
   }
 

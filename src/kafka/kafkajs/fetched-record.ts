@@ -4,8 +4,8 @@ export interface BatchContext {
   readonly inTransaction: boolean;
 }
 
-/** One that repeats is a list. */
-export type FetchedHeaders = Record<string, Buffer | null | (Buffer | null)[]>;
+/** Undefined for one without a value. */
+export type FetchedHeaders = Readonly<Record<string, Buffer | undefined>>;
 
 /**
  * A record as kafkajs hands it over. kafkajs reckons with offsets and times as strings and big integers, a

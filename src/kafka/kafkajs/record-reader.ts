@@ -15,6 +15,7 @@ const { lookupCodecByAttributes } = requireOwn('src/protocol/message/compression
 const lengthAt = 8;
 const magicAt = 16;
 const attributesAt = 21;
+const lastOffsetDeltaAt = 23;
 const firstTimestampAt = 27;
 const maxTimestampAt = 35;
 const producerIdAt = 43;
@@ -43,16 +44,34 @@ export function bytesOfFirst(batches: Buffer, mostRecords: number): number {
   return batches.length;
 }
 
-/** All records, with slices of what they are in. The last batch may have been cut off: it is left out. */
-export async function readRecordBatches(batches: Buffer): Promise<FetchedRecord[]> {
+export interface ReadRecords {
+  /** With slices of what they are in. */
+  readonly records: readonly FetchedRecord[];
+  /** Of the last batch that was read, also where compaction has removed its last records; undefined: none. */
+  readonly lastOffset: number | undefined;
+  /** Why the batch behind these cannot be read. */
+  readonly problem: Error | undefined;
+}
+
+/** All that can be read. The last batch may have been cut off: it is left out. */
+export async function readRecordBatches(batches: Buffer): Promise<ReadRecords> {
   const records: FetchedRecord[] = [];
+  let lastOffset: number | undefined;
   for (let at = 0; at + batchHeaderBytes <= batches.length;) {
     const end = at + batchLengthEnd + batches.readInt32BE(at + lengthAt);
     if (end > batches.length) break;
-    await readBatch(batches.subarray(at, end), records);
+    const before = records.length;
+    try {
+      await readBatch(batches.subarray(at, end), records);
+    } catch (error) {
+      records.length = before;
+      const problem = error instanceof Error ? error : new Error(String(error));
+      return { records, lastOffset, problem };
+    }
+    lastOffset = readInt64(batches, at) + batches.readInt32BE(at + lastOffsetDeltaAt);
     at = end;
   }
-  return records;
+  return { records, lastOffset, problem: undefined };
 }
 
 async function readBatch(batch: Buffer, records: FetchedRecord[]): Promise<void> {
@@ -122,14 +141,14 @@ class FieldReader {
     return this.#bytes.subarray(this.at - length, this.at);
   }
 
+  /** Of one that repeats, the last counts. */
   headers(): FetchedHeaders {
-    let headers: FetchedHeaders = {};
+    const headers: Record<string, Buffer | undefined> = {};
     for (let left = this.varint(); left > 0; left -= 1) {
       const name = this.#name();
-      const value = this.bytes();
-      const former = Object.hasOwn(headers, name) ? headers[name] : undefined;
-      // Never assigned: a producer may have named it __proto__.
-      headers = { ...headers, [name]: former === undefined ? value : [former, value].flat() };
+      const value = this.bytes() ?? undefined;
+      if (name === '__proto__') setOwn(headers, name, value);
+      else headers[name] = value;
     }
     return headers;
   }
@@ -146,6 +165,13 @@ class FieldReader {
     this.at += 1;
     return byte;
   }
+}
+
+/** Assigned, it would become the object's prototype. */
+function setOwn(headers: object, name: string, value: Buffer | undefined): void {
+  Object.defineProperty(headers, name, {
+    ...{ value, enumerable: true, configurable: true, writable: true },
+  });
 }
 
 /** Most records have the same header as the one before: its name is made once. */

@@ -22,15 +22,30 @@ export function compressXerial(bytes: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** @throws Error when the bytes are neither framed nor a bare block. */
-export function decompressXerial(bytes: Buffer): Buffer {
-  if (!bytes.subarray(0, magic.length).equals(magic)) return snappy.uncompress(bytes);
+/**
+ * As snappy-java reads it: a header may come again, and what is too short for a length at the end is none.
+ * @throws Error when the bytes are neither framed nor a bare block, or become more than `maxBytes`
+ */
+export function decompressXerial(bytes: Buffer, maxBytes: number): Buffer {
+  if (!startsFrame(bytes, 0)) return snappy.uncompress(bytes, maxBytes);
   const parts: Buffer[] = [];
-  for (let at = header.length; at < bytes.length;) {
+  let left = maxBytes;
+  for (let at = 0; at + 4 <= bytes.length;) {
+    if (startsFrame(bytes, at)) {
+      at += header.length;
+      continue;
+    }
     const end = at + 4 + bytes.readInt32BE(at);
-    if (end > bytes.length) throw new Error('snappy data ends in the middle of a block');
-    parts.push(snappy.uncompress(bytes.subarray(at + 4, end)));
+    if (end > bytes.length || end < at)
+      throw new Error('snappy data ends in the middle of a block');
+    const part = snappy.uncompress(bytes.subarray(at + 4, end), left);
+    left -= part.length;
+    parts.push(part);
     at = end;
   }
   return Buffer.concat(parts);
+}
+
+function startsFrame(bytes: Buffer, at: number): boolean {
+  return bytes.subarray(at, at + magic.length).equals(magic);
 }

@@ -4,7 +4,9 @@ import fc from 'fast-check';
 import kafkajs from 'kafkajs';
 import snappy from 'snappyjs';
 import {
+  gzipCodec,
   lz4Codec,
+  maxUnpackedBytes,
   registerCodecs,
   snappyCodec,
   zstdCodec,
@@ -23,6 +25,30 @@ for (const [name, codec] of Object.entries(codecs)) {
       }),
       { numRuns: 50 },
     );
+  });
+}
+
+test('zstd in several frames is read to its end, with what may be skipped between them', () => {
+  const skipped = Buffer.alloc(12);
+  skipped.writeUInt32LE(0x184d2a50, 0);
+  skipped.writeUInt32LE(4, 4);
+  const frames = ['one ', 'two'].map((text) => zstdCodec.compress({ buffer: Buffer.from(text) }));
+  const bytes = Buffer.concat([skipped, ...frames, skipped]);
+  assert.equal(zstdCodec.decompress(bytes).toString(), 'one two');
+});
+
+test('framed snappy may be several, with less than a length behind it', () => {
+  const frame = snappyCodec.compress({ buffer: Buffer.from('one') });
+  assert.equal(snappyCodec.decompress(Buffer.concat([frame, frame])).toString(), 'oneone');
+  assert.equal(snappyCodec.decompress(Buffer.concat([frame, Buffer.alloc(3)])).toString(), 'one');
+});
+
+for (const [name, codec] of Object.entries({ ...codecs, gzip: gzipCodec })) {
+  test(`${name} that would become more than there is memory for is refused`, () => {
+    const bomb = codec.compress({ buffer: Buffer.alloc(maxUnpackedBytes + 1) });
+    assert.throws(() => codec.decompress(bomb), /allowed|Cannot create|too big/);
+    const most = codec.compress({ buffer: Buffer.alloc(maxUnpackedBytes) });
+    assert.equal(codec.decompress(most).length, maxUnpackedBytes);
   });
 }
 

@@ -98,6 +98,7 @@ class Group {
         {
           ...{ partition, errorCode: 0, preferredReadReplica: -1, abortedTransactions: [] },
           highWatermark: '100',
+          lastOffset: offset,
           messages: [new FetchedRecord(offset, 0, null, null, {}, context, false)],
         },
       ],

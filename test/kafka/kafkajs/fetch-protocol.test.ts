@@ -182,6 +182,8 @@ function plain({ responses, ...response }: FetchResponse): object {
     topicName,
     partitions: partitions.map((partition) => ({
       ...partition,
+      lastOffset: undefined,
+      problem: undefined,
       messages: partition.messages.map(({ offset, value }) => ({ offset, value })),
     })),
   }));

@@ -27,7 +27,8 @@ test('a batch holds the messages of that of kafkajs, and is read on behind the s
         (marker, i) => new FetchedRecord(firstOffset + 2 * i, 0, null, null, {}, context, marker),
       );
       const last = messages.at(-1)?.offsetNumber ?? NaN;
-      const part = { partition: 3, highWatermark: String(last + 1 + behind), messages };
+      const lastOffset = Math.max(last, fetchedOffset);
+      const part = { partition: 3, highWatermark: String(last + 1 + behind), messages, lastOffset };
       const expected = new KafkajsBatch('calls', String(fetchedOffset), {
         ...part,
         abortedTransactions: [],
@@ -47,7 +48,7 @@ test('a batch holds the messages of that of kafkajs, and is read on behind the s
 });
 
 test('a batch is stale while a seek of its partition is pending', () => {
-  const part = { partition: 3, highWatermark: '0', messages: [] };
+  const part = { partition: 3, highWatermark: '0', messages: [], lastOffset: undefined };
   const batch = new FetchedBatch('calls', 0, part, {
     hasSeekOffset: ({ topic, partition }) => topic === 'calls' && partition === 3,
     resolveOffset: () => undefined,

@@ -51,8 +51,9 @@ test('records are read as by kafkajs', async () => {
       const expected = [];
       for (const batch of encoded)
         expected.push(...(await decodeBatch(new KafkaDecoder(batch))).records);
-      const read = await readRecordBatches(Buffer.concat(encoded));
-      assert.deepEqual(read.map(plain), expected.map(plain));
+      const { records, problem } = await readRecordBatches(Buffer.concat(encoded));
+      assert.deepEqual(records.map(plain), expected.map(plain));
+      assert.equal(problem, undefined);
     }),
   );
 });
@@ -62,8 +63,43 @@ test('a batch that was cut off is left out', async () => {
   const batch = await encode({ firstOffset: 0, records });
   for (const cut of [1, 40, batch.length - 1]) {
     const read = await readRecordBatches(Buffer.concat([batch, batch.subarray(0, cut)]));
-    assert.equal(read.length, 1);
+    assert.deepEqual([read.records.length, read.lastOffset, read.problem], [1, 0, undefined]);
   }
+});
+
+test('a batch of which compaction has left nothing is read past', async () => {
+  const batch = await encode({ firstOffset: 7, records: [] });
+  const lastOffsetDeltaAt = 23;
+  batch.writeInt32BE(4, lastOffsetDeltaAt);
+  const { records, lastOffset } = await readRecordBatches(batch);
+  assert.deepEqual([records, lastOffset], [[], 11]);
+});
+
+test('what comes before a batch that cannot be read is read, and the problem told', async () => {
+  const records = [{ value: Buffer.from('x'), headers: {} }];
+  const [good, bad] = [await encode({ firstOffset: 4, records }), await encode({ records })];
+  const zstd = 4;
+  const attributesAt = 21;
+  bad.writeInt16BE(zstd, attributesAt);
+  const read = await readRecordBatches(Buffer.concat([good, bad, good]));
+  assert.deepEqual([read.records.length, read.lastOffset], [1, 4]);
+  assert.ok(read.problem instanceof Error);
+  assert.equal((await readRecordBatches(bad)).lastOffset, undefined);
+});
+
+test('many headers take time in proportion', async () => {
+  const timeMs = async (count: number): Promise<number> => {
+    const headers = Object.fromEntries(Array.from({ length: count }, (_, i) => [`name${i}`, 'x']));
+    const batch = await encode({ firstOffset: 0, records: [{ value: 'x', headers }] });
+    const startMs = performance.now();
+    const { records } = await readRecordBatches(batch);
+    assert.equal(Object.keys(records[0]?.headers ?? {}).length, count);
+    return performance.now() - startMs;
+  };
+  await timeMs(1_000);
+  // Made anew for each header, they would take four hundred times as long.
+  const [few, many] = [await timeMs(1_000), await timeMs(20_000)];
+  assert.ok(many < 100 * few, `${many} ms for 20,000, ${few} ms for 1,000`);
 });
 
 test('a header may be named like what every object has', async () => {
@@ -71,8 +107,8 @@ test('a header may be named like what every object has', async () => {
   for (const each of ['__proto__', 'constructor', 'toString'])
     Object.defineProperty(headers, each, { value: Buffer.from(each), enumerable: true });
   const records = [{ value: Buffer.from('x'), headers }];
-  const [read] = await readRecordBatches(await encode({ firstOffset: 0, records }));
-  assert.deepEqual(Object.entries(read?.headers ?? {}), Object.entries(headers));
+  const read = await readRecordBatches(await encode({ firstOffset: 0, records }));
+  assert.deepEqual(Object.entries(read.records[0]?.headers ?? {}), Object.entries(headers));
 });
 
 interface Batch {
@@ -94,5 +130,11 @@ async function encode(batch: Batch): Promise<Buffer> {
 function plain(record: FetchedRecord): object {
   const { offset, timestamp, key, value, headers, isControlRecord, batchContext } = record;
   const { producerId, inTransaction } = batchContext;
-  return { offset, timestamp, key, value, headers, isControlRecord, producerId, inTransaction };
+  const last = Object.entries(headers).map(([name, each]) => [name, lastOf(each)]);
+  return { offset, timestamp, key, value, last, isControlRecord, producerId, inTransaction };
+}
+
+/** kafkajs makes a list of those that repeat, and null of one without a value. */
+function lastOf(header: unknown): unknown {
+  return (Array.isArray(header) ? header.at(-1) : header) ?? undefined;
 }
