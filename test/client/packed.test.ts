@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { firstLine } from '../bench/measure.ts';
-import { startFakeGateway, type FakeGateway } from './fake-gateway.ts';
+import { ok, startFakeGateway, type FakeGateway } from './fake-gateway.ts';
 import {
   installPacked,
   kafkaPrograms,
@@ -146,18 +146,27 @@ test("the README's first example delivers its call", async () => {
   assert.equal(gateway.calls.at(-1)?.['event'], 'Order Completed');
 });
 
-test("the README's service delivers what is queued when it is told to end", async () => {
+test("the README's service delivers what is queued when it is told to end", async (context) => {
+  const endpoint = await startFakeGateway();
+  context.after(() => endpoint.close());
+  // Away for longer than it takes until the service's next call.
+  const away = { status: 503, headers: { 'retry-after': '2' } };
+  endpoint.answer = (nth) => (nth === 1 ? away : ok);
   const file = await exampleFile('service.mjs');
   const child = spawn(process.execPath, [file], {
-    env: { POSTRIDER_URL: gateway.url, DEBUG: 'analytics' },
+    env: { POSTRIDER_URL: endpoint.url, DEBUG: 'analytics' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exited = once(child, 'exit');
   const [line] = (await once(child.stderr, 'data')) as [Buffer];
   assert.match(line.toString(), /^analytics \S+ queued identify/);
+  child.stderr.resume();
   child.kill('SIGTERM');
   assert.deepEqual(await exited, [0, null]);
-  assert.equal(gateway.calls.at(-1)?.['type'], 'identify');
+  assert.deepEqual(
+    endpoint.calls.map(({ type }) => type),
+    ['identify'],
+  );
 });
 
 const secret = 'teehee';
