@@ -1,3 +1,4 @@
+import { AnalyticsError } from './error.ts';
 import { invalid, isObject, refuseStrangers } from './invalid-option.ts';
 
 export interface KafkaTransportOptions {
@@ -28,12 +29,15 @@ export interface KafkaTransportOptions {
 const known: Readonly<Record<keyof KafkaTransportOptions, true>> = {
   ...{ brokers: true, topic: true, clientId: true, ssl: true, sasl: true },
 };
+const knownOfSsl = { ca: true, cert: true, key: true } as const;
+const knownOfSasl = { mechanism: true, username: true, password: true } as const;
+const mechanisms: readonly unknown[] = ['plain', 'scram-sha-256', 'scram-sha-512'];
 
 /** @throws AnalyticsError `invalid-option`: calls would wait for what can never be reached */
 export function readKafkaOptions(given: KafkaTransportOptions | undefined): KafkaTransportOptions {
   if (!isObject(given)) throw invalid('kafka', given, "{ brokers: ['host:port', …] }");
   refuseStrangers(given, known, 'kafka.');
-  const { brokers, topic } = given;
+  const { brokers, topic, ssl, sasl } = given;
   if (!Array.isArray(brokers) || brokers.length === 0) {
     throw invalid('kafka.brokers', brokers, "['host:port', …]");
   }
@@ -44,7 +48,37 @@ export function readKafkaOptions(given: KafkaTransportOptions | undefined): Kafk
   if (topic !== undefined && !isTopicName(topic)) {
     throw invalid('kafka.topic', topic, "1 to 249 letters, digits, '.', '_' and '-'");
   }
+  if (ssl !== undefined) checkSsl(ssl);
+  if (sasl !== undefined) checkSasl(sasl);
   return given;
+}
+
+function checkSsl(given: unknown): void {
+  if (typeof given === 'boolean') return;
+  if (!isObject(given)) throw invalid('kafka.ssl', given, 'true, false or { ca, cert, key }');
+  refuseStrangers(given, knownOfSsl, 'kafka.ssl.');
+}
+
+function checkSasl(given: unknown): void {
+  if (!isObject(given)) {
+    // Not shown: it may be a password.
+    const message = 'kafka.sasl is no object, allowed: { mechanism, username, password }.';
+    throw new AnalyticsError('invalid-option', message);
+  }
+  refuseStrangers(given, knownOfSasl, 'kafka.sasl.');
+  const { mechanism, username, password }: Partial<Record<string, unknown>> = { ...given };
+  if (!mechanisms.includes(mechanism)) {
+    throw invalid('kafka.sasl.mechanism', mechanism, mechanisms.join(', '));
+  }
+  checkText('kafka.sasl.username', username);
+  checkText('kafka.sasl.password', password);
+}
+
+/** Of a value that is not shown: errors are logged. */
+function checkText(name: string, given: unknown): void {
+  if (typeof given === 'string' && given !== '') return;
+  const kind = given === '' ? 'empty' : `of the type ${given === null ? 'null' : typeof given}`;
+  throw new AnalyticsError('invalid-option', `${name} is ${kind}, allowed: a text, not empty.`);
 }
 
 /** An address of IPv6 stands in brackets. */

@@ -1,6 +1,6 @@
 import type { AcceptedCall } from './calls.ts';
 import { longestDelayMs } from './clock.ts';
-import type { AnalyticsError } from './error.ts';
+import { AnalyticsError } from './error.ts';
 import { invalid, isObject, refuseStrangers } from './invalid-option.ts';
 import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts';
 import { lossWarner } from './warning.ts';
@@ -84,6 +84,12 @@ export function closeTimeoutMs(given: CloseOptions): number | AnalyticsError {
 
 function transportOf(given: AnalyticsOptions): Options['transport'] {
   const { transport = 'http', endpoint = 'http://127.0.0.1:8080', kafka } = given;
+  const isKafkaGiven = kafka !== undefined && (kafka as unknown) !== null;
+  if (given.transport === undefined && isKafkaGiven) {
+    const message =
+      "kafka is given without a transport: add transport: 'kafka', or 'http' if calls are to go to the endpoint.";
+    throw new AnalyticsError('invalid-option', message);
+  }
   if (transport === 'http') return { kind: 'http', url: batchUrl(endpoint) };
   if ((transport as unknown) !== 'kafka') {
     throw invalid('transport', transport, "'http' or 'kafka'");

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Analytics, type AnalyticsOptions } from '../../src/client/index.ts';
+import {
+  Analytics,
+  type AnalyticsOptions,
+  type KafkaTransportOptions,
+} from '../../src/client/index.ts';
 
 test('options that cannot work are refused by name', () => {
   const wrong: [AnalyticsOptions, RegExp][] = [
@@ -15,6 +19,10 @@ test('options that cannot work are refused by name', () => {
     [{ endpoint: 'http://:word@localhost' }, /^endpoint is "http:\/\/…@localhost", allowed: /],
     [{ transport: 'tcp' as 'http' }, /^transport is "tcp", allowed: 'http' or 'kafka'/],
     [{ transport: 'kafka' }, /^kafka is undefined, allowed: \{ brokers: \['host:port', …\] \}\.$/],
+    [
+      { kafka: { brokers: ['127.0.0.1:9092'] } },
+      /^kafka is given without a transport: add transport: 'kafka', or 'http' if calls are to go to the endpoint\.$/,
+    ],
     [
       { onError: 'log' } as unknown as AnalyticsOptions,
       /^onError is "log", allowed: a function\.$/,
@@ -33,6 +41,7 @@ test('options that cannot work are refused by name', () => {
 
 test('options for Kafka that cannot work are refused by name', () => {
   const brokers = ['127.0.0.1:9092'];
+  const sasl = { mechanism: 'plain', username: 'me', password: 'word' };
   const wrong: [unknown, RegExp][] = [
     ['127.0.0.1:9092', /^kafka is "127\.0\.0\.1:9092", allowed: \{ brokers: /],
     [{}, /^kafka\.brokers is undefined, allowed: \['host:port', …\]\.$/],
@@ -55,6 +64,35 @@ test('options for Kafka that cannot work are refused by name', () => {
       { brokers, topics: 'calls' },
       /^kafka\.topics is no option, allowed: brokers, topic, clientId, /,
     ],
+    [
+      { brokers, ssl: 'true' },
+      /^kafka\.ssl is "true", allowed: true, false or \{ ca, cert, key \}/,
+    ],
+    [
+      { brokers, ssl: { certificate: 'x' } },
+      /^kafka\.ssl\.certificate is no option, allowed: ca, cert, key\.$/,
+    ],
+    [{ brokers, sasl: 'word' }, /^kafka\.sasl is no object, allowed: \{ mechanism, username, /],
+    [
+      { brokers, sasl: { ...sasl, user: 'me' } },
+      /^kafka\.sasl\.user is no option, allowed: mechanism, username, password\.$/,
+    ],
+    [
+      { brokers, sasl: { ...sasl, mechanism: 'scram' } },
+      /^kafka\.sasl\.mechanism is "scram", allowed: plain, scram-sha-256, scram-sha-512\.$/,
+    ],
+    [
+      { brokers, sasl: { ...sasl, username: undefined } },
+      /^kafka\.sasl\.username is of the type undefined, allowed: a text, not empty\.$/,
+    ],
+    [
+      { brokers, sasl: { ...sasl, password: '' } },
+      /^kafka\.sasl\.password is empty, allowed: a text, not empty\.$/,
+    ],
+    [
+      { brokers, sasl: { ...sasl, password: Buffer.from('word') } },
+      /^kafka\.sasl\.password is of the type object, allowed: a text, not empty\.$/,
+    ],
   ];
   for (const [kafka, message] of wrong) {
     const options = { transport: 'kafka', kafka } as AnalyticsOptions;
@@ -69,4 +107,17 @@ test('brokers may be names and addresses of either kind', async () => {
     kafka: { brokers, topic: 'My_calls-1.' },
   };
   await new Analytics('wk', options).close();
+});
+
+test('ssl and sasl may be all that is documented', async () => {
+  const kafka = { brokers: ['127.0.0.1:9092'] };
+  const sasl = { username: 'me', password: 'word' };
+  const right: KafkaTransportOptions[] = [
+    { ...kafka, ssl: true, sasl: { ...sasl, mechanism: 'plain' } },
+    { ...kafka, ssl: false, sasl: { ...sasl, mechanism: 'scram-sha-256' } },
+    { ...kafka, ssl: { ca: undefined }, sasl: { ...sasl, mechanism: 'scram-sha-512' } },
+    { ...kafka, ssl: { ca: 'a', cert: 'c', key: 'k' }, sasl: undefined },
+  ];
+  for (const each of right) await new Analytics('wk', { transport: 'kafka', kafka: each }).close();
+  await new Analytics('wk', { transport: 'http', kafka }).close();
 });
