@@ -61,6 +61,7 @@ export class Analytics {
       onSettled: (call, error) => {
         this.#settled(call, error);
       },
+      warn,
       debug: this.#debug,
     });
     this.#outbox = new Outbox({

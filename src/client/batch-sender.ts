@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts';
 import type { DebugLog } from './debug.ts';
 import type { EncodedCall } from './encode-call.ts';
 import { AnalyticsError } from './error.ts';
+import { OutageWarner } from './outage-warner.ts';
 import type { Refusal, Transport } from './transport.ts';
 
 export interface BatchSenderOptions {
@@ -11,6 +12,7 @@ export interface BatchSenderOptions {
   readonly random: () => number;
   /** Called once for each call: without an error when it is delivered. Must not throw. */
   readonly onSettled: (call: EncodedCall, error: AnalyticsError | undefined) => void;
+  readonly warn: (message: string, code: string) => void;
   readonly debug: DebugLog | undefined;
 }
 
@@ -38,9 +40,11 @@ export class BatchSender {
   #givenUpCalls = 0;
   /** Why the last attempt failed; undefined after one that did not. */
   #lastFailure: string | undefined;
+  readonly #outage: OutageWarner;
 
   constructor(options: BatchSenderOptions) {
     this.#options = options;
+    this.#outage = new OutageWarner(options);
   }
 
   /** Returns before anything is sent: a call does no I/O. */
@@ -113,13 +117,16 @@ export class BatchSender {
       const result = await transport.send(calls);
       if (result.outcome === 'settled') {
         this.#lastFailure = undefined;
-        debug?.(`${calls.length - result.refused.size} of ${calls.length} calls delivered`);
+        const delivered = calls.length - result.refused.size;
+        if (delivered > 0) this.#outage.delivered();
+        debug?.(`${delivered} of ${calls.length} calls delivered`);
         for (const call of calls) onSettled(call, errorOf(result.refused.get(call)));
         return;
       }
       const { reason, waitMs = 0 } = result;
       const pauseMs = Math.max(waitMs, backoffMs(attempts, random));
       this.#lastFailure = reason ?? this.#lastFailure;
+      if (reason !== undefined) this.#outage.failed(reason);
       debug?.(`${reason ?? 'ended by closing'}; again in ${Math.round(pauseMs)} ms`);
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.now() + waitMs);
       await this.#pause(pauseMs);

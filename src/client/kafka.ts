@@ -3,10 +3,13 @@ import type { Logger } from '../ops/log.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import { createBareKafka } from '../kafka/bare-client.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
+import { systemClock } from './clock.ts';
 import type { DebugLog } from './debug.ts';
 import type { EncodedCall } from './encode-call.ts';
 import type { KafkaTransportOptions } from './kafka-options.ts';
+import { OutageWarner } from './outage-warner.ts';
 import type { Refusal, SendResult, Transport } from './transport.ts';
+import { warn } from './warning.ts';
 
 export interface KafkaSettings extends KafkaTransportOptions {
   readonly writeKey: string;
@@ -39,6 +42,7 @@ class KafkaConnection implements ProducingTransport {
   #goodbye: Promise<void> | undefined;
   /** What the producer said of it in its log, where a failure has a `reason`; it tries again itself. */
   #lastFailure: string | undefined;
+  readonly #outage = new OutageWarner({ clock: systemClock, warn });
 
   constructor(settings: KafkaSettings) {
     const { brokers, topic = 'postrider.ingest', clientId = 'postrider-client' } = settings;
@@ -47,7 +51,9 @@ class KafkaConnection implements ProducingTransport {
     this.#headers = { [writeKeyHeader]: writeKey };
     const log = loggerOf((fields, message) => {
       debug?.(`${message} ${JSON.stringify(fields)}`);
-      if ('reason' in fields) this.#lastFailure = message;
+      if (!('reason' in fields)) return;
+      this.#lastFailure = message;
+      this.#outage.failed(message);
     });
     const kafka = createBareKafka(
       {
@@ -109,6 +115,7 @@ class KafkaConnection implements ProducingTransport {
         open -= 1;
         if (open > 0) return;
         this.#lastFailure = undefined;
+        if (refused.size < calls.length) this.#outage.delivered();
         settle({ outcome: 'settled', refused });
       });
     }

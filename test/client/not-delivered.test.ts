@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import process from 'node:process';
 import { test, type TestContext } from 'node:test';
 import { Analytics, type AnalyticsOptions } from '../../src/client/index.ts';
 import { startFakeGateway } from './fake-gateway.ts';
@@ -45,6 +46,27 @@ test('what could not be delivered to Kafka is told with what failed last', async
   const messages = await messagesOf(options, () => broker.failedOnce);
   const lastFailure = 'Kafka cannot be reached, trying again: Closed connection';
   assert.deepEqual(messages, expected(lastFailure));
+});
+
+test('Kafka that is away for 10 s is told by a warning before any closing', async (context) => {
+  const broker = await startBrokerThatHangsUp(context);
+  context.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const warned = once(process, 'warning');
+  const analytics = new Analytics('wk_shop', {
+    ...{ transport: 'kafka', kafka: { brokers: [broker.address] } },
+    onError: () => undefined,
+  });
+  analytics.identify({ userId: 'u' });
+  void analytics.flush();
+  await broker.failedOnce;
+  context.mock.timers.tick(10_000);
+  const [{ name, message }] = (await warned) as [Error];
+  assert.equal(name, 'PostriderClientWarning');
+  assert.equal(
+    message,
+    'No call could be delivered for 10 s; they wait and are sent again. The last failure: Kafka cannot be reached, trying again: Closed connection',
+  );
+  await assert.rejects(analytics.close({ timeoutMs: 1 }), { code: 'not-delivered' });
 });
 
 interface HangingUp {

@@ -29,6 +29,7 @@ class Scene {
   readonly attempts: Attempt[] = [];
   readonly delivered: string[] = [];
   readonly failed: [string, AnalyticsError][] = [];
+  readonly warnings: string[] = [];
   closedTransports = 0;
   readonly outbox: Outbox;
   readonly sender: BatchSender;
@@ -56,6 +57,7 @@ class Scene {
         if (error === undefined) this.delivered.push(messageId);
         else this.failed.push([messageId, error]);
       },
+      warn: (message) => this.warnings.push(message),
       debug: undefined,
     });
     this.outbox = new Outbox({
@@ -150,6 +152,39 @@ test('a batch is sent again until it is delivered, after waits that double up to
   const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
   assert.deepEqual(waits, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000]);
   assert.deepEqual([scene.delivered, scene.failed], [['a'], []]);
+});
+
+test('an outage is told once when it has lasted for 10 s, and the next one after a delivery', async () => {
+  let isAway = true;
+  const scene = new Scene({ flushAt: 1, result: () => (isAway ? again() : delivered) });
+  const told =
+    'No call could be delivered for 11 s; they wait and are sent again. The last failure: fails';
+  scene.add('a', 'b');
+  // Attempts fail at 0, 0.1, 0.3, 0.7, 1.5, 3.1, 6.3 and 11.3 s.
+  await scene.pass(11_200);
+  assert.deepEqual(scene.warnings, []);
+  await scene.pass(100);
+  assert.deepEqual(scene.warnings, [told]);
+  await scene.pass(3_600_000);
+  assert.equal(scene.warnings.length, 1);
+  isAway = false;
+  await scene.pass(5_000);
+  assert.equal(scene.delivered.length, 2);
+  isAway = true;
+  scene.add('c');
+  await scene.pass(11_200);
+  assert.equal(scene.warnings.length, 1);
+  await scene.pass(100);
+  assert.deepEqual(scene.warnings, [told, told]);
+});
+
+test('single deliveries in between are no outage', async () => {
+  const scene = new Scene({ flushAt: 1, result: (nth) => (nth % 4 === 0 ? delivered : again()) });
+  for (let seconds = 0; seconds < 60; seconds += 1) {
+    scene.add(`call ${seconds}`);
+    await scene.pass(1_000);
+  }
+  assert.deepEqual(scene.warnings, []);
 });
 
 test('a batch that waits to be sent again does not hold up another', async () => {
