@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { firstLine } from '../bench/measure.ts';
@@ -29,6 +31,14 @@ before(async () => {
 after(async () => {
   await gateway.close();
   await consumer.remove();
+});
+
+test('the file to install has the name that the documents give it', async () => {
+  for (const document of ['docs/client.md', 'README.md']) {
+    const text = await readFile(new URL(`../../${document}`, import.meta.url), 'utf8');
+    const named = text.match(/[\w.-]+\.tgz/g);
+    assert.deepEqual(named, [basename(consumer.tarball)], document);
+  }
 });
 
 test('publint finds nothing in the package', async () => {
