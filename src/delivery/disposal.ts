@@ -104,8 +104,8 @@ export class Disposal {
 
   deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
     if (job.claim.lost || this.#closed) return;
-    const envelope = encodeEnvelope({ ...job.envelope, attempts });
-    this.#deadLetter(job.record, job.claim, envelope, job.envelope, reason, detail);
+    const envelope = { ...job.envelope, attempts };
+    this.#deadLetter(job.record, job.claim, encodeEnvelope(envelope), envelope, reason, detail);
   }
 
   /** For a record whose envelope cannot be read: what it has instead is kept. */

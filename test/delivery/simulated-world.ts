@@ -19,7 +19,7 @@ import {
 } from '../../src/event/envelope.ts';
 import type { Envelope } from '../../src/event/envelope.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
-import { silentLogger } from '../../src/ops/log.ts';
+import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';
 import type { Topology } from '../../src/topology.ts';
@@ -62,6 +62,7 @@ export interface WorldOptions {
   readonly partitions?: number;
   /** Before its message ids. */
   readonly name?: string;
+  readonly log?: Logger;
 }
 
 /**
@@ -146,7 +147,7 @@ export class SimulatedWorld {
         deadLetter: this.topology.topics.deadLetter,
       },
       policy,
-      events: new DeliveryEvents(silentLogger, this.metrics, this.clock),
+      events: new DeliveryEvents(options.log ?? silentLogger, this.metrics, this.clock),
       maxInFlight: options.maxInFlight ?? 1_024,
       maxInFlightPerDestination: 64,
     });
