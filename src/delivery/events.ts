@@ -7,11 +7,12 @@ import type { FencedBy } from '../resources/fence/fence.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Job } from './job.ts';
-import { LogThrottle } from '../ops/log-throttle.ts';
+import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import { add } from '../ops/metrics.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { outcomeLabel, reasonLabel } from './labels.ts';
-import type { DeadLetterReason, Outcome } from './outcome.ts';
+import { countsAgainstEndpoint } from './outcome.ts';
+import type { DeadLetterReason, Outcome, Retryable } from './outcome.ts';
 import type { DeferralCause } from './retry-policy.ts';
 
 /** What happens in this stage, logged and counted. No bodies, no secrets, no queries of URLs. */
@@ -19,7 +20,7 @@ export class DeliveryEvents {
   readonly #log: Logger;
   readonly #metrics: DeliveryMetrics;
   readonly #clock: Clock;
-  readonly #deadLetterLogs = new Map<string, LogThrottle>();
+  readonly #deadLetterLogs = new LogThrottles<string>();
   readonly #fencedLog = new LogThrottle();
 
   constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock) {
@@ -39,7 +40,9 @@ export class DeliveryEvents {
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
     this.#metrics.requestSeconds.observe(tookMs / 1_000);
     add(this.#metrics.requests, outcomeLabel(outcome));
-    if (outcome.kind === 'retryable' && outcome.cause === 'timeout') this.#timedOut(job, endpoint);
+    // An answer of 429 only asks for patience; what is refused for good is in the dead letters.
+    if (outcome.kind === 'retryable' && countsAgainstEndpoint(outcome))
+      this.#endpointFailed(job, endpoint, outcome);
   }
 
   retryPlanned(tierMs: number): void {
@@ -53,9 +56,7 @@ export class DeliveryEvents {
   deadLettered(reason: DeadLetterReason, detail: string, envelope: Envelope | undefined): void {
     const label = reasonLabel(reason);
     add(this.#metrics.deadLetters, label);
-    const throttle = this.#deadLetterLogs.get(label) ?? new LogThrottle();
-    this.#deadLetterLogs.set(label, throttle);
-    const unlogged = throttle.pass(this.#clock.now());
+    const unlogged = this.#deadLetterLogs.pass(label, this.#clock.now());
     if (unlogged === undefined) return;
     const fields = {
       destination: envelope?.destinationId,
@@ -126,16 +127,18 @@ export class DeliveryEvents {
     this.#log.warn({ reason: error.message }, 'cannot look at the dedicated topics; trying again');
   }
 
-  #timedOut(job: Job, endpoint: Endpoint): void {
-    const unlogged = endpoint.timeoutLog.pass(this.#clock.now());
+  #endpointFailed(job: Job, endpoint: Endpoint, { cause, detail }: Retryable): void {
+    const unlogged = endpoint.failureLogs.pass(cause, this.#clock.now());
     if (unlogged === undefined) return;
     const fields = {
       destination: job.envelope.destinationId,
       url: endpoint.prepared.publicUrl,
       messageId: job.messageId,
       attempt: job.envelope.attempts + 1,
+      cause,
+      detail,
       unlogged,
     };
-    this.#log.error(fields, 'no complete answer in time');
+    this.#log.error(fields, 'a request to an endpoint failed');
   }
 }

@@ -17,3 +17,15 @@ export class LogThrottle {
     return unlogged;
   }
 }
+
+/** A throttle for each key. They are kept for good, so the keys must be few. */
+export class LogThrottles<Key> {
+  readonly #throttles = new Map<Key, LogThrottle>();
+
+  /** As `LogThrottle.pass`, among the lines of this key. */
+  pass(key: Key, nowMs: number): number | undefined {
+    const throttle = this.#throttles.get(key) ?? new LogThrottle();
+    this.#throttles.set(key, throttle);
+    return throttle.pass(nowMs);
+  }
+}

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
-import { failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import { timedOut, type Retryable, type RetryCause } from '../../src/delivery/outcome.ts';
+import { answerOk, failsWith, minuteMs, type Answer, SimulatedWorld } from './simulated-world.ts';
 
 interface Line {
   readonly level: 'warn' | 'error';
@@ -31,4 +32,80 @@ test('the line of an event that is given up counts the same attempts as its dead
   assert.equal(world.deadLetters[0]?.attempts, 1);
   const [line] = lines.filter(({ message }) => message.startsWith('event given up'));
   assert.equal(line?.fields['attempts'], 1);
+});
+
+const failed = (cause: RetryCause, detail: string): Answer => ({
+  outcome: { kind: 'retryable', cause, detail },
+  afterMs: 5,
+});
+
+const failures: readonly Answer[] = [
+  failed('connection', 'ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:443'),
+  failed('dns', 'ENOTFOUND: crm.example has no address'),
+  failed('tls', 'CERT_HAS_EXPIRED: certificate has expired'),
+  failed('other', 'answered 199'),
+  failsWith(503),
+  { outcome: timedOut, afterMs: 5_000 },
+];
+
+for (const answer of failures) {
+  const { cause, detail } = answer.outcome as Retryable;
+  test(`an endpoint that fails leaves a line that says why: ${cause}`, async () => {
+    const { log, lines } = recordingLog();
+    const world = new SimulatedWorld({ log });
+    world.addDestination('crm', {
+      webhooks: [{ url: 'https://crm.example/hook?token=teehee', headers: {} }],
+    });
+    world.answer = () => answer;
+    const messageId = world.publish('crm');
+    await world.clock.pass(9_000);
+    const fields = { destination: 'crm', url: 'https://crm.example/hook', messageId, attempt: 1 };
+    assert.deepEqual(lines, [
+      {
+        level: 'error',
+        message: 'a request to an endpoint failed',
+        fields: { ...fields, cause, detail, unlogged: 0 },
+      },
+    ]);
+  });
+}
+
+test('each cause at each endpoint has one line a second, which counts those left out', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  for (const id of ['crm', 'ads']) world.addDestination(id);
+  const fail = async (destination: string, cause: RetryCause, afterMs: number): Promise<void> => {
+    world.answer = () => failed(cause, 'no');
+    world.publish(destination, `user-${cause}-${lines.length}`);
+    await world.clock.pass(afterMs);
+  };
+  for (const destination of ['crm', 'ads'])
+    for (const cause of ['dns', 'connection', 'connection'] as const)
+      await fail(destination, cause, 100);
+  await fail('crm', 'connection', 1_000);
+  await fail('crm', 'connection', 100);
+  const said = lines.map(({ fields }) => [
+    fields['destination'],
+    fields['cause'],
+    fields['unlogged'],
+  ]);
+  assert.deepEqual(said, [
+    ['crm', 'dns', 0],
+    ['crm', 'connection', 0],
+    ['ads', 'dns', 0],
+    ['ads', 'connection', 0],
+    ['crm', 'connection', 2],
+  ]);
+});
+
+test('what an endpoint answers while it is well leaves no line', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  world.addDestination('crm');
+  const answers = [failsWith(429), answerOk];
+  world.answer = () => answers.shift() ?? answerOk;
+  world.publish('crm');
+  await world.clock.pass(minuteMs);
+  assert.equal(world.delivered.length, 1);
+  assert.deepEqual(lines, []);
 });

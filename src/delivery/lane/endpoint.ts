@@ -1,8 +1,8 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
-import { LogThrottle } from '../../ops/log-throttle.ts';
+import { LogThrottles } from '../../ops/log-throttle.ts';
 import { countsAgainstEndpoint } from '../outcome.ts';
-import type { Outcome } from '../outcome.ts';
+import type { Outcome, RetryCause } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 
 /** Whether a request may go out now: `wait` until a probe's result is known, `no` while the breaker is open. */
@@ -15,7 +15,7 @@ const breakerIdleMs = 60_000;
 export class Endpoint {
   prepared: PreparedEndpoint;
   inFlight = 0;
-  readonly timeoutLog: LogThrottle = new LogThrottle();
+  readonly failureLogs: LogThrottles<RetryCause> = new LogThrottles();
   readonly #breakerOptions: BreakerOptions;
   #breaker: EndpointBreaker | undefined;
   #probe: object | undefined;
