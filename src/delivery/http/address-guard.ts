@@ -86,6 +86,6 @@ export class AddressRefusedError extends Error {
   readonly code: string = addressRefusedCode;
 
   constructor(address: string) {
-    super(`${address} is not a public address`);
+    super(`${address} is not a public address; DELIVERY_ALLOW_NETWORKS can allow it`);
   }
 }

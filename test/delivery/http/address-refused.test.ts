@@ -46,6 +46,18 @@ describe('an address that is not public', () => {
     assert.equal(clientSockets, before);
   });
 
+  test('is refused with the name of the setting that can allow it, however it was found', async () => {
+    const { port } = new URL(await http((_request, response) => response.end()));
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const { outcome } = await post(`http://${host}:${port}/`, { sender: strict });
+      assert.deepEqual(outcome, {
+        kind: 'permanent',
+        reason: 'address-refused',
+        detail: '127.0.0.1 is not a public address; DELIVERY_ALLOW_NETWORKS can allow it',
+      });
+    }
+  });
+
   test('gets into no destination in any spelling that is not a plain host', () => {
     for (const url of noUrls) assert.notEqual(urlProblem(url), undefined, url);
   });
