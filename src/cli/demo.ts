@@ -35,7 +35,15 @@ export function registerDemo(program: Command, context: Context): void {
 }
 
 async function demo(given: Context): Promise<void> {
-  void shutdownSignal().then(() => process.exit(1));
+  const signalled = shutdownSignal();
+  const stopped = signalled.then(() => {
+    throw new PostriderError('stopped', 'stopped early, without accounts of the events');
+  });
+  await Promise.race([replayPurchases(given, signalled), stopped]);
+  process.exit(0);
+}
+
+async function replayPurchases(given: Context, signalled: Promise<unknown>): Promise<void> {
   const ledger = createLedger(demoDestinations);
   const endpoints = await startDemoEndpoints(ledger);
   const stdin = Readable.from([JSON.stringify(endpoints.resources)]);
@@ -61,6 +69,9 @@ async function demo(given: Context): Promise<void> {
   const progress = startProgress(given, roles.metrics, (counts) =>
     progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
   );
+  void signalled.then(() => {
+    progress.stop();
+  });
   await replay(deps, calls, ledger);
   await settled(ledger, settleLimitMs);
   progress.stop();
@@ -68,7 +79,6 @@ async function demo(given: Context): Promise<void> {
   await pipeline.stop();
   await endpoints.close();
   conclude(given, ledger);
-  process.exit(0);
 }
 
 function conclude(context: Context, ledger: Ledger): void {

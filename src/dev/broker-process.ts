@@ -8,16 +8,20 @@ import { PostriderError } from '../errors.ts';
 /**
  * Runs the JVM until our end of the pipe on stdin closes, which also happens when this process is killed.
  * A shell is between, because a JVM does not notice that its parent is gone. First politely, so that
- * kept data is clean, then not.
+ * kept data is clean, then not. A folder that is only for this run goes with it, but stays for its log where
+ * the JVM ended first.
  */
 const guardScript = `exec 3<&0
+temporary=$1
+shift
 "$@" 3<&- </dev/null &
 jvm=$!
 {
   cat <&3 >/dev/null
-  kill -TERM $jvm
-  for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 $jvm || exit; done
+  kill -TERM $jvm || exit
+  for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 $jvm || break; done
   kill -KILL $jvm
+  [ -z "$temporary" ] || rm -rf "$temporary"
 } 2>/dev/null &
 exec 3<&-
 wait $jvm`;
@@ -37,6 +41,8 @@ export interface JavaCommand {
   readonly args: readonly string[];
   /** Takes all that it prints. */
   readonly logFile: string;
+  /** Removed if this process ends, however it does, while the program runs. */
+  readonly temporaryDir?: string | undefined;
 }
 
 /** Starts a Java program that ends with this process. */
@@ -48,7 +54,7 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
     ...['-cp', `${command.jarsDir}/*`, command.mainClass, ...command.args],
   ];
   // A group of its own: Ctrl-C in the terminal must reach us first, so that roles can still commit.
-  const guard = spawn('sh', ['-c', guardScript, 'sh', ...java], {
+  const guard = spawn('sh', ['-c', guardScript, 'sh', command.temporaryDir ?? '', ...java], {
     stdio: ['pipe', logFile.fd, logFile.fd],
     detached: true,
   });
@@ -75,7 +81,7 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
 
 /**
  * Resolves once something listens on the port.
- * @throws PostriderError `broker-unavailable` when the process ends first or `timeoutMs` pass.
+ * @throws PostriderError `broker-unavailable` when the process ends first or `timeoutMs` pass, which ends it.
  */
 export async function waitForPort(
   port: number,
@@ -91,6 +97,8 @@ export async function waitForPort(
         ? `did not start within ${timeoutMs / 1000} s`
         : await Promise.race([ended, delay(50)]);
     if (what !== undefined) {
+      // With its guard, so that the log stays.
+      await process.stop('SIGKILL');
       throw new PostriderError(
         'broker-unavailable',
         `The Kafka broker ${what}; its log: ${logFile}`,

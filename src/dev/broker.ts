@@ -57,7 +57,8 @@ export async function startCluster(
   const jarsDir = await kafkaJars();
   const { dataDir, extra, scramUsers = {}, steady = false } = options;
   const unlock = dataDir === undefined ? undefined : await lockDataDir(dataDir);
-  const home = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
+  const home = dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
+  const temporaryDir = dataDir === undefined ? home : undefined;
   const ports = await freePorts(count);
   const clusterId = randomBytes(16).toString('base64url');
   const nodes = new Map<number, BrokerProcess>();
@@ -70,7 +71,7 @@ export async function startCluster(
   let stopping = false;
   const start = async (nodeId: number): Promise<void> => {
     const node = await startNode({
-      ...{ jarsDir, home, nodeId, ports, clusterId, extra, scramUsers },
+      ...{ jarsDir, home, temporaryDir, nodeId, ports, clusterId, extra, scramUsers },
       jvm: steady ? steadyJvm : smallJvm,
     });
     nodes.set(nodeId, node);
@@ -106,6 +107,7 @@ interface NodeOptions {
   readonly jvm: readonly string[];
   readonly jarsDir: string;
   readonly home: string;
+  readonly temporaryDir: string | undefined;
   readonly nodeId: number;
   readonly ports: readonly BrokerPorts[];
   readonly clusterId: string;
@@ -114,7 +116,7 @@ interface NodeOptions {
 }
 
 async function startNode(options: NodeOptions): Promise<BrokerProcess> {
-  const { jarsDir, home, nodeId, ports, extra, scramUsers } = options;
+  const { jarsDir, home, temporaryDir, nodeId, ports, extra, scramUsers } = options;
   const nodeDir = join(home, `node-${nodeId}`);
   const dataDir = join(nodeDir, 'data');
   const propertiesFile = join(nodeDir, 'server.properties');
@@ -134,11 +136,13 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
       args.push('--add-scram', `SCRAM-SHA-512=[name=${name},password=${password}]`);
     }
     const mainClass = 'kafka.tools.StorageTool';
-    const format = await startJava({ jarsDir, jvmOptions, mainClass, args, logFile });
+    const format = await startJava({
+      ...{ jarsDir, jvmOptions, mainClass, args, logFile, temporaryDir },
+    });
     await format.exited;
   }
   const broker = await startJava({
-    ...{ jarsDir, jvmOptions, logFile },
+    ...{ jarsDir, jvmOptions, logFile, temporaryDir },
     mainClass: 'kafka.Kafka',
     args: [propertiesFile],
   });

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { eventually } from '../harness/eventually.ts';
 import { install } from '../harness/postrider.ts';
+import { beginCommand } from '../harness/run-command.ts';
 
 test('dev applies resources, says where it runs, and ends with code 0 on a signal', async () => {
   const postrider = await install();
@@ -21,4 +26,25 @@ test('the demo accounts for every event', async () => {
   assert.equal(code, 0, stdout + stderr);
   assert.match(stdout, /^healthy +4301 +4301 +0 /m);
   assert.match(stdout, /^dead +4301 +0 +4301 expired +0 /m);
+});
+
+test('a demo that is interrupted says so and leaves nothing of its broker behind', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const { PATH = '', HOME = '' } = process.env;
+  const demo = beginCommand(['demo'], { PATH, HOME, TMPDIR: folder });
+  t.after(() => {
+    demo.kill('SIGKILL');
+  });
+  await eventually(async () => {
+    const files = await readdir(folder, { recursive: true });
+    assert.ok(files.some((file) => file.endsWith('__cluster_metadata-0')));
+  });
+  demo.kill('SIGINT');
+  const { code, stderr } = await demo.ended;
+  assert.equal(code, 1);
+  assert.equal(stderr, 'postrider: stopped early, without accounts of the events\n');
+  await eventually(async () => {
+    assert.deepEqual(await readdir(folder), []);
+  });
 });
