@@ -93,9 +93,14 @@ export class RegistryClient {
       const path = `/subjects/${encodeURIComponent(String(subject))}/versions/${String(version)}`;
       if (seen.has(path)) continue;
       seen.add(path);
-      const { body } = await this.#ask('GET', path);
+      const { status, body } = await this.#request('GET', path);
+      // Also for a 404: what refers to it is registered, so it is there as soon as the registry is whole.
+      if (status !== 200 || typeof body['schema'] !== 'string') {
+        const what = `its answer for the reference "${String(name)}" is no schema`;
+        throw this.#unavailable(`${what}: ${describe(status, body)}`);
+      }
       await this.#collect(body['references'], into, seen);
-      into.push({ name: String(name), schema: String(body['schema']) });
+      into.push({ name: String(name), schema: body['schema'] });
     }
   }
 

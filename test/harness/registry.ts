@@ -14,6 +14,8 @@ export interface TestRegistry {
   readonly requests: readonly string[];
   /** Answers all requests with this status until it is undefined. */
   failWith(status: number | undefined): void;
+  /** Answers requests for this path with 200 and a page, as a proxy before it may, until it is undefined. */
+  hide(path: string | undefined): void;
   /** Only requests with these are answered. */
   require(username: string, password: string): void;
   stop(): Promise<void>;
@@ -35,6 +37,7 @@ export async function startRegistry(): Promise<TestRegistry> {
   const store = new Store();
   const requests: string[] = [];
   let failure: number | undefined;
+  let hidden: string | undefined;
   let authorization: string | undefined;
   let added = 0;
 
@@ -54,7 +57,9 @@ export async function startRegistry(): Promise<TestRegistry> {
   };
   const server = createServer((request, response) => {
     void readAll(request).then((text) => {
-      send(response, answer(request, text));
+      const answered = answer(request, text);
+      if (request.url === hidden) response.end('<html>Please come back later</html>');
+      else send(response, answered);
     });
   });
   await listen(server);
@@ -69,6 +74,9 @@ export async function startRegistry(): Promise<TestRegistry> {
     },
     failWith: (status) => {
       failure = status;
+    },
+    hide: (path) => {
+      hidden = path;
     },
     require: (username, password) => {
       authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;

@@ -223,3 +223,24 @@ test('references are fetched with their own references, each once', async () => 
   assert.deepEqual(object, { user: { id: { v: 'x' } }, other: { v: 'y' } });
   await registry.stop();
 });
+
+test('a reference that is not answered with a schema leaves the registry unavailable', async (t) => {
+  const registry = await startRegistry();
+  t.after(() => registry.stop());
+  await registry.add('{"type":"record","name":"Id","fields":[]}');
+  const id = await registry.add('{"type":"array","items":"Id"}', 'AVRO', [
+    { name: 'Id', subject: 'added-1', version: 1 },
+  ]);
+  const own = new RegistryClient({ url: registry.url });
+  registry.hide('/subjects/added-1/versions/1');
+  await assert.rejects(own.schemaOf(id), { code: 'registry-unavailable', message: /"Id"/ });
+  registry.hide(undefined);
+  assert.equal((await own.schemaOf(id)).references.length, 1);
+  const lacking = await registry.add('{"type":"map","values":"Gone"}', 'AVRO', [
+    { name: 'Gone', subject: 'gone', version: 1 },
+  ]);
+  await assert.rejects(own.schemaOf(lacking), {
+    code: 'registry-unavailable',
+    message: /"Gone".*Subject 'gone' not found/,
+  });
+});
