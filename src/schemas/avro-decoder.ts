@@ -101,7 +101,7 @@ class Compiler {
   #logical(type: KnownLogicalType): Read {
     const read = this.compile(type.underlyingType);
     const name = type.typeName.slice('logical:'.length);
-    const convert = logicalConversion(name, type.attributes);
+    const convert = logicalConversion(name, type.underlyingType.typeName, type.attributes);
     return convert === undefined ? read : (input) => convert(read(input));
   }
 }

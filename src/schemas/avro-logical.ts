@@ -1,35 +1,48 @@
 /** Logical types as what people write in JSON. Each takes what its underlying type gives. */
 export type LogicalConversion = (value: unknown) => unknown;
 
-/** Undefined for one that is not known: Avro says that its underlying type then counts. */
+interface LogicalType {
+  readonly on: 'int' | 'long';
+  readonly convert: LogicalConversion;
+}
+
+const logicalTypes: Readonly<Record<string, LogicalType>> = {
+  'timestamp-millis': { on: 'long', convert: (value) => timestamp(value, 1) },
+  'timestamp-micros': { on: 'long', convert: (value) => timestamp(value, 1_000) },
+  'timestamp-nanos': { on: 'long', convert: (value) => timestamp(value, 1_000_000) },
+  'local-timestamp-millis': { on: 'long', convert: (value) => withoutZone(timestamp(value, 1)) },
+  'local-timestamp-micros': {
+    on: 'long',
+    convert: (value) => withoutZone(timestamp(value, 1_000)),
+  },
+  date: { on: 'int', convert: (value) => date(value) },
+  'time-millis': { on: 'int', convert: (value) => timeOfDay(value, 1) },
+  'time-micros': { on: 'long', convert: (value) => timeOfDay(value, 1_000) },
+};
+
+/** Undefined for one that is not known or not valid: Avro says that its underlying type then counts. */
 export function logicalConversion(
   name: string,
+  underlying: string,
   attributes: Readonly<Record<string, unknown>>,
 ): LogicalConversion | undefined {
-  switch (name) {
-    case 'timestamp-millis':
-      return (value) => timestamp(value, 1);
-    case 'timestamp-micros':
-      return (value) => timestamp(value, 1_000);
-    case 'timestamp-nanos':
-      return (value) => timestamp(value, 1_000_000);
-    case 'local-timestamp-millis':
-      return (value) => withoutZone(timestamp(value, 1));
-    case 'local-timestamp-micros':
-      return (value) => withoutZone(timestamp(value, 1_000));
-    case 'date':
-      return date;
-    case 'time-millis':
-      return (value) => timeOfDay(value, 1);
-    case 'time-micros':
-      return (value) => timeOfDay(value, 1_000);
-    case 'decimal': {
-      const { scale = 0 } = attributes;
-      return typeof scale === 'number' ? (value) => decimal(value, scale) : undefined;
-    }
-    default:
-      return undefined;
-  }
+  if (name === 'decimal') return decimalConversion(underlying, attributes);
+  const known = logicalTypes[name];
+  return known?.on === underlying ? known.convert : undefined;
+}
+
+function decimalConversion(
+  underlying: string,
+  { precision, scale = 0 }: Readonly<Record<string, unknown>>,
+): LogicalConversion | undefined {
+  const isValid =
+    ['bytes', 'fixed'].includes(underlying) &&
+    typeof precision === 'number' &&
+    typeof scale === 'number' &&
+    Number.isInteger(scale) &&
+    scale >= 0 &&
+    scale <= precision;
+  return isValid ? (value) => decimal(value, scale) : undefined;
 }
 
 const dayMs = 86_400_000;

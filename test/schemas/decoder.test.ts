@@ -128,6 +128,31 @@ test('Avro: logical types are what people write in JSON', () => {
   });
 });
 
+test('Avro: a logical type on a type that it is not for leaves the value as it is', () => {
+  const fixed = { type: 'fixed', name: 'F', size: 2 };
+  const price = Buffer.from([0x0f, 0x9b]);
+  const cases: readonly (readonly [object, unknown, unknown])[] = [
+    [{ type: 'string', logicalType: 'decimal', precision: 9, scale: 2 }, '39.95', '39.95'],
+    [{ type: 'long', logicalType: 'decimal', precision: 9, scale: 2 }, 3_995, 3_995],
+    [{ type: 'string', logicalType: 'timestamp-millis' }, '', ''],
+    [{ type: 'int', logicalType: 'timestamp-millis' }, 5, 5],
+    [{ type: 'long', logicalType: 'date' }, 20_777, 20_777],
+    [{ type: 'long', logicalType: 'time-millis' }, 5, 5],
+    [{ type: 'int', logicalType: 'time-micros' }, 5, 5],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 9, scale: -2 }, price, 'D5s='],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 1, scale: 2 }, price, 'D5s='],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 9, scale: 0.5 }, price, 'D5s='],
+    [{ type: 'bytes', logicalType: 'decimal', scale: 2 }, price, 'D5s='],
+    [{ ...fixed, logicalType: 'timestamp-millis' }, price, 'D5s='],
+    [{ ...fixed, logicalType: 'decimal', precision: 4, scale: 2 }, price, '39.95'],
+    [{ type: 'bytes', logicalType: 'decimal', precision: 4 }, price, '3995'],
+  ];
+  for (const [type, written, v] of cases) {
+    const { object } = avroCall(record(['v', type]), { v: written });
+    assert.deepEqual(object, { v }, JSON.stringify(type));
+  }
+});
+
 test('Avro: bytes that do not fit their schema are refused, whatever they are', () => {
   const schema = record(
     ['s', 'string'],
