@@ -51,8 +51,18 @@ const leastMs = -62_167_219_200_000;
 
 /** ISO 8601, UTC, milliseconds; the number itself where four digits cannot write the year. */
 function timestamp(value: unknown, unitsPerMs: number): unknown {
-  const timeMs = Math.floor(Number(value) / unitsPerMs);
+  const timeMs = wholeMs(value, unitsPerMs);
   return timeMs >= leastMs && timeMs <= mostMs ? isoTime(timeMs) : value;
+}
+
+/** Text is a long that no double holds: as one it might be of the next or the last millisecond. */
+function wholeMs(value: unknown, unitsPerMs: number): number {
+  if (typeof value !== 'string') return Math.floor(Number(value) / unitsPerMs);
+  const units = BigInt(value);
+  const perMs = BigInt(unitsPerMs);
+  // BigInt divides towards zero.
+  const beforeZero = units < 0n && units % perMs !== 0n;
+  return Number(units / perMs) - (beforeZero ? 1 : 0);
 }
 
 const twoDigits = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, '0'));

@@ -153,6 +153,27 @@ test('Avro: a logical type on a type that it is not for leaves the value as it i
   }
 });
 
+test('Avro: a time in nanoseconds is cut to the millisecond that it is in, never to the one before', () => {
+  const schema = record(['at', { type: 'long', logicalType: 'timestamp-nanos' }]);
+  fc.assert(
+    fc.property(fc.integer({ min: -(10 ** 12), max: 4 * 10 ** 12 }), fc.nat(999_999), (ms, ns) => {
+      const { object } = decodeAvro(schema, longBytes(BigInt(ms) * 1_000_000n + BigInt(ns)));
+      assert.deepEqual(object, { at: new Date(ms).toISOString() });
+    }),
+    { numRuns: 1_000 },
+  );
+  const exactly = decodeAvro(schema, longBytes(1_763_664_000_123_000_000n));
+  assert.deepEqual(exactly.object, { at: new Date(1_763_664_000_123).toISOString() });
+});
+
+/** As Avro writes a long. */
+function longBytes(value: bigint): Buffer {
+  let zigzag = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n));
+  const bytes: number[] = [];
+  for (; zigzag > 0x7fn; zigzag >>= 7n) bytes.push(Number(zigzag & 0x7fn) | 0x80);
+  return Buffer.from([...bytes, Number(zigzag)]);
+}
+
 test('Avro: bytes that do not fit their schema are refused, whatever they are', () => {
   const schema = record(
     ['s', 'string'],
