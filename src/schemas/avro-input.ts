@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { misfit } from './decode-error.ts';
 import { Output } from './output.ts';
 
@@ -60,11 +61,20 @@ export class AvroInput {
     const from = this.#at;
     const to = from + length;
     this.#at = to;
-    if (length > longText) return bytes.toString('utf8', from, to);
+    if (length > longText) return this.#utf8(from, to);
     for (let i = from; i < to; i += 1) {
-      if ((bytes[i] ?? 0) >= 0x80) return bytes.toString('utf8', from, to);
+      if ((bytes[i] ?? 0) >= 0x80) return this.#utf8(from, to);
     }
     return this.#latin1.substring(from, to);
+  }
+
+  /** Only a replacement character makes it necessary to look whether the bytes are at fault. */
+  #utf8(from: number, to: number): string {
+    const text = this.#bytes.toString('utf8', from, to);
+    if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(from, to))) {
+      throw misfit('A text is not UTF-8.');
+    }
+    return text;
   }
 
   /**

@@ -199,6 +199,26 @@ test('Avro: bytes that do not fit their schema are refused, whatever they are', 
   );
 });
 
+test('Avro: a text or a key that is not UTF-8 is refused, as it is in JSON', () => {
+  const schema = record(['userId', 'string'], ['map', { type: 'map', values: 'null' }]);
+  const decoded = (text: Buffer, key: Buffer): Decoded => {
+    const lengths = [longBytes(BigInt(text.length)), longBytes(BigInt(key.length))] as const;
+    const map = [Buffer.from([2]), lengths[1], key, Buffer.from([0])];
+    return decodeAvro(schema, Buffer.concat([lengths[0], text, ...map]));
+  };
+  const replacement = '\ufffd';
+  assert.deepEqual(decoded(Buffer.from(replacement), Buffer.from('ü')).object, {
+    userId: replacement,
+    map: { ü: null },
+  });
+  const ff = Buffer.from([0x75, 0xff]);
+  const long = Buffer.concat([Buffer.alloc(100, 'u'), ff]);
+  for (const bad of [ff, long]) {
+    assert.equal(decoded(bad, Buffer.from('k')).rejected?.reason, 'undecodable');
+    assert.equal(decoded(Buffer.from('u'), bad).rejected?.reason, 'undecodable');
+  }
+});
+
 test('Avro: few bytes that stand for much are refused before they fill the memory', () => {
   const nulls = record(['list', { type: 'array', items: 'null' }]);
   const twoBillion = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0x0f, 0]);
