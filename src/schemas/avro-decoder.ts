@@ -38,7 +38,7 @@ class KnownLogicalType extends avro.types.LogicalType {
     this.attributes = schema as unknown as Readonly<Record<string, unknown>>;
   }
 
-  // For defaults, which avsc checks while it reads the schema.
+  // avsc asks for both, though it reads no value here.
   protected override _fromValue(value: unknown): unknown {
     return value;
   }
@@ -55,10 +55,15 @@ const logicalTypes = Object.fromEntries(
   ].map((name) => [name, KnownLogicalType]),
 );
 
-/** Text that is no JSON is the name of a primitive type. */
+/**
+ * Text that is no JSON is the name of a primitive type. Without defaults, which are for readers whose
+ * schema is not the writer's: avsc would check them, more strictly than those who registered the schema.
+ */
 function parse(schema: string): avro.Schema {
   try {
-    return JSON.parse(schema) as avro.Schema;
+    return JSON.parse(schema, (key, value: unknown) =>
+      key === 'default' ? undefined : value,
+    ) as avro.Schema;
   } catch {
     return schema;
   }

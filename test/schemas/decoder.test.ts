@@ -254,6 +254,17 @@ test('a key __proto__ is a key like any other', () => {
   assert.equal(JSON.stringify(odd.object), '{"properties":{"__proto__":"x"}}');
 });
 
+test('Avro: a default that does not fit its field hinders nothing, as no value is read from it', () => {
+  const fields = [
+    { name: 'event', type: ['string', 'null'], default: null },
+    { name: 'least', type: 'long', default: -(2 ** 63) },
+    { name: 'kind', type: { type: 'enum', name: 'E', symbols: ['a', 'b'], default: 'a' } },
+  ];
+  const schema = { type: 'record', name: 'Call', fields };
+  const { object } = decodeAvro(schema, Buffer.from([0, 2, 120, 14, 2]));
+  assert.deepEqual(object, { event: 'x', least: 7, kind: 'b' });
+});
+
 test('Avro: a schema may refer to another one', () => {
   const references: ReferencedSchema[] = [
     {
