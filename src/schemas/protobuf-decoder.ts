@@ -27,6 +27,7 @@ export function createProtobufDecoder({ schema, references }: RegisteredSchema):
     const common = protobuf.common.get(name);
     if (common?.nested !== undefined) root.addJSON(common.nested);
   }
+  dropOptionExtensions(root);
   root.resolveAll();
   const json = new ProtobufJson();
   return (payload) => {
@@ -42,6 +43,13 @@ export function createProtobufDecoder({ schema, references }: RegisteredSchema):
     }
     return { value: json.of(type, message, output), output };
   };
+}
+
+/** What schemas say about themselves is in no message, and descriptor.proto, which it extends, is not here. */
+function dropOptionExtensions(root: protobuf.Root): void {
+  for (const field of [...root.deferred]) {
+    if (/^\.?google\.protobuf\.\w+Options$/.test(field.extend ?? '')) field.parent?.remove(field);
+  }
 }
 
 function messagesOf(namespace: protobuf.NamespaceBase): readonly protobuf.Type[] {
