@@ -5,6 +5,7 @@ import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
 import type { Schemas } from '../schemas/schema-book.ts';
+import { schemaIdOf } from '../schemas/wire-format.ts';
 import { arrivalOf } from './arrival.ts';
 import { CallBacklog } from './call-backlog.ts';
 import type { Admitted, Duplicates } from './duplicates.ts';
@@ -144,6 +145,7 @@ export class CallRouter {
   #accept(record: ConsumedRecord): void {
     if (this.#stalled.has(record)) {
       this.#stalled.add(record);
+      this.#askAhead(record);
       return;
     }
     const read = readCall(record, this.#schemas, this.#audienceTopic);
@@ -167,6 +169,12 @@ export class CallRouter {
       this.#backlog.putBack(this.#stalled.take(record));
       this.#work();
     });
+  }
+
+  /** An unknown id takes a second: one after the other, a window of them would take minutes. */
+  #askAhead({ value }: ConsumedRecord): void {
+    const id = schemaIdOf(value);
+    if (id !== undefined && this.#schemas.find(id) === undefined) void this.#schemas.settled(id);
   }
 
   /** After waiting. */

@@ -21,7 +21,10 @@ class FakeSchemas implements Schemas {
     return this.known.get(id);
   }
 
-  settled(): Promise<void> {
+  readonly asked = new Set<number>();
+
+  settled(id: number): Promise<void> {
+    this.asked.add(id);
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
     });
@@ -156,6 +159,14 @@ test('a second unknown schema behind the first stops the partition again', async
   await schemas.tell(2);
   router.acknowledge();
   assert.deepEqual(router.finished, [1, 2]);
+});
+
+test('unknown schemas of one partition are asked for at once, not one after the other', () => {
+  const { router, schemas } = scene();
+  schemas.known.set(4, { decode });
+  const ids = [1, 2, 3, 4];
+  router.take(...ids.map((id, i) => typed(id, avroCall({}), { offset: i })));
+  assert.deepEqual([...schemas.asked], [1, 2, 3]);
 });
 
 test('what waits for a schema in a lost partition is forgotten', async () => {
