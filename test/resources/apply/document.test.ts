@@ -60,13 +60,10 @@ test('JSON is read with lines, tabs and escapes, as strictly as JSON.parse does'
 });
 
 test('any JSON document reads as JSON.parse reads it', () => {
-  const keys = fc.string().filter((key) => key !== '__proto__' && !key.includes('${'));
-  const leaf = fc.oneof(
-    fc.string().filter((text) => !text.includes('${')),
-    fc.integer(),
-    fc.boolean(),
-    fc.constant(null),
-  );
+  // What is, or almost is, a reference to a variable is left to tests of its own.
+  const isPlain = (text: string): boolean => !/\$[{A-Z_]/.test(text);
+  const keys = fc.string().filter((key) => key !== '__proto__' && isPlain(key));
+  const leaf = fc.oneof(fc.string().filter(isPlain), fc.integer(), fc.boolean(), fc.constant(null));
   const documents = fc.dictionary(keys, fc.oneof(leaf, fc.array(leaf)), { noNullPrototype: true });
   fc.assert(
     fc.property(documents, fc.constantFrom(undefined, 2, '\t'), (document, indent) => {
