@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { silentLogger } from '../../src/ops/log.ts';
@@ -7,16 +7,9 @@ import { startBrokers } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install } from '../harness/postrider.ts';
 
-type Cluster = Awaited<ReturnType<typeof startBrokers>>;
-
 /** A broker of its own: killing it must not disturb other tests. */
-let cluster: Cluster;
-before(async () => {
-  cluster = await startBrokers(1);
-});
-after(async () => {
-  await cluster.stop();
-});
+const cluster = await startBrokers(1);
+after(() => cluster.stop());
 
 /** What is on its way at a signal has half a minute. */
 const soon = { NODE_OPTIONS: `--import=${import.meta.resolve('../harness/short-waits.ts')}` };

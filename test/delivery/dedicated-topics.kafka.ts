@@ -101,13 +101,19 @@ describe('the dedicated topics on Kafka', () => {
     for (const record of waiting.splice(0)) record.finish();
   };
 
+  /** Workers look every few seconds. */
+  const lookUntil = (check: () => void | Promise<void>): Promise<void> =>
+    eventually(async () => {
+      await topics.look();
+      await check();
+    });
+
   test('a topic whose destination became a shared one is read until it is empty, and then left', async () => {
     config.put(destination('shared'));
     await topics.look();
     assert.equal(topics.readers.length, 1);
     finishAll();
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.equal(topics.readers.length, 0);
     });
     assert.deepEqual(left, ['big']);
@@ -120,18 +126,15 @@ describe('the dedicated topics on Kafka', () => {
   test('what a router that was behind writes to a topic that was left is read', async () => {
     config.put(destination('shared'));
     finishAll();
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.deepEqual(left, ['big']);
     });
     await write('late');
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.equal(waiting.length, 1);
     });
     finishAll();
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.deepEqual(left, ['big', 'big']);
     });
     assert.equal(topics.readers.length, 0);
@@ -144,8 +147,7 @@ describe('the dedicated topics on Kafka', () => {
     await topics.look();
     assert.ok(await isThere(), 'not while something waits in it');
     finishAll();
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(async () => {
       assert.ok(!(await isThere()));
     });
     assert.equal(topics.readers.length, 0);
@@ -159,8 +161,7 @@ describe('the dedicated topics on Kafka', () => {
     meanwhile = () => {
       config.put(destination('dedicated'));
     };
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.deepEqual(left, ['big']);
     });
     assert.ok(await isThere());
@@ -174,19 +175,16 @@ describe('the dedicated topics on Kafka', () => {
     await topics.look();
     aheadMs += 11 * minuteMs;
     meanwhile = () => write('late');
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.deepEqual(left, ['big']);
     });
     assert.ok(await isThere());
     meanwhile = () => undefined;
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.equal(waiting.length, 1);
     });
     finishAll();
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(async () => {
       assert.ok(!(await isThere()));
     });
   });
@@ -195,8 +193,7 @@ describe('the dedicated topics on Kafka', () => {
     config.remove('big');
     finishAll();
     await withAdmin(kafka, (admin) => admin.deleteTopic(topology.dedicatedTopic('big').name));
-    await eventually(async () => {
-      await topics.look();
+    await lookUntil(() => {
       assert.equal(topics.readers.length, 0);
     });
     assert.deepEqual(left, ['big']);

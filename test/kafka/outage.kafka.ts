@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { createKafka } from '../../src/kafka/client.ts';
 import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
 import { startFollower } from '../../src/kafka/follow/follower.ts';
@@ -10,16 +10,9 @@ import { eventually } from '../harness/eventually.ts';
 import { FakeLogger } from './fake-kafka.ts';
 import { numbers } from './kafka-scene.ts';
 
-type Cluster = Awaited<ReturnType<typeof startBrokers>>;
-
 /** A broker of its own: killing it must not disturb other tests. */
-let cluster: Cluster;
-before(async () => {
-  cluster = await startBrokers(1);
-});
-after(async () => {
-  await cluster.stop();
-});
+const cluster = await startBrokers(1);
+after(() => cluster.stop());
 
 async function write(topic: string, from: number, count: number): Promise<void> {
   const kafka = createKafka({ brokers: cluster.brokers, clientId: 'writer' }, silentLogger);

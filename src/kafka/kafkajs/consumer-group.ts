@@ -170,10 +170,9 @@ export function fetchingCheaply(
         const asked = topics.find(({ topic }) => topic === topicName)?.partitions;
         for (const part of partitions) {
           const { partition } = part;
-          if (part.lastOffset === undefined && part.problem !== undefined)
-            this.#resting.stuck(topicName, partition);
-          else this.#resting.brought(topicName, partition);
-          if (part.lastOffset === undefined && part.problem === undefined) continue;
+          if (part.lastOffset !== undefined) this.#resting.brought(topicName, partition);
+          else if (part.problem !== undefined) this.#resting.stuck(topicName, partition);
+          else continue;
           // What was sought or paused meanwhile is not wanted any more.
           if (this.hasSeekOffset({ topic: topicName, partition })) continue;
           if (this.subscriptionState.isPaused(topicName, partition)) continue;
