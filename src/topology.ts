@@ -41,7 +41,7 @@ const deletionDays = deadLetterDays + segmentDays + deliveryDays;
 
 /** Kafka's own default for the largest record batch. */
 const sourceMaxBytes = 1_048_576;
-/** A copy carries more headers than its original; with this much more room it always fits. */
+/** A copy carries more headers than its original. What is left to chance is a producer that compresses much better than we do. */
 const headroomBytes = 65_536;
 
 export interface Topology {
