@@ -10,6 +10,7 @@ import type { NameResolver } from './name-resolver.ts';
 import { requestHeaders } from '../prepared-destination.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sender, Sending } from '../sender.ts';
+import { unhurried } from './unhurried-clock.ts';
 
 /** An endpoint may ask for less by `Keep-Alive: timeout=…`, or for up to a minute. */
 const keepAliveMs = 30_000;
@@ -52,7 +53,7 @@ export class HttpSender implements Sender {
   constructor(options: HttpSenderOptions) {
     const { timeoutMs, guard, resolver, clock } = options;
     const connections = new Connections(options.maxKept ?? maxKeptConnections);
-    const deadlines = new Deadlines(clock, timeoutMs);
+    const deadlines = new Deadlines(unhurried(clock), timeoutMs);
     this.#connections = connections;
     this.#deadlines = deadlines;
     const sendAgain = (attempt: HttpAttempt): void => {

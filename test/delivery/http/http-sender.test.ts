@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
-import { http, post } from './sender-scene.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { SimulatedClock } from '../simulated-clock.ts';
+import { closeAfterwards, createSender, http, post, timeoutMs } from './sender-scene.ts';
 
 async function read(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -62,4 +66,25 @@ describe('a request', () => {
     await post(url, { destination: { idempotencyHeader: 'Idempotency-Key' }, messageId: 'é\r\n' });
     assert.equal(key, '%C3%A9%0D%0A');
   });
+});
+
+test('an answer that came in time counts, though the process was held up until after the deadline', async () => {
+  const mayAnswer = new Int32Array(new SharedArrayBuffer(4));
+  const hasAnswered = new Int32Array(new SharedArrayBuffer(4));
+  const endpoint = new Worker(new URL('held-up-answerer.ts', import.meta.url), {
+    workerData: { mayAnswer, hasAnswered },
+  });
+  closeAfterwards(() => endpoint.terminate());
+  const [port] = (await once(endpoint, 'message')) as [number];
+  const clock = new SimulatedClock();
+  const result = post(`http://127.0.0.1:${port}`, { sender: createSender({ clock }) });
+  await once(endpoint, 'message');
+  // Where Node calls timers: after it, sockets are read.
+  await delay(0);
+  Atomics.store(mayAnswer, 0, 1);
+  Atomics.notify(mayAnswer, 0);
+  // Nothing is read meanwhile, as while the machine is suspended or its share of the processor used up.
+  Atomics.wait(hasAnswered, 0, 0);
+  await clock.pass(timeoutMs);
+  assert.equal((await result).verdict, 'delivered');
 });

@@ -10,7 +10,7 @@ import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { Outcome } from '../../../src/delivery/outcome.ts';
 import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
-import { systemClock } from '../../../src/ops/clock.ts';
+import { systemClock, type Clock } from '../../../src/ops/clock.ts';
 import type { Destination } from '../../../src/resources/resource.ts';
 
 /** The real sender against real sockets. What a test opens here is closed after the file's last test. */
@@ -33,6 +33,7 @@ export interface SenderSetup {
   readonly guard?: AddressGuard;
   readonly resolver?: NameResolver;
   readonly timeoutMs?: number;
+  readonly clock?: Clock;
   readonly maxKept?: number;
 }
 
@@ -41,7 +42,7 @@ export function createSender(setup: SenderSetup = {}): HttpSender {
     timeoutMs: setup.timeoutMs ?? timeoutMs,
     guard: setup.guard ?? new AddressGuard(setup.allowNetworks ?? allowLoopback),
     resolver: setup.resolver ?? new CachingResolver(systemClock),
-    clock: systemClock,
+    clock: setup.clock ?? systemClock,
     ...(setup.maxKept === undefined ? {} : { maxKept: setup.maxKept }),
   });
   closeAfterwards(() => sender.close());
