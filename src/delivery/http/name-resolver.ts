@@ -20,6 +20,8 @@ export interface ResolverOptions {
 
 interface Answer {
   readonly untilMs: number;
+  /** Its addresses; never, where there are none. */
+  readonly foundMs: number;
   readonly error: Error | null;
   readonly addresses: readonly LookupAddress[];
 }
@@ -30,6 +32,8 @@ const tries = 2;
 /** Whatever the records say: a shorter time would let any endpoint make us ask for every connection. */
 const keepMs = 30_000;
 const keepFailureMs = 5_000;
+/** Where name servers fail, what they last said is better than nothing (RFC 8767). */
+const believeMs = 3_600_000;
 const maxNames = 20_000;
 /** An answer may hold 4,000; kept for every name of a hostile zone they would fill the memory. */
 const maxAddresses = 64;
@@ -83,23 +87,20 @@ export class CachingResolver implements NameResolver {
         else for (const address of addresses ?? []) found.push({ address, family });
         pending -= 1;
         if (pending > 0) return;
-        if (found.length > maxAddresses)
-          this.#answer(hostname, dnsError(hostname, `${found.length} addresses`), []);
-        else if (found.length > 0) this.#answer(hostname, null, ipv4First(found));
-        else this.#answer(hostname, dnsError(hostname, likeliest(failures)), []);
+        const former = this.#answers.get(hostname);
+        this.#answer(hostname, answerOf(hostname, found, failures, former, this.#clock.now()));
       };
     this.#resolver.resolve4(hostname, received(4));
     this.#resolver.resolve6(hostname, received(6));
   }
 
-  #answer(hostname: string, error: Error | null, addresses: readonly LookupAddress[]): void {
-    const untilMs = this.#clock.now() + (error === null ? keepMs : keepFailureMs);
+  #answer(hostname: string, answer: Answer): void {
     this.#answers.delete(hostname);
     if (this.#answers.size >= maxNames) this.#forgetOldest();
-    this.#answers.set(hostname, { untilMs, error, addresses });
+    this.#answers.set(hostname, answer);
     const waiting = this.#waiting.get(hostname) ?? [];
     this.#waiting.delete(hostname);
-    for (const callback of waiting) callback(error, addresses);
+    for (const callback of waiting) callback(answer.error, answer.addresses);
   }
 
   #forgetOldest(): void {
@@ -110,8 +111,31 @@ export class CachingResolver implements NameResolver {
   }
 }
 
+function answerOf(
+  hostname: string,
+  found: LookupAddress[],
+  failures: readonly string[],
+  former: Answer | undefined,
+  nowMs: number,
+): Answer {
+  if (found.length > 0 && found.length <= maxAddresses) {
+    const untilMs = nowMs + keepMs;
+    return { untilMs, foundMs: nowMs, error: null, addresses: ipv4First(found) };
+  }
+  if (former !== undefined && nowMs - former.foundMs < believeMs && isUncertain(failures))
+    return { ...former, untilMs: nowMs + keepMs };
+  const untilMs = nowMs + keepFailureMs;
+  const reason = found.length > 0 ? `${found.length} addresses` : likeliest(failures);
+  return { untilMs, foundMs: -Infinity, error: dnsError(hostname, reason), addresses: [] };
+}
+
 function ipv4First(addresses: LookupAddress[]): LookupAddress[] {
   return addresses.sort((a, b) => a.family - b.family);
+}
+
+/** Nobody said that the name is gone, or has no addresses any more. */
+function isUncertain(failures: readonly string[]): boolean {
+  return !failures.includes('ENOTFOUND') && failures.some((code) => code !== 'ENODATA');
 }
 
 /** "No such record" of one kind says less than what happened to the other kind. */

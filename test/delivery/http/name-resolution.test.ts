@@ -83,6 +83,7 @@ function aaaa(...values: readonly string[]): DnsRecord[] {
   return values.map((value) => ({ type: 'AAAA', value }));
 }
 
+const minuteMs = 60_000;
 const manyOpen = Array<string>(40).fill(open);
 
 const refused: readonly [string, (question: DnsQuestion) => DnsReply | undefined][] = [
@@ -202,6 +203,61 @@ describe('a name', () => {
     assert.equal(await verdict(answering), 'delivered');
     for (const each of hanging) assert.equal(await each, 'retryable: timeout');
   });
+});
+
+describe('a name server that fails after it had answered', () => {
+  /** Answers with these replies, one after the other, and then always with the last. */
+  async function known(...replies: readonly DnsReply[]): Promise<Scene> {
+    let asked = 0;
+    const answering = await scene(({ type }) => {
+      if (type !== 'A') return {};
+      asked += 1;
+      return replies[Math.min(asked, replies.length) - 1];
+    });
+    assert.equal(await verdict(answering), 'delivered');
+    return answering;
+  }
+
+  /** Of a request that needs a new connection, so much later. */
+  async function verdictAfter(answering: Scene, ms: number): Promise<string> {
+    server.closeAllConnections();
+    answering.passMs(ms);
+    // The next may still go out on the connection that is about to end.
+    await verdict(answering);
+    server.closeAllConnections();
+    return verdict(answering);
+  }
+
+  const found: DnsReply = { records: a(open) };
+
+  for (const code of ['SERVFAIL', 'REFUSED'] as const)
+    test(`with ${code}, is believed for another hour`, async () => {
+      const answering = await known(found, { code });
+      assert.equal(await verdictAfter(answering, 50 * minuteMs), 'delivered');
+      assert.equal(await verdictAfter(answering, 20 * minuteMs), 'retryable: dns');
+    });
+
+  test('because it is not there any more, is believed for another hour', async () => {
+    const answering = await known(found);
+    answering.dns.close();
+    assert.equal(await verdictAfter(answering, minuteMs), 'delivered');
+  });
+
+  test('is asked again after half a minute', async () => {
+    const answering = await known(found, { code: 'SERVFAIL' }, { records: a(inside) });
+    assert.equal(await verdictAfter(answering, minuteMs), 'delivered');
+    assert.equal(await verdictAfter(answering, 20_000), 'delivered');
+    assert.equal(await verdictAfter(answering, 20_000), 'dead letter address-refused');
+  });
+
+  for (const [title, reply] of [
+    ['that there is no such name', { code: 'NXDOMAIN' }],
+    ['nothing', {}],
+  ] satisfies [string, DnsReply][])
+    test(`is believed when it says ${title}`, async () => {
+      const answering = await known(found, reply);
+      assert.equal(await verdictAfter(answering, minuteMs), 'retryable: dns');
+    });
 });
 
 describe('a name server that changes its mind', () => {
