@@ -54,6 +54,18 @@ describe('a dedicated topic behind an open breaker', () => {
   });
 });
 
+test('a dedicated topic behind its rate limit is waited for while one of its URLs is there', async () => {
+  const world = new SimulatedWorld();
+  const webhooks = ['a', 'b'].map((id) => ({ url: `https://${id}.example/`, headers: {} }));
+  world.addDestination('crm', { topic: 'dedicated', webhooks, rateLimit: 2 / 60 });
+  world.engine.sharesChanged({ owned: 1, count: 1 }, 'crm');
+  world.answer = (url) => (url.includes('a.') ? hangs : answerOk);
+  const ids = Array.from({ length: 600 }, (_, n) => world.publish('crm', `u${n}`, {}, topic));
+  await world.clock.pass(6 * hourMs);
+  assert.deepEqual(world.deadLetters, []);
+  assert.deepEqual(world.delivered, ids);
+});
+
 describe('a record of a paused topic', () => {
   test('is written elsewhere when half of the retention is over', async () => {
     const world = new SimulatedWorld({

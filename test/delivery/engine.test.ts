@@ -283,6 +283,26 @@ describe('several URLs', () => {
     assert.equal(world.requests.length, 3);
   });
 
+  test('have their events put off by how long all of them have been away', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });
+    const publish = (count: number): string[] =>
+      Array.from({ length: count }, (_, n) => world.publish('crm', `u${n}`));
+    let isOtherAway = false;
+    world.answer = (url) => (url.includes('a.') || isOtherAway ? failsWith(503) : answerOk);
+    publish(30);
+    await world.clock.pass(hourMs);
+    isOtherAway = true;
+    publish(30);
+    await world.clock.pass(1_000);
+    assert.equal(world.engine.state().breakers.open, 2);
+    const [late = ''] = publish(1);
+    await world.clock.pass(1_000);
+    isOtherAway = false;
+    await world.clock.pass(minuteMs);
+    assert.ok(world.delivered.includes(late));
+  });
+
   test('leave out the one that hangs, whose requests stay bounded', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });

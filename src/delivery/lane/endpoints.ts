@@ -44,9 +44,9 @@ export class LaneEndpoints {
     return this.#all.filter(({ breaker }) => breaker?.closed !== false).length;
   }
 
-  /** Of the URL that has been away longest. */
+  /** Since the last of the URLs went away: one that is there takes what the others do not. */
   openForMs(nowMs: number): number {
-    return Math.max(0, ...this.#all.map(({ breaker }) => breaker?.openForMs(nowMs) ?? 0));
+    return Math.min(...this.#all.map(({ breaker }) => breaker?.openForMs(nowMs) ?? 0));
   }
 
   /** A URL that stays keeps its breaker; a new one starts with none. */
