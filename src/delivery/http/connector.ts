@@ -5,8 +5,8 @@ import { buildConnector } from 'undici';
 import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { limitAnswers } from './answer-limit.ts';
+import { adjustParser } from './answer-parser.ts';
 import type { Connections } from './connections.ts';
-import { countHeaders } from './header-limit.ts';
 import type { NameResolver } from './name-resolver.ts';
 
 export interface ConnectorOptions {
@@ -57,7 +57,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
         connections.opened(socket, () => {
           callback(null, socket);
         });
-        countHeaders(socket);
+        adjustParser(socket);
         return;
       }
       socket.destroy();

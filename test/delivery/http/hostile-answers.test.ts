@@ -61,7 +61,7 @@ const endlessAnswers: Row[] = [
   ['chunks of one byte', 'delivered', endless(chunked, '1\r\nx\r\n'.repeat(3_000))],
   ["a chunk's extension", 'retryable: other', endless(`${chunked}1;a=`, 'y'.repeat(16_384))],
   ['trailers', 'retryable: other', endless(`${chunked}0\r\n`, 'Name: value\r\n'.repeat(1_000))],
-  ['100 Continue', 'retryable: connection', endless('', 'HTTP/1.1 100 Go on\r\n\r\n'.repeat(500))],
+  ['100 Continue', 'dead letter not-http', endless('', 'HTTP/1.1 100 Go on\r\n\r\n'.repeat(500))],
   ['102 Processing', 'dead letter not-http', endless('', 'HTTP/1.1 102 Wait\r\n\r\n'.repeat(500))],
   ['103 Early Hints', 'dead letter not-http', endless('', 'HTTP/1.1 103 Hint\r\n\r\n'.repeat(500))],
 ];
@@ -110,6 +110,12 @@ const wrongAnswers: Row[] = [
     'dead letter http-404',
     'HTTP/1.1 103 Hint\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n',
   ],
+  [
+    '100 Continue that nobody asked for, and then an answer',
+    'delivered',
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+  ],
+  ['100 Continue and nothing else', 'retryable: timeout', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ['HTTP/2', 'dead letter not-http', '\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x64'],
   ['HTTP/2 in words', 'dead letter not-http', 'HTTP/2 200\r\n\r\n'],
   ['a page without a head', 'dead letter not-http', '<html>hello</html>'],

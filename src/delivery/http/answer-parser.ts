@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net';
+
+/** The parts of undici's parser that are not as we need them. */
+interface AnswerParser {
+  /** Adds up what a head takes. */
+  trackHeader(bytes: number): void;
+  onHeadersComplete(status: number, isUpgrade: boolean, shouldKeepAlive: boolean): number;
+}
+
+let isDone = false;
+
+/** undici does not export its parser, so the class is reached by way of the first connection: `socket`. */
+export function adjustParser(socket: Socket): void {
+  if (isDone) return;
+  for (const symbol of Object.getOwnPropertySymbols(socket)) {
+    const value: unknown = Reflect.get(socket, symbol);
+    if (!isAnswerParser(value)) continue;
+    const prototype = Object.getPrototypeOf(value) as AnswerParser;
+    countHeaders(prototype);
+    passContinue(prototype);
+    isDone = true;
+    return;
+  }
+}
+
+/** What HTTP/2 counts for each header beside its bytes (RFC 9113 §6.5.2), here for a name and for a value. */
+const entryBytes = 32;
+
+/**
+ * undici counts the bytes of names and values, and nothing for having one: 16 KB of `a:` are 16,000 headers,
+ * which take 3.5 MB while the rest of the head is waited for; 64 such answers fill a worker's heap.
+ */
+function countHeaders(prototype: AnswerParser): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
+  const { trackHeader } = prototype;
+  prototype.trackHeader = function (bytes): void {
+    trackHeader.call(this, bytes + entryBytes);
+  };
+}
+
+const goOn = 100;
+const otherInterim = 102;
+
+/**
+ * undici ends a connection on which `100 Continue` comes without having been asked for. Some servers say it
+ * before every answer, and a client has to take that (RFC 9110 §15.2), like any other interim answer.
+ */
+function passContinue(prototype: AnswerParser): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
+  const { onHeadersComplete } = prototype;
+  prototype.onHeadersComplete = function (status, isUpgrade, shouldKeepAlive): number {
+    const known = status === goOn ? otherInterim : status;
+    return onHeadersComplete.call(this, known, isUpgrade, shouldKeepAlive);
+  };
+}
+
+function isAnswerParser(value: unknown): value is AnswerParser {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'trackHeader' in value &&
+    typeof value.trackHeader === 'function' &&
+    'onHeadersComplete' in value &&
+    typeof value.onHeadersComplete === 'function'
+  );
+}
