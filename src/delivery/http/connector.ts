@@ -17,6 +17,13 @@ export interface ConnectorOptions {
 }
 
 /**
+ * Of the attempt's time, for each of a name's addresses but the last. Node's 250 ms are over before an endpoint
+ * answers that is far away, or to which a datagram was lost, which is repeated after 1 s; and what is left
+ * then may be an IPv6 address on a network that has none.
+ */
+const addressShare = 0.25;
+
+/**
  * Connects only to addresses that the guard lets through. Node does not call `lookup` for an address that
  * is written out, so that is checked before; a name's addresses are checked when they come, and connected
  * to as they were checked, so that a name server that changes its mind gains nothing; and what the socket
@@ -28,6 +35,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     allowH2: false,
     timeout: options.timeoutMs,
     lookup: guardedLookup(options),
+    autoSelectFamilyAttemptTimeout: Math.ceil(options.timeoutMs * addressShare),
     // Said here, because NODE_TLS_REJECT_UNAUTHORIZED=0 turns it off wherever it is left open.
     rejectUnauthorized: true,
     // A resumed session is not verified again: not against the host's name, nor against the date.
