@@ -104,7 +104,7 @@ export class Disposal {
 
   deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
     if (job.claim.lost || this.#closed) return;
-    const envelope = { ...job.envelope, attempts };
+    const envelope = { ...job.envelope, attempts, deadlineMs: job.deadlineMs };
     this.#deadLetter(job.record, job.claim, encodeEnvelope(envelope), envelope, reason, detail);
   }
 

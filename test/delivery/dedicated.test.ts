@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 const topic = 'delivery.crm';
@@ -37,6 +38,21 @@ describe('a dedicated topic behind an open breaker', () => {
     assert.ok(Math.abs(earlyMs - 4 * hourMs) <= 2 * minuteMs, `${earlyMs} ms`);
     assert.ok(Math.abs(lateMs - 5 * hourMs) <= 2 * minuteMs, `${lateMs} ms`);
     assert.ok(world.deadLetters.every(({ reason }) => reason === 'expired'));
+  });
+
+  test('says among the dead letters until when it was waited', async () => {
+    const world = await hanging();
+    const endMs = world.clock.now() + 4 * hourMs;
+    const deadlines: number[] = [];
+    world.refuses = (topic, { headers }) => {
+      const envelope = decodeEnvelope(Buffer.from(headers?.[envelopeHeader] ?? ''));
+      if (topic === 'dead-letter') deadlines.push(envelope?.deadlineMs ?? NaN);
+      return undefined;
+    };
+    publishForProbes(world);
+    await world.clock.pass(5 * hourMs);
+    assert.equal(deadlines.length, 405);
+    for (const deadlineMs of deadlines) assert.ok(Math.abs(deadlineMs - endMs) < minuteMs);
   });
 
   test('goes on when the breaker closes, and a failure then has the clock that was running', async () => {
