@@ -111,11 +111,12 @@ function schedule(
   const { tiersMs } = policy;
   const tierMs = tiersMs.find((delayMs) => delayMs >= wantedMs) ?? tiersMs.at(-1) ?? 0;
   if (deadlineMs === undefined || fits(tierMs, deadlineMs, nowMs))
-    return later(tierMs, deadlineMs, false, nowMs, random);
+    return later(tierMs, deadlineMs, nowMs, random);
   const longest = tiersMs.findLast((delayMs) => fits(delayMs, deadlineMs, nowMs));
   if (longest === undefined) return undefined;
-  const last = !fits(longest, deadlineMs - lastStretchMs, nowMs);
-  return later(longest, deadlineMs, last, nowMs, random);
+  const plan = later(longest, deadlineMs, nowMs, random);
+  // By its own due time: a tenth of a long tier, which jitter may take off, is minutes.
+  return plan.dueMs < deadlineMs - lastStretchMs ? plan : { ...plan, last: true };
 }
 
 function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
@@ -125,11 +126,10 @@ function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
 function later(
   tierMs: number,
   deadlineMs: number | undefined,
-  last: boolean,
   nowMs: number,
   random: () => number,
 ): Later {
-  return { kind: 'later', tierMs, dueMs: dueAfter(tierMs, nowMs, random), deadlineMs, last };
+  return { kind: 'later', tierMs, dueMs: dueAfter(tierMs, nowMs, random), deadlineMs, last: false };
 }
 
 /**

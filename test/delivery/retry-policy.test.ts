@@ -67,6 +67,17 @@ describe('a retry', () => {
     );
   });
 
+  test('is the last only within a minute of the deadline, whatever its jitter', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 15_000, max: 2 * hourMs }), chance, (leftMs, random) => {
+        const state = { attempts: 6, deadlineMs: nowMs + leftMs };
+        const plan = planRetry(state, 0, nowMs, defaultPolicy, () => random);
+        assert.ok(plan.kind === 'later');
+        if (plan.last) assert.ok(plan.dueMs >= state.deadlineMs - minuteMs);
+      }),
+    );
+  });
+
   test('has room for its jitter and for a moment in the lane before the deadline', () => {
     const plan = (leftMs: number): unknown =>
       planRetry({ attempts: 1, deadlineMs: nowMs + leftMs }, 0, nowMs, defaultPolicy, () => 0.999)
