@@ -66,6 +66,21 @@ test('records whose window is over when they come back are dead letters that say
   assert.equal(world.requests.length, 0);
 });
 
+test('a record that comes back in time and has no turn within its rate limit is no fault of ours', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { rateLimit: 1 / 60 });
+  await world.clock.pass(2 * minuteMs);
+  world.publish('crm', 'first');
+  const nowMs = world.clock.now();
+  const returned = { attempts: 3, dueMs: nowMs, deadlineMs: nowMs + 8_000 };
+  world.publish('crm', 'u', returned, 'retry.10s');
+  await world.clock.pass(2 * minuteMs);
+  assert.deepEqual(
+    world.deadLetters.map(({ reason, attempts }) => [reason, attempts]),
+    [['expired', 3]],
+  );
+});
+
 test('records too old to be put off once more are given up, but not while they can be tried', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

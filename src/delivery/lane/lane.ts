@@ -235,7 +235,10 @@ export class Lane implements SlotTaker {
   #isOver(job: Job): boolean {
     if (this.#context.fencing.drop(job)) return true;
     if (job.deadlineMs === undefined || this.#context.clock.now() <= job.deadlineMs) return false;
-    this.#context.disposal.deadLetter(job, 'expired-late', '', job.envelope.attempts);
+    const { attempts } = job.envelope;
+    // It came in time, and its own destination kept it from a turn: by its rate limit, or by being slow.
+    if (job.urgent) this.#context.disposal.deadLetter(job, 'expired', 'no turn in time', attempts);
+    else this.#context.disposal.deadLetter(job, 'expired-late', '', attempts);
     return true;
   }
 
