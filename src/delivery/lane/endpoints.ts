@@ -39,6 +39,19 @@ export class LaneEndpoints {
     return best;
   }
 
+  /** Whether a request may go to the URL now, where it may have so many on their way. */
+  canTake(endpoint: Endpoint, maxInFlight: number): boolean {
+    // Those of a URL that hangs while another one answers would otherwise gather without end.
+    if (endpoint.inFlight >= maxInFlight) return false;
+    return !this.#troubled || endpoint.availability === 'yes';
+  }
+
+  /** Without one, an attempt would be none. */
+  someCanTake(maxInFlight: number): boolean {
+    for (const endpoint of this.#all) if (this.canTake(endpoint, maxInFlight)) return true;
+    return false;
+  }
+
   /** How many take requests without reserve. */
   get closedCount(): number {
     return this.#all.filter(({ breaker }) => breaker?.closed !== false).length;

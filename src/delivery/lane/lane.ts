@@ -1,7 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Destination } from '../../resources/resource.ts';
 import type { BreakerState } from './breaker.ts';
-import type { Endpoint } from './endpoint.ts';
 import { settle } from './job-fate.ts';
 import type { FateContext } from './job-fate.ts';
 import type { Bundle } from '../bundle/bundle.ts';
@@ -135,7 +134,11 @@ export class Lane implements SlotTaker {
     if (endpoint === undefined) return;
     this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
     endpoint.ended(job, outcome);
-    if (job.over) return;
+    if (job.over) {
+      // The URL may have been the one that others wait for.
+      this.#pump();
+      return;
+    }
     job.pending -= 1;
     job.outcome = worse(job.outcome, outcome);
     if (outcome.kind !== 'delivered' && job.pending > 0) return;
@@ -210,7 +213,7 @@ export class Lane implements SlotTaker {
       !this.#waiting.isEmpty &&
       this.#slots.areLeft &&
       (!this.#hold.isOn || this.#waiting.hasUrgent) &&
-      this.#endpoints.availability === 'yes' &&
+      this.#endpoints.someCanTake(this.#slots.max) &&
       this.#rate.isReady
     );
   }
@@ -253,7 +256,7 @@ export class Lane implements SlotTaker {
     job.idempotencyHeader = this.destination.idempotencyHeader;
     for (let index = 0; index < endpoints.length; index++) {
       const endpoint = endpoints[index];
-      if (endpoint === undefined || !this.#canTake(endpoint)) {
+      if (endpoint === undefined || !this.#endpoints.canTake(endpoint, this.#slots.max)) {
         job.outcome = worse(job.outcome, skipped);
         continue;
       }
@@ -262,12 +265,6 @@ export class Lane implements SlotTaker {
       this.#context.sender.send(job, endpoint.prepared, index);
     }
     if (job.pending === 0) this.#end(job, skipped);
-  }
-
-  /** A URL whose requests hang while another one answers would otherwise gather them without end. */
-  #canTake(endpoint: Endpoint): boolean {
-    if (endpoint.inFlight >= this.#slots.max) return false;
-    return !this.#endpoints.troubled || endpoint.availability === 'yes';
   }
 
   // Ending
