@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createKafka } from '../../src/kafka/client.ts';
-import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { startConsumeLoop, type ConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
 import { startFollower } from '../../src/kafka/follow/follower.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
@@ -85,4 +86,46 @@ test('Kafka away at the start and again later: said in lines without stacks, and
   }, 60_000);
   assert.deepEqual(crashes, []);
   assert.doesNotMatch(log.visible.join('\n'), /\\n\s+at /);
+});
+
+test('who stops reading while Kafka is away keeps nothing from those who read when it is back', async (t) => {
+  const topic = `${testPrefix()}calls`;
+  const log = new FakeLogger();
+  const kafka = createKafka({ brokers: cluster.brokers, clientId: 'test' }, log);
+  await withAdmin(kafka, (admin) =>
+    admin.createTopics([{ name: topic, partitions: 2, replicationFactor: 1, config: {} }]),
+  );
+  let restarts = 0;
+  const read = (): Promise<ConsumeLoop> =>
+    startConsumeLoop(kafka, {
+      ...{ groupId: `${topic}.group`, topics: [topic], windowRecords: 1, windowBytes: 1 },
+      ...{ clock: systemClock, log, onRecords: () => undefined },
+      observer: {
+        restarted: () => {
+          restarts += 1;
+        },
+      },
+    });
+  const former = await read();
+  await eventually(() => {
+    assert.ok(former.joined);
+  });
+  await cluster.kill(1);
+  await eventually(() => {
+    assert.ok(restarts > 0);
+  });
+  // kafkajs says so when it begins to connect again.
+  const starts = (): number => log.lines.filter(({ message }) => /Starting/.test(message)).length;
+  const before = starts();
+  await eventually(() => {
+    assert.ok(starts() > before);
+  });
+  await former.stop(0);
+  await cluster.start(1);
+  const next = await read();
+  t.after(() => next.stop(0));
+  await eventually(() => {
+    assert.equal(next.assigned().length, 2);
+    assert.ok(next.joined);
+  });
 });

@@ -45,8 +45,8 @@ const defaultMaxWaitMs = 100;
 /** 2.5 s in all, during which kafkajs sends no heartbeat. */
 const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 };
 
-/** How long a consumer that is just joining may take before it is cut off. */
-const joinMs = 3_000;
+/** How long a consumer that is just opening may take before it is cut off. */
+const openMs = 3_000;
 
 /** One kafkajs consumer, from connecting to leaving the group. Topics cannot be added or removed. */
 export class ConsumerSession {
@@ -142,10 +142,9 @@ export class ConsumerSession {
 
   async close(): Promise<void> {
     this.#closed = true;
-    // A consumer that is just joining cannot be stopped: cut off now, the broker would keep it as a
-    // member, with partitions, until its session times out.
+    // A consumer that is just connecting cannot be stopped: disconnected now, it would connect again.
     const opened = this.#opening?.catch(() => undefined);
-    await Promise.race([opened, delay(joinMs, undefined, { ref: false })]);
+    await Promise.race([opened, delay(openMs, undefined, { ref: false })]);
     await this.#disconnect();
   }
 
@@ -155,7 +154,7 @@ export class ConsumerSession {
     const names = consumer.events;
     consumer.on(names.GROUP_JOIN, ({ payload }) => {
       if (this.#closed) {
-        // It was restarting when it was closed. It can be stopped once the join is complete.
+        // It was connecting when it was cut off. It can be stopped now.
         setImmediate(() => void this.#disconnect());
         return;
       }
