@@ -12,7 +12,8 @@ export class FlushPace {
 
   /** How long what arrives at `now` should wait for company. */
   waitMs(now: number): number {
-    return Math.max(0, this.#nextAt - now);
+    // A clock that was set back would have it wait until the clock has caught up.
+    return Math.min(maxWaitMs, Math.max(0, this.#nextAt - now));
   }
 
   flushed(now: number, partitions: number): void {

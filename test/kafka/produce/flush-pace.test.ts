@@ -20,6 +20,12 @@ test('the wait grows with the partitions of the last flush', () => {
   assert.ok(wait(12) > 3 && wait(12) < 6);
 });
 
+test('a clock that is set back keeps no record waiting', () => {
+  const pace = new FlushPace();
+  pace.flushed(3_600_000, 12);
+  assert.ok(pace.waitMs(0) <= 25);
+});
+
 test('no record waits longer than 25 ms, whatever was flushed before', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(50), fc.nat(500))), (flushes) => {
