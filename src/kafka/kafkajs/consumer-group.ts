@@ -47,6 +47,9 @@ export interface ConsumerGroup extends Positions {
   seekOffsets(partitions: readonly TopicPartitions[]): Promise<void>;
   checkForStaleAssignment(): void;
   recoverFromFetch(error: unknown): Promise<void>;
+  /** Of the last heartbeat. */
+  lastRequest: number;
+  heartbeat(every: { readonly interval: number }): Promise<void>;
   fetch(nodeId: string): Promise<FetchedBatches[]>;
 }
 
@@ -92,6 +95,15 @@ export function fetchingCheaply(
     #checked: object | null | undefined;
     #byNode = new PartitionsByNode();
     #resting = new RestingPartitions();
+
+    /**
+     * A clock that was set back would let none go until it has caught up: the group would give this
+     * member's partitions away, and the member, which hears of that by heartbeats alone, read on.
+     */
+    override heartbeat(every: { readonly interval: number }): Promise<void> {
+      this.lastRequest = Math.min(this.lastRequest, Date.now());
+      return super.heartbeat(every);
+    }
 
     override async fetch(nodeId: string): Promise<FetchedBatches[]> {
       try {

@@ -17,6 +17,8 @@ class Group {
   asked: string[] = [];
   recovered: unknown[] = [];
   staleChecks = 0;
+  beats = 0;
+  lastRequest = Date.now();
   bring: readonly (readonly [topic: string, partition: number, offset: number])[] = [];
   whileFetching: () => void = () => undefined;
   resolved: Record<string, Record<number, string>> = {};
@@ -79,6 +81,14 @@ class Group {
 
   recoverFromFetch(error: unknown): Promise<void> {
     this.recovered.push(error);
+    return Promise.resolve();
+  }
+
+  heartbeat({ interval }: { readonly interval: number }): Promise<void> {
+    if (Date.now() >= this.lastRequest + interval) {
+      this.beats += 1;
+      this.lastRequest = Date.now();
+    }
     return Promise.resolve();
   }
 
@@ -224,4 +234,21 @@ test('a quiet partition of a patient topic rests, one that brings something does
   nowMs += 200;
   await group.fetch('1');
   assert.deepEqual(group.asked, ['calls/0@5', 'patient/0@5', 'patient/1@5']);
+});
+
+test('a clock that is set back keeps no heartbeat back', async (t) => {
+  let nowMs = 3_600_000;
+  t.mock.method(Date, 'now', () => nowMs);
+  const group = new Fetching();
+  const beat = async (): Promise<number> => {
+    await group.heartbeat({ interval: 1_000 });
+    return group.beats;
+  };
+  nowMs += 1_000;
+  assert.equal(await beat(), 1);
+  nowMs = 0;
+  assert.equal(await beat(), 1);
+  nowMs += 1_000;
+  assert.equal(await beat(), 2);
+  assert.equal(await beat(), 2);
 });
