@@ -75,6 +75,7 @@ export class FollowerProgress {
     readonly askId: number;
     readonly positions: ReadonlyMap<number, number>;
   } {
+    if (now < this.#askedAt) this.#setBack(now);
     this.#asks += 1;
     this.#askedAt = now;
     return { askId: this.#asks, positions: new Map(this.#positions) };
@@ -117,6 +118,13 @@ export class FollowerProgress {
     this.#answers = [];
     this.#shrunk = 0;
     this.#freshUntil = -Infinity;
+    this.stirred(now);
+  }
+
+  /** What a clock that was set back has told before would count as quiet only once it has caught up. */
+  #setBack(now: number): void {
+    this.#answers = [];
+    this.#fetches.clear();
     this.stirred(now);
   }
 

@@ -117,6 +117,19 @@ test('where only emptied batches remain, the end counts as reached after two qui
   assert.equal(progress.position(0), 10);
 });
 
+test('a clock that is set back makes quiet take no longer', () => {
+  const progress = new FollowerProgress(3_600_000);
+  progress.moved(0, 6, 3_600_000);
+  ask(progress, 10, 3_600_100);
+  fetchInVain(progress, 1, 3_600_200);
+  ask(progress, 10, 0);
+  fetchInVain(progress, 1, 1_000);
+  ask(progress, 10, 1_900);
+  assert.equal(progress.isFresh(1_900), false);
+  ask(progress, 10, 2_100);
+  assert.equal(progress.isFresh(2_100), true);
+});
+
 test('quiet says nothing unless every broker was asked for records and has answered', () => {
   const progress = new FollowerProgress(0);
   progress.fetching(1, 0);
