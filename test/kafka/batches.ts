@@ -6,7 +6,16 @@ export function queued(
   value: string,
   { bytes = 100, done = (): void => undefined }: Partial<QueuedRecord> = {},
 ): QueuedRecord {
-  return { key: null, value, headers: {}, partition: 0, bytes, mayWait: false, done };
+  return {
+    key: null,
+    value,
+    headers: {},
+    partition: 0,
+    bytes,
+    mayWait: false,
+    isPlaced: false,
+    done,
+  };
 }
 
 /** A queue with so many records named `<topic>/<partition>#0` and so on. */

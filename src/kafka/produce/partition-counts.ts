@@ -37,6 +37,15 @@ export class PartitionCounts {
     return count;
   }
 
+  /** It may have changed. What cannot be asked now stays as it was. */
+  async recount(topic: string): Promise<void> {
+    const known = await this.#counts.get(topic);
+    const partitions = await this.#options.countPartitions(topic).catch(() => known);
+    if (partitions === undefined || partitions === known) return;
+    this.#counts.set(topic, Promise.resolve(partitions));
+    this.#options.onCount(topic, partitions);
+  }
+
   stop(): void {
     this.#timer?.cancel();
   }
@@ -58,17 +67,8 @@ export class PartitionCounts {
 
   #recountLater(): void {
     this.#timer = this.#options.clock.after(recountAfterMs, () => {
-      void Promise.all([...this.#counts.keys()].map((topic) => this.#recount(topic)));
+      void Promise.all([...this.#counts.keys()].map((topic) => this.recount(topic)));
       this.#recountLater();
     });
-  }
-
-  /** What cannot be asked now stays as it was. */
-  async #recount(topic: string): Promise<void> {
-    const known = await this.#counts.get(topic);
-    const partitions = await this.#options.countPartitions(topic).catch(() => known);
-    if (partitions === undefined || partitions === known) return;
-    this.#counts.set(topic, Promise.resolve(partitions));
-    this.#options.onCount(topic, partitions);
   }
 }

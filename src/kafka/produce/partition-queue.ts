@@ -10,6 +10,8 @@ export interface QueuedRecord {
   /** Before compression, at most. */
   readonly bytes: number;
   readonly mayWait: boolean;
+  /** Whoever gave it named the partition. */
+  readonly isPlaced: boolean;
   readonly done: (refused?: PostriderError) => void;
 }
 

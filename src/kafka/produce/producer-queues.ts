@@ -156,6 +156,9 @@ export class ProducerQueues implements BatchWriter {
     const { clock, log, hooks } = this.#options;
     const topics = topicsOf(batch);
     hooks.failed?.(reason, topics);
+    // Its topic may have been made again, with fewer partitions.
+    if (reason === 'PartitionUnanswered')
+      for (const topic of topics) void this.#counts.recount(topic);
     const now = clock.now();
     if (now - (this.#loggedAt.get(reason) ?? -Infinity) < logAgainAfterMs) return;
     this.#loggedAt.set(reason, now);
@@ -163,6 +166,16 @@ export class ProducerQueues implements BatchWriter {
       { reason, failures, topics, queuedRecords: this.records },
       `Kafka did not take a batch, trying again: ${message}`,
     );
+  }
+
+  withoutMoved(batch: Batch): Batch {
+    return batch.filter((slice) => {
+      const { queue, records } = slice;
+      if (!this.#topic(queue.topic).move(slice, this.#added)) return true;
+      queue.settle(records.length);
+      if (!queue.isInFlight && queue.length > 0) this.#lineOf(queue).join(queue);
+      return false;
+    });
   }
 
   async pause(ms: number): Promise<boolean> {

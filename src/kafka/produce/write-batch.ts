@@ -9,6 +9,8 @@ export interface BatchWriter {
   settle(batch: Batch, refused?: PostriderError): void;
   /** The call failed `failures` times and will be repeated. */
   onFailure(failure: ProduceFailure, batch: Batch, failures: number): void;
+  /** What is still to be written where it was; the rest goes elsewhere, in batches of its own. */
+  withoutMoved(batch: Batch): Batch;
   /** Resolves to false when there is to be no further call. */
   pause(ms: number): Promise<boolean>;
 }
@@ -33,6 +35,11 @@ export async function writeBatch(
     if (!failure.condemns) {
       writer.onFailure(failure, batch, failures);
       if (!(await writer.pause(backoffMs(failures)))) return;
+      const rest = writer.withoutMoved(batch);
+      if (rest.length < batch.length) {
+        if (rest.length > 0) await writeBatch(rest, writer, failures);
+        return;
+      }
     } else if (recordCount(batch) === 1) {
       writer.settle(batch, refusal(batch, failure));
       return;

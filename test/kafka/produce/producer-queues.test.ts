@@ -17,6 +17,7 @@ function started(
   call: (batch: Batch) => Promise<void> = () => setImmediate(),
   hooks: ProducerHooks = {},
   clock: Clock = systemClock,
+  countPartitions: () => number = () => partitions,
 ) {
   const calls: Batch[] = [];
   const written = new Map<string, string[]>();
@@ -41,7 +42,7 @@ function started(
         written.set(name, [...(written.get(name) ?? []), ...values]);
       }
     },
-    countPartitions: () => setImmediate(partitions),
+    countPartitions: () => setImmediate(countPartitions()),
     pause: async (ms, signal) => {
       const isBackoff = ms < 10_000;
       await delay(isBackoff ? 1 : ms, undefined, { signal }).catch(() => undefined);
@@ -104,6 +105,28 @@ test('records of a key go to one partition, also those that came before it was k
   await queues.addAll(given.slice(0, 50));
   await queues.addAll(given.slice(50));
   assert.deepEqual([...written.values()], [given.map(({ value }) => value)]);
+});
+
+test('when a topic is made again with fewer partitions, what was for the others goes to those', async () => {
+  let count = partitions;
+  const { queues, written } = started(
+    (batch) =>
+      batch.some(({ queue }) => queue.partition >= count)
+        ? Promise.reject(Object.assign(new Error('gone'), { name: 'PartitionUnanswered' }))
+        : setImmediate(),
+    {},
+    systemClock,
+    () => count,
+  );
+  const given = Array.from({ length: 100 }, (_, i) => record('a', String(i)));
+  await queues.addAll(given.slice(0, 50));
+  assert.equal(written.size, partitions);
+  written.clear();
+  count = 2;
+  await queues.addAll(given.slice(50));
+  assert.deepEqual([...written.keys()].sort(), ['a/0', 'a/1']);
+  assert.equal([...written.values()].flat().length, 50);
+  assert.deepEqual([queues.records, queues.bytes], [0, 0]);
 });
 
 test('calls for other partitions do not wait for one that takes long', async () => {

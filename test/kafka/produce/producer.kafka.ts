@@ -122,6 +122,21 @@ test('a partition that Kafka does not have yet is not taken for written', async 
   assert.deepEqual(valuesOf(await readAll(kafka, topic)).sort(), ['0', 'waits']);
 });
 
+test('records for partitions that a topic no longer has, since it was made again, go to the others', async () => {
+  const topic = await makeTopic(kafka, 6);
+  const given = numbered(topic, 60).map((record) => ({ ...record, key: record.value }));
+  await producer.send(given);
+  await withAdmin(kafka, async (admin) => {
+    await admin.deleteTopic(topic);
+    await eventually(async () => {
+      assert.deepEqual(await admin.topicNames(topic), []);
+    });
+    await admin.createTopics([{ name: topic, partitions: 3, replicationFactor: 1, config: {} }]);
+  });
+  await producer.send(given);
+  assert.equal(new Set(valuesOf(await readAll(kafka, topic))).size, 60);
+});
+
 test('a topic that was deleted does not keep records from the others', async () => {
   // kafkajs asks for the metadata of all topics that it ever wrote to, and fails if one is gone.
   const [gone, kept, fresh] = await Promise.all([1, 2, 3].map(() => makeTopic(kafka, 1)));

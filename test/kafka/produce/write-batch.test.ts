@@ -29,6 +29,7 @@ function world(answer: (batch: Batch, call: number) => Error | undefined) {
     onFailure: (_failure, _batch, count) => {
       failures.push(count);
     },
+    withoutMoved: (batch) => batch,
     pause: () => Promise.resolve(true),
   };
   const batch = (...queues: [topic: string, partition: number, records: number][]): Batch =>
