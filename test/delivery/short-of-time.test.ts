@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+/** Less than the shortest tier takes: what ends so soon cannot be put off any more. */
+const leftMs = 9_000;
+
+/** An event that has come back, with so little time left. */
+function publishLate(world: SimulatedWorld, user: string): string {
+  const dueMs = world.clock.now();
+  return world.publish('crm', user, { dueMs, deadlineMs: dueMs + leftMs }, 'retry.10s');
+}
+
+describe('an event for which no retry topic is short enough', () => {
+  test('waits although very many of its user do', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const ids = Array.from({ length: 40 }, () => publishLate(world, 'busy'));
+    await world.clock.pass(leftMs);
+    assert.deepEqual(world.delivered.toSorted(), ids.toSorted());
+  });
+
+  test('goes out although its endpoint has just asked to be left alone', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 1 });
+    let asked = false;
+    world.answer = () => {
+      if (asked) return answerOk;
+      asked = true;
+      return { ...failsWith(429, 10 * minuteMs), afterMs: 1_000 };
+    };
+    world.publish('crm', 'first');
+    const fresh = world.publish('crm', 'fresh');
+    const late = publishLate(world, 'late');
+    await world.clock.pass(leftMs);
+    assert.deepEqual(world.delivered, [late]);
+    assert.ok(world.retries.some(({ envelope }) => envelope.messageId === fresh));
+  });
+
+  test('stays in a lane that has fallen behind', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 1 });
+    world.addDestination('other');
+    world.answer = (url) => ({ ...answerOk, afterMs: url.includes('crm') ? 400 : 5 });
+    const ids = Array.from({ length: 20 }, (_, n) => publishLate(world, `u${n}`));
+    for (let step = 0; step < 50; step++) {
+      world.publish('other', `o${step}`);
+      await world.clock.pass(leftMs / 50);
+    }
+    assert.deepEqual(
+      ids.filter((id) => !world.delivered.includes(id)),
+      [],
+    );
+  });
+});
