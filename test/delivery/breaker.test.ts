@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { timedOut } from '../../src/delivery/outcome.ts';
+import {
+  answerOk,
+  defaultPolicy,
+  failsWith,
+  hangs,
+  minuteMs,
+  SimulatedWorld,
+} from './simulated-world.ts';
+
+const quick = { ...answerOk, afterMs: 100 };
+
+/** How many breakers are open after so many requests, of which some fail, evenly; with a pause in the middle. */
+async function openAfter(failing: number, requests: number, pauseMs = 0): Promise<number> {
+  const policy = { ...defaultPolicy, tiersMs: [minuteMs] };
+  const world = new SimulatedWorld({ policy });
+  world.addDestination('crm');
+  const failedBefore = (n: number): number => Math.floor((n * failing) / requests);
+  for (let n = 0; n < requests; n++) {
+    if (n === requests / 2) await world.clock.pass(pauseMs);
+    world.answer = () => (failedBefore(n + 1) > failedBefore(n) ? failsWith(500) : answerOk);
+    world.publish('crm', `u${n}`);
+    await world.clock.pass(50);
+  }
+  return world.engine.state().breakers.open;
+}
+
+test('a breaker opens where more than half of at least twenty requests in ten seconds fail', async () => {
+  assert.equal(await openAfter(19, 19), 0);
+  assert.equal(await openAfter(20, 20), 1);
+  assert.equal(await openAfter(24, 40), 1);
+  assert.equal(await openAfter(18, 40), 0);
+  assert.equal(await openAfter(30, 30, 15_000), 0);
+});
+
+test('a breaker opens after five timeouts only if they came in a row', async () => {
+  for (const between of [answerOk, failsWith(503)]) {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    for (let round = 0; round < 3; round++) {
+      world.answer = () => ({ ...hangs, afterMs: 1_000 });
+      for (let i = 0; i < 4; i++) world.publish('crm', `u${i}`);
+      world.answer = () => ({ ...between, afterMs: 1_000 });
+      world.publish('crm', 'v');
+      await world.clock.pass(2_000);
+    }
+    assert.equal(world.metrics.breakerChanges.size, 0);
+  }
+});
+
+describe('an endpoint that has just come back', () => {
+  test('gets one event, and with each that it takes one more at a time', async () => {
+    const url = 'https://crm.example/hook';
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { topic: 'dedicated', maxInFlight: 16 });
+    world.answer = () => hangs;
+    for (let i = 0; i < 200; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
+    await world.clock.pass(5_100);
+    world.answer = () => quick;
+    while (world.delivered.length === 0) await world.clock.pass(10);
+    const inFlight: number[] = [];
+    for (let round = 0; round < 6; round++) {
+      inFlight.push(world.inFlightAt(url));
+      await world.clock.pass(quick.afterMs);
+    }
+    assert.deepEqual(inFlight, [1, 2, 4, 8, 16, 16]);
+  });
+
+  test('holds up no other URL of its destination', async () => {
+    const world = new SimulatedWorld();
+    const webhooks = ['a', 'b'].map((id) => ({ url: `https://${id}.example/`, headers: {} }));
+    world.addDestination('crm', { webhooks, maxInFlight: 8 });
+    world.answer = (url) => (url.includes('a.') ? hangs : quick);
+    const trickle = async (): Promise<void> => {
+      world.publish('crm');
+      await world.clock.pass(quick.afterMs);
+    };
+    while (world.engine.state().breakers.open === 0) await trickle();
+    world.answer = () => quick;
+    while (world.engine.state().breakers.closed === 0) await trickle();
+    for (let n = 0; n < 8; n++) world.publish('crm', `u${n}`);
+    assert.equal(world.engine.state().inFlight, 8);
+  });
+});
+
+test('an answer to a request from before the outage is not taken for that of the probe', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => ({ ...answerOk, afterMs: 25_000 });
+  const slow = world.publish('crm', 'slow');
+  world.answer = () => hangs;
+  for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+  await world.clock.pass(5_100);
+  world.answer = () => ({ outcome: timedOut, afterMs: 30_000 });
+  await world.clock.pass(11_000);
+  world.publish('crm', 'probe');
+  await world.clock.pass(10_000);
+  assert.deepEqual(world.delivered, [slow]);
+  assert.deepEqual(world.engine.state().breakers, { closed: 0, open: 0, 'half-open': 1 });
+});
+
+test('requests to a URL that the destination no longer has open no breaker', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => hangs;
+  for (let i = 0; i < 20; i++) world.publish('crm', `u${i}`);
+  await world.clock.pass(1_000);
+  world.answer = () => answerOk;
+  world.addDestination('crm', { webhooks: [{ url: 'https://new.example/', headers: {} }] });
+  await world.clock.pass(minuteMs);
+  assert.equal(world.metrics.breakerChanges.size, 0);
+});
