@@ -71,3 +71,30 @@ test('another change of the destination leaves its URL in peace', async () => {
   await world.clock.pass(minuteMs);
   assert.equal(world.requests.length, 1);
 });
+
+for (const [title, first, second] of [
+  ['a longer one is not cut short by a shorter one before it', 1_500, hourMs],
+  ['a longer one is not cut short by a shorter one after it', hourMs, 1_500],
+] as const)
+  test(`of two wishes of an endpoint, ${title}`, async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    const waits = [first, second];
+    world.answer = () => failsWith(429, waits.shift() ?? hourMs);
+    world.publish('crm', 'a');
+    world.publish('crm', 'b');
+    await world.clock.pass(10_000);
+    world.publish('crm', 'c');
+    await world.clock.pass(49 * minuteMs);
+    assert.equal(world.requests.length, 2);
+  });
+
+test('what waits already when an endpoint asks for peace is put off, too', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 1 });
+  world.answer = () => failsWith(429, hourMs);
+  for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+  await world.clock.pass(1_000);
+  assert.equal(world.metrics.deferrals.get('retry-after'), 4);
+  assert.equal(world.engine.state().queued, 0);
+});
