@@ -54,6 +54,18 @@ test('an event that is ahead of the configuration waits for it', async () => {
   assert.deepEqual(world.delivered, ['m1']);
 });
 
+test('an event that is ahead of the configuration waits for as long as that may be an old one', async () => {
+  const world = new SimulatedWorld();
+  world.configFresh = false;
+  world.publish('new', 'u', { configOffset: 7 });
+  await world.clock.pass(hourMs);
+  assert.deepEqual(world.deadLetters, []);
+  world.addDestination('new');
+  world.configOffset = 7;
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, ['m1']);
+});
+
 test('an event ahead of a configuration that was made anew does not wait for ever', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');
@@ -103,6 +115,16 @@ describe('events of a destination that cannot be read here', () => {
     readAgain();
     await world.clock.pass(20 * minuteMs);
     assert.equal(world.delivered.length, 200);
+  });
+
+  test('go on with what was known of it, where they wait already', async () => {
+    world.addDestination('crm', { maxInFlight: 1 });
+    const ids = Array.from({ length: 5 }, (_, i) => world.publish('crm', `u${i}`));
+    world.destinations.delete('crm');
+    world.engine.destinationChanged('crm');
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.delivered, ids);
+    assert.deepEqual(world.deadLetters, []);
   });
 
   test('are given up in time when their retry window ends', async () => {
