@@ -324,4 +324,19 @@ describe('a lane that falls behind while others have room', () => {
     await world.clock.pass(hourMs);
     assert.equal(world.delivered.length, 400);
   });
+
+  test('does so after slots were short for once, too', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 8 });
+    world.addDestination('slow', { maxInFlight: 1 });
+    world.addDestination('fast');
+    world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slow') ? 400 : 5 });
+    for (let i = 0; i < 20; i++) world.publish('fast', `burst${i}`);
+    await world.clock.pass(5_000);
+    for (let i = 0; i < 40; i++) world.publish('slow', `u${i}`);
+    for (let step = 0; step < 40; step++) {
+      world.publish('fast', `u${step}`);
+      await world.clock.pass(100);
+    }
+    assert.ok((world.metrics.deferrals.get('lane') ?? 0) > 20);
+  });
 });
