@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { eventually } from '../../harness/eventually.ts';
+import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import { createSender, http, post, rawServer, timeoutMs } from './sender-scene.ts';
 import type { RawServer } from './sender-scene.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+
+const loopback = [{ address: '127.0.0.1', family: 4 }];
 
 interface Request {
   readonly socket: Socket;
@@ -32,6 +35,10 @@ async function serve(onRequest: (request: Request) => void): Promise<CountingSer
     });
   });
   return { ...server, requests: () => inAll };
+}
+
+function closed(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.once('close', resolve));
 }
 
 /** After an answer undici needs a turn to put its connection back. */
@@ -86,6 +93,28 @@ describe('connections', () => {
   });
 });
 
+test('a connection is kept again once the very many are gone', async () => {
+  const sender = createSender({ maxKept: 2 });
+  const sockets: Socket[] = [];
+  const [once, again] = [
+    await serve(({ socket }) => {
+      sockets.push(socket);
+      socket.write(ok);
+    }),
+    await serve(({ socket }) => socket.write(ok)),
+  ];
+  await Promise.all([1, 2, 3].map(() => post(once.url, { sender })));
+  await Promise.all(sockets.map((socket) => closed(socket.destroy())));
+  await eventually(async () => {
+    const before = again.connections();
+    for (let i = 0; i < 2; i++) {
+      await post(again.url, { sender });
+      await backInPool();
+    }
+    assert.ok(again.connections() - before < 2);
+  });
+});
+
 describe('a kept connection that the server closes while a request is on its way', () => {
   const closing: [string, (socket: Socket) => void][] = [
     ['closes', (socket) => socket.end()],
@@ -111,6 +140,8 @@ describe('a kept connection that the server closes while a request is on its way
       const withoutConnection = (text: string): string => text.replace(/connection: .*\r\n/i, '');
       assert.match(second, /Idempotency-Key: m2\r\n[^]*\r\n"second"$/i);
       assert.equal(withoutConnection(third), withoutConnection(second));
+      // Its own: it is not kept for a second chance of the next one.
+      assert.match(third, /^connection: close\r$/im);
     });
 
   test('costs none of many requests when it is a server that starts again', async () => {
@@ -155,6 +186,30 @@ describe('a kept connection that the server closes while a request is on its way
     assert.equal(requests(), 2);
   });
 
+  test('is not followed by another request whose connection is there only after the deadline', async () => {
+    const { url, requests, connections } = await serve(({ socket, inAll }) => {
+      if (inAll === 1) socket.write(ok);
+      else setTimeout(() => socket.end(), timeoutMs * 0.6);
+    });
+    let asked = 0;
+    const resolver: NameResolver = {
+      resolve: (_name, callback) => {
+        asked += 1;
+        setTimeout(callback, asked === 1 ? 0 : timeoutMs * 0.6, null, loopback);
+      },
+    };
+    const sender = createSender({ resolver });
+    const named = url.replace('127.0.0.1', 'crm.example');
+    assert.equal((await post(named, { sender })).verdict, 'delivered');
+    await backInPool();
+    assert.equal((await post(named, { sender })).verdict, 'retryable: timeout');
+    await eventually(() => {
+      assert.equal(connections(), 2);
+    });
+    await backInPool();
+    assert.equal(requests(), 2);
+  });
+
   test('gives the request no more time', async () => {
     const { url, requests } = await serve(({ socket, connection, onConnection }) => {
       if (connection === 1 && onConnection === 1) socket.write(ok);
@@ -174,4 +229,17 @@ test('a new connection that is closed without an answer is a failure, and nothin
   const { url, requests } = await serve(({ socket }) => socket.end());
   assert.equal((await post(url, { sender: createSender() })).verdict, 'retryable: connection');
   assert.equal(requests(), 1);
+});
+
+test('the connection of a request that has no answer in time is closed', async () => {
+  let isClosed = false;
+  const { url } = await serve(({ socket }) => {
+    socket.on('close', () => {
+      isClosed = true;
+    });
+  });
+  assert.equal((await post(url, { sender: createSender() })).verdict, 'retryable: timeout');
+  await eventually(() => {
+    assert.ok(isClosed);
+  });
 });

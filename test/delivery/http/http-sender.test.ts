@@ -4,6 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
+import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
+import type { Webhook } from '../../../src/resources/resource.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
 import { closeAfterwards, createSender, http, post, timeoutMs } from './sender-scene.ts';
 
@@ -87,4 +90,45 @@ test('an answer that came in time counts, though the process was held up until a
   Atomics.wait(hasAnswered, 0, 0);
   await clock.pass(timeoutMs);
   assert.equal((await result).verdict, 'delivered');
+});
+
+/** Sends to a URL, and says when there is an outcome. */
+function send(sender: HttpSender, webhook: Webhook, settled: () => void): void {
+  const [endpoint] = new PreparedDestination({
+    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], enabled: true },
+    ...{ webhooks: [webhook], payload: 'standard', topic: 'shared' },
+  }).endpoints;
+  if (endpoint === undefined) throw new Error('no endpoint');
+  const sending = { body: Buffer.from('{}'), messageId: 'm1', settled };
+  sender.send({ ...sending, signature: undefined, idempotencyHeader: undefined }, endpoint, 0);
+}
+
+test('a request that cannot be made has its outcome only after it was handed over', async () => {
+  const webhook = { url: 'http://127.0.0.1/', headers: { 'X-Team': 'a\nb' } };
+  const hasOutcome = Promise.withResolvers<undefined>();
+  let handedOver = false;
+  let atOnce = false;
+  send(createSender(), webhook, () => {
+    atOnce = !handedOver;
+    hasOutcome.resolve(undefined);
+  });
+  handedOver = true;
+  await hasOutcome.promise;
+  assert.equal(atOnce, false);
+});
+
+test('a request that is on its way when the sender is closed has no outcome', async () => {
+  const arrived = Promise.withResolvers<undefined>();
+  const url = await http(() => {
+    arrived.resolve(undefined);
+  });
+  const sender = createSender();
+  let hasOutcome = false;
+  send(sender, { url, headers: {} }, () => {
+    hasOutcome = true;
+  });
+  await arrived.promise;
+  await sender.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(hasOutcome, false);
 });
