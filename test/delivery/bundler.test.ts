@@ -15,13 +15,17 @@ import { SimulatedClock } from './simulated-clock.ts';
 const claim: Claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
 const owner = { finish: (): void => undefined };
 
-function jobOf(messageId: string, ownDeadlineMs: number | undefined): Job {
+function jobOf(
+  messageId: string,
+  ownDeadlineMs: number | undefined,
+  body: Buffer = Buffer.from('{}'),
+): Job {
   const envelope = {
     ...{ destinationId: 'crm', sourceId: 'web', messageId, type: 'track' as const },
     ...{ configOffset: 1, appendTimeMs: 1, attempts: 0, deadlineMs: ownDeadlineMs },
   };
   const event = {
-    ...{ key: null, body: Buffer.from('{}') },
+    ...{ key: null, body },
     envelope: Buffer.from(encodeEnvelope(envelope)),
   };
   const place = { topic: claim.topic, partition: 0, offset: 1, timestampMs: 1 };
@@ -38,7 +42,9 @@ function unpacked({ packed, header }: Gathered): Job[] {
 }
 
 const anyEvent = fc.record({
+  /** Undefined: its retry clock does not run. */
   deadlineMs: fc.oneof(
+    fc.constant(undefined),
     fc.integer({ min: 1_000_000, max: 1_003_000 }),
     fc.integer({ min: 1_000_000, max: 15_000_000 }),
   ),
@@ -61,11 +67,29 @@ test('an event of a bundle has the deadline that it was put off with, or a secon
         });
       await clock.pass(1_000);
       assert.equal(jobs.length, events.length);
-      for (const { messageId, deadlineMs = NaN, hasReturned } of jobs) {
-        const earlyMs = (events[Number(messageId)]?.deadlineMs ?? NaN) - deadlineMs;
+      for (const { messageId, deadlineMs, hasReturned } of jobs) {
+        const wantedMs = events[Number(messageId)]?.deadlineMs;
+        const earlyMs = wantedMs === undefined ? 0 : wantedMs - (deadlineMs ?? NaN);
         assert.ok(earlyMs >= 0 && earlyMs < 1_000, `${earlyMs} ms early`);
+        assert.equal(deadlineMs === undefined, wantedMs === undefined);
         assert.ok(hasReturned);
       }
     }),
   );
+});
+
+test('a bundle is written as soon as it has 256 events or 64 KB', () => {
+  const sizes = (bodyBytes: number): number[] => {
+    const events: number[] = [];
+    const bundler = new Bundler({
+      clock: new SimulatedClock(),
+      onGathered: ({ header }) => events.push(header.events),
+    });
+    const plan = { kind: 'later', tierMs: 10_000, dueMs: 1, deadlineMs: 9, last: false } as const;
+    for (let n = 0; n < 600; n++)
+      bundler.add(jobOf(String(n), undefined, Buffer.alloc(bodyBytes)), plan);
+    return events;
+  };
+  assert.deepEqual(sizes(2), [256, 256]);
+  assert.deepEqual(sizes(40 * 1024), Array<number>(300).fill(2));
 });
