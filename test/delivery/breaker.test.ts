@@ -85,6 +85,19 @@ describe('an endpoint that has just come back', () => {
   });
 });
 
+test('one timeout after a probe that succeeded does not open the breaker again', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => hangs;
+  for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+  await world.clock.pass(5_100);
+  const answers = [answerOk];
+  world.answer = () => answers.shift() ?? hangs;
+  while (world.requests.length < 7) await world.clock.pass(100);
+  await world.clock.pass(hangs.afterMs);
+  assert.equal(world.metrics.breakerChanges.get('open'), 1);
+});
+
 test('an answer to a request from before the outage is not taken for that of the probe', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

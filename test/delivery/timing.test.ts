@@ -63,8 +63,24 @@ describe('the due-time gate', () => {
     gate.add(jobOf(lost, clock.now() + 10), clock.now() + 10);
     gate.add(jobOf(kept, clock.now() + 10), clock.now() + 10);
     gate.drop(lost);
+    assert.equal(gate.waiting().get('retry.10s'), 1);
     await clock.pass(100);
     assert.deepEqual(released, [1]);
+  });
+
+  test('holds on to no fetch response, but for what is due already', () => {
+    const clock = new SimulatedClock();
+    const gate = new DueGate<Job>(clock, () => undefined);
+    const bodyAfter = (delayMs: number): string => {
+      const job = jobOf(claimOf(0), clock.now());
+      const record: { value: Buffer | null; detach: () => void } = job.record;
+      record.detach = () => {
+        record.value = Buffer.from('copy');
+      };
+      gate.add(job, clock.now() + delayMs);
+      return job.body.toString();
+    };
+    assert.deepEqual([bodyAfter(0), bodyAfter(1)], ['', 'copy']);
   });
 
   test('says how much waits', () => {
