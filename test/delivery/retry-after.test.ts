@@ -98,3 +98,25 @@ test('what waits already when an endpoint asks for peace is put off, too', async
   assert.equal(world.metrics.deferrals.get('retry-after'), 4);
   assert.equal(world.engine.state().queued, 0);
 });
+
+test('a held lane lets out what has no time left, and nothing in the place of what was dropped', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { topic: 'dedicated', maxInFlight: 1 });
+  world.answer = () => failsWith(429, hourMs);
+  world.publish('crm', 'a', {}, 'delivery.crm');
+  await world.clock.pass(100);
+  const waiting = world.publish('crm', 'b', {}, 'delivery.crm');
+  world.answer = () => ({ ...answerOk, afterMs: 1_000 });
+  const dueMs = world.clock.now();
+  const late = { attempts: 1, dueMs, deadlineMs: dueMs + 9_000 };
+  const urgent = [1, 2, 3, 4].map((n) => world.publish('crm', `c${n}`, late, 'retry.10s'));
+  const dropped = world.publish('crm', 'd', late, 'retry.10s');
+  await world.clock.pass(100);
+  world.fence.delete('shop', 'd', world.clock.now());
+  await world.clock.pass(20_000);
+  assert.deepEqual(world.delivered, urgent);
+  assert.deepEqual([...world.metrics.fenced.values()], [1]);
+  assert.ok(
+    ![waiting, dropped].some((id) => world.retries.some((r) => r.envelope.messageId === id)),
+  );
+});

@@ -228,7 +228,8 @@ export class Lane implements SlotTaker {
     let job = this.#waiting.next(enoughRetries);
     while (job !== undefined && this.#isOver(job)) {
       this.#waiting.release(job);
-      job = this.#waiting.next(enoughRetries);
+      // A lane that is held lets out only what is urgent, which this may have been the last of.
+      job = this.#wantsSlot() ? this.#waiting.next(enoughRetries) : undefined;
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
