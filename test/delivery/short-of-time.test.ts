@@ -20,6 +20,16 @@ describe('an event for which no retry topic is short enough', () => {
     assert.deepEqual(world.delivered.toSorted(), ids.toSorted());
   });
 
+  test('does so even then where its endpoint asks to be left alone', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 1 });
+    const answers = [{ ...failsWith(429, 10 * minuteMs), afterMs: 1_000 }];
+    world.answer = () => answers.shift() ?? answerOk;
+    const [, ...others] = Array.from({ length: 40 }, () => publishLate(world, 'busy'));
+    await world.clock.pass(leftMs);
+    assert.deepEqual(world.delivered.toSorted(), others.toSorted());
+  });
+
   test('goes out although its endpoint has just asked to be left alone', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { maxInFlight: 1 });

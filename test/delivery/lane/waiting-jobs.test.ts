@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Job } from '../../../src/delivery/job.ts';
+import { WaitingJobs } from '../../../src/delivery/lane/waiting-jobs.ts';
+
+/** As far as the queue looks at one. */
+function jobOf(user: number | undefined, hasReturned: boolean): Job {
+  const claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
+  const job = Object.create(Job.prototype) as Job;
+  const links = { next: undefined, nextInBucket: undefined, followers: undefined };
+  return Object.assign(job, {
+    ...{ user, hasReturned, urgent: false, claim, envelope: { attempts: 0 } },
+    ...links,
+  });
+}
+
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant('add' as const),
+    user: fc.option(fc.nat(4), { nil: undefined }),
+    hasReturned: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constantFrom('start' as const, 'end' as const, 'review' as const) }),
+);
+
+test('what waits is counted, and comes out once, whatever happens to it meanwhile', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const waiting = new WaitingJobs();
+      const inside = new Set<Job>();
+      const started: Job[] = [];
+      const start = (): void => {
+        const job = waiting.next(false);
+        if (job === undefined) return;
+        assert.ok(inside.delete(job), 'came out twice');
+        started.push(job);
+      };
+      const end = (): void => {
+        const job = started.shift();
+        if (job !== undefined) waiting.release(job);
+      };
+      for (const each of steps) {
+        if (each.kind === 'start') start();
+        else if (each.kind === 'end') end();
+        else if (each.kind === 'add') {
+          const job = jobOf(each.user, each.hasReturned);
+          if (waiting.add(job)) inside.add(job);
+        } else {
+          const taken = waiting.takeAll();
+          assert.deepEqual([waiting.size, waiting.returned], [0, 0]);
+          assert.deepEqual(new Set(taken), inside);
+          assert.equal(taken.length, inside.size);
+          for (const job of taken) if (!waiting.add(job)) waiting.addAnyway(job);
+        }
+        assert.equal(waiting.size, inside.size);
+      }
+      while (waiting.size > 0) {
+        start();
+        end();
+      }
+      assert.deepEqual([inside.size, waiting.returned], [0, 0]);
+    }),
+  );
+});
