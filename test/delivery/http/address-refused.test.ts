@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { subscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer as createTcpServer } from 'node:net';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
@@ -107,4 +108,16 @@ describe('an address that is not public', () => {
         host,
       );
   });
+});
+
+test('a connection whose other side has hung up, and has no address any more, may be made again', async () => {
+  const url = await http((_request, response) => response.end());
+  const forgetAddress = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    Object.defineProperty(socket, 'remoteAddress', { value: undefined });
+  };
+  subscribe('net.client.socket', forgetAddress);
+  const { verdict } = await post(url, { sender: createSender() });
+  unsubscribe('net.client.socket', forgetAddress);
+  assert.equal(verdict, 'retryable: connection');
 });

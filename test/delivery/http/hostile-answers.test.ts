@@ -106,9 +106,9 @@ const wrongAnswers: Row[] = [
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
   ],
   [
-    'early hints and then an answer',
+    'many early hints and then an answer',
     'dead letter http-404',
-    'HTTP/1.1 103 Hint\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n',
+    `${'HTTP/1.1 103 Hint\r\n\r\n'.repeat(64)}HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n`,
   ],
   [
     '100 Continue that nobody asked for, and then an answer',
