@@ -78,7 +78,7 @@ export class Disposal {
     // Under a rate limit each has a turn of its own, and so has one that is at its last attempt.
     const isAlone = cause === 'rate-limit' || plan.last;
     if (isAlone) this.#putOff(job, job.envelope.attempts, plan);
-    else if (!job.claim.lost && !this.#closed) this.#bundler.add(job, plan);
+    else this.#bundler.add(job, plan);
   }
 
   /** As it is, so the plan has to suit each of its events. */
