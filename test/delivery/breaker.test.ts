@@ -12,6 +12,14 @@ import {
 
 const quick = { ...answerOk, afterMs: 100 };
 
+/** Repeats the step until the condition holds. */
+async function until(holds: () => boolean, step: () => Promise<void>): Promise<void> {
+  for (let steps = 0; !holds(); steps++) {
+    assert.ok(steps < 2_000, 'it never came about');
+    await step();
+  }
+}
+
 /** How many breakers are open after so many requests, of which some fail, evenly; with a pause in the middle. */
 async function openAfter(failing: number, requests: number, pauseMs = 0): Promise<number> {
   const policy = { ...defaultPolicy, tiersMs: [minuteMs] };
@@ -59,7 +67,10 @@ describe('an endpoint that has just come back', () => {
     for (let i = 0; i < 200; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
     await world.clock.pass(5_100);
     world.answer = () => quick;
-    while (world.delivered.length === 0) await world.clock.pass(10);
+    await until(
+      () => world.delivered.length > 0,
+      () => world.clock.pass(10),
+    );
     const inFlight: number[] = [];
     for (let round = 0; round < 6; round++) {
       inFlight.push(world.inFlightAt(url));
@@ -77,9 +88,9 @@ describe('an endpoint that has just come back', () => {
       world.publish('crm');
       await world.clock.pass(quick.afterMs);
     };
-    while (world.engine.state().breakers.open === 0) await trickle();
+    await until(() => world.engine.state().breakers.open === 1, trickle);
     world.answer = () => quick;
-    while (world.engine.state().breakers.closed === 0) await trickle();
+    await until(() => world.engine.state().breakers.closed === 1, trickle);
     for (let n = 0; n < 8; n++) world.publish('crm', `u${n}`);
     assert.equal(world.engine.state().inFlight, 8);
   });
@@ -93,7 +104,10 @@ test('one timeout after a probe that succeeded does not open the breaker again',
   await world.clock.pass(5_100);
   const answers = [answerOk];
   world.answer = () => answers.shift() ?? hangs;
-  while (world.requests.length < 7) await world.clock.pass(100);
+  await until(
+    () => world.requests.length === 7,
+    () => world.clock.pass(100),
+  );
   await world.clock.pass(hangs.afterMs);
   assert.equal(world.metrics.breakerChanges.get('open'), 1);
 });
