@@ -43,6 +43,14 @@ test('a URL changed between two attempts is used by the next one', async () => {
   assert.deepEqual(world.delivered, ['m1']);
 });
 
+test('a larger maxInFlight holds at once, for what waits already', () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 1 });
+  for (let i = 0; i < 10; i++) world.publish('crm', `u${i}`);
+  world.addDestination('crm', { maxInFlight: 4 });
+  assert.equal(world.engine.state().inFlight, 4);
+});
+
 test('an event that is ahead of the configuration waits for it', async () => {
   const world = new SimulatedWorld();
   world.publish('new', 'u', { configOffset: 7 });
