@@ -1,10 +1,11 @@
 /**
- * A batch costs kafkajs and the broker a fixed amount for each partition in it. After a flush, the next
- * one waits in proportion to that cost, which bounds its share of the CPU to about a tenth: one record
- * now and then goes out at once, a steady stream to many partitions a few milliseconds later, in
- * batches. Full batches never wait.
+ * A call costs this process, the broker and whoever reads it a fixed amount, and another one for each
+ * partition in it: 0.5 ms and 0.1 to 0.5 ms of CPU time in all (docs/design.md). After a flush, the next one
+ * waits in proportion to what that one cost: one record now and then goes out at once, a steady stream to
+ * many partitions some milliseconds later, in batches. Full batches never wait.
  */
-const waitPerPartitionMs = 0.4;
+const waitPerCallMs = 2;
+const waitPerPartitionMs = 0.5;
 const maxWaitMs = 25;
 
 export class FlushPace {
@@ -17,7 +18,7 @@ export class FlushPace {
   }
 
   flushed(now: number, partitions: number): void {
-    const earliest = Math.max(now, this.#nextAt) + partitions * waitPerPartitionMs;
-    this.#nextAt = Math.min(earliest, now + maxWaitMs);
+    const waitMs = waitPerCallMs + partitions * waitPerPartitionMs;
+    this.#nextAt = Math.min(Math.max(now, this.#nextAt) + waitMs, now + maxWaitMs);
   }
 }
