@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -172,15 +172,29 @@ async function runs(...commands: string[]): Promise<boolean> {
   return true;
 }
 
-/** Held open together, so that no two are the same. */
-async function freePorts(count: number): Promise<BrokerPorts[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count * 2 }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
+/**
+ * Below those that systems give to outgoing connections (from 32,768 on Linux): one of these could take a
+ * broker's port while it is down, or be connected to itself, as if somebody listened.
+ */
+const lowestPort = 20_000;
+const highestPort = 32_000;
+const mostTries = 100;
+
+async function holdFreePort(): Promise<Server> {
+  for (let tries = 1; ; tries += 1) {
+    const server = createServer().listen(randomInt(lowestPort, highestPort), '127.0.0.1');
+    try {
       await once(server, 'listening');
       return server;
-    }),
-  );
+    } catch (error) {
+      if (tries === mostTries) throw error;
+    }
+  }
+}
+
+/** Held open together, so that no two are the same. */
+async function freePorts(count: number): Promise<BrokerPorts[]> {
+  const servers = await Promise.all(Array.from({ length: count * 2 }, holdFreePort));
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
   return Array.from({ length: count }, (_, index) => ({

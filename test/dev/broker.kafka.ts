@@ -67,3 +67,11 @@ test('a cluster says when a broker ends without being stopped', async () => {
   await cluster.ended;
   await cluster.stop();
 });
+
+test('a broker listens where no outgoing connection can take its place while it is down', async () => {
+  const cluster = await startCluster(1);
+  const ports = cluster.brokers.map((address) => Number(address.split(':').at(-1)));
+  await cluster.stop();
+  // Linux gives those from 32,768 on to outgoing connections, others give higher ones.
+  for (const port of ports) assert.ok(port < 32_768, `${port} may be given to anybody`);
+});
