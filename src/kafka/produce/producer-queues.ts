@@ -5,7 +5,7 @@ import { topicsOf, type Batch } from './batch.ts';
 import { FlushLine } from './flush-line.ts';
 import { FlushPace } from './flush-pace.ts';
 import { PartitionCounts } from './partition-counts.ts';
-import type { PartitionQueue } from './partition-queue.ts';
+import type { PartitionQueue, Slice } from './partition-queue.ts';
 import type { ProduceFailure } from './produce-failure.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { recordBytes } from './record-size.ts';
@@ -141,13 +141,13 @@ export class ProducerQueues implements BatchWriter {
   }
 
   settle(batch: Batch, refused?: PostriderError): void {
-    for (const { queue, records, bytes } of batch) {
+    for (const slice of batch) {
+      const { queue, records, bytes } = slice;
       this.records -= records.length;
       this.bytes -= bytes;
       if (refused !== undefined) this.#options.hooks.refused?.(queue.topic);
       for (const { done } of records) done(refused);
-      queue.settle(records.length);
-      if (!queue.isInFlight && queue.length > 0) this.#lineOf(queue).join(queue);
+      this.#landed(slice);
     }
     if (this.records === 0) this.#onEmpty?.();
   }
@@ -170,10 +170,8 @@ export class ProducerQueues implements BatchWriter {
 
   withoutMoved(batch: Batch): Batch {
     return batch.filter((slice) => {
-      const { queue, records } = slice;
-      if (!this.#topic(queue.topic).move(slice, this.#added)) return true;
-      queue.settle(records.length);
-      if (!queue.isInFlight && queue.length > 0) this.#lineOf(queue).join(queue);
+      if (!this.#topic(slice.queue.topic).move(slice, this.#added)) return true;
+      this.#landed(slice);
       return false;
     });
   }
@@ -198,6 +196,12 @@ export class ProducerQueues implements BatchWriter {
     if (queue.length === 1) this.#lineOf(queue).join(queue);
     else this.#lineOf(queue).grow(1, bytes);
   };
+
+  /** It is no longer on its way; what waits behind it may go. */
+  #landed({ queue, records }: Slice): void {
+    queue.settle(records.length);
+    if (!queue.isInFlight && queue.length > 0) this.#lineOf(queue).join(queue);
+  }
 
   #lineOf({ mayWait }: PartitionQueue): FlushLine {
     return mayWait ? this.#patient : this.#prompt;
