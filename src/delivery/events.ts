@@ -11,7 +11,7 @@ import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import { add } from '../ops/metrics.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { outcomeLabel, reasonLabel } from './labels.ts';
-import { countsAgainstEndpoint } from './outcome.ts';
+import { conditionShownBy } from './outcome.ts';
 import type { DeadLetterReason, Outcome, Retryable } from './outcome.ts';
 import type { DeferralCause } from './retry-policy.ts';
 
@@ -41,7 +41,7 @@ export class DeliveryEvents {
     this.#metrics.requestSeconds.observe(tookMs / 1_000);
     add(this.#metrics.requests, outcomeLabel(outcome));
     // An answer of 429 only asks for patience; what is refused for good is in the dead letters.
-    if (outcome.kind === 'retryable' && countsAgainstEndpoint(outcome))
+    if (outcome.kind === 'retryable' && conditionShownBy(outcome) !== 'up')
       this.#endpointFailed(job, endpoint, outcome);
   }
 

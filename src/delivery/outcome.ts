@@ -32,8 +32,11 @@ export const requestFailures = [
   'connection',
   'dns',
   'tls',
+  'local',
   'other',
 ] as const;
+
+export type EndpointCondition = 'up' | 'down' | 'unknown';
 
 export type RetryCause = (typeof requestFailures)[number] | 'skipped';
 
@@ -121,6 +124,11 @@ const causesByCode: Readonly<Record<string, RetryCause>> = {
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
   UND_ERR_SOCKET: 'connection',
+  // We lack file descriptors or memory for another connection.
+  EMFILE: 'local',
+  ENFILE: 'local',
+  ENOBUFS: 'local',
+  ENOMEM: 'local',
 };
 
 /** OpenSSL's ways to say that nobody we trust vouches for the certificate. */
@@ -185,9 +193,9 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   return (b.retryAfterMs ?? 0) < (a.retryAfterMs ?? 0) ? b : a;
 }
 
-/** Whether the failure says that the endpoint is down; an answer of 4xx shows that it is alive. */
-export function countsAgainstEndpoint(outcome: Outcome): boolean {
-  if (outcome.kind !== 'retryable') return false;
+/** What the outcome says of the endpoint: an answer of 4xx shows that it is alive, a want of ours nothing. */
+export function conditionShownBy(outcome: Outcome): EndpointCondition {
+  if (outcome.kind !== 'retryable') return 'up';
   switch (outcome.cause) {
     case 'timeout':
     case 'status-5xx':
@@ -195,11 +203,13 @@ export function countsAgainstEndpoint(outcome: Outcome): boolean {
     case 'dns':
     case 'tls':
     case 'other':
-      return true;
+      return 'down';
     case 'status-408':
     case 'status-425':
     case 'status-429':
+      return 'up';
+    case 'local':
     case 'skipped':
-      return false;
+      return 'unknown';
   }
 }

@@ -96,6 +96,31 @@ describe('an endpoint that has just come back', () => {
   });
 });
 
+/** What becomes of a request when the worker has no file descriptor for it. */
+const outOfDescriptors = {
+  outcome: { kind: 'retryable', cause: 'local', detail: 'EMFILE' },
+  afterMs: 0,
+} as const;
+
+test('what we lack ourselves opens no breaker, and closes none', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => outOfDescriptors;
+  for (let i = 0; i < 40; i++) world.publish('crm', `u${i}`);
+  await world.clock.pass(1_000);
+  assert.equal(world.metrics.breakerChanges.size, 0);
+  assert.equal(world.retries.length, 40);
+  world.answer = () => hangs;
+  await until(
+    () => world.engine.state().breakers.open === 1,
+    () => world.clock.pass(100),
+  );
+  world.answer = () => outOfDescriptors;
+  await world.clock.pass(minuteMs);
+  assert.ok((world.metrics.breakerChanges.get('half-open') ?? 0) > 0, 'it was probed');
+  assert.equal(world.metrics.breakerChanges.get('closed'), undefined);
+});
+
 test('one timeout after a probe that succeeded does not open the breaker again', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
-  countsAgainstEndpoint,
+  conditionShownBy,
   delivered,
   outcomeOfError,
   outcomeOfStatus,
@@ -102,14 +102,14 @@ describe('outcomes', () => {
     );
   });
 
-  test('that show a living endpoint do not count against it', () => {
+  test('show that the endpoint is up, or down, or nothing', () => {
     for (const status of [200, 301, 404, 408, 425, 429])
-      assert.equal(
-        countsAgainstEndpoint(outcomeOfStatus(status, undefined, nowMs)),
-        false,
-        `${status}`,
-      );
-    assert.equal(countsAgainstEndpoint(outcomeOfStatus(500, undefined, nowMs)), true);
-    assert.equal(countsAgainstEndpoint(timedOut), true);
+      assert.equal(conditionShownBy(outcomeOfStatus(status, undefined, nowMs)), 'up', `${status}`);
+    assert.equal(conditionShownBy(outcomeOfStatus(500, undefined, nowMs)), 'down');
+    assert.equal(conditionShownBy(timedOut), 'down');
+    for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']) {
+      const error = Object.assign(new Error(code), { code });
+      assert.equal(conditionShownBy(outcomeOfError(error, false)), 'unknown', code);
+    }
   });
 });

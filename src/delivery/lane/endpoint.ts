@@ -1,7 +1,7 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
 import { LogThrottles } from '../../ops/log-throttle.ts';
-import { countsAgainstEndpoint } from '../outcome.ts';
+import { conditionShownBy } from '../outcome.ts';
 import type { Outcome, RetryCause } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 
@@ -48,14 +48,14 @@ export class Endpoint {
   ended(job: object, outcome: Outcome): void {
     this.inFlight -= 1;
     if (this.#closed) return;
-    const failed = countsAgainstEndpoint(outcome);
+    const shown = conditionShownBy(outcome);
     if (this.#probe === job) {
       this.#probe = undefined;
-      this.#breaker?.endProbe(!failed);
-    } else if (failed) {
+      this.#breaker?.endProbe(shown === 'up');
+    } else if (shown === 'down') {
       this.#breaker ??= new EndpointBreaker(this.#breakerOptions);
       this.#breaker.failed(outcome.kind === 'retryable' && outcome.cause === 'timeout');
-    } else {
+    } else if (shown === 'up') {
       this.#breaker?.succeeded();
     }
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
@@ -9,6 +10,8 @@ import {
   setDefaultCACertificates,
 } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { HostsFile } from '../../../src/delivery/http/hosts-file.ts';
 import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
@@ -41,6 +44,8 @@ const sender = createSender({ resolver });
 const strict = createSender({ resolver, allowNetworks: [] });
 /** A private network to which this machine has no way. */
 const roaming = createSender({ allowNetworks: ['fd00::/8'] });
+
+const run = promisify(execFile);
 
 type Row = [answer: string, outcome: string, url: () => string | Promise<string>];
 
@@ -190,6 +195,15 @@ describe("the contract's table: what an endpoint answers, and what comes of it",
     assert.equal((await post(url)).verdict, 'retryable: status-5xx');
     await closed.promise;
   });
+});
+
+test('no file descriptor for a connection: ours to mend, and nobody else is blamed', async () => {
+  const url = await status(200)();
+  const child = fileURLToPath(new URL('out-of-descriptors.child.ts', import.meta.url));
+  // Node raises what is only a soft limit.
+  const limited = 'ulimit -n 100 && exec "$0" "$@"';
+  const { stdout } = await run('sh', ['-c', limited, process.execPath, child, url]);
+  assert.equal(stdout, 'retryable: local');
 });
 
 describe('Retry-After is honoured', () => {
