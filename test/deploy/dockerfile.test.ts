@@ -15,7 +15,7 @@ testNeeding([programs.hadolint], 'the linter of Dockerfiles has nothing to say',
 
 test('Node is process 1 of the image, without npm or a shell, and not as root', () => {
   const image = readStages().at(-1);
-  assert.deepEqual(image?.entrypoint, ['node', 'dist/cli/main.js']);
+  assert.deepEqual(image?.entrypoint, ['node', '/app/dist/cli/main.js']);
   assert.match(image.user ?? '', /^[1-9]\d*:[1-9]\d*$/);
   assert.equal(image.environment['NODE_ENV'], 'production');
   assert.equal(image.environment['NODE_OPTIONS'], roleArgv.join(' '));
