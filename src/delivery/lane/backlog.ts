@@ -49,6 +49,7 @@ export class LaneBacklog {
 
   /** True if the job waits here now; else it was put off or given up. */
   take(job: Job): boolean {
+    if (this.waiting.size === 0) this.drain.ranDry();
     const deferral = this.#deferralOf(job);
     if (deferral !== undefined && this.#putOff(job, deferral)) return false;
     if (this.waiting.add(job)) return true;
@@ -63,6 +64,11 @@ export class LaneBacklog {
     const deferral = this.#deferral(true) ?? this.#fullness();
     if (deferral === undefined || deferral.cause === 'rate-limit') return false;
     return putOffBundle(bundle, deferral, this.#context);
+  }
+
+  tick(nowMs: number): void {
+    if (this.waiting.size === 0) this.drain.ranDry();
+    this.drain.tick(nowMs);
   }
 
   /** Things have become worse: what may not wait any more is put off. */

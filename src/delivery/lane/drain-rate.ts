@@ -4,6 +4,7 @@ const smoothing = 0.5;
 /** How fast a lane works off what it holds, from what it ended in the last few intervals. */
 export class DrainRate {
   #ended = 0;
+  #ranDry = false;
   #perSecond: number | undefined;
   #endedBefore = 0;
   #sinceMs: number;
@@ -16,21 +17,27 @@ export class DrainRate {
     this.#ended += 1;
   }
 
+  /** Nothing waited: what ends in this interval tells how much came, not how much could be done. */
+  ranDry(): void {
+    this.#ranDry = true;
+  }
+
   /** Something ended in this interval or the one before. */
   get isActive(): boolean {
     return this.#ended + this.#endedBefore > 0;
   }
 
-  /** Closes an interval. One in which there was nothing to do says nothing about speed. */
-  tick(nowMs: number, wasBusy: boolean): void {
+  /** Closes an interval. Only one in which something waited all the time tells the speed. */
+  tick(nowMs: number): void {
     const seconds = (nowMs - this.#sinceMs) / 1_000;
     this.#sinceMs = nowMs;
     const perSecond = seconds > 0 ? this.#ended / seconds : 0;
     this.#endedBefore = this.#ended;
     this.#ended = 0;
-    if (!wasBusy) this.#perSecond = undefined;
+    if (this.#ranDry) this.#perSecond = undefined;
     else if (this.#perSecond === undefined) this.#perSecond = perSecond;
     else this.#perSecond += smoothing * (perSecond - this.#perSecond);
+    this.#ranDry = false;
   }
 
   /** Until so many records are worked off; undefined while the rate is not known. */

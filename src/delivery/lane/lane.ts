@@ -178,7 +178,7 @@ export class Lane implements SlotTaker {
   /** About once a second. `othersHaveRoom`: other lanes could take more than they get. */
   tick(nowMs: number, othersHaveRoom: boolean): void {
     const wasBusy = this.#isBusy;
-    this.#backlog.drain.tick(nowMs, wasBusy);
+    this.#backlog.tick(nowMs);
     this.#judgeSpeed(nowMs);
     if (this.#isSlowRefused) this.#backlog.review();
     else if (othersHaveRoom && this.#backlog.isBehind) this.#backlog.shedExcess();
