@@ -16,7 +16,7 @@ const healthyCount = 10;
 const mostRise = 1.1;
 /** Until breakers have opened, connections are warm, and code is compiled. */
 const warmUpSeconds = 10;
-const measuredSeconds = 4;
+const measuredSeconds = 2;
 /** Of each turn: what the role needs is in the processor's caches again. */
 const settlingSeconds = 1;
 const capacitySeconds = 8;
@@ -39,7 +39,7 @@ interface Sample {
  * minute, and code that has just been started is slow. A role that waits for its turn takes up to 2 % of a core.
  */
 export async function benchIsolation(options: IsolationBenchOptions): Promise<BenchResult[]> {
-  const { brokers, prefix, pairs = 21, log = () => undefined } = options;
+  const { brokers, prefix, pairs = 35, log = () => undefined } = options;
   const stand = (name: string, destinations: readonly StandDestination[]): Promise<Stand> =>
     buildStand({ brokers, destinations, maxInFlight: 1_024, prefix: `${prefix}${name}.` });
   const capacity = await measureCapacity(await stand('capacity', arms.alone));
