@@ -5,7 +5,7 @@ import { post } from './sender-scene.ts';
 const [url = ''] = process.argv.slice(2);
 for (let error: unknown; error === undefined;) {
   try {
-    openSync('/dev/null');
+    openSync('/dev/null', 'r');
   } catch (full) {
     error = full;
   }
