@@ -210,8 +210,8 @@ export class Lane implements SlotTaker {
 
   #wantsSlot(): boolean {
     return (
-      !this.#waiting.isEmpty &&
       this.#slots.areLeft &&
+      this.#waiting.hasFor(this.#slots.turn) &&
       (!this.#hold.isOn || this.#waiting.hasUrgent) &&
       this.#endpoints.someCanTake(this.#slots.max) &&
       this.#rate.isReady
@@ -219,17 +219,17 @@ export class Lane implements SlotTaker {
   }
 
   #awaitRate(): void {
-    if (this.#rate.isLimited && !this.#waiting.isEmpty) this.#rate.await();
+    if (this.#rate.isLimited && this.#waiting.hasFor(this.#slots.turn)) this.#rate.await();
   }
 
   /** With a slot taken for it. */
   #startNext(): void {
-    const { enoughRetries } = this.#slots;
-    let job = this.#waiting.next(enoughRetries);
+    const { turn } = this.#slots;
+    let job = this.#waiting.next(turn);
     while (job !== undefined && this.#isOver(job)) {
       this.#waiting.release(job);
       // A lane that is held lets out only what is urgent, which this may have been the last of.
-      job = this.#wantsSlot() ? this.#waiting.next(enoughRetries) : undefined;
+      job = this.#wantsSlot() ? this.#waiting.next(turn) : undefined;
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
@@ -277,6 +277,7 @@ export class Lane implements SlotTaker {
     this.#slots.ended(job.isRetry);
     this.#backlog.drain.ended();
     this.#waiting.release(job);
+
     if (succeeded) this.#slots.succeeded();
     settle(job, outcome, this.#context);
     // A URL that has been replaced meanwhile asks for nobody.

@@ -1,6 +1,10 @@
-/** While first attempts wait, retries take at most this share of a lane's slots, and of what it starts. */
+/** Of a lane's slots, for retries at most: a first attempt finds one. */
 const retryShare = 0.75;
+/** While first attempts wait, one goes after so many retries. */
 const retriesInRow = 3;
+
+/** `first-attempts-before`: a retry only where no first attempt waits. */
+export type Turn = 'any' | 'first-attempts-before' | 'no-retry';
 
 /** A lane's cap on deliveries in flight, and who may use it. */
 export class LaneSlots {
@@ -19,9 +23,10 @@ export class LaneSlots {
     return this.inFlight < this.max && this.inFlight < this.#recovering;
   }
 
-  /** Retries have their share; a first attempt goes before them. */
-  get enoughRetries(): boolean {
-    return this.#retries >= retryShare * this.max || this.#retriesInRow >= retriesInRow;
+  /** Which of what waits may start. */
+  get turn(): Turn {
+    if (this.#retries >= retryShare * this.max) return 'no-retry';
+    return this.#retriesInRow >= retriesInRow ? 'first-attempts-before' : 'any';
   }
 
   started(isRetry: boolean): void {

@@ -1,5 +1,6 @@
 import type { Job } from '../job.ts';
 import { JobQueue } from './job-queue.ts';
+import type { Turn } from './slots.ts';
 import { UserOrder } from './user-order.ts';
 
 /** What waits in a lane: those that have come back from a retry topic, fresh ones, and each user's order. */
@@ -20,9 +21,11 @@ export class WaitingJobs {
     return this.#returnedSize;
   }
 
-  /** None could start, even with a slot. */
-  get isEmpty(): boolean {
-    return this.#fresh.first === undefined && this.#returned.first === undefined;
+  /** Whether one could start with a slot. */
+  hasFor(turn: Turn): boolean {
+    if (this.#fresh.first !== undefined) return true;
+    const returned = this.#returned.first;
+    return returned !== undefined && !(turn === 'no-retry' && isPlainRetry(returned));
   }
 
   get hasUrgent(): boolean {
@@ -44,16 +47,10 @@ export class WaitingJobs {
     this.#enqueue(job);
   }
 
-  /** Returned ones go first, unless they are retries and there are enough of them. */
-  next(enoughRetries: boolean): Job | undefined {
+  /** Returned ones go first, unless it is not a retry's turn. */
+  next(turn: Turn): Job | undefined {
     const returned = this.#returned.first;
-    const freshFirst =
-      enoughRetries &&
-      returned !== undefined &&
-      returned.envelope.attempts > 0 &&
-      !returned.urgent &&
-      !this.#fresh.isEmpty;
-    if (freshFirst || returned === undefined) {
+    if (returned === undefined || !this.#isTurnOf(returned, turn)) {
       const job = this.#fresh.shift();
       if (job !== undefined) this.#size -= 1;
       return job;
@@ -82,10 +79,20 @@ export class WaitingJobs {
     return jobs;
   }
 
+  #isTurnOf(returned: Job, turn: Turn): boolean {
+    if (turn === 'any' || !isPlainRetry(returned)) return true;
+    return turn === 'first-attempts-before' && this.#fresh.isEmpty;
+  }
+
   #enqueue(job: Job): void {
     if (job.hasReturned || job.urgent) {
       this.#returnedSize += 1;
       this.#returned.push(job);
     } else this.#fresh.push(job);
   }
+}
+
+/** With time for another attempt later. */
+function isPlainRetry(job: Job): boolean {
+  return job.isRetry && !job.urgent;
 }
