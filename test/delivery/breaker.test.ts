@@ -59,25 +59,29 @@ test('a breaker opens after five timeouts only if they came in a row', async () 
 });
 
 describe('an endpoint that has just come back', () => {
-  test('gets one event, and with each that it takes one more at a time', async () => {
-    const url = 'https://crm.example/hook';
-    const world = new SimulatedWorld();
-    world.addDestination('crm', { topic: 'dedicated', maxInFlight: 16 });
-    world.answer = () => hangs;
-    for (let i = 0; i < 200; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
-    await world.clock.pass(5_100);
-    world.answer = () => quick;
-    await until(
-      () => world.delivered.length > 0,
-      () => world.clock.pass(10),
-    );
-    const inFlight: number[] = [];
-    for (let round = 0; round < 6; round++) {
-      inFlight.push(world.inFlightAt(url));
-      await world.clock.pass(quick.afterMs);
-    }
-    assert.deepEqual(inFlight, [1, 2, 4, 8, 16, 16]);
-  });
+  for (const [kind, answer] of [
+    ['takes', quick],
+    ['refuses for good', { ...failsWith(404), afterMs: quick.afterMs }],
+  ] as const)
+    test(`gets one event, and with each that it ${kind} one more at a time`, async () => {
+      const url = 'https://crm.example/hook';
+      const world = new SimulatedWorld();
+      world.addDestination('crm', { topic: 'dedicated', maxInFlight: 16 });
+      world.answer = () => hangs;
+      for (let i = 0; i < 200; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
+      await world.clock.pass(5_100);
+      world.answer = () => answer;
+      await until(
+        () => world.delivered.length + world.deadLetters.length > 0,
+        () => world.clock.pass(10),
+      );
+      const inFlight: number[] = [];
+      for (let round = 0; round < 6; round++) {
+        inFlight.push(world.inFlightAt(url));
+        await world.clock.pass(quick.afterMs);
+      }
+      assert.deepEqual(inFlight, [1, 2, 4, 8, 16, 16]);
+    });
 
   test('holds up no other URL of its destination', async () => {
     const world = new SimulatedWorld();

@@ -277,8 +277,8 @@ export class Lane implements SlotTaker {
     this.#slots.ended(job.isRetry);
     this.#backlog.drain.ended();
     this.#waiting.release(job);
-
-    if (succeeded) this.#slots.succeeded();
+    // A refusal for good is an answer as well, and no sign of too much at a time.
+    if (outcome.kind !== 'retryable') this.#slots.answered();
     settle(job, outcome, this.#context);
     // A URL that has been replaced meanwhile asks for nobody.
     if (outcome.kind === 'retryable' && job.endpoints === this.#endpoints.all)

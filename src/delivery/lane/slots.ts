@@ -10,7 +10,7 @@ export type Turn = 'any' | 'first-attempts-before' | 'no-retry';
 export class LaneSlots {
   max: number;
   inFlight = 0;
-  /** Fewer than allowed while the endpoint recovers: each success adds one. */
+  /** Fewer than allowed while the endpoint recovers: each answer adds one. */
   #recovering = Infinity;
   #retries = 0;
   #retriesInRow = 0;
@@ -42,7 +42,7 @@ export class LaneSlots {
     if (isRetry) this.#retries -= 1;
   }
 
-  succeeded(): void {
+  answered(): void {
     if (this.#recovering < this.max) this.#recovering += 1;
   }
 
