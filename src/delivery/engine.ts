@@ -244,16 +244,26 @@ export class DeliveryEngine {
     this.#lanes.delete(id);
   }
 
-  /** In a dedicated topic no other destination's events stand behind it. */
   #awaitReadable(job: Job): void {
-    const { destinationId, attempts } = job.envelope;
-    if (job.claim.dedicated || !this.#isKnownUnreadable(destinationId)) {
+    const deferral = this.#deferralWhileUnreadable(job);
+    if (deferral === undefined) {
       this.#awaitConfig(job);
       return;
     }
-    const deferral = this.#unreadableDeferral(ageFromMs(job.envelope), job.hasReturned);
     if (putOff(job, deferral, this.#laneContext)) return;
-    this.#disposal.deadLetter(job, 'expired-late', deferral.cause, attempts);
+    this.#disposal.deadLetter(job, 'expired-late', deferral.cause, job.envelope.attempts);
+  }
+
+  /**
+   * Undefined: it waits here. In a dedicated topic no other destination's events stand behind it, but before
+   * Kafka removes it, it is written elsewhere.
+   */
+  #deferralWhileUnreadable({ claim, envelope, record, hasReturned }: Job): Deferral | undefined {
+    if (!this.#isKnownUnreadable(envelope.destinationId)) return undefined;
+    if (!claim.dedicated) return this.#unreadableDeferral(ageFromMs(envelope), hasReturned);
+    const keptMs = this.#deps.clock.now() - record.timestampMs;
+    if (keptMs < this.#deps.policy.spillAfterMs) return undefined;
+    return { cause: 'retention', wantedMs: 0 };
   }
 
   /** There is no newer version of it that this worker merely has not seen yet. */

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import {
+  answerOk,
+  defaultPolicy,
+  failsWith,
+  hangs,
+  hourMs,
+  minuteMs,
+  SimulatedWorld,
+} from './simulated-world.ts';
 
 const topic = 'delivery.crm';
 
@@ -110,5 +118,37 @@ describe('a record of a paused topic', () => {
       world.deadLetters.map(({ messageId, reason }) => [messageId, reason]),
       [[id, 'too-old']],
     );
+  });
+
+  test('of a destination that cannot be read here is written elsewhere too, before Kafka removes it', async () => {
+    const policy = { ...defaultPolicy, spillAfterMs: 12 * hourMs };
+    const world = new SimulatedWorld({ policy });
+    world.unreadable.add('crm');
+    const old = { appendTimeMs: world.clock.now() - 12 * hourMs + minuteMs };
+    const id = world.publish('crm', 'old', old, topic);
+    const later = world.publish('crm', 'new', {}, topic);
+    await world.clock.pass(minuteMs - 1_000);
+    assert.deepEqual([world.finished, world.retryRecords], [[], 0]);
+    await world.clock.pass(2_000);
+    assert.deepEqual(world.finished, [id]);
+    assert.equal(world.metrics.deferrals.get('retention'), 1);
+    assert.ok(world.retries.every(({ envelope }) => envelope.deadlineMs === undefined));
+    world.unreadable.delete('crm');
+    world.addDestination('crm', { topic: 'dedicated' });
+    await world.clock.pass(20 * minuteMs);
+    assert.deepEqual(world.delivered.toSorted(), [id, later]);
+  });
+
+  test('of a destination that cannot be read here is a dead letter if it is too old by then', async () => {
+    const world = new SimulatedWorld();
+    world.unreadable.add('crm');
+    const old = { appendTimeMs: world.clock.now() - 84 * hourMs };
+    const id = world.publish('crm', 'old', old, topic);
+    await world.clock.pass(1_000);
+    assert.deepEqual(
+      world.deadLetters.map(({ messageId, reason, detail }) => [messageId, reason, detail]),
+      [[id, 'too-old', 'retention']],
+    );
+    assert.deepEqual(world.finished, [id]);
   });
 });
