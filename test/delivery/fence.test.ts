@@ -165,3 +165,17 @@ test('a notification that failed is tried again although its user was deleted af
   await world.clock.pass(minuteMs);
   assert.deepEqual([requestsOf(world, id), world.delivered], [2, [id]]);
 });
+
+test('thousands of lanes whose only event was dropped are passed over in one go', async () => {
+  const world = new SimulatedWorld();
+  const lanes = 20_000;
+  for (let n = 0; n < lanes; n += 1) world.addDestination(`d${n}`);
+  world.fence.unknown = 1;
+  for (let n = 0; n < lanes; n += 1) world.publish(`d${n}`, user);
+  await world.clock.pass(500);
+  deleteUser(world);
+  world.fence.unknown = 0;
+  await world.clock.pass(1_000);
+  assert.deepEqual(droppedBy(world), { user: lanes });
+  assert.ok(world.engine.isIdle);
+});

@@ -19,6 +19,7 @@ export class SlotPool {
   #taken = 0;
   #slowTaken = 0;
   #closed = false;
+  #serving = false;
   #refused = false;
   /** Others than slow ones wanted slots in this interval, and in the one before. */
   #briskNow = false;
@@ -102,6 +103,18 @@ export class SlotPool {
   }
 
   #serve(): void {
+    // A taker may drop all that waited and give its slot back at once: this loop goes on with it, or
+    // thousands of such takers would be as many calls inside each other.
+    if (this.#serving) return;
+    this.#serving = true;
+    try {
+      this.#serveInTurn();
+    } finally {
+      this.#serving = false;
+    }
+  }
+
+  #serveInTurn(): void {
     // A taker that wants more goes to the end of its line, and this loop meets it again there.
     while (!this.isFull) {
       const taker = this.#nextTaker();
