@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { ageFromMs, decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
-import type { Clock, Timer } from '../ops/clock.ts';
+import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
@@ -40,7 +40,7 @@ export interface EngineTopics extends DisposalTopics {
 }
 
 export interface EngineDeps {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly sender: Sender;

@@ -72,6 +72,7 @@ export class Job implements Sending {
   endpoints: readonly Endpoint[] = [];
   signature: string | undefined = undefined;
   idempotencyHeader: string | undefined = undefined;
+  /** By the steady clock. */
   startedMs = 0;
   /** There is no time left to put it off again: it goes out even where the lane is held. */
   urgent = false;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buildBody } from '../event/body.ts';
 import type { Call } from '../event/call.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Destination } from '../resources/resource.ts';
 import { AddressGuard } from './http/address-guard.ts';
 import { HttpSender } from './http/http-sender.ts';
@@ -10,7 +10,7 @@ import type { Outcome } from './outcome.ts';
 import { PreparedDestination } from './prepared-destination.ts';
 
 export interface TestOptions {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly timeoutMs: number;
   /** CIDRs that the address guard lets through although they are not public. */
   readonly allowNetworks: readonly string[];

@@ -4,7 +4,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
@@ -26,7 +26,7 @@ export interface DeliveryDeps {
   readonly config: Config;
   readonly fence: Fence;
   readonly producer: Producer;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
   /** For one whole attempt. */

@@ -6,12 +6,19 @@ export interface Clock {
   after(delayMs: number, callback: () => void): Timer;
 }
 
+/** For durations that something is decided by: `now` may be set in the middle of one, forward or back. */
+export interface SteadyClock extends Clock {
+  /** Milliseconds since a moment of its own, whole ones like `now`'s, which may be added to; nobody sets it. */
+  steadyNow(): number;
+}
+
 export interface Timer {
   cancel(): void;
 }
 
-export const systemClock: Clock = {
+export const systemClock: SteadyClock = {
   now: () => Date.now(),
+  steadyNow: () => Math.floor(performance.now()),
   after: (delayMs, callback) => {
     const timer = setTimeout(callback, delayMs);
     timer.unref();

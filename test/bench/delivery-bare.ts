@@ -70,7 +70,7 @@ function pump(): void {
     if (body === undefined) break;
     inFlight += 1;
     const request = new Request();
-    deadlines.add(request, systemClock.now());
+    deadlines.add(request, systemClock.steadyNow());
     const signature = createHmac('sha1', key).update(body).digest('hex');
     const headers = [
       ...['Content-Type', 'application/json', 'User-Agent', 'Postrider/1.0'],

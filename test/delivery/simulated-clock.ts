@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/ops/clock.ts';
+import type { SteadyClock, Timer } from '../../src/ops/clock.ts';
 
 interface Entry {
   readonly atMs: number;
@@ -8,17 +8,29 @@ interface Entry {
 }
 
 /** Time that stands still until it is told to pass; hours take milliseconds. */
-export class SimulatedClock implements Clock {
+export class SimulatedClock implements SteadyClock {
+  readonly #startMs: number;
   #nowMs: number;
+  #setByMs = 0;
   #order = 0;
   readonly #heap: Entry[] = [];
 
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
+    this.#startMs = startMs;
     this.#nowMs = startMs;
   }
 
   now(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.#setByMs;
+  }
+
+  steadyNow(): number {
+    return this.#nowMs - this.#startMs;
+  }
+
+  /** Somebody sets it: forward, or back where negative. No time passes by that. */
+  set(byMs: number): void {
+    this.#setByMs += byMs;
   }
 
   after(delayMs: number, callback: () => void): Timer {

@@ -105,7 +105,7 @@ describe('deadlines', () => {
     }
 
     onDeadline(): void {
-      this.endedMs = this.#clock.now();
+      this.endedMs = this.#clock.steadyNow();
     }
   }
 
@@ -122,8 +122,9 @@ describe('deadlines', () => {
           for (const { gapMs, takenMs } of attempts) {
             await clock.pass(gapMs);
             const waiting = new Waiting(clock);
-            deadlines.add(waiting, clock.now());
-            all.push({ waiting, startedMs: clock.now(), takenMs });
+            const startedMs = clock.steadyNow();
+            deadlines.add(waiting, startedMs);
+            all.push({ waiting, startedMs, takenMs });
             if (takenMs !== null)
               clock.after(takenMs, () => {
                 if (waiting.endedMs === undefined) deadlines.remove(waiting);
@@ -143,29 +144,24 @@ describe('deadlines', () => {
       { numRuns: 100 },
     );
   });
-});
 
-test('a deadline is not put off by a clock that is set back', () => {
-  let nowMs = 3_600_000;
-  let wakeUp: () => void = () => undefined;
-  const deadlines = new Deadlines(
-    {
-      now: () => nowMs,
-      after: (_delayMs, callback) => {
-        wakeUp = callback;
-        return { cancel: () => undefined };
-      },
-    },
-    1_000,
-  );
-  let ended = false;
-  const onDeadline = (): void => {
-    ended = true;
-  };
-  deadlines.add({ deadlineMs: 0, earlier: undefined, later: undefined, onDeadline }, nowMs);
-  nowMs = 1_000;
-  wakeUp();
-  assert.equal(ended, true);
+  for (const [what, byMs] of [
+    ['put off by a clock that is set back', -3_600_000],
+    ['brought forward by a clock that is set forward', 3_600_000],
+  ] as const) {
+    test(`are not ${what}`, async () => {
+      const clock = new SimulatedClock();
+      const deadlines = new Deadlines(clock, 1_000);
+      const [first, waiting] = [new Waiting(clock), new Waiting(clock)];
+      // Its wake-up comes before the other's time is over.
+      deadlines.add(first, clock.steadyNow());
+      await clock.pass(500);
+      deadlines.add(waiting, clock.steadyNow());
+      clock.set(byMs);
+      await clock.pass(1_050);
+      assert.deepEqual([first.endedMs, waiting.endedMs], [1_000, 1_500]);
+    });
+  }
 });
 
 describe('the slot pool', () => {

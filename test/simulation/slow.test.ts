@@ -110,4 +110,20 @@ describe('slow lanes', () => {
     assert.equal(world.delivered.length, 700);
     assert.equal(world.retries.length, 0);
   });
+
+  test('are not made of healthy ones by a clock that is set', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 128 });
+    const ids = Array.from({ length: 16 }, (_, n) => `d${n}`);
+    for (const id of ids) world.addDestination(id);
+    world.answer = () => ({ ...answerOk, afterMs: 100 });
+    let published = 0;
+    for (let step = 0; step < 500; step++) {
+      if (step === 200) world.clock.set(hourMs);
+      for (const id of ids) world.publish(id, `u${(published += 1)}`);
+      await world.clock.pass(20);
+    }
+    await world.clock.pass(1_000);
+    assert.deepEqual([...world.metrics.deferrals], []);
+    assert.equal(world.delivered.length, published);
+  });
 });

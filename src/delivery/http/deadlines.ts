@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../ops/clock.ts';
+import type { SteadyClock, Timer } from '../../ops/clock.ts';
 
 /** What can run out of time. The links belong to the list below. */
 export interface Timed {
@@ -17,17 +17,18 @@ const granularityMs = 20;
  * removing cost two assignments, and nothing is allocated.
  */
 export class Deadlines {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #timeoutMs: number;
   #first: Timed | undefined;
   #last: Timed | undefined;
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, timeoutMs: number) {
+  constructor(clock: SteadyClock, timeoutMs: number) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
   }
 
+  /** `nowMs` is the clock's steady one. */
   add(timed: Timed, nowMs: number): void {
     timed.deadlineMs = nowMs + this.#timeoutMs;
     timed.earlier = this.#last;
@@ -54,9 +55,9 @@ export class Deadlines {
   }
 
   readonly #expire = (): void => {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.steadyNow();
     // The spent timer stays set meanwhile, so that what `onDeadline` adds does not arm another.
-    while (this.#first !== undefined && this.#isOver(this.#first, nowMs)) {
+    while (this.#first !== undefined && this.#first.deadlineMs <= nowMs) {
       const timed = this.#first;
       this.remove(timed);
       timed.onDeadline();
@@ -66,10 +67,4 @@ export class Deadlines {
     const leftMs = Math.max(this.#first.deadlineMs - nowMs, granularityMs);
     this.#timer = this.#clock.after(leftMs, this.#expire);
   };
-
-  /** Whoever has more time left than there ever was started before the clock was set back. */
-  #isOver(timed: Timed, nowMs: number): boolean {
-    const leftMs = timed.deadlineMs - nowMs;
-    return leftMs <= 0 || leftMs > this.#timeoutMs;
-  }
 }

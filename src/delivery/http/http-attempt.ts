@@ -1,6 +1,6 @@
 import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
-import type { Clock } from '../../ops/clock.ts';
+import type { SteadyClock } from '../../ops/clock.ts';
 import type { Connections } from './connections.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import {
@@ -22,7 +22,7 @@ const maxInterimAnswers = 64;
 
 /** What the attempts of one sender share. */
 export interface AttemptContext {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly deadlines: Deadlines;
   readonly connections: Connections;
   sendAgain(attempt: HttpAttempt): void;
@@ -60,7 +60,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
     this.endpoint = endpoint;
     this.#endpointIndex = endpointIndex;
     this.#context = context;
-    this.#startedMs = context.clock.now();
+    this.#startedMs = context.clock.steadyNow();
     context.deadlines.add(this, this.#startedMs);
   }
 
@@ -140,6 +140,6 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
     this.#settled = true;
     const { clock, deadlines } = this.#context;
     if (outcome !== timedOut) deadlines.remove(this);
-    this.sending.settled(outcome, this.#endpointIndex, clock.now() - this.#startedMs);
+    this.sending.settled(outcome, this.#endpointIndex, clock.steadyNow() - this.#startedMs);
   }
 }

@@ -1,5 +1,5 @@
 import { Agent } from 'undici';
-import type { Clock } from '../../ops/clock.ts';
+import type { SteadyClock } from '../../ops/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { Connections } from './connections.ts';
 import { guardedConnector } from './connector.ts';
@@ -30,7 +30,7 @@ export interface HttpSenderOptions {
   readonly timeoutMs: number;
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   /** With so many connections open none is kept after its answer; 10,000 by default. */
   readonly maxKept?: number;
 }

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import type { SteadyClock } from '../../ops/clock.ts';
 import type { Destination } from '../../resources/resource.ts';
 import type { BreakerState } from './breaker.ts';
 import { settle } from './job-fate.ts';
@@ -23,6 +24,7 @@ import type { WorkShares } from './work-shares.ts';
 
 /** What all lanes share. */
 export interface LaneContext extends FateContext {
+  readonly clock: SteadyClock;
   readonly sender: Sender;
   readonly pool: SlotPool;
   readonly fencing: Fencing;
@@ -179,7 +181,7 @@ export class Lane implements SlotTaker {
   tick(nowMs: number, othersHaveRoom: boolean): void {
     const wasBusy = this.#isBusy;
     this.#backlog.tick(nowMs);
-    this.#judgeSpeed(nowMs);
+    this.#judgeSpeed();
     if (this.#isSlowRefused) this.#backlog.review();
     else if (othersHaveRoom && this.#backlog.isBehind) this.#backlog.shedExcess();
     this.#backlog.reviewPaused(nowMs);
@@ -247,7 +249,7 @@ export class Lane implements SlotTaker {
   }
 
   #start(job: Job): void {
-    job.startedMs = this.#context.clock.now();
+    job.startedMs = this.#context.clock.steadyNow();
     this.#rate.take(job.hasReturned);
     this.#slots.started(job.isRetry);
     this.#speed.started(job.startedMs);
@@ -271,7 +273,6 @@ export class Lane implements SlotTaker {
   // Ending
 
   #end(job: Job, outcome: Outcome): void {
-    const nowMs = this.#context.clock.now();
     const succeeded = outcome.kind === 'delivered';
     job.over = true;
     this.#slots.ended(job.isRetry);
@@ -282,19 +283,20 @@ export class Lane implements SlotTaker {
     settle(job, outcome, this.#context);
     // A URL that has been replaced meanwhile asks for nobody.
     if (outcome.kind === 'retryable' && job.endpoints === this.#endpoints.all)
-      this.#holdFor(nowMs, outcome.retryAfterMs ?? 0);
+      this.#holdFor(outcome.retryAfterMs ?? 0);
     this.#context.pool.release(this.isSlow);
-    this.#speed.ended(job.startedMs, nowMs, succeeded);
-    this.#judgeSpeed(nowMs);
+    this.#speed.ended(job.startedMs, this.#context.clock.steadyNow(), succeeded);
+    this.#judgeSpeed();
   }
 
-  #holdFor(nowMs: number, forMs: number): void {
+  #holdFor(forMs: number): void {
+    const nowMs = this.#context.clock.now();
     if (forMs > 0 && this.#hold.extend(nowMs, Math.min(forMs, this.#context.policy.windowMs)))
       this.#backlog.review();
   }
 
-  #judgeSpeed(nowMs: number): void {
-    const isSlow = this.#speed.isSlow(nowMs);
+  #judgeSpeed(): void {
+    const isSlow = this.#speed.isSlow(this.#context.clock.steadyNow());
     if (isSlow === this.isSlow) return;
     this.isSlow = isSlow;
     this.#context.pool.moved(this.#slots.inFlight, isSlow);

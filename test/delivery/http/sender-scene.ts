@@ -10,7 +10,7 @@ import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { Outcome } from '../../../src/delivery/outcome.ts';
 import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
-import { systemClock, type Clock } from '../../../src/ops/clock.ts';
+import { systemClock, type SteadyClock } from '../../../src/ops/clock.ts';
 import type { Destination } from '../../../src/resources/resource.ts';
 
 /** The real sender against real sockets. What a test opens here is closed after the file's last test. */
@@ -33,7 +33,7 @@ export interface SenderSetup {
   readonly guard?: AddressGuard;
   readonly resolver?: NameResolver;
   readonly timeoutMs?: number;
-  readonly clock?: Clock;
+  readonly clock?: SteadyClock;
   readonly maxKept?: number;
 }
 
