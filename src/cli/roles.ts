@@ -103,7 +103,8 @@ export async function startRoles(
 
   const stop = async (): Promise<void> => {
     await Promise.all(roles.map((role) => role.stop(graceMs)));
-    await Promise.all([config.stop(), fence?.stop(), (await sharedProducer)?.close(graceMs)]);
+    // What Kafka has not acknowledged by now is not committed either: its next owner writes it again.
+    await Promise.all([config.stop(), fence?.stop(), (await sharedProducer)?.close(0)]);
     await ops.close();
     log.info({}, 'stopped');
   };

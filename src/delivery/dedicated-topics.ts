@@ -20,6 +20,8 @@ export interface DedicatedTopicsOptions {
 }
 
 const lookMs = 5_000;
+/** A look that goes on for longer waits for an answer of Kafka's, after which it joins nothing any more. */
+const joinMs = 1_000;
 /** After a destination is deleted: no router writes to its topic any more, however far behind it was. */
 const removalGraceMs = 600_000;
 
@@ -70,8 +72,14 @@ export class DedicatedTopics {
   async stop(timeoutMs: number): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    await this.#looking;
+    await Promise.race([this.#looking, this.#pause(joinMs)]);
     await Promise.all(this.readers.map((reader) => reader.stop(timeoutMs)));
+  }
+
+  #pause(pauseMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.after(pauseMs, resolve);
+    });
   }
 
   async #look(): Promise<void> {

@@ -30,6 +30,8 @@ export interface BrokerProcess {
   readonly exited: Promise<void>;
   /** Ends it and waits: `SIGTERM` shuts down cleanly, `SIGKILL` is a crash. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** It keeps its connections and answers nothing, until it is stopped. */
+  hang(): void;
   /** Lets this process end although the other one runs (and then ends too). */
   unref(): void;
 }
@@ -71,6 +73,9 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
       else process.kill(-guard.pid, 'SIGKILL');
       guard.ref();
       await exited;
+    },
+    hang: () => {
+      if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGSTOP');
     },
     unref: () => {
       guard.unref();

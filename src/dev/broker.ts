@@ -23,6 +23,8 @@ import { kafkaJars } from './kafka-jars.ts';
 export interface DevCluster extends DevBroker {
   /** Like a machine that loses power. `nodeId` from 1, as in `brokers`. */
   kill(nodeId: number): Promise<void>;
+  /** Like a machine that stands still: its connections stay. It can be killed, and started again. */
+  hang(nodeId: number): void;
   start(nodeId: number): Promise<void>;
 }
 
@@ -92,6 +94,7 @@ export async function startCluster(
     ended,
     start,
     kill: async (nodeId) => nodes.get(nodeId)?.stop('SIGKILL'),
+    hang: (nodeId) => nodes.get(nodeId)?.hang(),
     stop,
   };
 }

@@ -136,6 +136,8 @@ export class FakeKafka {
   readonly consumers: FakeConsumer[] = [];
   readonly groupsDeleted: string[] = [];
   isAway = false;
+  /** It keeps its connections, and answers no question. */
+  isHanging = false;
   /** Resolves when a consumer that runs has joined its group. */
   joining: Promise<void> = Promise.resolve();
   /** How often somebody connected, or tried to. */
@@ -169,14 +171,20 @@ export class FakeKafka {
   }
 
   admin(): object {
-    const answer = <T>(value: T): Promise<T> =>
-      this.isAway ? Promise.reject(new Error('connect ECONNREFUSED')) : Promise.resolve(value);
+    let unanswered: Promise<never> | undefined;
+    const answer = <T>(value: T): Promise<T> => {
+      if (this.isHanging) return (unanswered ??= Promise.withResolvers<never>().promise);
+      return this.isAway
+        ? Promise.reject(new Error('connect ECONNREFUSED'))
+        : Promise.resolve(value);
+    };
     return {
       connect: () => {
         this.attempts += 1;
         return answer(undefined);
       },
-      disconnect: () => Promise.resolve(),
+      // kafkajs waits for what was asked.
+      disconnect: () => unanswered ?? Promise.resolve(),
       listTopics: () => answer(this.topics),
       fetchOffsets: ({ topics }: { topics: string[] }) => {
         const isNamed = this.answersWithoutPartitions === 0;

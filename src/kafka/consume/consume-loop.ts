@@ -98,7 +98,7 @@ export function startConsumeLoop(
 const defaultMaxBytesPerPartition = 1_048_576;
 /** How old the high watermark may be of a partition that brings nothing. */
 const rangesMs = 15_000;
-/** A fetch in flight may keep kafkajs from stopping for as long as a broker hangs. */
+/** A broker that hangs keeps a commit waiting for 20 s, and again, and kafkajs from stopping while it fetches. */
 const leaveMs = 5_000;
 
 /** Wires the parts: membership hears kafkajs, intake decides, committer commits. */
@@ -175,11 +175,15 @@ class GroupConsumeLoop implements ConsumeLoop {
     this.#rangesTimer?.cancel();
     await Promise.race([this.#intake.close(), delay(timeoutMs, undefined, { ref: false })]);
     this.#committer.stop();
+    await Promise.race([this.#commitAndLeave(), delay(leaveMs, undefined, { ref: false })]);
+    this.#intake.joined = false;
+    this.#offsets.close();
+  }
+
+  async #commitAndLeave(): Promise<void> {
     // Before leaving the group: after that, kafkajs drops a commit without a word.
     await this.#committer.commit();
-    await Promise.race([this.#membership.leave(), delay(leaveMs, undefined, { ref: false })]);
-    this.#intake.joined = false;
-    await this.#offsets.close().catch(() => undefined);
+    await this.#membership.leave();
   }
 
   #createIntake(): Intake {

@@ -148,7 +148,7 @@ class TopicFollower implements Follower {
     this.#stopping.abort();
     this.#askTimer?.cancel();
     await Promise.race([this.#leave(), delay(leaveMs, undefined, { ref: false })]);
-    await this.#offsets.close().catch(() => undefined);
+    this.#offsets.close();
   }
 
   async #leave(): Promise<void> {

@@ -72,10 +72,9 @@ export class ProduceConnection {
     });
   }
 
-  async close(): Promise<void> {
-    const connection = this.#current;
+  close(): void {
+    if (this.#current !== undefined) abandon(this.#current);
     this.#current = undefined;
-    await connection?.producer.disconnect();
   }
 
   async #use(work: (connection: Connection) => Promise<void>): Promise<void> {

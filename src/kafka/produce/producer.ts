@@ -88,7 +88,7 @@ export async function createProducer(
     },
     close: async (timeoutMs) => {
       await queues.close(timeoutMs);
-      await connection.close();
+      connection.close();
     },
   };
 }
