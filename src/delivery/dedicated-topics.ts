@@ -2,7 +2,7 @@ import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaAdmin } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import type { Clock, Timer } from '../ops/clock.ts';
+import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Config } from '../resources/config/config.ts';
 import type { Topology } from '../topology.ts';
 import type { DeliveryEvents } from './events.ts';
@@ -11,7 +11,7 @@ export interface DedicatedTopicsOptions {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly config: Config;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly events: DeliveryEvents;
   /** Starts reading a dedicated topic, with a group of its own. */
   read(topic: string, groupId: string, destinationId: string): Promise<ConsumeLoop>;
@@ -35,7 +35,7 @@ export class DedicatedTopics {
   readonly #readers = new Map<string, ConsumeLoop>();
   /** Former dedicated topics that were found empty; read again if something is in them after all. */
   readonly #left = new Set<string>();
-  /** Since when this worker has known that a topic's destination is gone. */
+  /** Since when, by the steady clock, this worker has known that a topic's destination is gone. */
   readonly #goneSinceMs = new Map<string, number>();
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
@@ -156,7 +156,7 @@ export class DedicatedTopics {
   }
 
   #isRemovable(topic: string): boolean {
-    const nowMs = this.#options.clock.now();
+    const nowMs = this.#options.clock.steadyNow();
     const sinceMs = this.#goneSinceMs.get(topic) ?? nowMs;
     this.#goneSinceMs.set(topic, sinceMs);
     return nowMs - sinceMs >= removalGraceMs && this.#options.config.isFresh();

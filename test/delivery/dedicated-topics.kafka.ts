@@ -12,7 +12,7 @@ import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts'
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import type { Producer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
-import type { Clock } from '../../src/ops/clock.ts';
+import type { SteadyClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';
@@ -39,6 +39,8 @@ describe('the dedicated topics on Kafka', () => {
   let waiting: ConsumedRecord[];
   /** How far the clock is ahead of the real one. */
   let aheadMs: number;
+  /** How far it was set forward, beside that. */
+  let setByMs: number;
   let left: string[];
   /** What happens while a reader stops. */
   let meanwhile: () => void | Promise<void>;
@@ -52,9 +54,10 @@ describe('the dedicated topics on Kafka', () => {
       ...{ retryTiersMs: [60_000], extraIngestTopics: [] },
     });
     config = new HandMadeConfig();
-    [waiting, aheadMs, left, meanwhile] = [[], 0, [], () => undefined];
-    const clock: Clock = {
-      now: () => Date.now() + aheadMs,
+    [waiting, aheadMs, setByMs, left, meanwhile] = [[], 0, 0, [], () => undefined];
+    const clock: SteadyClock = {
+      now: () => Date.now() + aheadMs + setByMs,
+      steadyNow: () => performance.now() + aheadMs,
       after: (delayMs, callback) => systemClock.after(delayMs, callback),
     };
     topics = new DedicatedTopics({
@@ -204,6 +207,22 @@ describe('the dedicated topics on Kafka', () => {
     config.remove('big');
     aheadMs += 5 * minuteMs;
     await topics.look();
+    await topics.look();
+    assert.ok(await isThere());
+  });
+
+  test('nor is it removed because the clock was set forward', async () => {
+    config.remove('big');
+    finishAll();
+    const { name } = topology.dedicatedTopic('big');
+    await eventually(async () => {
+      const committed = await withAdmin(kafka, (admin) =>
+        admin.committedOffsets(topology.dedicatedGroup('big'), [name]),
+      );
+      assert.deepEqual(committed.get(name), [1]);
+    });
+    await topics.look();
+    setByMs = 60 * minuteMs;
     await topics.look();
     assert.ok(await isThere());
   });
