@@ -57,6 +57,21 @@ describe('an endpoint that is away', () => {
       assert.ok(attempted >= 0.95, `${attempted} of the backlog attempted`);
     });
   }
+
+  test('for a minute has its backlog soon after, though the clock was set forward meanwhile', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.answer = () => failsWith(503);
+    let published = 0;
+    for (let second = 0; second < 60; second++) {
+      if (second === 30) world.clock.set(hourMs);
+      for (let n = 0; n < 3; n++) world.publish('crm', `u${published++}`);
+      await world.clock.pass(1_000);
+    }
+    world.answer = () => answerOk;
+    await world.clock.pass(3 * minuteMs);
+    assert.equal(world.delivered.length, published);
+  });
 });
 
 /** So often, from so many minutes to so many: with what lies between them, 6.6 % of the time is an outage. */

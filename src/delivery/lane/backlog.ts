@@ -100,7 +100,7 @@ export class LaneBacklog {
     if (!this.#parts.isDedicated() || this.waiting.size === 0) return;
     if (nowMs - this.#reviewedMs < pausedReviewMs) return;
     this.#reviewedMs = nowMs;
-    const openForMs = this.#parts.endpoints.openForMs(nowMs);
+    const { openForMs } = this.#parts.endpoints;
     for (const job of this.waiting.takeAll()) {
       if (!job.claim.dedicated) this.#keep(job);
       else {
@@ -150,7 +150,7 @@ export class LaneBacklog {
     return deferralOf(
       {
         availability: endpoints.availability,
-        openForMs: endpoints.openForMs(nowMs),
+        openForMs: endpoints.openForMs,
         waiting: size,
         maxInFlight: slots.max,
         heldMs: hold.leftMs(nowMs),

@@ -1,11 +1,11 @@
 import type { EventEmitter } from 'node:events';
 import CircuitBreaker from 'opossum';
-import type { Clock, Timer } from '../../ops/clock.ts';
+import type { SteadyClock, Timer } from '../../ops/clock.ts';
 
 type Circuit = CircuitBreaker<[Promise<void>], void>;
 
 export interface BreakerOptions {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly random: () => number;
   /** Emits `rotate` once a bucket; one timer for all breakers. */
   readonly rotation: EventEmitter;
@@ -40,6 +40,7 @@ export class EndpointBreaker {
   readonly #options: BreakerOptions;
   #circuit: Circuit;
   #openings = 0;
+  /** By the steady clock. */
   #openedMs = 0;
   #openMs = 0;
   #timeoutsInRow = 0;
@@ -68,8 +69,8 @@ export class EndpointBreaker {
   }
 
   /** Since it first opened, through all its probes; 0 while closed. */
-  openForMs(nowMs: number): number {
-    return this.#circuit.closed ? 0 : nowMs - this.#openedMs;
+  get openForMs(): number {
+    return this.#circuit.closed ? 0 : this.#options.clock.steadyNow() - this.#openedMs;
   }
 
   /** Closed and without failures since then: as good as none. */
@@ -140,7 +141,7 @@ export class EndpointBreaker {
 
   #opened(): void {
     const { clock, random } = this.#options;
-    if (this.#openings === 0) this.#openedMs = clock.now();
+    if (this.#openings === 0) this.#openedMs = clock.steadyNow();
     const growing = firstOpenMs * openGrowth ** this.#openings;
     this.#openings += 1;
     this.#openMs = Math.min(growing, maxOpenMs) * (1 - openJitter * random());

@@ -58,8 +58,8 @@ export class LaneEndpoints {
   }
 
   /** Since the last of the URLs went away: one that is there takes what the others do not. */
-  openForMs(nowMs: number): number {
-    return Math.min(...this.#all.map(({ breaker }) => breaker?.openForMs(nowMs) ?? 0));
+  get openForMs(): number {
+    return Math.min(...this.#all.map(({ breaker }) => breaker?.openForMs ?? 0));
   }
 
   /** A URL that stays keeps its breaker; a new one starts with none. */
