@@ -121,7 +121,7 @@ export class DeliveryEngine {
 
   /** This worker's part of the partitions is another one: of one dedicated topic, or of the shared topics. */
   sharesChanged(indexes: OwnedIndexes, destinationId?: string): void {
-    this.#shares.set(indexes, this.#deps.clock.now(), destinationId);
+    this.#shares.set(indexes, this.#deps.clock.steadyNow(), destinationId);
     for (const lane of this.#lanes.values()) lane.sharesChanged();
   }
 

@@ -34,8 +34,8 @@ export class SimulatedClock implements SteadyClock {
   }
 
   after(delayMs: number, callback: () => void): Timer {
-    // Whole milliseconds, like the real one.
-    const atMs = Math.ceil(this.#nowMs + Math.max(0, delayMs));
+    // Whole milliseconds, like the real one, and a part of one is not lost in a time of day.
+    const atMs = Math.ceil(this.#nowMs + Math.ceil(Math.max(0, delayMs)));
     const entry: Entry = { atMs, order: this.#order++, callback, cancelled: false };
     this.#push(entry);
     return {

@@ -178,3 +178,27 @@ describe('a rate limit', () => {
     assert.equal(world.requests.length, 3);
   });
 });
+
+for (const [way, byMs] of [
+  ['forward', hourMs],
+  ['back', -hourMs],
+] as const) {
+  test(`a clock that is set ${way} neither lifts a rate limit nor stops what keeps to it`, async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10 });
+    let published = 0;
+    const publish = async (seconds: number): Promise<void> => {
+      for (let n = 0; n < seconds * 8; n++) {
+        world.publish('crm', `u${published++}`);
+        await world.clock.pass(125);
+      }
+    };
+    await publish(20);
+    world.clock.set(byMs);
+    await publish(20);
+    await world.clock.pass(2_000);
+    assert.equal(world.delivered.length, published);
+    const sent = world.requests.map(({ atMs }, n) => (n < 160 ? atMs : atMs - byMs));
+    assert.ok(largestExcess(sent, 10) <= allowedExcess(10, 1));
+  });
+}

@@ -154,7 +154,7 @@ export class LaneBacklog {
         waiting: size,
         maxInFlight: slots.max,
         heldMs: hold.leftMs(nowMs),
-        rateWaitMs: rate.waitBehindMs(aheadOf(hasReturned, returned, size), nowMs),
+        rateWaitMs: rate.waitBehindMs(aheadOf(hasReturned, returned, size)),
         isSlowRefused,
         drainMs: this.#drainMs(),
       },
@@ -175,8 +175,7 @@ export class LaneBacklog {
   #putOff(job: Job, { cause, wantedMs }: Deferral): boolean {
     if (this.#mustWait(job)) return false;
     const { rate } = this.#parts;
-    const nowMs = this.#context.clock.now();
-    const turnMs = cause === 'rate-limit' ? rate.reserve(nowMs, wantedMs) : wantedMs;
+    const turnMs = cause === 'rate-limit' ? rate.reserve(wantedMs) : wantedMs;
     return putOff(job, { cause, wantedMs: turnMs }, this.#context);
   }
 

@@ -187,7 +187,7 @@ export class Lane implements SlotTaker {
     this.#backlog.reviewPaused(nowMs);
     this.#pump();
     this.#endpoints.dropIdleBreakers(nowMs);
-    if (wasBusy || this.#isBlocked || !this.#rate.isForgettable(nowMs)) this.#lastUsedMs = nowMs;
+    if (wasBusy || this.#isBlocked || !this.#rate.isForgettable) this.#lastUsedMs = nowMs;
   }
 
   isUnusedSince(timeMs: number): boolean {

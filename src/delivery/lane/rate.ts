@@ -1,10 +1,10 @@
-import type { Clock, Timer } from '../../ops/clock.ts';
+import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import type { Destination } from '../../resources/resource.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { WorkShares } from './work-shares.ts';
 
 export interface LaneRateOptions {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly random: () => number;
   readonly shares: WorkShares;
   /** The next event may go. */
@@ -37,18 +37,18 @@ export class LaneRate {
     }
     const { share, sinceMs } = shares.of(destination);
     if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, share, sinceMs, random);
-    else this.#limit.change(rateLimit, share, clock.now(), random);
+    else this.#limit.change(rateLimit, share, clock.steadyNow(), random);
   }
 
   /** Whether an event may go now. */
   get isReady(): boolean {
-    return this.#limit === undefined || this.#limit.waitMs(this.#options.clock.now()) === 0;
+    return this.#limit === undefined || this.#limit.waitMs(this.#options.clock.steadyNow()) === 0;
   }
 
   /** Calls `onReady` when the next event may go; not if it may now. */
   await(): void {
     if (this.#limit === undefined || this.#timer !== undefined) return;
-    const waitMs = this.#limit.waitMs(this.#options.clock.now());
+    const waitMs = this.#limit.waitMs(this.#options.clock.steadyNow());
     if (waitMs === 0 || waitMs === Infinity) return;
     this.#timer = this.#options.clock.after(Math.min(waitMs, maxTimerMs), () => {
       this.#timer = undefined;
@@ -57,22 +57,22 @@ export class LaneRate {
   }
 
   take(promised: boolean): void {
-    this.#limit?.take(this.#options.clock.now(), promised);
+    this.#limit?.take(this.#options.clock.steadyNow(), promised);
   }
 
   /** Until an event may go that has so many before it. */
-  waitBehindMs(ahead: number, nowMs: number): number {
-    return this.#limit?.waitBehindMs(ahead, nowMs) ?? 0;
+  waitBehindMs(ahead: number): number {
+    return this.#limit?.waitBehindMs(ahead, this.#options.clock.steadyNow()) ?? 0;
   }
 
   /** Until the turn of an event that is put off. */
-  reserve(nowMs: number, waitMs: number): number {
-    return this.#limit?.reserve(nowMs, waitMs) ?? 0;
+  reserve(waitMs: number): number {
+    return this.#limit?.reserve(this.#options.clock.steadyNow(), waitMs) ?? 0;
   }
 
   /** Nothing would be forgotten with it. */
-  isForgettable(nowMs: number): boolean {
-    return this.#limit === undefined || this.#limit.isFull(nowMs);
+  get isForgettable(): boolean {
+    return this.#limit === undefined || this.#limit.isFull(this.#options.clock.steadyNow());
   }
 
   close(): void {
@@ -80,5 +80,5 @@ export class LaneRate {
   }
 }
 
-/** A clock that was set is noticed in time. */
+/** Longer timers are split: Node's end at 24 days. */
 const maxTimerMs = 60_000;

@@ -10,7 +10,7 @@ export interface OwnedIndexes {
 export interface WorkShare {
   /** From 0 to 1; undefined while a part of it is not known. The shares of all workers add up to at most 1. */
   readonly share: number | undefined;
-  /** When it last changed. */
+  /** When it last changed, by the steady clock. */
   readonly sinceMs: number;
 }
 
