@@ -11,6 +11,7 @@ import { benchIsolation } from './isolation.ts';
 import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
 import { benchMemory } from './memory.ts';
+import { benchOutages } from './outages.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchRouter } from './router.ts';
 
@@ -30,19 +31,25 @@ const benches = {
   client: benchClient,
   isolation: benchIsolation,
   destinations: benchDestinations,
+  outages: benchOutages,
   audience: benchAudience,
 };
 
+const withoutBroker = ['client', 'decode', 'outages', 'postgres'];
+
 const names = process.argv.slice(2);
+const chosen = Object.entries(benches).filter(
+  ([name]) => names.length === 0 || names.includes(name),
+);
 const given = process.env['KAFKA_BROKERS']?.split(',');
-const broker = given === undefined ? await startBroker({ steady: true }) : undefined;
+const needsBroker = chosen.some(([name]) => !withoutBroker.includes(name));
+const broker = given === undefined && needsBroker ? await startBroker({ steady: true }) : undefined;
 const brokers = given ?? broker?.brokers ?? [];
 // The latency bench starts roles, which find the broker as the tests do.
 process.env['KAFKA_BROKERS'] = brokers.join(',');
 
 const results: BenchResult[] = [];
-for (const [name, bench] of Object.entries(benches)) {
-  if (names.length > 0 && !names.includes(name)) continue;
+for (const [name, bench] of chosen) {
   console.log(`\n${name}`);
   const prefix = `bench-${randomBytes(4).toString('hex')}.`;
   const found = await bench({ brokers, prefix, log: console.log });
