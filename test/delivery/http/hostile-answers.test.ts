@@ -39,8 +39,10 @@ function end(bytes: string): (socket: Socket) => void {
   return (socket) => socket.end(bytes);
 }
 
+/** Of 39 KB, which are read whole; unpacked it would be cut, and counted as delivered, long before its end. */
+const bomb = gzipSync(Buffer.alloc(40_000_000));
+const bombHead = `${ok}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
 const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
-const bomb = gzipSync(Buffer.alloc(40_000_000)).toString('latin1');
 
 type Answer = string | ((socket: Socket) => void);
 type Row = [answer: string, outcome: string, bytes: Answer];
@@ -124,13 +126,14 @@ const wrongAnswers: Row[] = [
   ['zeros', 'dead letter not-http', '\0\0\0\0'],
   ['a status of two digits', 'dead letter not-http', 'HTTP/1.1 20 OK\r\n\r\n'],
   ['a status below zero', 'dead letter not-http', 'HTTP/1.1 -20 OK\r\n\r\n'],
+  [
+    'a gzip bomb without its last byte, for which we wait because nobody unpacks it',
+    'retryable: timeout',
+    bombHead + bomb.toString('latin1', 0, bomb.length - 1),
+  ],
+  ['a gzip bomb', 'delivered', bombHead + bomb.toString('latin1')],
   ['zero bytes in a header', 'dead letter not-http', `${ok}X: a\0b\r\n\r\n`],
   ['a name with a space', 'dead letter not-http', `${ok}X : a\r\n\r\n`],
-  [
-    'a gzip bomb, which nobody unpacks',
-    'delivered',
-    (socket) => socket.end(`${ok}Content-Encoding: gzip\r\n\r\n${bomb}`, 'latin1'),
-  ],
 ];
 
 const largeHeads: Row[] = [
