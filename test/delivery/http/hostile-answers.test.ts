@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { createSender, flood, post, raw, rawServer, timeoutMs } from './sender-scene.ts';
 
@@ -242,34 +240,4 @@ describe('a connection is not used again after an answer', () => {
     assert.equal((await post(url, { sender })).verdict, 'dead letter http-404');
     assert.equal(connections(), 2);
   });
-});
-
-test('memory stays flat, however much endpoints send', async () => {
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
-  const keptBytes = (): number => {
-    collectGarbage();
-    const { heapUsed, external } = process.memoryUsage();
-    return heapUsed + external;
-  };
-  const enoughBytes = 128_000_000;
-  let sentBytes = 0;
-  const chunk = '\r\n'.repeat(8_192);
-  const { url } = await rawServer((socket) => {
-    socket.once('data', () => {
-      flood(socket, () => {
-        sentBytes += chunk.length;
-        return socket.write(chunk);
-      });
-    });
-  });
-  const sender = createSender({ timeoutMs: 60_000 });
-  const before = keptBytes();
-  const postAgain = async (): Promise<void> => {
-    while (sentBytes < enoughBytes) await post(url, { sender });
-  };
-  await Promise.all(Array.from({ length: 16 }, postAgain));
-  const grownBytes = keptBytes() - before;
-  await sender.close();
-  assert.ok(grownBytes < enoughBytes / 4, `${grownBytes} bytes kept of ${sentBytes}`);
 });
