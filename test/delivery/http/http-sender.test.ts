@@ -5,10 +5,11 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
+import type { Outcome } from '../../../src/delivery/outcome.ts';
 import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
 import type { Webhook } from '../../../src/resources/resource.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
-import { closeAfterwards, createSender, http, post, timeoutMs } from './sender-scene.ts';
+import { closeAfterwards, createSender, http, post, rawServer, timeoutMs } from './sender-scene.ts';
 
 async function read(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -92,8 +93,8 @@ test('an answer that came in time counts, though the process was held up until a
   assert.equal((await result).verdict, 'delivered');
 });
 
-/** Sends to a URL, and says when there is an outcome. */
-function send(sender: HttpSender, webhook: Webhook, settled: () => void): void {
+/** Sends to a URL, and says when there is an outcome, and which. */
+function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) => void): void {
   const [endpoint] = new PreparedDestination({
     ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], enabled: true },
     ...{ webhooks: [webhook], payload: 'standard', topic: 'shared' },
@@ -103,18 +104,25 @@ function send(sender: HttpSender, webhook: Webhook, settled: () => void): void {
   sender.send({ ...sending, signature: undefined, idempotencyHeader: undefined }, endpoint, 0);
 }
 
-test('a request that cannot be made has its outcome only after it was handed over', async () => {
-  const webhook = { url: 'http://127.0.0.1/', headers: { 'X-Team': 'a\nb' } };
-  const hasOutcome = Promise.withResolvers<undefined>();
+test('a request that cannot be made is not made, and has its outcome only after it was handed over', async () => {
+  const { url, received } = await rawServer((socket) => {
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+  });
+  const sender = createSender();
+  const hasOutcome = Promise.withResolvers<Outcome>();
   let handedOver = false;
   let atOnce = false;
-  send(createSender(), webhook, () => {
+  send(sender, { url, headers: { 'X-Team': 'a\nb' } }, (outcome) => {
     atOnce = !handedOver;
-    hasOutcome.resolve(undefined);
+    hasOutcome.resolve(outcome);
   });
   handedOver = true;
-  await hasOutcome.promise;
+  const outcome = await hasOutcome.promise;
   assert.equal(atOnce, false);
+  assert.equal(received(), '');
+  assert.partialDeepStrictEqual(outcome, { kind: 'retryable', cause: 'other' });
+  assert.equal((await post(`${url}/next`, { sender })).verdict, 'delivered');
+  assert.match(received(), /^POST \/next (?![^]*POST )/);
 });
 
 test('a request that is on its way when the sender is closed has no outcome', async () => {
