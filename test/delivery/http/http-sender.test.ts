@@ -140,3 +140,22 @@ test('a request that is on its way when the sender is closed has no outcome', as
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(hasOutcome, false);
 });
+
+test('requests that hang at one path of a host do not hold up one to another path of it', async () => {
+  const allArrived = Promise.withResolvers<undefined>();
+  let hanging = 0;
+  const url = await http((request, response) => {
+    if (request.url === '/healthy') response.end();
+    else if (++hanging === 100) allArrived.resolve(undefined);
+  });
+  const sender = createSender({ timeoutMs: 10_000 });
+  let ended = 0;
+  const ends = Array.from({ length: 100 }, async () => {
+    await post(`${url}/hanging`, { sender });
+    ended += 1;
+  });
+  await Promise.race([allArrived.promise, ...ends]);
+  assert.equal((await post(`${url}/healthy`, { sender })).verdict, 'delivered');
+  assert.deepEqual([hanging, ended], [100, 0]);
+  await sender.close();
+});
