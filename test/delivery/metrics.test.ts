@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Registry } from 'prom-client';
+import { Histogram, Registry } from 'prom-client';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/labels.ts';
 import { DeliveryMetrics, exposeState } from '../../src/delivery/metrics.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { add } from '../../src/ops/metrics.ts';
+import { everyMetric } from '../harness/every-metric.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 const minute = 60_000;
@@ -98,4 +99,32 @@ test('a delivery is straight if its event had not failed, was not put off and no
   assert.match(text, /_bucket\{le="60",path="straight"\} 1$/m);
   assert.match(text, /_count\{path="straight"\} 1$/m);
   assert.match(text, /_count\{path="detour"\} 2$/m);
+});
+
+/** Of all roles, without Node's own. */
+function ownHistograms(): { name: string; labelNames: string[]; upperBounds: number[] }[] {
+  return everyMetric()
+    .getMetricsAsArray()
+    .filter((metric) => metric instanceof Histogram && metric.name.startsWith('postrider_'))
+    .map((metric) => ({
+      name: metric.name,
+      labelNames: Reflect.get(metric, 'labelNames') as string[],
+      upperBounds: Reflect.get(metric, 'upperBounds') as number[],
+    }));
+}
+
+test('no histogram has a series for each user or destination', () => {
+  const labels = ownHistograms().map(({ name, labelNames }) => [name, labelNames]);
+  assert.deepEqual(Object.fromEntries(labels), {
+    postrider_gateway_request_seconds: [],
+    postrider_router_age_seconds: [],
+    postrider_delivery_age_seconds: ['path'],
+    postrider_request_seconds: [],
+  });
+});
+
+test('ages are told apart up to the end of the retry window', () => {
+  const ages = ownHistograms().filter(({ name }) => name.includes('_age_'));
+  assert.equal(ages.length, 2);
+  for (const { upperBounds } of ages) assert.equal(upperBounds.at(-1), 14_400);
 });

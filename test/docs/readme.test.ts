@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { SyncMetrics } from '../../src/audience/metrics.ts';
 import { createContext } from '../../src/cli/context.ts';
-import { producerHooks } from '../../src/cli/producer-metrics.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import {
-  DeliveryMetrics,
-  exposeFence,
-  exposeState as exposeDelivery,
-} from '../../src/delivery/metrics.ts';
-import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
-import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
-import { exposeConfig } from '../../src/resources/config/metrics.ts';
-import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
 import { describeSettings, readSettings } from '../../src/settings/read.ts';
 import { createTopology } from '../../src/topology.ts';
+import { everyMetric } from '../harness/every-metric.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
@@ -61,30 +51,7 @@ test('the README lists exactly the commands', () => {
 });
 
 test('the README lists exactly the metrics', () => {
-  const metrics = createMetrics();
-  const state = {
-    inFlight: 0,
-    held: 0,
-    stalled: 0,
-    rememberedIds: 0,
-    lag: new Map<string, number>(),
-    oldestAgeMs: new Map<string, number>(),
-  };
-  new GatewayMetrics(metrics);
-  exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
-  new RouterMetrics(metrics);
-  exposeRouter(metrics, () => state);
-  new DeliveryMetrics(metrics);
-  const notScraped = (): never => {
-    throw new Error('not scraped');
-  };
-  exposeDelivery(metrics, notScraped, notScraped);
-  exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
-  producerHooks(metrics);
-  new SyncMetrics(metrics);
-  exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
-  exposeReady(metrics, () => []);
-  const names = metrics
+  const names = everyMetric()
     .getMetricsAsArray()
     .map(({ name }) => name)
     .filter((name) => name.startsWith('postrider_'));

@@ -1,0 +1,40 @@
+import { SyncMetrics } from '../../src/audience/metrics.ts';
+import { producerHooks } from '../../src/cli/producer-metrics.ts';
+import {
+  DeliveryMetrics,
+  exposeFence,
+  exposeState as exposeDelivery,
+} from '../../src/delivery/metrics.ts';
+import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
+import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
+import type { MetricsRegistry } from '../../src/ops/metrics.ts';
+import { exposeConfig } from '../../src/resources/config/metrics.ts';
+import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
+
+/** What all roles together register. Not to be scraped: nothing is behind the gauges. */
+export function everyMetric(): MetricsRegistry {
+  const metrics = createMetrics();
+  const state = {
+    inFlight: 0,
+    held: 0,
+    stalled: 0,
+    rememberedIds: 0,
+    lag: new Map<string, number>(),
+    oldestAgeMs: new Map<string, number>(),
+  };
+  new GatewayMetrics(metrics);
+  exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
+  new RouterMetrics(metrics);
+  exposeRouter(metrics, () => state);
+  new DeliveryMetrics(metrics);
+  const notScraped = (): never => {
+    throw new Error('not scraped');
+  };
+  exposeDelivery(metrics, notScraped, notScraped);
+  exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
+  producerHooks(metrics);
+  new SyncMetrics(metrics);
+  exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
+  exposeReady(metrics, () => []);
+  return metrics;
+}
