@@ -6,6 +6,7 @@ import {
   defaultPolicy,
   failsWith,
   hangs,
+  hourMs,
   minuteMs,
   SimulatedWorld,
 } from './simulated-world.ts';
@@ -56,6 +57,45 @@ test('a breaker opens after five timeouts only if they came in a row', async () 
     }
     assert.equal(world.metrics.breakerChanges.size, 0);
   }
+});
+
+/** How long it stays open each time, while the endpoint answers 503 for two hours. */
+async function openTimesMs(seed: number): Promise<number[]> {
+  const down = failsWith(503);
+  const world = new SimulatedWorld({ seed });
+  // One after the other, and always with something that waits to be the probe.
+  world.addDestination('crm', { topic: 'dedicated', maxInFlight: 1 });
+  world.answer = () => down;
+  for (let i = 0; i < 200; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
+  await until(
+    () => world.engine.state().breakers.open === 1,
+    () => world.clock.pass(10),
+  );
+  const untilOpen = world.requests.length;
+  await world.clock.pass(2 * hourMs);
+  return world.requests
+    .slice(untilOpen)
+    .map(({ atMs }, n) => atMs - down.afterMs - (world.requests[untilOpen - 1 + n]?.atMs ?? NaN));
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+test('an endpoint that stays away is probed after ten seconds, then ever more rarely, and every three minutes at least', async () => {
+  const [one, other] = [await openTimesMs(1), await openTimesMs(2)];
+  for (const openMs of [one, other]) {
+    const [first = NaN] = openMs;
+    assert.ok(first >= 8_000 && first <= 10_000, `first after ${first} ms`);
+    const longest = Math.max(...openMs);
+    // By chance shorter than three minutes, by a fifth at most.
+    assert.ok(longest > 144_000 && longest <= 180_000, `at the longest after ${longest} ms`);
+    const quarter = Math.floor(openMs.length / 4);
+    const means = [0, 1, 2, 3].map((n) => mean(openMs.slice(n * quarter, (n + 1) * quarter)));
+    for (const [n, meanMs] of means.slice(1).entries())
+      assert.ok(meanMs > 1.5 * (means[n] ?? NaN), `it does not grow: ${means.join(', ')} ms`);
+  }
+  assert.notDeepEqual(one, other, 'all workers probe at the same moments');
 });
 
 describe('an endpoint that has just come back', () => {
