@@ -8,9 +8,12 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
-const total = 3_000;
-const chunk = 100;
-const chunkEveryMs = 60;
+const chunk = 50;
+const chunkEveryMs = 50;
+/** What is written between two commits, which are a second apart; and in two more, as machines differ. */
+const mostRepeated = (chunk * 3_000) / chunkEveryMs;
+/** A kill when three quarters have arrived would show commits that come too rarely. */
+const total = 2 * mostRepeated;
 /** Within this time after a restart deliveries must go on: the dead member's session is 10 s. */
 const goOnWithinMs = 15_000;
 
@@ -53,27 +56,49 @@ after(async () => {
   await receiver.close();
 });
 
-/** Writes calls for about two seconds, so that a kill meets the role at work. */
+function idsOf(name: string): string[] {
+  return Array.from({ length: total }, (_, index) => `${name}-${index}`);
+}
+
+/**
+ * Writes calls for about six seconds, so that a signal meets the role at work. Each of a user of its own:
+ * an event that waits for an earlier one of its user lets others pass, which are repeated after it.
+ */
 async function load(ids: readonly string[]): Promise<void> {
   for (let start = 0; start < ids.length; start += chunk) {
-    const records = ids.slice(start, start + chunk).map((messageId, index) => ({
+    const records = ids.slice(start, start + chunk).map((messageId) => ({
       topic: `${postrider.environment['TOPIC_PREFIX'] ?? ''}ingest`,
-      key: `user-${index}`,
-      value: JSON.stringify({ type: 'identify', messageId, userId: `user-${index}` }),
+      key: messageId,
+      value: JSON.stringify({ type: 'identify', messageId, userId: messageId }),
       headers: { 'write-key': 'wk' },
     }));
     await Promise.all([producer.send(records), delay(chunkEveryMs)]);
   }
 }
 
+async function arrivedMoreThan(share: number, ids: readonly string[]): Promise<void> {
+  await eventually(() => {
+    const count = ids.filter((id) => arrived.has(id)).length;
+    assert.ok(count > share * total, 'the load has not got going yet');
+  });
+}
+
+async function allArrived(ids: readonly string[]): Promise<void> {
+  await eventually(() => {
+    const missing = ids.filter((id) => !arrived.has(id));
+    assert.deepEqual(missing, []);
+  }, 60_000);
+}
+
+function repeated(ids: readonly string[]): number {
+  return ids.reduce((sum, id) => sum + (arrived.get(id) ?? 1) - 1, 0);
+}
+
 for (const victim of ['router', 'delivery'] as const) {
-  test(`kill -9 of the ${victim} in the middle of a load loses nothing`, async () => {
-    const ids = Array.from({ length: total }, (_, index) => `${victim}-${index}`);
+  test(`kill -9 of the ${victim} in the middle of a load loses nothing, and repeats what was not committed`, async () => {
+    const ids = idsOf(`kill-${victim}`);
     const loaded = load(ids);
-    await eventually(() => {
-      const count = ids.filter((id) => arrived.has(id)).length;
-      assert.ok(count > total / 4, 'the load has not got going yet');
-    });
+    await arrivedMoreThan(0.75, ids);
     await roles.get(victim)?.kill('SIGKILL');
     const countAtKill = arrived.size;
     roles.set(victim, await postrider.start(victim));
@@ -81,9 +106,18 @@ for (const victim of ['router', 'delivery'] as const) {
       assert.ok(arrived.size > countAtKill, 'nothing arrives after the restart');
     }, goOnWithinMs);
     await loaded;
-    await eventually(() => {
-      const missing = ids.filter((id) => !arrived.has(id));
-      assert.deepEqual(missing, []);
-    }, 60_000);
+    await allArrived(ids);
+    assert.ok(repeated(ids) <= mostRepeated, `${repeated(ids)} repeated`);
+  });
+
+  test(`SIGTERM of the ${victim} in the middle of a load loses nothing and repeats nothing, and it ends with code 0`, async () => {
+    const ids = idsOf(`term-${victim}`);
+    const loaded = load(ids);
+    await arrivedMoreThan(0.25, ids);
+    assert.equal(await roles.get(victim)?.kill('SIGTERM'), 0);
+    roles.set(victim, await postrider.start(victim));
+    await loaded;
+    await allArrived(ids);
+    assert.equal(repeated(ids), 0);
   });
 }
