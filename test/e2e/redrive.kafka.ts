@@ -4,6 +4,8 @@ import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiv
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
+const retryWindowMs = 4_000;
+
 let status = 410;
 const arrivals: Arrival[] = [];
 let receiver: Receiver;
@@ -47,7 +49,7 @@ before(async () => {
       return { status };
     },
   });
-  postrider = await install({ RETRY_WINDOW: '4s' });
+  postrider = await install({ RETRY_WINDOW: `${retryWindowMs}ms` });
   await run(['topics', '--create']);
   const destination = {
     ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], sharedSecret: 'teehee' },
@@ -111,4 +113,28 @@ test('an event that fails again becomes a new dead letter, which says that it wa
   assert.ok(first?.sentAgain !== null && first?.redriven === null);
   assert.ok(Date.parse(second?.redriven ?? '') >= beforeMs);
   assert.deepEqual([second?.attempts, second?.sentAgain], [1, null]);
+});
+
+test('an event that failed, and whose retry window ended while no worker ran, is given up as late', async () => {
+  status = 500;
+  await produce('m-late');
+  await eventually(() => {
+    assert.ok(delivered('m-late').length > 0, 'it has not been tried');
+  });
+  const [router = assert.fail(), delivery = assert.fail()] = roles;
+  assert.equal(await delivery.kill('SIGTERM'), 0);
+  const stoppedMs = Date.now();
+  const attempts = delivered('m-late').length;
+  status = 200;
+  await eventually(() => {
+    assert.ok(Date.now() > stoppedMs + retryWindowMs);
+  });
+  roles = [router, await postrider.start('delivery')];
+  const [dead] = await eventually(async () => {
+    const found = await letters('m-late');
+    assert.equal(found.length, 1);
+    return found;
+  });
+  assert.deepEqual([dead?.reason, dead?.attempts], ['expired-late', attempts]);
+  assert.equal(delivered('m-late').length, attempts);
 });
