@@ -66,7 +66,7 @@ async function replayPurchases(given: Context, signalled: Promise<unknown>): Pro
     `Replaying ${calls.length} events of a gift shop to ${demoDestinations.join(', ')} …`,
   );
   const deadLetters = await watchDeadLetters(deps, ledger);
-  const progress = startProgress(given, roles.metrics, (counts) =>
+  const progress = startProgress(roles.metrics, (counts) =>
     progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
   );
   void signalled.then(() => {

@@ -68,12 +68,15 @@ async function firstLetters<L extends Letter>(
   const status = startStatusLine(() => search.progress());
   const letters: L[] = [];
   let more = false;
-  for await (const letter of search.letters) {
-    more = letters.length === limit;
-    if (more) break;
-    letters.push(letter);
+  try {
+    for await (const letter of search.letters) {
+      more = letters.length === limit;
+      if (more) break;
+      letters.push(letter);
+    }
+  } finally {
+    status.stop();
   }
-  status.stop();
   return { letters, more };
 }
 

@@ -1,22 +1,17 @@
 import type { DemoProgress } from '../dev/demo-report.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
-import type { Context } from './context.ts';
 import { startStatusLine } from './status-line.ts';
 
 type Counts = Omit<DemoProgress, 'produced' | 'total'>;
 
 const lookEveryMs = 500;
-/** Where no terminal overwrites a line, one now and then is enough. */
-const linesBetween = 10;
 
 /** Shows what the metrics say until stopped. */
 export function startProgress(
-  context: Context,
   metrics: MetricsRegistry,
   describe: (counts: Counts) => string,
 ): { stop(): void } {
   let before = { delivered: 0, atMs: Date.now() };
-  let looks = 0;
   let line = '';
   const look = async (): Promise<void> => {
     const nowMs = Date.now();
@@ -30,8 +25,6 @@ export function startProgress(
       deadLetters: await total(metrics, 'postrider_dead_letters_total'),
       breakersOpen: await total(metrics, 'postrider_breakers', 'open'),
     });
-    looks += 1;
-    if (!process.stderr.isTTY && looks % linesBetween === 0) context.print(line);
   };
   const timer = setInterval(() => void look(), lookEveryMs);
   const status = startStatusLine(() => line);

@@ -76,8 +76,11 @@ class LetterRedrive<L extends Letter> {
     await requireLetters(this.#context, this.#kind);
     const search = await this.#search(new AbortController().signal);
     const status = startStatusLine(() => search.progress());
-    for await (const letter of search.letters) this.#counts.add(letter);
-    status.stop();
+    try {
+      for await (const letter of search.letters) this.#counts.add(letter);
+    } finally {
+      status.stop();
+    }
     this.#report();
   }
 

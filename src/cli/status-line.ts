@@ -1,4 +1,8 @@
-const everyMs = 200;
+import { note } from './note.ts';
+
+const redrawEveryMs = 200;
+/** What is not overwritten fills a log. */
+const noteEveryMs = 5_000;
 const clearLine = '\r\u001b[2K';
 
 export interface StatusLine {
@@ -7,21 +11,45 @@ export interface StatusLine {
   stop(): void;
 }
 
-/** On a terminal, one line on stderr that is overwritten until the work is done; elsewhere nothing. */
+/**
+ * Says on stderr how far the work is: on a terminal in one line that is overwritten until the work is
+ * done, elsewhere in a line now and then.
+ */
 export function startStatusLine(describe: () => string): StatusLine {
+  return process.stderr.isTTY ? overwriteLine(describe) : repeatLine(describe);
+}
+
+function overwriteLine(describe: () => string): StatusLine {
   const clear = (): void => {
     process.stderr.write(clearLine);
   };
-  if (!process.stderr.isTTY) return { clear: () => undefined, stop: () => undefined };
-  const timer = setInterval(() => {
+  const draw = (): void => {
     clear();
     process.stderr.write(describe());
-  }, everyMs);
+  };
+  draw();
+  const timer = setInterval(draw, redrawEveryMs);
   return {
     clear,
     stop: () => {
       clearInterval(timer);
       clear();
+    },
+  };
+}
+
+/** Says nothing twice. */
+function repeatLine(describe: () => string): StatusLine {
+  let said = '';
+  const timer = setInterval(() => {
+    const line = describe();
+    if (line !== said) note(line);
+    said = line;
+  }, noteEveryMs);
+  return {
+    clear: () => undefined,
+    stop: () => {
+      clearInterval(timer);
     },
   };
 }

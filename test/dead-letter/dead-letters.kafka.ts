@@ -91,6 +91,15 @@ test('with destination and user only the partition of their key is read', async 
   assert.equal((await list(...both, '--scan')).length, 2);
 });
 
+test('what reads all partitions shows how far it is', async () => {
+  for (const args of [['list'], ['redrive', '--dry-run']]) {
+    const { code, stderr } = await box.endOnTerminal(...args);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^reading all 3 partitions, 1\d records\n/);
+    assert.match(stderr, /0 of 1\d records read/);
+  }
+});
+
 test('a dead letter is shown with its envelope and its body, and without anything secret', async () => {
   const [{ partition, offset } = assert.fail()] = await list('--destination', 'big');
   const { stdout } = await box.run('show', `${partition}:${offset}`);

@@ -15,6 +15,8 @@ export interface Letterbox {
   /** Its command, which must succeed. */
   run(...args: readonly string[]): Promise<Ended>;
   end(...args: readonly string[]): Promise<Ended>;
+  /** As if stderr were a terminal. */
+  endOnTerminal(...args: readonly string[]): Promise<Ended>;
   begin(...args: readonly string[]): Begun;
   /** What is in the shared delivery topic, or in a destination's own. */
   delivery(destinationId?: string): Promise<IncomingRecord[]>;
@@ -27,6 +29,8 @@ export interface Letterbox {
   timeOfNext(): Promise<number>;
   close(): Promise<void>;
 }
+
+const onTerminal = { NODE_OPTIONS: '--import data:text/javascript,process.stderr.isTTY=true' };
 
 export async function startLetterbox(
   command: 'dead-letters' | 'rejected' = 'dead-letters',
@@ -70,6 +74,7 @@ export async function startLetterbox(
       return ended;
     },
     end: (...args) => postrider.run([command, ...args]),
+    endOnTerminal: (...args) => postrider.run([command, ...args], { env: onTerminal }),
     begin: (...args) => postrider.begin([command, ...args]),
     delivery: (id) => read(`delivery${id === undefined ? '' : `.${id}`}`),
     read,

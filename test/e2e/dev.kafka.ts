@@ -24,6 +24,7 @@ test('the demo accounts for every event', async () => {
   const postrider = await install();
   const { code, stdout, stderr } = await postrider.run(['demo']);
   assert.equal(code, 0, stdout + stderr);
+  assert.match(stderr, /^produced \d+\/\d+ /m);
   assert.match(stdout, /^healthy +4301 +4301 +0 /m);
   assert.match(stdout, /^dead +4301 +0 +4301 expired +0 /m);
 });
