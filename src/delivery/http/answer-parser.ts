@@ -1,26 +1,29 @@
 import type { Socket } from 'node:net';
+import type { TimedParser } from './idle-connections.ts';
 
 /** The parts of undici's parser that are not as we need them. */
-interface AnswerParser {
+interface AnswerParser extends TimedParser {
   /** Adds up what a head takes. */
   trackHeader(bytes: number): void;
   onHeadersComplete(status: number, isUpgrade: boolean, shouldKeepAlive: boolean): number;
 }
 
-let isDone = false;
+/** Where undici keeps a connection's parser; known since the first one. */
+let place: symbol | undefined;
 
-/** undici does not export its parser, so the class is reached by way of the first connection: `socket`. */
-export function adjustParser(socket: Socket): void {
-  if (isDone) return;
+/** The parser of a connection that undici has taken. It does not export the class, which is adjusted here. */
+export function parserOf(socket: Socket): TimedParser | undefined {
+  if (place !== undefined) return Reflect.get(socket, place) as TimedParser | undefined;
   for (const symbol of Object.getOwnPropertySymbols(socket)) {
     const value: unknown = Reflect.get(socket, symbol);
     if (!isAnswerParser(value)) continue;
     const prototype = Object.getPrototypeOf(value) as AnswerParser;
     countHeaders(prototype);
     passContinue(prototype);
-    isDone = true;
-    return;
+    place = symbol;
+    return value;
   }
+  return undefined;
 }
 
 /** What HTTP/2 counts for each header beside its bytes (RFC 9113 §6.5.2), here for a name and for a value. */

@@ -5,8 +5,9 @@ import { buildConnector } from 'undici';
 import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { limitAnswers } from './answer-limit.ts';
-import { adjustParser } from './answer-parser.ts';
+import { parserOf } from './answer-parser.ts';
 import type { Connections } from './connections.ts';
+import type { IdleConnections } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
 
 export interface ConnectorOptions {
@@ -14,6 +15,7 @@ export interface ConnectorOptions {
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
   readonly connections: Connections;
+  readonly idle: IdleConnections;
 }
 
 /**
@@ -30,7 +32,7 @@ const addressShare = 0.25;
  * ended up with is checked before undici writes to it.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { guard, connections } = options;
+  const { guard, connections, idle } = options;
   const connect = buildConnector({
     allowH2: false,
     timeout: options.timeoutMs,
@@ -65,7 +67,8 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
         connections.opened(socket, () => {
           callback(null, socket);
         });
-        adjustParser(socket);
+        const parser = parserOf(socket);
+        if (parser !== undefined) idle.watch(socket, parser);
         return;
       }
       socket.destroy();

@@ -1,4 +1,3 @@
-import { Agent } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { Connections } from './connections.ts';
@@ -6,7 +5,9 @@ import { guardedConnector } from './connector.ts';
 import { Deadlines } from './deadlines.ts';
 import { HttpAttempt } from './http-attempt.ts';
 import type { AttemptContext } from './http-attempt.ts';
+import { IdleConnections } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
+import { OriginPools } from './origin-pools.ts';
 import { requestHeaders } from '../prepared-destination.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sender, Sending } from '../sender.ts';
@@ -44,9 +45,10 @@ export interface HttpSenderOptions {
  * says nothing about the endpoint.
  */
 export class HttpSender implements Sender {
-  readonly #kept: Agent;
-  readonly #single: Agent;
+  readonly #kept: OriginPools;
+  readonly #single: OriginPools;
   readonly #connections: Connections;
+  readonly #idle: IdleConnections;
   readonly #context: AttemptContext;
   readonly #deadlines: Deadlines;
 
@@ -54,8 +56,10 @@ export class HttpSender implements Sender {
     const { timeoutMs, guard, resolver, clock } = options;
     const connections = new Connections(options.maxKept ?? maxKeptConnections);
     const deadlines = new Deadlines(unhurried(clock), timeoutMs);
+    const idle = new IdleConnections(clock);
     this.#connections = connections;
     this.#deadlines = deadlines;
+    this.#idle = idle;
     const sendAgain = (attempt: HttpAttempt): void => {
       this.#dispatch(this.#single, attempt);
     };
@@ -66,16 +70,16 @@ export class HttpSender implements Sender {
       // Ours is one deadline over all of it; these restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: guardedConnector({ timeoutMs, guard, resolver, connections }),
+      connect: guardedConnector({ timeoutMs, guard, resolver, connections, idle }),
     };
-    this.#kept = new Agent({
+    this.#kept = new OriginPools({
       ...common,
       pipelining: 1,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: maxKeepAliveMs,
     });
     // undici's way to say that no connection is used twice.
-    this.#single = new Agent({ ...common, pipelining: 0 });
+    this.#single = new OriginPools({ ...common, pipelining: 0 });
   }
 
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void {
@@ -84,15 +88,16 @@ export class HttpSender implements Sender {
 
   async close(): Promise<void> {
     this.#deadlines.close();
+    this.#idle.close();
     await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
   }
 
-  #dispatch(agent: Agent, attempt: HttpAttempt): void {
+  #dispatch(pools: OriginPools, attempt: HttpAttempt): void {
     const { sending, endpoint } = attempt;
     const { body, signature, idempotencyHeader, messageId } = sending;
-    agent.dispatch(
+    pools.dispatch(
+      endpoint.origin,
       {
-        origin: endpoint.origin,
         path: endpoint.path,
         method: 'POST',
         headers: requestHeaders(endpoint, signature, idempotencyHeader, messageId),
