@@ -12,9 +12,9 @@ export interface Timed {
 const granularityMs = 20;
 
 /**
- * One timer for the deadlines of all attempts. Every attempt gets the same time, so the order in which
- * they start is the order in which they end, and a linked list does what a timer wheel would: adding and
- * removing cost two assignments, and nothing is allocated.
+ * One timer for all deadlines that are equally far away when they are added: those of attempts, and those of
+ * idle connections. The order in which they start is the order in which they end, so a linked list does what
+ * a timer wheel would: adding and removing cost two assignments, and nothing is allocated.
  */
 export class Deadlines {
   readonly #clock: SteadyClock;
