@@ -40,19 +40,15 @@ function workload(file: string): Workload {
   return found;
 }
 
-/** As another user, for whom everything is read-only. */
-function run(
-  { folder, environment, entrypoint, uid, gid }: Image,
-  of: Workload,
-  args?: string[],
-): Pod {
+/** As another user, for whom everything is read-only, and in any folder. */
+function run({ environment, entrypoint, uid, gid }: Image, of: Workload, args?: string[]): Pod {
   const container = ourContainer(of);
   const own = environmentOf([], { ...container, envFrom: [] });
   const env = { PATH: path, ...environment, ...settings, CRM_SECRET: 'teehee', ...own };
   const [program = '', ...first] = entrypoint;
   const user = process.getuid?.() === 0 ? { uid, gid } : {};
   const all = [...first, ...(args ?? container.args ?? [])];
-  const child = spawn(program, all, { cwd: folder, env, ...user });
+  const child = spawn(program, all, { cwd: tmpdir(), env, ...user });
   return { process: child, stdout: collect(child.stdout), stderr: collect(child.stderr) };
 }
 

@@ -9,10 +9,8 @@ const context = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What the Dockerfile makes, in a folder. */
 export interface Image {
-  /** Its working directory; nobody may write to it. */
-  readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** The program and its first arguments. */
+  /** The program and its first arguments. Nobody may write to what they name. */
   readonly entrypoint: readonly string[];
   readonly uid: number;
   readonly gid: number;
@@ -39,12 +37,15 @@ export function buildImage(): Image {
   const [uid = 0, gid = 0] = (image.user ?? '0:0').split(':').map(Number);
   const folder = folderOf(image);
   permit(folder, (mode) => mode & 0o555);
-  const { environment, entrypoint } = image;
+  const { environment } = image;
+  const entrypoint = image.entrypoint.map((word) =>
+    word.startsWith('/') ? join(root, String(stages.length - 1), word) : word,
+  );
   const remove = (): void => {
     permit(folder, (mode) => mode | 0o200);
     rmSync(root, { recursive: true });
   };
-  return { folder, environment, entrypoint, uid, gid, remove };
+  return { environment, entrypoint, uid, gid, remove };
 }
 
 /** With the Node.js that the project brings, which is the image's. */
