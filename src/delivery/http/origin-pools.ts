@@ -28,6 +28,7 @@ export class OriginPools {
 
   #open(origin: string): Pool {
     const pool = new Pool(origin, this.#options);
+    shrinkQueue(pool);
     const dropUnused = (): void => {
       const { connected, size, queued } = pool.stats;
       if (connected > 0 || size > 0 || queued > 0 || this.#pools.get(origin) !== pool) return;
@@ -39,4 +40,25 @@ export class OriginPools {
     this.#pools.set(origin, pool);
     return pool;
   }
+}
+
+interface PoolQueue {
+  readonly head: { list: unknown[] };
+}
+
+/**
+ * undici sets 16 KB aside in each pool for requests that wait for a connection, half of what a destination
+ * took. None ever waits, since a pool may have as many as it needs; if one did, the list would grow.
+ */
+function shrinkQueue(pool: Pool): void {
+  for (const symbol of Object.getOwnPropertySymbols(pool)) {
+    const value: unknown = Reflect.get(pool, symbol);
+    if (isQueue(value)) value.head.list = [];
+  }
+}
+
+function isQueue(value: unknown): value is PoolQueue {
+  if (typeof value !== 'object' || value === null || !('head' in value)) return false;
+  const { head } = value;
+  return typeof head === 'object' && head !== null && 'list' in head && Array.isArray(head.list);
 }
