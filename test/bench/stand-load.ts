@@ -26,7 +26,13 @@ const none = -1;
 export class Arrivals {
   readonly #sentMs = new Float64Array(mostAwaited).fill(none);
   #awaited = 0;
+  #numbered = 0;
   #latenciesMs: number[] = [];
+
+  /** Of the next event, whomever it is for. */
+  number(): number {
+    return this.#numbered++;
+  }
 
   get awaited(): number {
     return this.#awaited;
@@ -85,8 +91,6 @@ export interface SteadyLoad {
   readonly maxAwaited?: number | undefined;
 }
 
-let produced = 0;
-
 export async function produceSteadily(producer: Producer, load: SteadyLoad): Promise<void> {
   const { topic, pick, arrivals, eventsPerSecond, seconds, maxAwaited = Infinity } = load;
   const startedMs = performance.now();
@@ -94,10 +98,10 @@ export async function produceSteadily(producer: Producer, load: SteadyLoad): Pro
   for (let sent = 0; sent < eventsPerSecond * seconds && elapsedMs() < seconds * 1_000;) {
     const due = (elapsedMs() / 1_000) * eventsPerSecond;
     for (; sent < due && arrivals.awaited < maxAwaited; sent += 1) {
-      const destination = pick(produced);
-      if (destination.behaviour === 'healthy') arrivals.sent(produced);
-      producer.produce(eventOf(topic, destination, produced), () => undefined);
-      produced += 1;
+      const n = arrivals.number();
+      const destination = pick(n);
+      if (destination.behaviour === 'healthy') arrivals.sent(n);
+      producer.produce(eventOf(topic, destination, n), () => undefined);
     }
     await delay(stepMs);
   }

@@ -10,9 +10,9 @@ import type { Fence } from '../../src/resources/fence/fence.ts';
 import { HandMadeConfig } from '../delivery/hand-made-config.ts';
 import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
 import type { Behaviour } from './stand-endpoints.ts';
-import type { RoleReading, StandRole } from './stand.ts';
+import type { RoleQuestion, RoleWork, StandRole } from './stand.ts';
 
-/** The delivery role of a stand: the first message says what to do, every further one asks for a reading. */
+/** The delivery role of a stand: the first message says what to do, every further one asks a question. */
 const [load] = (await once(process, 'message')) as [StandRole];
 tuneGarbageCollection();
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, silentLogger);
@@ -43,36 +43,23 @@ await startDelivery({
   maxInFlightPerDestination: 64,
   allowNetworks: ['127.0.0.0/8'],
 });
-process.on('message', () => {
-  void read().then((reading) => process.send?.(reading));
+process.on('message', (question: RoleQuestion) => {
+  void answer(question).then((reading) => process.send?.(reading));
 });
 process.on('disconnect', () => {
   process.exit();
 });
 process.stdout.write('ready\n');
 
-/** What readings take themselves: no delivery costs it. */
-let readingUs = 0;
-
-async function read(): Promise<RoleReading> {
-  const startedUs = usedUs();
-  const counter = await metrics.getSingleMetric('postrider_delivered_total')?.get();
-  const reading = {
-    delivered: counter?.values[0]?.value ?? 0,
-    cpuUs: startedUs - readingUs,
-    ...heldMemory(),
-  };
-  readingUs += usedUs() - startedUs;
-  return reading;
-}
-
-function usedUs(): number {
+async function answer(question: RoleQuestion): Promise<RoleWork | number> {
+  if (question === 'memory') return heldBytes();
   const { user, system } = process.cpuUsage();
-  return user + system;
+  const counter = await metrics.getSingleMetric('postrider_delivered_total')?.get();
+  return { delivered: counter?.values[0]?.value ?? 0, cpuUs: user + system };
 }
 
-function heldMemory(): Pick<RoleReading, 'heldBytes' | 'rssBytes'> {
+function heldBytes(): number {
   gc?.();
-  const { heapUsed, external, rss } = process.memoryUsage();
-  return { heldBytes: heapUsed + external, rssBytes: rss };
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }

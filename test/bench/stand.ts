@@ -18,13 +18,12 @@ export interface StandRole {
   readonly destinations: readonly { readonly id: string; readonly url: string }[];
 }
 
-/** What the role's process answers to any message. */
-export interface RoleReading {
+export type RoleQuestion = 'work' | 'memory';
+
+/** What the role's process has done so far. */
+export interface RoleWork {
   readonly delivered: number;
   readonly cpuUs: number;
-  /** After a collection: objects and what they hold outside the heap. */
-  readonly heldBytes: number;
-  readonly rssBytes: number;
 }
 
 export interface StandOptions {
@@ -42,7 +41,9 @@ export interface Stand {
   takeLatenciesMs(): number[];
   /** Produced for healthy endpoints and not arrived. */
   readonly awaited: number;
-  read(): Promise<RoleReading>;
+  work(): Promise<RoleWork>;
+  /** After a collection: objects and what they hold outside the heap. */
+  heldBytes(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -80,7 +81,8 @@ export async function buildStand(options: StandOptions): Promise<Stand> {
     get awaited() {
       return arrivals.awaited;
     },
-    read: () => ask(role),
+    work: async () => (await ask(role, 'work')) as RoleWork,
+    heldBytes: async () => (await ask(role, 'memory')) as number,
     stop: async () => {
       role.disconnect();
       if (role.exitCode === null) await once(role, 'exit');
@@ -105,8 +107,8 @@ async function startStandRole(load: StandRole): Promise<ChildProcess> {
   return child;
 }
 
-async function ask(role: ChildProcess): Promise<RoleReading> {
-  role.send('read');
-  const [reading] = (await once(role, 'message')) as [RoleReading];
-  return reading;
+async function ask(role: ChildProcess, question: RoleQuestion): Promise<unknown> {
+  role.send(question);
+  const [answer] = (await once(role, 'message')) as [unknown];
+  return answer;
 }
