@@ -97,7 +97,7 @@ export class LaneBacklog {
    * window, so those behind them are read next.
    */
   reviewPaused(nowMs: number): void {
-    if (!this.#parts.isDedicated() || this.waiting.size === 0) return;
+    if (this.waiting.size === 0 || !this.#parts.isDedicated()) return;
     if (nowMs - this.#reviewedMs < pausedReviewMs) return;
     this.#reviewedMs = nowMs;
     const { openForMs } = this.#parts.endpoints;
