@@ -3,6 +3,7 @@ import type { KafkaAdmin } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
+import { waitAtMost } from '../ops/wait-at-most.ts';
 import type { Config } from '../resources/config/config.ts';
 import type { Topology } from '../topology.ts';
 import type { DeliveryEvents } from './events.ts';
@@ -72,14 +73,8 @@ export class DedicatedTopics {
   async stop(timeoutMs: number): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    await Promise.race([this.#looking, this.#pause(joinMs)]);
+    await waitAtMost(joinMs, this.#looking);
     await Promise.all(this.readers.map((reader) => reader.stop(timeoutMs)));
-  }
-
-  #pause(pauseMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.clock.after(pauseMs, resolve);
-    });
   }
 
   async #look(): Promise<void> {

@@ -8,6 +8,7 @@ import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
+import { waitAtMost } from '../ops/wait-at-most.ts';
 import type { Config } from '../resources/config/config.ts';
 import { fenceMs, type Fence } from '../resources/fence/fence.ts';
 import type { Topology } from '../topology.ts';
@@ -129,7 +130,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await Promise.all([shared.stop(0), dedicated.stop(0)]);
       engine.close();
-      await Promise.race([sender.close(), delay(leaveMs, undefined, { ref: false })]);
+      await waitAtMost(leaveMs, sender.close());
     },
   };
 }

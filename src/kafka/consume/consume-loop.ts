@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { waitAtMost } from '../../ops/wait-at-most.ts';
 import { BrokerOffsets } from './broker-offsets.ts';
 import type { KafkaClient } from '../client.ts';
 import { Committer } from './committer.ts';
@@ -173,9 +173,9 @@ class GroupConsumeLoop implements ConsumeLoop {
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
     this.#rangesTimer?.cancel();
-    await Promise.race([this.#intake.close(), delay(timeoutMs, undefined, { ref: false })]);
+    await waitAtMost(timeoutMs, this.#intake.close());
     this.#committer.stop();
-    await Promise.race([this.#commitAndLeave(), delay(leaveMs, undefined, { ref: false })]);
+    await waitAtMost(leaveMs, this.#commitAndLeave());
     this.#intake.joined = false;
     this.#offsets.close();
   }

@@ -1,6 +1,7 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Consumer, PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../ops/log.ts';
+import { waitAtMost } from '../../ops/wait-at-most.ts';
 import type { KafkaClient } from '../client.ts';
 import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
 import type { FetchedBatches } from '../kafkajs/fetched-batches.ts';
@@ -144,7 +145,7 @@ export class ConsumerSession {
     this.#closed = true;
     // A consumer that is just connecting cannot be stopped: disconnected now, it would connect again.
     const opened = this.#opening?.catch(() => undefined);
-    await Promise.race([opened, delay(openMs, undefined, { ref: false })]);
+    await waitAtMost(openMs, opened);
     await this.#disconnect();
   }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { waitAtMost } from '../../ops/wait-at-most.ts';
 import { adminError } from '../admin-error.ts';
 import { BrokerOffsets } from '../consume/broker-offsets.ts';
 import type { KafkaClient } from '../client.ts';
@@ -147,7 +147,7 @@ class TopicFollower implements Follower {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#askTimer?.cancel();
-    await Promise.race([this.#leave(), delay(leaveMs, undefined, { ref: false })]);
+    await waitAtMost(leaveMs, this.#leave());
     this.#offsets.close();
   }
 
