@@ -30,11 +30,7 @@ export async function benchDestinations(options: DestinationsBenchOptions): Prom
   const { brokers, prefix, pairs = 9, log = () => undefined } = options;
   const stand = (name: string, destinations: readonly StandDestination[]): Promise<Stand> =>
     buildStand({ brokers, destinations, maxInFlight, prefix: `${prefix}${name}.` });
-  const stands = {
-    few: await stand('few', fewDestinations),
-    many: await stand('many', manyDestinations),
-  };
-  const both = [stands.few, stands.many];
+  const both = [await stand('few', fewDestinations), await stand('many', manyDestinations)];
   await Promise.all(both.map((each) => each.produce(eventsPerSecond, warmUpSeconds)));
   const costs: Costs[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {

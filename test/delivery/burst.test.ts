@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerOk, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
-/** Ten milliseconds a step: every other destination gets an event, each tenth of a second. */
+/** Every other destination gets an event each tenth of a second. */
 async function quietTraffic(world: SimulatedWorld, forMs: number): Promise<void> {
   for (let ms = 0; ms < forMs; ms += 100) {
     for (let n = 0; n < 4; n++) world.publish(`quiet-${n}`, `u${ms}`);
