@@ -2,6 +2,7 @@ import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { Redeliveries } from '../kafka/consume/redeliveries.ts';
+import { PartitionMap } from '../kafka/partition-map.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import type { WindowLimits } from '../kafka/consume/window.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -43,13 +44,12 @@ export interface ReaderOptions {
 export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> {
   const { engine, dedicatedTo } = options;
   const redeliveries = new Redeliveries();
-  const claims = new Map<string, Claim>();
+  const claims = new PartitionMap<Claim>();
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
-    const key = `${topic}:${partition}`;
-    let claim = claims.get(key);
+    let claim = claims.get(topic, partition);
     if (claim === undefined) {
       claim = { topic, partition, dedicated: dedicatedTo !== undefined, lost: false };
-      claims.set(key, claim);
+      claims.set(claim, claim);
     }
     return claim;
   };
@@ -80,7 +80,7 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     },
     onLost: (partitions) => {
       const lost = partitions.map(claimOf);
-      for (const { topic, partition } of lost) claims.delete(`${topic}:${partition}`);
+      for (const claim of lost) claims.delete(claim);
       engine.lose(lost);
       tellShare();
     },

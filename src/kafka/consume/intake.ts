@@ -4,6 +4,7 @@ import type { ConsumedRecord } from './consumed-record.ts';
 import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
 import { OwnedPartition } from './owned-partition.ts';
 import type { Positioned } from './positions.ts';
+import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';
 import type { WindowLimits } from './window.ts';
 
@@ -33,7 +34,7 @@ export interface IntakeOptions {
 /** Which partitions are this member's, where each is read on, and what of them is accepted. */
 export class Intake {
   readonly #options: IntakeOptions;
-  readonly #partitions = new Map<string, OwnedPartition>();
+  readonly #partitions = new PartitionMap<OwnedPartition>();
   /** Aborted by the next join: what is looked up for this one is void then. */
   #generation = new AbortController();
   #closing = false;
@@ -49,7 +50,7 @@ export class Intake {
   }
 
   find(topic: string, partition: number): OwnedPartition | undefined {
-    return this.#partitions.get(`${topic}/${partition}`);
+    return this.#partitions.get(topic, partition);
   }
 
   get inFlightRecords(): number {
@@ -73,7 +74,7 @@ export class Intake {
     for (const each of assignment) {
       if (this.find(each.topic, each.partition) !== undefined) continue;
       const partition = new OwnedPartition(each, this.#options.limitsOf(each.topic));
-      this.#partitions.set(`${each.topic}/${each.partition}`, partition);
+      this.#partitions.set(each, partition);
     }
     const all = [...this.#partitions.values()];
     for (const partition of all) this.#suspend(partition);
@@ -162,9 +163,9 @@ export class Intake {
   #drop(assignment: readonly TopicPartition[]): void {
     const kept = new Set(assignment.map(({ topic, partition }) => `${topic}/${partition}`));
     const lost: TopicPartition[] = [];
-    for (const [key, partition] of this.#partitions) {
-      if (kept.has(key)) continue;
-      this.#partitions.delete(key);
+    for (const partition of [...this.#partitions.values()]) {
+      if (kept.has(`${partition.topic}/${partition.partition}`)) continue;
+      this.#partitions.delete(partition);
       if (partition.account !== undefined) partition.account.onFinished = undefined;
       // kafkajs keeps pause state over rebalances, until the partition comes back.
       this.#options.control.resume(partition);

@@ -1,3 +1,4 @@
+import { PartitionMap } from '../partition-map.ts';
 import type { ConsumedRecord, RecordOwner } from './consumed-record.ts';
 
 type Taken = Pick<ConsumedRecord, 'topic' | 'partition' | 'offset'> & {
@@ -11,16 +12,15 @@ type Tracker = RecordOwner['tracker'];
  * partition has passed them. It cannot see what another process finished, nor this one's former life.
  */
 export class Redeliveries {
-  readonly #partitions = new Map<string, { current: Tracker; former: Tracker[] }>();
+  readonly #partitions = new PartitionMap<{ current: Tracker; former: Tracker[] }>();
 
   /** Of records of one partition, in offset order, newly taken: how many were finished before. */
   count(records: readonly Taken[]): number {
     const first = records[0];
     if (first === undefined) return 0;
-    const key = `${first.topic}/${first.partition}`;
     const { tracker } = first.owner;
-    const known = this.#partitions.get(key);
-    if (known === undefined) this.#partitions.set(key, { current: tracker, former: [] });
+    const known = this.#partitions.get(first.topic, first.partition);
+    if (known === undefined) this.#partitions.set(first, { current: tracker, former: [] });
     if (known === undefined) return 0;
     if (known.current !== tracker) {
       known.former.push(known.current);
