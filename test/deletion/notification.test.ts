@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { planDeparture, notificationRecord } from '../../src/deletion/notification.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { fenceMs } from '../../src/resources/fence/fence.ts';
+import { wholeEnvelope } from '../event/whole-envelope.ts';
 
 const nowMs = 1_000_000;
 const tiersMs = [10_000, 60_000];
@@ -48,9 +49,11 @@ test('a notification is an event of its user, with a body of three keys', () => 
   assert.equal(record.key, 'crm:a:b');
   const body = '{"type":"delete","userId":"a:b","timestamp":"2026-11-21T10:00:00.000Z"}';
   assert.equal(record.value, body);
-  assert.deepEqual(decodeEnvelope(Buffer.from(record.headers?.[envelopeHeader] ?? '')), {
+  const expected = wholeEnvelope({
     ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'delete-1', type: 'delete' },
     ...{ configOffset: 7, dueMs: nowMs, attempts: 0 },
     appendTimeMs: Date.parse('2026-11-21T10:00:00.000Z'),
   });
+  const header = Buffer.from(record.headers?.[envelopeHeader] ?? '');
+  assert.deepEqual(decodeEnvelope(header), expected);
 });

@@ -11,6 +11,7 @@ import { anyCall } from '../event/some-calls.ts';
 import { noRegistry } from '../../src/schemas/schema-book.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
 import { appendTimeMs, audienceTopic, FakeConfig, incoming, topics } from './fakes.ts';
+import { wholeEnvelope } from '../event/whole-envelope.ts';
 
 const order = {
   type: 'track',
@@ -65,15 +66,18 @@ test('a call becomes one record for each destination of its source', () => {
 
 test('the envelope says what the router saw', () => {
   const [record] = route(incoming(order), exampleDestination());
-  assert.deepEqual(envelopeOf(record as OutgoingRecord), {
-    destinationId: 'crm',
-    sourceId: 'shop',
-    messageId: 'p.ingest:3:42',
-    type: 'track',
-    configOffset: 2,
-    appendTimeMs,
-    attempts: 0,
-  });
+  assert.deepEqual(
+    envelopeOf(record as OutgoingRecord),
+    wholeEnvelope({
+      destinationId: 'crm',
+      sourceId: 'shop',
+      messageId: 'p.ingest:3:42',
+      type: 'track',
+      configOffset: 2,
+      appendTimeMs,
+      attempts: 0,
+    }),
+  );
 });
 
 test('destinations with the same payload share one body, and full bodies have no write key', () => {

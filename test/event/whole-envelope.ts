@@ -1,0 +1,10 @@
+import type { Envelope } from '../../src/event/envelope.ts';
+
+/** As it is decoded: with every field, also those that say nothing. */
+export function wholeEnvelope(envelope: Envelope): Envelope {
+  return {
+    ...{ previousId: undefined, redrivenMs: undefined, deadlineMs: undefined },
+    ...{ dueMs: undefined, last: undefined },
+    ...envelope,
+  };
+}
