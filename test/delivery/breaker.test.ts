@@ -41,7 +41,7 @@ test('a breaker opens where more than half of at least twenty requests in ten se
   assert.equal(await openAfter(20, 20), 1);
   assert.equal(await openAfter(24, 40), 1);
   assert.equal(await openAfter(18, 40), 0);
-  assert.equal(await openAfter(30, 30, 15_000), 0);
+  assert.equal(await openAfter(28, 32, 15_000), 0);
 });
 
 test('a breaker opens after five timeouts only if they came in a row', async () => {
@@ -57,6 +57,35 @@ test('a breaker opens after five timeouts only if they came in a row', async () 
     }
     assert.equal(world.metrics.breakerChanges.size, 0);
   }
+});
+
+describe('a breaker of an endpoint with little traffic opens', () => {
+  for (const [after, gapMs, failures, opens] of [
+    ['when five fail in a row', 2_000, 5, true],
+    ['not after four', 2_000, 4, false],
+    ['not when five fail within a moment', 500, 5, false],
+  ] as const)
+    test(after, async () => {
+      const world = new SimulatedWorld({ policy: { ...defaultPolicy, tiersMs: [minuteMs] } });
+      world.addDestination('crm');
+      world.answer = () => failsWith(500);
+      for (let n = 0; n < failures; n++) {
+        world.publish('crm', `u${n}`);
+        await world.clock.pass(gapMs);
+      }
+      assert.equal(world.engine.state().breakers.open, opens ? 1 : 0);
+    });
+
+  test('not as long as some are delivered', async () => {
+    const world = new SimulatedWorld({ policy: { ...defaultPolicy, tiersMs: [minuteMs] } });
+    world.addDestination('crm');
+    for (let n = 0; n < 25; n++) {
+      world.answer = () => (n % 5 === 4 ? answerOk : failsWith(500));
+      world.publish('crm', `u${n}`);
+      await world.clock.pass(2_000);
+    }
+    assert.equal(world.metrics.breakerChanges.size, 0);
+  });
 });
 
 /** How long it stays open each time, while the endpoint answers 503 for two hours. */

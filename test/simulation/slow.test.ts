@@ -49,6 +49,24 @@ describe('beside 250 endpoints that hang, with an event a second each', () => {
   });
 });
 
+describe('of forty endpoints that hang and share four slots', () => {
+  test('nothing is put off more than thrice in ten minutes', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 16 });
+    world.addDestination('fast');
+    for (let i = 0; i < 40; i++) world.addDestination(`hung-${i}`);
+    world.answer = (url) => (url.includes('hung') ? hangs : answerOk);
+    for (let step = 0; step < 240; step++) {
+      for (let i = 0; i < 40; i++) world.publish(`hung-${i}`, `u${step}`);
+      for (let n = 0; n < 25; n++) {
+        world.publish('fast', `u${step}-${n}`);
+        await world.clock.pass(100);
+      }
+    }
+    const writes = world.retries.length / (40 * 240);
+    assert.ok(writes < 3, `${writes} writes for each`);
+  });
+});
+
 describe('slow lanes', () => {
   test('together hold a quarter of the slots while others are at work, and what they cannot take is put off', async () => {
     const world = new SimulatedWorld({ maxInFlight: 40 });

@@ -20,6 +20,8 @@ export interface LaneParts {
   readonly slots: LaneSlots;
   /** The slots that slow lanes share are taken, and this is one. */
   isSlowRefused(): boolean;
+  /** Without an answer that is no failure. */
+  failingForMs(): number;
   /** The destination's own topic pauses where others defer. */
   isDedicated(): boolean;
 }
@@ -156,6 +158,7 @@ export class LaneBacklog {
         heldMs: hold.leftMs(nowMs),
         rateWaitMs: rate.waitBehindMs(aheadOf(hasReturned, returned, size)),
         isSlowRefused,
+        failingForMs: this.#parts.failingForMs(),
         drainMs: this.#drainMs(),
       },
       hasReturned,

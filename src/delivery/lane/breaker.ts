@@ -27,6 +27,9 @@ const openGrowth = 1.03;
 const maxOpenMs = 180_000;
 const openJitter = 0.2;
 const timeoutsToOpen = 5;
+/** An endpoint with little traffic never fails often enough for a share to show. */
+const failuresToOpen = 5;
+const failingMsToOpen = 5_000;
 /** opossum's own timer must never fire: half-open comes by our clock. The longest that Node takes. */
 const neverMs = 2_147_483_647;
 
@@ -44,6 +47,9 @@ export class EndpointBreaker {
   #openedMs = 0;
   #openMs = 0;
   #timeoutsInRow = 0;
+  #failuresInRow = 0;
+  /** Of those in a row; by the steady clock. */
+  #firstFailureMs = 0;
   #lastFailureMs: number;
   #timer: Timer | undefined;
   #probing: PromiseWithResolvers<void> | undefined;
@@ -88,6 +94,7 @@ export class EndpointBreaker {
   /** Of a request that was no probe. One that started before the breaker opened says nothing any more. */
   succeeded(): void {
     this.#timeoutsInRow = 0;
+    this.#failuresInRow = 0;
     if (!this.#circuit.closed) return;
     this.#circuit.emit('fire');
     this.#circuit.emit('success', undefined, 0);
@@ -95,11 +102,13 @@ export class EndpointBreaker {
 
   failed(wasTimeout: boolean): void {
     this.#timeoutsInRow = wasTimeout ? this.#timeoutsInRow + 1 : 0;
+    this.#failuresInRow += 1;
+    if (this.#failuresInRow === 1) this.#firstFailureMs = this.#options.clock.steadyNow();
     this.#lastFailureMs = this.#options.clock.now();
     if (!this.#circuit.closed) return;
     this.#circuit.fire(Promise.reject(failure)).catch(ignore);
     // Slow failures are few: a hanging endpoint would hold its slots for long before a share shows.
-    if (this.#timeoutsInRow >= timeoutsToOpen) this.#circuit.open();
+    if (this.#timeoutsInRow >= timeoutsToOpen || this.#isFailing) this.#circuit.open();
   }
 
   /** The endpoint is alive, or not, as the probe found out. */
@@ -107,6 +116,7 @@ export class EndpointBreaker {
     const probing = this.#probing;
     this.#probing = undefined;
     this.#timeoutsInRow = 0;
+    this.#failuresInRow = 0;
     if (alive) probing?.resolve();
     else probing?.reject(failure);
   }
@@ -114,6 +124,11 @@ export class EndpointBreaker {
   shutdown(): void {
     this.#timer?.cancel();
     this.#circuit.shutdown();
+  }
+
+  get #isFailing(): boolean {
+    if (this.#failuresInRow < failuresToOpen) return false;
+    return this.#options.clock.steadyNow() - this.#firstFailureMs >= failingMsToOpen;
   }
 
   #create(restored: { state?: CircuitBreaker.State }): Circuit {

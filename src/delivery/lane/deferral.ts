@@ -15,6 +15,8 @@ export interface LaneView {
   readonly rateWaitMs: number;
   /** It is slow, and the slots that slow lanes share are taken. */
   readonly isSlowRefused: boolean;
+  /** For so long it has had retryable failures and nothing else. */
+  readonly failingForMs: number;
   /** Until what waits is worked off. */
   readonly drainMs: number;
 }
@@ -42,6 +44,12 @@ export function deferralOf(view: LaneView, hasReturned: boolean): Deferral | und
   const mayWaitMs = hasReturned && view.waiting < returnedWaiting ? returnedWaitMs : shortWaitMs;
   if (view.rateWaitMs > mayWaitMs) return { cause: 'rate-limit', wantedMs: view.rateWaitMs };
   if (view.isSlowRefused && view.waiting >= slowWaiting)
-    return { cause: 'slow', wantedMs: view.drainMs };
+    return { cause: 'slow', wantedMs: slowDelayMs(view, hasReturned) };
   return undefined;
+}
+
+/** One that fails all the time stays away as behind a breaker, which it may lack the slots to open. */
+function slowDelayMs({ failingForMs, drainMs }: LaneView, hasReturned: boolean): number {
+  if (failingForMs === 0) return drainMs;
+  return Math.max(drainMs, wantedBreakerDelayMs(failingForMs, hasReturned));
 }

@@ -69,6 +69,7 @@ export class Lane implements SlotTaker {
       {
         ...{ endpoints: this.#endpoints, hold: this.#hold, rate: this.#rate, slots: this.#slots },
         isSlowRefused: () => this.#isSlowRefused,
+        failingForMs: () => this.#speed.failingForMs(clock.steadyNow()),
         isDedicated: () => this.destination.topic === 'dedicated',
       },
       context,
@@ -273,7 +274,6 @@ export class Lane implements SlotTaker {
   // Ending
 
   #end(job: Job, outcome: Outcome): void {
-    const succeeded = outcome.kind === 'delivered';
     job.over = true;
     this.#slots.ended(job.isRetry);
     this.#backlog.drain.ended();
@@ -285,7 +285,7 @@ export class Lane implements SlotTaker {
     if (outcome.kind === 'retryable' && job.endpoints === this.#endpoints.all)
       this.#holdFor(outcome.retryAfterMs ?? 0);
     this.#context.pool.release(this.isSlow);
-    this.#speed.ended(job.startedMs, this.#context.clock.steadyNow(), succeeded);
+    this.#speed.ended(job.startedMs, this.#context.clock.steadyNow(), outcome.kind);
     this.#judgeSpeed();
   }
 

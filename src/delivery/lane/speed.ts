@@ -1,3 +1,5 @@
+import type { Outcome } from '../outcome.ts';
+
 /** Attempts without a success between them that make a lane slow. */
 const failuresInRow = 5;
 const slowMs = 1_000;
@@ -12,6 +14,7 @@ export class LaneSpeed {
   #inFlight = 0;
   #startsMs = 0;
   #failuresInRow = 0;
+  #failingSinceMs: number | undefined;
   #averageMs = 0;
 
   started(nowMs: number): void {
@@ -19,11 +22,18 @@ export class LaneSpeed {
     this.#startsMs += nowMs;
   }
 
-  ended(startedMs: number, nowMs: number, succeeded: boolean): void {
+  ended(startedMs: number, nowMs: number, result: Outcome['kind']): void {
     this.#inFlight -= 1;
     this.#startsMs -= startedMs;
-    this.#failuresInRow = succeeded ? 0 : this.#failuresInRow + 1;
+    this.#failuresInRow = result === 'delivered' ? 0 : this.#failuresInRow + 1;
+    if (result === 'retryable') this.#failingSinceMs ??= startedMs;
+    else this.#failingSinceMs = undefined;
     this.#averageMs += smoothing * (nowMs - startedMs - this.#averageMs);
+  }
+
+  /** Since the beginning of the first of the retryable failures that have come in a row; 0 without one. */
+  failingForMs(nowMs: number): number {
+    return this.#failingSinceMs === undefined ? 0 : nowMs - this.#failingSinceMs;
   }
 
   isSlow(nowMs: number): boolean {
