@@ -3,16 +3,15 @@ import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
-import { jobOfBundled, type Bundle, type BundledRecord } from './bundle/bundle.ts';
-import { Bundler, type Gathered } from './bundle/bundler.ts';
+import { jobOfBundled, type Bundle } from './bundle/bundle.ts';
+import { Bundler } from './bundle/bundler.ts';
 import {
   compressEvents,
   decompressEvents,
   encodeBundleHeader,
-  unpackEvents,
-  type BundledEvent,
   type BundleHeader,
 } from './bundle/format.ts';
+import type { Gathered } from './bundle/gathering.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
 import type { DeadLetterReason } from './outcome.ts';
@@ -53,6 +52,9 @@ export class Disposal {
       clock,
       onGathered: (gathered) => {
         this.#putOffGathered(gathered);
+      },
+      onAlone: (job, plan) => {
+        this.#putOff(job, job.envelope.attempts, plan);
       },
     });
   }
@@ -126,25 +128,22 @@ export class Disposal {
   }
 
   #putOffGathered(gathered: Gathered): void {
-    const { claim, tierMs, key, header, packed, receipts } = gathered;
+    const { claim, plan, key, header, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
-    const alone = (events: readonly BundledEvent[] = []): void => {
-      for (const job of this.#jobsOf(receipts.recordsOf(claim, events), claim, header))
-        this.#putOffAlone(job, tierMs, header.dueMs);
-    };
-    if (receipts.count === 1) {
-      alone(unpackEvents(Buffer.from(packed)));
-      return;
-    }
     const value = compressEvents(packed);
-    this.#writeToRetry(tierMs, { key, value }, encodeBundleHeader(header), (refused) => {
+    this.#writeToRetry(plan.tierMs, { key, value }, encodeBundleHeader(header), (refused) => {
+      if (refused === undefined) {
+        receipts.finish();
+        return;
+      }
       // Each by itself is smaller.
-      if (refused !== undefined) alone(decompressEvents(value));
-      else receipts.finish();
+      const records = receipts.recordsOf(claim, decompressEvents(value) ?? []);
+      for (const job of this.#jobsOf(records, claim, header))
+        this.#putOffAlone(job, plan.tierMs, plan.dueMs);
     });
   }
 
-  #jobsOf(records: readonly BundledRecord[], claim: Claim, header: BundleHeader): Job[] {
+  #jobsOf(records: readonly TakenRecord[], claim: Claim, header: BundleHeader): Job[] {
     return records.flatMap((record) => {
       const job = jobOfBundled(record, claim, header);
       if (job === undefined) this.malformed(record, claim, 'no readable envelope');

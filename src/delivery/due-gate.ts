@@ -1,48 +1,42 @@
 import type { Clock, Timer } from '../ops/clock.ts';
-import type { Claim } from './job.ts';
-
-/** What waits here: an event, or several in one record. */
-export interface Held {
-  readonly claim: Claim;
-  /** For a long wait: lets go of the fetch response that it came with. */
-  detach(): void;
-}
+import { RecordShelf, takeDown } from './held-record.ts';
+import type { HeldRecord } from './held-record.ts';
+import type { Claim, TakenRecord } from './job.ts';
 
 /** Longer timers are split: a clock that was set, or a suspended machine, is noticed in time. */
 const maxTimerMs = 60_000;
+/** Between two looks at what is due: a timer for each record would cost as much as reading it. */
+const minTimerMs = 20;
 
 /**
  * Holds the records of retry topics until they are due. A partition's records wait in an order of their
  * own, because due times of one tier differ by a few per cent.
  */
-export class DueGate<T extends Held> {
+export class DueGate {
   readonly #clock: Clock;
-  readonly #release: (held: T) => void;
-  readonly #partitions = new Map<Claim, WaitingPartition<T>>();
+  readonly #release: (record: TakenRecord, claim: Claim) => void;
+  readonly #partitions = new Map<Claim, WaitingRecords>();
+  #timer: Timer | undefined;
+  #timerDueMs = Infinity;
 
-  constructor(clock: Clock, release: (held: T) => void) {
+  constructor(clock: Clock, release: (record: TakenRecord, claim: Claim) => void) {
     this.#clock = clock;
     this.#release = release;
   }
 
-  /** Releases it when it is due; at once if it is. */
-  add(held: T, dueMs: number): void {
-    if (dueMs <= this.#clock.now()) {
-      this.#release(held);
-      return;
-    }
-    held.detach();
-    let partition = this.#partitions.get(held.claim);
+  /** Releases a copy of the record when it is due. */
+  hold(record: TakenRecord, claim: Claim, dueMs: number): void {
+    let partition = this.#partitions.get(claim);
     if (partition === undefined) {
-      partition = new WaitingPartition(this.#clock, this.#release);
-      this.#partitions.set(held.claim, partition);
+      partition = new WaitingRecords();
+      this.#partitions.set(claim, partition);
     }
-    partition.add({ held, dueMs });
+    partition.add(record, dueMs);
+    if (dueMs < this.#timerDueMs) this.#arm(dueMs, 0);
   }
 
   /** The partition is somebody else's now. */
   drop(claim: Claim): void {
-    this.#partitions.get(claim)?.close();
     this.#partitions.delete(claim);
   }
 
@@ -55,28 +49,37 @@ export class DueGate<T extends Held> {
   }
 
   close(): void {
-    for (const partition of this.#partitions.values()) partition.close();
+    this.#timer?.cancel();
     this.#partitions.clear();
   }
-}
 
-interface Entry<T> {
-  readonly held: T;
-  readonly dueMs: number;
-}
-
-/** A binary heap by due time, and a timer for its top. */
-class WaitingPartition<T extends Held> {
-  readonly #clock: Clock;
-  readonly #release: (held: T) => void;
-  readonly #heap: Entry<T>[] = [];
-  #timer: Timer | undefined;
-  #timerDueMs = Infinity;
-
-  constructor(clock: Clock, release: (held: T) => void) {
-    this.#clock = clock;
-    this.#release = release;
+  #arm(dueMs: number, earliestMs: number): void {
+    this.#timer?.cancel();
+    this.#timerDueMs = dueMs;
+    const leftMs = Math.max(dueMs - this.#clock.now(), earliestMs);
+    this.#timer = this.#clock.after(Math.min(leftMs, maxTimerMs), this.#look);
   }
+
+  readonly #look = (): void => {
+    this.#timer = undefined;
+    // What is released may come back to be held.
+    this.#timerDueMs = -Infinity;
+    const nowMs = this.#clock.now();
+    let firstDueMs = Infinity;
+    for (const [claim, partition] of this.#partitions) {
+      while (partition.firstDueMs <= nowMs)
+        this.#release(takeDown(partition.removeFirst(), claim), claim);
+      firstDueMs = Math.min(firstDueMs, partition.firstDueMs);
+    }
+    this.#timerDueMs = Infinity;
+    if (firstDueMs !== Infinity) this.#arm(firstDueMs, minTimerMs);
+  };
+}
+
+/** A partition's records: a binary heap by due time. */
+class WaitingRecords {
+  readonly #heap: HeldRecord[] = [];
+  readonly #shelf = new RecordShelf();
 
   get size(): number {
     return this.#heap.length;
@@ -86,49 +89,32 @@ class WaitingPartition<T extends Held> {
     return this.#heap[0]?.dueMs ?? Infinity;
   }
 
-  add(entry: Entry<T>): void {
+  add(record: TakenRecord, dueMs: number): void {
     const heap = this.#heap;
+    const held = this.#shelf.put(record, dueMs);
     let index = heap.length;
-    heap.push(entry);
+    heap.push(held);
     while (index > 0) {
       const above = (index - 1) >> 1;
       const parent = heap[above];
-      if (parent === undefined || parent.dueMs <= entry.dueMs) break;
+      if (parent === undefined || parent.dueMs <= dueMs) break;
       heap[index] = parent;
       index = above;
     }
-    heap[index] = entry;
-    if (entry.dueMs < this.#timerDueMs) this.#arm();
+    heap[index] = held;
   }
 
-  close(): void {
-    this.#timer?.cancel();
-  }
-
-  #arm(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#timerDueMs = this.firstDueMs;
-    if (this.#timerDueMs === Infinity) return;
-    const leftMs = Math.max(0, this.#timerDueMs - this.#clock.now());
-    this.#timer = this.#clock.after(Math.min(leftMs, maxTimerMs), () => {
-      const nowMs = this.#clock.now();
-      while (this.firstDueMs <= nowMs) this.#release(this.#removeFirst());
-      this.#arm();
-    });
-  }
-
-  #removeFirst(): T {
+  removeFirst(): HeldRecord {
     const heap = this.#heap;
     const first = heap[0];
     const last = heap.pop();
     if (first === undefined || last === undefined) throw new RangeError('nothing waits');
     if (heap.length > 0) this.#sink(last);
-    return first.held;
+    return first;
   }
 
   /** Puts the entry in the place of the top and lets it sink to where it belongs. */
-  #sink(entry: Entry<T>): void {
+  #sink(entry: HeldRecord): void {
     const heap = this.#heap;
     let index = 0;
     for (;;) {

@@ -70,7 +70,7 @@ export class DeliveryEngine {
   readonly #deps: EngineDeps;
   readonly #laneContext: LaneContext;
   readonly #disposal: Disposal;
-  readonly #gate: DueGate<Job | Bundle>;
+  readonly #gate: DueGate;
   readonly #fencing: Fencing;
   readonly #pool: SlotPool;
   readonly #shares = new WorkShares();
@@ -88,9 +88,8 @@ export class DeliveryEngine {
     this.#disposal = new Disposal(deps);
     this.#fencing = new Fencing(deps.fence, deps.events);
     this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());
-    this.#gate = new DueGate(deps.clock, (held) => {
-      if (held instanceof Bundle) this.#admitBundle(held);
-      else this.#admit(held);
+    this.#gate = new DueGate(deps.clock, (record, claim) => {
+      this.#takeDue(record, claim);
     });
     this.#laneContext = {
       ...deps,
@@ -178,26 +177,39 @@ export class DeliveryEngine {
   }
 
   #take(claim: Claim, record: TakenRecord): void {
-    const header = record.headers[envelopeHeader];
-    const envelope = header === undefined ? undefined : decodeEnvelope(header);
-    if (envelope === undefined) {
-      this.#takeBundle(claim, record);
-      return;
-    }
-    if (record.value === null) {
-      this.#disposal.malformed(record, claim, 'no body');
-      return;
-    }
-    const job = new Job(record, claim, envelope, record.value);
-    const dueMs = dueTimeMs(envelope, record.timestampMs, this.#deps.fenceMs);
-    if (dueMs === undefined) this.#admit(job);
-    else this.#gate.add(job, dueMs);
+    const taken = this.#read(record, claim);
+    if (taken === undefined) return;
+    const dueMs = this.#dueMs(taken);
+    if (dueMs !== undefined && dueMs > this.#deps.clock.now())
+      this.#gate.hold(record, claim, dueMs);
+    else this.#admitAny(taken);
   }
 
-  #takeBundle(claim: Claim, record: TakenRecord): void {
-    const bundle = Bundle.of(record, claim);
-    if (bundle === undefined) this.#disposal.malformed(record, claim, 'no readable envelope');
-    else this.#gate.add(bundle, bundle.header.dueMs);
+  #takeDue(record: TakenRecord, claim: Claim): void {
+    const taken = this.#read(record, claim);
+    if (taken !== undefined) this.#admitAny(taken);
+  }
+
+  /** Undefined: it is neither, and a dead letter now. */
+  #read(record: TakenRecord, claim: Claim): Job | Bundle | undefined {
+    const header = record.headers[envelopeHeader];
+    const envelope = header === undefined ? undefined : decodeEnvelope(header);
+    const bundle = envelope === undefined ? Bundle.of(record, claim) : undefined;
+    if (envelope === undefined && bundle === undefined)
+      this.#disposal.malformed(record, claim, 'no readable envelope');
+    else if (record.value === null) this.#disposal.malformed(record, claim, 'no body');
+    else return envelope === undefined ? bundle : new Job(record, claim, envelope, record.value);
+    return undefined;
+  }
+
+  #dueMs(taken: Job | Bundle): number | undefined {
+    if (taken instanceof Bundle) return taken.header.dueMs;
+    return dueTimeMs(taken.envelope, taken.record.timestampMs, this.#deps.fenceMs);
+  }
+
+  #admitAny(taken: Job | Bundle): void {
+    if (taken instanceof Bundle) this.#admitBundle(taken);
+    else this.#admit(taken);
   }
 
   /** What would be put off again to the last event is put off as it is. */

@@ -1,21 +1,16 @@
 import type { Envelope } from '../event/envelope.ts';
-import type { RecordOwner as PartitionOwner } from '../kafka/consume/consumed-record.ts';
+import type { Finisher } from '../kafka/consume/consumed-record.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
 
-/** Who keeps account of records in flight: a partition, or a bundle that came from one. */
-export type RecordOwner = Pick<PartitionOwner, 'finish'>;
-
 /** A record that this worker has taken. Its offset is committed some time after `finish`. */
 export interface TakenRecord extends IncomingRecord {
-  /** `finish` tells the owner this number. */
-  readonly owner: RecordOwner;
+  /** A partition, or a bundle that came from one. `finish` tells it the number of the slot. */
+  readonly owner: Finisher;
   readonly slot: number;
   finish(): void;
-  /** Copies its buffers out of the fetch response that they are slices of. */
-  detach(): void;
 }
 
 /** A partition for as long as this worker owns it. */
@@ -50,7 +45,7 @@ export class Job implements Sending {
   readonly record: TakenRecord;
   readonly claim: Claim;
   readonly envelope: Envelope;
-  body: Buffer;
+  readonly body: Buffer;
   /** Whose order it keeps, as `userKey`; undefined for retries, which keep none. */
   readonly user: number | undefined;
 
@@ -99,12 +94,6 @@ export class Job implements Sending {
 
   get isRetry(): boolean {
     return this.envelope.attempts > 0;
-  }
-
-  /** For a long wait: a slice pins a whole fetch response. */
-  detach(): void {
-    this.record.detach();
-    if (this.record.value !== null) this.body = this.record.value;
   }
 
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void {

@@ -115,7 +115,6 @@ function jobOf(user: string): Job {
     ...{ topic: 'delivery', partition: 0, offset: 0, timestampMs: 0, headers: {}, value },
     key: Buffer.from(deliveryKey(envelope.destinationId, user)),
     finish: () => undefined,
-    detach: () => undefined,
     ...{ slot: 0, owner: { finish: () => undefined } },
   };
   const claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };

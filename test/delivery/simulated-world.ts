@@ -268,7 +268,6 @@ export class SimulatedWorld {
       key: record.key === null ? null : Buffer.from(record.key),
       value: record.value === null ? null : Buffer.from(record.value),
       headers,
-      detach: () => undefined,
       slot: 7,
       owner: {
         finish: (slot) => {
@@ -351,7 +350,7 @@ function envelopesOf({ headers, value }: OutgoingRecord): Envelope[] {
   const bundle = decodeBundleHeader(header);
   const events = bundle === undefined ? [] : decompressEvents(Buffer.from(value ?? ''));
   return (events ?? []).flatMap((event) => {
-    const bundled = decodeEnvelope(event.envelope);
+    const bundled = decodeEnvelope(event.header);
     if (bundled === undefined) return [];
     const deadlineMs = bundled.deadlineMs ?? bundle?.deadlineMs;
     return [{ ...bundled, deadlineMs, dueMs: bundle?.dueMs }];

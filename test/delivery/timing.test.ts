@@ -4,90 +4,124 @@ import fc from 'fast-check';
 import { Deadlines } from '../../src/delivery/http/deadlines.ts';
 import type { Timed } from '../../src/delivery/http/deadlines.ts';
 import { DueGate } from '../../src/delivery/due-gate.ts';
-import { Job } from '../../src/delivery/job.ts';
-import type { Claim } from '../../src/delivery/job.ts';
+import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
 import { SlotPool } from '../../src/delivery/lane/slot-pool.ts';
 import type { SlotTaker } from '../../src/delivery/lane/slot-pool.ts';
+import { envelopeHeader } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function claimOf(partition: number): Claim {
   return { topic: 'retry.10s', partition, dedicated: false, lost: false };
 }
 
-function jobOf(claim: Claim, dueMs: number): Job {
-  const record = {
-    ...{ topic: claim.topic, partition: claim.partition, offset: 0, timestampMs: 0 },
-    ...{ key: null, value: Buffer.alloc(0), headers: {} },
+function recordOf({ topic, partition }: Claim, offset: number): TakenRecord {
+  return {
+    ...{ topic, partition, offset, timestampMs: 7, slot: offset },
+    ...{ key: Buffer.from(`key ${offset}`), value: Buffer.from(`body ${offset}`) },
+    headers: { [envelopeHeader]: Buffer.from(`header ${offset}`) },
+    owner: { finish: () => undefined },
     finish: () => undefined,
-    detach: () => undefined,
-    ...{ slot: 0, owner: { finish: () => undefined } },
   };
-  const envelope = {
-    ...{ destinationId: 'd', sourceId: 's', messageId: 'm', type: 'track' as const },
-    ...{ configOffset: 0, appendTimeMs: 0, attempts: 1, dueMs },
-  };
-  return new Job(record, claim, envelope, Buffer.alloc(0));
+}
+
+function contentOf({ topic, partition, offset, timestampMs, slot, ...rest }: TakenRecord): object {
+  const { key, value, headers } = rest;
+  const text = { key: String(key), value: String(value), header: String(headers[envelopeHeader]) };
+  return { topic, partition, offset, timestampMs, slot, ...text };
 }
 
 describe('the due-time gate', () => {
   test('releases every record at its time, in whatever order they came', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.integer({ min: -50, max: 200_000 }), { maxLength: 60 }),
+        fc.array(fc.integer({ min: 1, max: 200_000 }), { maxLength: 60 }),
         async (delays) => {
           const clock = new SimulatedClock();
           const startMs = clock.now();
-          const released: { dueMs: number; atMs: number }[] = [];
-          const gate = new DueGate<Job>(clock, (job) =>
-            released.push({ dueMs: job.envelope.dueMs ?? 0, atMs: clock.now() }),
-          );
+          const released = new Map<number, number>();
+          const gate = new DueGate(clock, (record, claim) => {
+            assert.deepEqual(contentOf(record), contentOf(recordOf(claim, record.offset)));
+            released.set(record.offset, clock.now() - startMs);
+          });
           const claims = [claimOf(0), claimOf(1)];
-          for (const [i, delayMs] of delays.entries()) {
-            const claim = claims[i % 2] ?? claimOf(0);
-            gate.add(jobOf(claim, startMs + delayMs), startMs + delayMs);
+          for (const [n, delayMs] of delays.entries()) {
+            const claim = claims[n % 2] ?? claimOf(0);
+            gate.hold(recordOf(claim, n), claim, startMs + delayMs);
           }
           await clock.pass(300_000);
-          assert.equal(released.length, delays.length);
-          for (const { dueMs, atMs } of released) assert.equal(atMs, Math.max(dueMs, startMs));
+          assert.equal(released.size, delays.length);
+          for (const [n, afterMs] of released) {
+            const lateMs = afterMs - (delays[n] ?? NaN);
+            assert.ok(lateMs >= 0 && lateMs <= 20, `${lateMs} ms late`);
+          }
         },
       ),
       { numRuns: 50 },
     );
   });
 
+  test('releases what comes while it waits for something later', async () => {
+    const clock = new SimulatedClock();
+    const released: number[] = [];
+    const claim = claimOf(0);
+    const gate = new DueGate(clock, ({ offset }) => released.push(offset));
+    gate.hold(recordOf(claim, 0), claim, clock.now() + 60_000);
+    await clock.pass(10_000);
+    gate.hold(recordOf(claim, 1), claim, clock.now() + 10_000);
+    await clock.pass(10_000);
+    assert.deepEqual(released, [1]);
+    await clock.pass(40_000);
+    assert.deepEqual(released, [1, 0]);
+  });
+
   test('forgets the records of a lost partition, and only those', async () => {
     const clock = new SimulatedClock();
     const released: number[] = [];
-    const gate = new DueGate<Job>(clock, (job) => released.push(job.claim.partition));
+    const gate = new DueGate(clock, (_, { partition }) => released.push(partition));
     const [lost, kept] = [claimOf(0), claimOf(1)];
-    gate.add(jobOf(lost, clock.now() + 10), clock.now() + 10);
-    gate.add(jobOf(kept, clock.now() + 10), clock.now() + 10);
+    for (const claim of [lost, kept]) gate.hold(recordOf(claim, 0), claim, clock.now() + 10);
     gate.drop(lost);
     assert.equal(gate.waiting().get('retry.10s'), 1);
     await clock.pass(100);
     assert.deepEqual(released, [1]);
   });
 
-  test('holds on to no fetch response, but for what is due already', () => {
+  test('holds on to no fetch response', async () => {
     const clock = new SimulatedClock();
-    const gate = new DueGate<Job>(clock, () => undefined);
-    const bodyAfter = (delayMs: number): string => {
-      const job = jobOf(claimOf(0), clock.now());
-      const record: { value: Buffer | null; detach: () => void } = job.record;
-      record.detach = () => {
-        record.value = Buffer.from('copy');
-      };
-      gate.add(job, clock.now() + delayMs);
-      return job.body.toString();
+    const released: TakenRecord[] = [];
+    const gate = new DueGate(clock, (record) => released.push(record));
+    const response = Buffer.from('key header body');
+    const claim = claimOf(0);
+    const record: TakenRecord = {
+      ...recordOf(claim, 0),
+      ...{ key: response.subarray(0, 3), value: response.subarray(11) },
+      headers: { [envelopeHeader]: response.subarray(4, 10) },
     };
-    assert.deepEqual([bodyAfter(0), bodyAfter(1)], ['', 'copy']);
+    gate.hold(record, claim, clock.now() + 10);
+    response.fill('x');
+    await clock.pass(10);
+    const [{ key, value, headers } = record] = released;
+    assert.deepEqual([key, headers[envelopeHeader], value].map(String), ['key', 'header', 'body']);
+  });
+
+  test('gives back a record of any size', async () => {
+    const clock = new SimulatedClock();
+    const sizes: (number | undefined)[] = [];
+    const claim = claimOf(0);
+    const gate = new DueGate(clock, ({ value }) => sizes.push(value?.length));
+    for (const bytes of [0, 100_000, 1, 16_000, 16_384])
+      gate.hold({ ...recordOf(claim, 0), value: Buffer.alloc(bytes) }, claim, clock.now() + 10);
+    await clock.pass(10);
+    assert.deepEqual(sizes.toSorted(), [0, 1, 100_000, 16_000, 16_384]);
   });
 
   test('says how much waits', () => {
     const clock = new SimulatedClock();
-    const gate = new DueGate<Job>(clock, () => undefined);
-    for (const delayMs of [500, 200, 900])
-      gate.add(jobOf(claimOf(delayMs), clock.now() + delayMs), clock.now() + delayMs);
+    const gate = new DueGate(clock, () => undefined);
+    for (const delayMs of [500, 200, 900]) {
+      const claim = claimOf(delayMs);
+      gate.hold(recordOf(claim, 0), claim, clock.now() + delayMs);
+    }
     assert.equal(gate.waiting().get('retry.10s'), 3);
   });
 });

@@ -1,12 +1,13 @@
 import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
-import type { Held } from '../due-gate.ts';
+import type { Finisher } from '../../kafka/consume/consumed-record.ts';
 import { Job } from '../job.ts';
-import type { Claim, RecordOwner, TakenRecord } from '../job.ts';
+import type { Claim, TakenRecord } from '../job.ts';
+import { recordAt } from '../packing.ts';
 import { decodeBundleHeader, decompressEvents } from './format.ts';
-import type { BundledEvent, BundleHeader } from './format.ts';
+import type { BundleHeader } from './format.ts';
 
 /** A record of a retry topic that carries several events of one destination. */
-export class Bundle implements Held {
+export class Bundle {
   readonly record: TakenRecord;
   readonly claim: Claim;
   readonly header: BundleHeader;
@@ -24,22 +25,18 @@ export class Bundle implements Held {
     return header === undefined ? undefined : new Bundle(record, claim, header);
   }
 
-  detach(): void {
-    this.record.detach();
-  }
-
   /** A record for each of its events; undefined if they cannot be read. The last to finish finishes it. */
-  unpack(): BundledRecord[] | undefined {
+  unpack(): TakenRecord[] | undefined {
     const { record, header } = this;
     const events = record.value === null ? undefined : decompressEvents(record.value);
     if (events?.length !== header.events) return undefined;
     const owner = new BundleOwner(record, events.length);
-    return events.map((event, slot) => new BundledRecord(event, record, owner, slot));
+    return events.map((event, slot) => recordAt(record, event, owner, slot));
   }
 }
 
 /** Finishes a bundle's record with the last of its events. */
-class BundleOwner implements RecordOwner {
+class BundleOwner implements Finisher {
   readonly #record: TakenRecord;
   readonly #isFinished: boolean[];
   #unfinished: number;
@@ -60,54 +57,15 @@ class BundleOwner implements RecordOwner {
 
 /** Undefined without a readable envelope. */
 export function jobOfBundled(
-  record: BundledRecord,
+  record: TakenRecord,
   claim: Claim,
   { deadlineMs, impliedDeadlineMs = deadlineMs }: BundleHeader,
 ): Job | undefined {
-  const envelope = decodeEnvelope(record.headers[envelopeHeader]);
-  if (envelope === undefined) return undefined;
+  const bytes = record.headers[envelopeHeader];
+  const envelope = bytes === undefined ? undefined : decodeEnvelope(bytes);
+  if (envelope === undefined || record.value === null) return undefined;
   const job = new Job(record, claim, envelope, record.value);
   job.deadlineMs ??= impliedDeadlineMs;
   job.hasReturned = true;
   return job;
-}
-
-type Place = Pick<TakenRecord, 'topic' | 'partition' | 'offset' | 'timestampMs'>;
-
-/** An event of a bundle, as a record of its own in the place where it was read. */
-export class BundledRecord implements TakenRecord {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
-  readonly timestampMs: number;
-  readonly headers: { readonly [envelopeHeader]: Buffer };
-  readonly key: Buffer | null;
-  readonly value: Buffer;
-  readonly owner: RecordOwner;
-  readonly slot: number;
-
-  constructor(
-    { key, envelope, body }: BundledEvent,
-    place: Place,
-    owner: RecordOwner,
-    slot: number,
-  ) {
-    this.topic = place.topic;
-    this.partition = place.partition;
-    this.offset = place.offset;
-    this.timestampMs = place.timestampMs;
-    this.headers = { [envelopeHeader]: envelope };
-    this.key = key;
-    this.value = body;
-    this.owner = owner;
-    this.slot = slot;
-  }
-
-  finish(): void {
-    this.owner.finish(this.slot);
-  }
-
-  detach(): void {
-    // Its buffers are slices of what was unpacked, and of no fetch response.
-  }
 }

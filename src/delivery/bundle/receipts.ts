@@ -1,13 +1,14 @@
-import type { Claim, RecordOwner, TakenRecord } from '../job.ts';
-import { BundledRecord } from './bundle.ts';
-import type { BundledEvent } from './format.ts';
+import type { Finisher } from '../../kafka/consume/consumed-record.ts';
+import type { Claim, TakenRecord } from '../job.ts';
+import { recordAt } from '../packing.ts';
+import type { PackedRecord } from '../packing.ts';
 
 /**
  * What is left of a partition's records that were copied: where each is to be finished. The records
  * themselves would be the largest part of what outlives young collections.
  */
 export class Receipts {
-  readonly #owners: RecordOwner[] = [];
+  readonly #owners: Finisher[] = [];
   readonly #slots: number[] = [];
   readonly #offsets: number[] = [];
 
@@ -26,12 +27,12 @@ export class Receipts {
   }
 
   /** Records again, in the places of those that came; `events` are what was copied of them. */
-  recordsOf({ topic, partition }: Claim, events: readonly BundledEvent[]): BundledRecord[] {
+  recordsOf({ topic, partition }: Claim, events: readonly PackedRecord[]): TakenRecord[] {
     return events.flatMap((event, index) => {
       const owner = this.#owners[index];
       if (owner === undefined) return [];
       const place = { topic, partition, offset: this.#offsets[index] ?? NaN, timestampMs: NaN };
-      return new BundledRecord(event, place, owner, this.#slots[index] ?? NaN);
+      return recordAt(place, event, owner, this.#slots[index] ?? NaN);
     });
   }
 }

@@ -1,9 +1,13 @@
 import type { OffsetTracker } from './offset-tracker.ts';
 import type { IncomingRecord } from '../record.ts';
 
-/** Who keeps account of records in flight: the tracker of the partition that they came from. */
-export interface RecordOwner {
+/** Who is told that a record is finished. */
+export interface Finisher {
   finish(slot: number): void;
+}
+
+/** Who keeps account of records in flight: the tracker of the partition that they came from. */
+export interface RecordOwner extends Finisher {
   readonly tracker: Pick<OffsetTracker, 'next' | 'hasFinished'>;
 }
 
@@ -13,7 +17,7 @@ type Headers = IncomingRecord['headers'];
  * A record that is in flight until `finish` is called. The partition's committed offset cannot pass
  * it before. No closure and no promise per record: this is the hot path of every role.
  */
-export class ConsumedRecord implements IncomingRecord {
+export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements IncomingRecord {
   readonly topic: string;
   readonly partition: number;
   readonly offset: number;
@@ -21,10 +25,10 @@ export class ConsumedRecord implements IncomingRecord {
   key: Buffer | null;
   value: Buffer | null;
   headers: Headers;
-  readonly owner: RecordOwner;
+  readonly owner: Owner;
   readonly slot: number;
 
-  constructor(record: IncomingRecord, owner: RecordOwner, slot: number) {
+  constructor(record: IncomingRecord, owner: Owner, slot: number) {
     this.topic = record.topic;
     this.partition = record.partition;
     this.offset = record.offset;

@@ -1,0 +1,115 @@
+import { ageFromMs, encodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
+import type { Envelope } from '../../event/envelope.ts';
+import type { Claim, Job } from '../job.ts';
+import type { EventPacker } from '../packing.ts';
+import type { Later } from '../retry-policy.ts';
+import type { BundleHeader } from './format.ts';
+import { Receipts } from './receipts.ts';
+
+/** A partition's window holds several bundles, and what waits in one is a small part of a window. */
+const mostEvents = 256;
+export const mostBundleBytes: number = 64 * 1024;
+/** An event's window may end so much earlier for being in a bundle, which takes no longer to gather. */
+const impliedWithinMs = 1_000;
+
+/** Events of one partition and one destination that are put off together. */
+export interface Gathered {
+  readonly claim: Claim;
+  /** Of the first event; the others go to the same tier. */
+  readonly plan: Later;
+  /** Of the first event; the others are of the same partition. */
+  readonly key: Buffer | null;
+  readonly header: BundleHeader;
+  /** Only until `onGathered` returns. */
+  readonly packed: Buffer;
+  /** Of the records that they came in. */
+  readonly receipts: Receipts;
+}
+
+/** The first event, as long as it has no company. */
+export class Lone {
+  readonly job: Job;
+  readonly plan: Later;
+
+  constructor(job: Job, plan: Later) {
+    this.job = job;
+    this.plan = plan;
+  }
+
+  get destinationId(): string {
+    return this.job.envelope.destinationId;
+  }
+}
+
+/** Whether they may go together: events whose retry clock runs are not mixed with others. */
+export function isAlike(one: Later, other: Later): boolean {
+  return (
+    one.tierMs === other.tierMs &&
+    (one.deadlineMs === undefined) === (other.deadlineMs === undefined)
+  );
+}
+
+/** Two events and more, packed. */
+export class Gathering implements Gathered {
+  readonly claim: Claim;
+  readonly destinationId: string;
+  readonly key: Buffer | null;
+  readonly plan: Later;
+  readonly receipts: Receipts = new Receipts();
+  readonly packer: EventPacker;
+  #deadlineMs: number | undefined;
+  #impliedDeadlineMs: number | undefined;
+  #oldestMs = Infinity;
+
+  constructor({ job, plan }: Lone, packer: EventPacker) {
+    const { claim, envelope, record } = job;
+    this.claim = claim;
+    this.destinationId = envelope.destinationId;
+    // In the pool that small buffers share, it would hold on to all of the pool.
+    this.key = record.key === null ? null : Buffer.alloc(record.key.length, record.key);
+    this.packer = packer;
+    this.plan = plan;
+    this.#deadlineMs = plan.deadlineMs;
+    this.add(job, plan);
+  }
+
+  get isFull(): boolean {
+    return this.receipts.count >= mostEvents || this.packer.bytes >= mostBundleBytes;
+  }
+
+  get packed(): Buffer {
+    return this.packer.packed;
+  }
+
+  get header(): BundleHeader {
+    return {
+      destinationId: this.destinationId,
+      events: this.receipts.count,
+      dueMs: this.plan.dueMs,
+      deadlineMs: this.#deadlineMs,
+      impliedDeadlineMs: this.#impliedDeadlineMs,
+      oldestMs: this.#oldestMs,
+    };
+  }
+
+  add({ record, envelope, body }: Job, { deadlineMs }: Later): void {
+    // As it came, where that says it all: nothing is put together, and nothing to be collected.
+    const unchanged = this.#isSaid(envelope, deadlineMs)
+      ? record.headers[envelopeHeader]
+      : undefined;
+    this.packer.add(record.key, unchanged ?? encodeEnvelope({ ...envelope, deadlineMs }), body);
+    this.receipts.add(record);
+    if (deadlineMs !== undefined && this.#deadlineMs !== undefined)
+      this.#deadlineMs = Math.min(this.#deadlineMs, deadlineMs);
+    this.#oldestMs = Math.min(this.#oldestMs, ageFromMs(envelope));
+  }
+
+  /** Whether the envelope and the bundle's header together say when its window ends. */
+  #isSaid(envelope: Envelope, deadlineMs: number | undefined): boolean {
+    if (envelope.deadlineMs === deadlineMs) return true;
+    if (envelope.deadlineMs !== undefined || deadlineMs === undefined) return false;
+    this.#impliedDeadlineMs ??= deadlineMs;
+    const laterByMs = deadlineMs - this.#impliedDeadlineMs;
+    return laterByMs >= 0 && laterByMs < impliedWithinMs;
+  }
+}
