@@ -1,6 +1,6 @@
-import type { KeyObject } from 'node:crypto';
 import type { Destination, Webhook } from '../resources/resource.ts';
 import { sign, signingKey } from './sign.ts';
+import type { SigningKey } from './sign.ts';
 
 const fixedHeaders = ['Content-Type', 'application/json', 'User-Agent', 'Postrider/1.0'];
 
@@ -19,7 +19,7 @@ export interface PreparedEndpoint {
 export class PreparedDestination {
   readonly destination: Destination;
   readonly endpoints: readonly PreparedEndpoint[];
-  readonly #key: KeyObject | undefined;
+  readonly #key: SigningKey | undefined;
 
   constructor(destination: Destination) {
     this.destination = destination;

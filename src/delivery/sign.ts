@@ -1,12 +1,36 @@
-import { createHmac, createSecretKey } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { GrowingBuffer } from '../kafka/growing-buffer.ts';
 
-/** A secret as a key: made once per destination, it spares every signature the conversion. */
-export function signingKey(sharedSecret: string): KeyObject {
-  return createSecretKey(sharedSecret, 'utf8');
+/** Of SHA-1, like of SHA-256. */
+const blockBytes = 64;
+const hashBytes = 20;
+
+/** A secret as HMAC uses it: mixed with its two pads, one behind the other. */
+export type SigningKey = Buffer;
+
+const message = new GrowingBuffer(4_096);
+const outer = Buffer.alloc(blockBytes + hashBytes);
+
+export function signingKey(sharedSecret: string): SigningKey {
+  const secret = Buffer.from(sharedSecret, 'utf8');
+  const short = secret.length > blockBytes ? hash('sha1', secret, 'buffer') : secret;
+  const key = Buffer.alloc(2 * blockBytes);
+  short.copy(key);
+  short.copy(key, blockBytes);
+  return key.map((byte, index) => byte ^ (index < blockBytes ? 0x36 : 0x5c)) as Buffer;
 }
 
-/** `X-Signature`: lower-case hex HMAC-SHA1 of the body's exact bytes. */
-export function sign(key: KeyObject, body: Buffer): string {
-  return createHmac('sha1', key).update(body).digest('hex');
+/**
+ * `X-Signature`: lower-case hex HMAC-SHA1 (RFC 2104) of the body's exact bytes. By two hashes, because
+ * `createHmac` makes a stream and an object of OpenSSL's, which a collection of garbage has to find: that
+ * took twice as long.
+ */
+export function sign(key: SigningKey, body: Buffer): string {
+  message.bytes = 0;
+  message.makeRoom(blockBytes + body.length);
+  const { buffer } = message;
+  const bytes = key.copy(buffer, 0, 0, blockBytes) + body.copy(buffer, blockBytes);
+  key.copy(outer, 0, blockBytes);
+  outer.write(hash('sha1', buffer.subarray(0, bytes), 'binary'), blockBytes, 'latin1');
+  return hash('sha1', outer, 'hex');
 }
