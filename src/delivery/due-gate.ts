@@ -62,8 +62,6 @@ export class DueGate {
 
   readonly #look = (): void => {
     this.#timer = undefined;
-    // What is released may come back to be held.
-    this.#timerDueMs = -Infinity;
     const nowMs = this.#clock.now();
     let firstDueMs = Infinity;
     for (const [claim, partition] of this.#partitions) {
