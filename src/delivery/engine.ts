@@ -89,7 +89,7 @@ export class DeliveryEngine {
     this.#fencing = new Fencing(deps.fence, deps.events);
     this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());
     this.#gate = new DueGate(deps.clock, (record, claim) => {
-      this.#takeDue(record, claim);
+      this.#take(claim, record);
     });
     this.#laneContext = {
       ...deps,
@@ -176,18 +176,15 @@ export class DeliveryEngine {
     return { inFlight, queued, mostQueued, lanesByState, breakers, tiers };
   }
 
+  /** When it comes, and again when it is due. */
   #take(claim: Claim, record: TakenRecord): void {
     const taken = this.#read(record, claim);
     if (taken === undefined) return;
     const dueMs = this.#dueMs(taken);
     if (dueMs !== undefined && dueMs > this.#deps.clock.now())
       this.#gate.hold(record, claim, dueMs);
-    else this.#admitAny(taken);
-  }
-
-  #takeDue(record: TakenRecord, claim: Claim): void {
-    const taken = this.#read(record, claim);
-    if (taken !== undefined) this.#admitAny(taken);
+    else if (taken instanceof Bundle) this.#admitBundle(taken);
+    else this.#admit(taken);
   }
 
   /** Undefined: it is neither, and a dead letter now. */
@@ -205,11 +202,6 @@ export class DeliveryEngine {
   #dueMs(taken: Job | Bundle): number | undefined {
     if (taken instanceof Bundle) return taken.header.dueMs;
     return dueTimeMs(taken.envelope, taken.record.timestampMs, this.#deps.fenceMs);
-  }
-
-  #admitAny(taken: Job | Bundle): void {
-    if (taken instanceof Bundle) this.#admitBundle(taken);
-    else this.#admit(taken);
   }
 
   /** What would be put off again to the last event is put off as it is. */
