@@ -1,0 +1,71 @@
+import { readInt64 } from './byte-reader.ts';
+import { compareChecksums } from './checksums.ts';
+import { crc32c } from './crc32c.ts';
+
+/** Where fields are, from the first byte of a record batch of version 2. */
+const epochAt = 12;
+const checksumAt = 17;
+const attributesAt = 21;
+const lastOffsetDeltaAt = 23;
+const firstTimestampAt = 27;
+const maxTimestampAt = 35;
+const producerIdAt = 43;
+const recordCountAt = 57;
+const recordsAt = 61;
+
+const logAppendTime = 0x8;
+const transactional = 0x10;
+const control = 0x20;
+
+/** What a record batch says of its records. */
+export interface BatchHeader {
+  readonly firstOffset: number;
+  /** Also where compaction has removed the last records. */
+  readonly lastOffset: number;
+  /** Of the leader that appended it. */
+  readonly epoch: number;
+  /** Also says how the records are compressed. */
+  readonly attributes: number;
+  readonly isTransactional: boolean;
+  /** It holds no records but a marker: the end of a transaction, say. */
+  readonly isControl: boolean;
+  readonly firstTimestampMs: number;
+  /** When the broker appended it, which counts for all records; undefined: each has its producer's time. */
+  readonly appendedMs: number | undefined;
+  readonly producerId: number;
+  readonly recordCount: number;
+  /** As they are stored. */
+  readonly records: Buffer;
+}
+
+/**
+ * @param batch the whole of it
+ * @throws RangeError when it is not as it was written, or contradicts itself
+ * @see https://kafka.apache.org/documentation/#recordbatch
+ */
+export function readBatchHeader(batch: Buffer): BatchHeader {
+  if (batch.length < recordsAt)
+    throw new RangeError(
+      `it has ${batch.length} bytes, and the fields before its records ${recordsAt}`,
+    );
+  compareChecksums(batch.readUInt32BE(checksumAt), crc32c(batch.subarray(attributesAt)));
+  const attributes = batch.readInt16BE(attributesAt);
+  const firstOffset = readInt64(batch, 0);
+  const lastOffset = firstOffset + batch.readInt32BE(lastOffsetDeltaAt);
+  const recordCount = batch.readInt32BE(recordCountAt);
+  if (recordCount < 0 || recordCount > lastOffset - firstOffset + 1)
+    throw new RangeError(`it states ${recordCount} records, and ${lastOffset} as its last offset`);
+  return {
+    firstOffset,
+    lastOffset,
+    epoch: batch.readInt32BE(epochAt),
+    attributes,
+    isTransactional: (attributes & transactional) !== 0,
+    isControl: (attributes & control) !== 0,
+    firstTimestampMs: readInt64(batch, firstTimestampAt),
+    appendedMs: (attributes & logAppendTime) === 0 ? undefined : readInt64(batch, maxTimestampAt),
+    producerId: readInt64(batch, producerIdAt),
+    recordCount,
+    records: batch.subarray(recordsAt),
+  };
+}

@@ -1,0 +1,20 @@
+/** What the lowest three bits of a batch's attributes say that its records are compressed with. */
+export const codecId = {
+  none: 0,
+  gzip: 1,
+  snappy: 2,
+  lz4: 3,
+  zstd: 4,
+} as const;
+
+export interface Packed {
+  /** For the batch's attributes. */
+  readonly codecId: number;
+  readonly bytes: Buffer;
+}
+
+/** Compresses what a producer writes. */
+export interface Compressor {
+  /** @param records the records of one batch, one behind the other */
+  pack(records: Buffer): Packed;
+}

@@ -1,0 +1,172 @@
+import { OpenAborts } from './aborted-transactions.ts';
+import type { AbortedTransaction } from './fetch.ts';
+import { readBatchHeader, type BatchHeader } from './batch-header.ts';
+import { BatchRecords, noHeaders, type Headers } from './batch-records.ts';
+import { readInt64 } from './byte-reader.ts';
+import { isBulky } from './bulky.ts';
+import { codecOf, type Codec } from './codecs.ts';
+import { OldMessages, openOldEntry } from './old-messages.ts';
+
+/** Where fields are, from the first byte of a batch of whatever version. */
+const lengthAt = 8;
+const lengthEnd = 12;
+const magicAt = 16;
+
+const noEpoch = -1;
+const abortMarker = 0;
+/** In place of what was unpacked, during a pause. */
+const released = Buffer.alloc(0);
+
+/** The records of a batch, or old messages, and what they can be unpacked from again. */
+interface Opened {
+  readonly records: BatchRecords | OldMessages;
+  readonly stored: Buffer;
+  readonly codec: Codec | undefined;
+}
+
+/** Walks over what a fetch brought of one partition, a record at a time, decompressing a batch when it is reached. */
+export class FetchedRecords {
+  // The record that it is at. Key, value and headers are slices of the batch, or copies if that is bulky.
+  offset: number = -1;
+  timestampMs: number = -1;
+  key: Buffer | null = null;
+  value: Buffer | null = null;
+  headers: Headers = noHeaders;
+  /** Why its headers were left out; undefined: they are all there. */
+  flaw: string | undefined = undefined;
+  /** The offset to read next: behind everything that has been passed, also what is shown to nobody. */
+  position: number;
+  /** Leader epoch of the last batch that was passed or entered; -1: none, or an old message without one. */
+  epoch: number = noEpoch;
+  /** Why what comes next cannot be read, once `next` has returned false because of that. */
+  problem: Error | undefined = undefined;
+  readonly #bytes: Buffer;
+  readonly #fromOffset: number;
+  readonly #aborts: OpenAborts | undefined;
+  #opened: Opened | undefined;
+  /** Where the next batch begins. */
+  #at = 0;
+  /** Of the batch that was reached last. */
+  #entryOffset = -1;
+  #lastOffset = -1;
+
+  /**
+   * @param bytes record batches and old messages, of which the last may be cut off
+   * @param fromOffset what was asked for; the first batch may begin before it
+   */
+  constructor(bytes: Buffer, fromOffset: number, aborted: readonly AbortedTransaction[]) {
+    this.#bytes = bytes;
+    this.#fromOffset = fromOffset;
+    this.position = fromOffset;
+    this.#aborts = aborted.length === 0 ? undefined : new OpenAborts(aborted);
+  }
+
+  /** Moves to the next record. False: there is none, or it cannot be read, as `problem` then says. */
+  next(): boolean {
+    if (this.problem !== undefined) return false;
+    try {
+      do if (this.#opened !== undefined && this.#showNext(this.#opened)) return true;
+      while (this.#reachNext());
+    } catch (error) {
+      this.#opened = undefined;
+      const why = error instanceof Error ? error.message : String(error);
+      const what = `the batch at offset ${this.#entryOffset} cannot be read: ${why}`;
+      this.problem = new Error(what, { cause: error });
+    }
+    return false;
+  }
+
+  /** For who will not go on soon: lets go of a bulky batch, which `next` then unpacks once more. */
+  pause(): void {
+    const records = this.#opened?.records;
+    if (records !== undefined && isBulky(records.bytes)) records.bytes = released;
+  }
+
+  #showNext({ records, stored, codec }: Opened): boolean {
+    if (records.bytes === released) records.bytes = unpack(stored, codec);
+    const isThere = records.next(this.#fromOffset);
+    if (records.isDone) this.#pass();
+    if (!isThere) return false;
+    this.offset = records.offset;
+    this.timestampMs = records.timestampMs;
+    this.key = records.key;
+    this.value = records.value;
+    this.headers = records.headers;
+    this.flaw = records.flaw;
+    this.position = Math.max(this.position, records.offset + 1);
+    return true;
+  }
+
+  #pass(): void {
+    this.#opened = undefined;
+    this.position = Math.max(this.position, this.#lastOffset + 1);
+  }
+
+  /** False: there is no further batch, or not all of it. */
+  #reachNext(): boolean {
+    const bytes = this.#bytes;
+    const start = this.#at;
+    if (start + lengthEnd > bytes.length) return false;
+    this.#entryOffset = readInt64(bytes, start);
+    const length = bytes.readInt32BE(start + lengthAt);
+    if (length <= magicAt - lengthEnd)
+      throw new RangeError(`it states a length of ${length} bytes`);
+    const end = start + lengthEnd + length;
+    if (end > bytes.length) return false;
+    const batch = bytes.subarray(start, end);
+    const magic = batch.readInt8(magicAt);
+    if (magic === 2) this.#enterBatch(batch);
+    else if (magic === 0 || magic === 1) this.#enterOldEntry(batch);
+    else throw new RangeError(`it is of version ${magic}; versions 0 to 2 can be read`);
+    this.#at = end;
+    return true;
+  }
+
+  #enterBatch(batch: Buffer): void {
+    const header = readBatchHeader(batch);
+    this.#moveTo(header.firstOffset, header.lastOffset);
+    const isHidden = this.#isHidden(header);
+    if (isHidden || header.recordCount === 0 || header.lastOffset < this.#fromOffset) this.#pass();
+    else {
+      const stored = header.records;
+      const codec = codecOf(header.attributes);
+      const records = new BatchRecords(unpack(stored, codec), header);
+      this.#opened = { records, stored, codec };
+    }
+    this.epoch = header.epoch;
+  }
+
+  #enterOldEntry(bytes: Buffer): void {
+    const entry = openOldEntry(bytes);
+    this.#moveTo(entry.lastOffset, entry.lastOffset);
+    const { stored, codec } = entry;
+    const records = new OldMessages(unpack(stored, codec), entry);
+    this.#opened = { records, stored, codec };
+    this.epoch = noEpoch;
+  }
+
+  #moveTo(firstOffset: number, lastOffset: number): void {
+    if (firstOffset <= this.#lastOffset)
+      throw new RangeError(`the batch before it ends at offset ${this.#lastOffset}`);
+    this.#lastOffset = lastOffset;
+  }
+
+  /** Whether it is a marker, or part of a transaction that came to nothing. */
+  #isHidden(header: BatchHeader): boolean {
+    const aborts = this.#aborts;
+    aborts?.beginUpTo(header.lastOffset);
+    if (aborts?.has(header.producerId) !== true) return header.isControl;
+    if (header.isControl && isAbort(header)) aborts.end(header.producerId);
+    return header.isControl || header.isTransactional;
+  }
+}
+
+function unpack(stored: Buffer, codec: Codec | undefined): Buffer {
+  return codec === undefined ? stored : codec.decompress(stored);
+}
+
+/** A marker's key is its version and its type, two bytes each. */
+function isAbort(header: BatchHeader): boolean {
+  const marker = new BatchRecords(unpack(header.records, codecOf(header.attributes)), header);
+  return marker.next(header.firstOffset) && marker.key?.readInt16BE(2) === abortMarker;
+}
