@@ -164,7 +164,7 @@ function warnIfUnknown(id: string, resources: StoredResources): void {
 
 async function accessOf(context: Context): Promise<Parameters<typeof readStoredResources>[0]> {
   const { kafka, log } = context;
-  return { kafka, topology: await context.topology(), clock: systemClock, log };
+  return { kafka, topology: await context.topology(), log };
 }
 
 function parseReasons(text: string): ReadonlySet<string> {

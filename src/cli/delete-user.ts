@@ -55,7 +55,7 @@ async function deleteUser(
   const users = collectUserIds(args, file);
   const { kafka, log } = context;
   const topology = await context.topology();
-  const config = await followStoredResources({ kafka, topology, clock: systemClock, log });
+  const config = await followStoredResources({ kafka, topology, log });
   const report = new DeletionReport();
   try {
     const sourceIds = findSources(config.resources, options.source);

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { systemClock } from '../ops/clock.ts';
 import { readStoredResources } from '../resources/config/config-topic.ts';
 import { planDeletion } from '../resources/apply/delete.ts';
 import { formatChange } from '../resources/apply/plan.ts';
@@ -21,7 +20,7 @@ async function deleteResource(context: Context, kindName: string, id: string): P
   const kind = parseKind(kindName);
   const { kafka, log } = context;
   const topology = await context.topology();
-  const stored = await readStoredResources({ kafka, topology, clock: systemClock, log });
+  const stored = await readStoredResources({ kafka, topology, log });
   const change = planDeletion(stored, { kind, id });
   await write(context, [change]);
   context.print(formatChange(change));

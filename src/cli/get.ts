@@ -1,6 +1,5 @@
 import { Argument, Option, type Command } from 'commander';
 import { PostriderError } from '../errors.ts';
-import { systemClock } from '../ops/clock.ts';
 import { readStoredResources } from '../resources/config/config-topic.ts';
 import {
   outputFormats,
@@ -37,7 +36,7 @@ async function get(
   const kind = parseKind(kindName);
   const { kafka, log } = context;
   const topology = await context.topology();
-  const stored = await readStoredResources({ kafka, topology, clock: systemClock, log });
+  const stored = await readStoredResources({ kafka, topology, log });
   const found = ofKind(stored, kind).filter(({ name }) => id === undefined || name.id === id);
   if (id !== undefined && found.length === 0)
     throw new PostriderError('not-found', `there is no ${kind} ${id}`);

@@ -18,6 +18,7 @@ export function kafkaOptions(settings: Settings): KafkaOptions {
   return {
     brokers: settings.kafkaBrokers,
     clientId: `postrider-${hostname()}`,
+    ...(settings.kafkaRack === undefined ? {} : { rack: settings.kafkaRack }),
     ...(settings.kafkaSsl ? { ssl: sslOf(settings) } : {}),
     ...(mechanism === undefined ? {} : { sasl: { mechanism, username, password } }),
   };

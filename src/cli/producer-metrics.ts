@@ -5,7 +5,7 @@ import type { MetricsRegistry } from '../ops/metrics.ts';
 /** There from the start, so that the first of them shows as a rise. Others appear when they happen. */
 const usualFailures = [
   'KafkaJSConnectionError',
-  'KafkaJSBrokerNotFound',
+  'LEADER_NOT_AVAILABLE',
   'NoAnswer',
   'NOT_LEADER_FOR_PARTITION',
   'NOT_ENOUGH_REPLICAS',

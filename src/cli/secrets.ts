@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../errors.ts';
-import { systemClock } from '../ops/clock.ts';
 import { rotateSecrets } from '../resources/config/rotate-secrets.ts';
 import { createSecretKeys } from '../resources/config/secrets.ts';
 import type { Context } from './context.ts';
@@ -26,7 +25,7 @@ async function rotate(context: Context): Promise<void> {
   const topology = await context.topology();
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const { rewritten, unreadable } = await withProducer(context, (producer) =>
-    rotateSecrets({ kafka, topology, clock: systemClock, log, producer, secretKeys }),
+    rotateSecrets({ kafka, topology, log, producer, secretKeys }),
   );
   for (const key of rewritten) context.print(`encrypted ${key} anew`);
   const [first] = unreadable;

@@ -48,7 +48,7 @@ export async function syncAudiences(
   const { kafka, log, settings } = context;
   const topology = await context.topology();
   const keys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const found = await findAudiences({ kafka, topology, clock: systemClock, log }, ids, keys);
+  const found = await findAudiences({ kafka, topology, log }, ids, keys);
   for (const audience of found.audiences) checkDestination(found, audience, options.destination);
   const registry = createMetrics();
   const metrics = new SyncMetrics(registry);

@@ -65,7 +65,7 @@ class KafkaConnection implements ProducingTransport {
       log,
     );
     const { signal } = this.#stop;
-    this.#producer = createProducer(kafka, { log, compression: 'gzip', signal });
+    this.#producer = createProducer(kafka, { log, signal });
     // Whoever sends sees it.
     this.#producer.catch(() => undefined);
   }

@@ -14,6 +14,8 @@ import {
 import type { Gathered } from './bundle/gathering.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
+import { EventPacker } from './packing.ts';
+import type { PackedRecord } from './packing.ts';
 import type { DeadLetterReason } from './outcome.ts';
 import type { DeferralCause, Later } from './retry-policy.ts';
 
@@ -99,13 +101,36 @@ export class Disposal {
   /** The bundle's events. What of it cannot be read is a dead letter. */
   unpack(bundle: Bundle): Job[] {
     const { record, claim, header } = bundle;
-    const records = bundle.unpack();
+    const records = bundle.unpack((rest) => {
+      this.#writeRest(bundle, rest);
+    });
     if (records === undefined) this.malformed(record, claim, 'no readable bundle');
     return this.#jobsOf(records ?? [], claim, header);
   }
 
+  /**
+   * Some events of the bundle are done with, and the others are left to the next owner of its partition. As
+   * a record of their own, which is due at once, they come to it without those.
+   */
+  #writeRest({ record, claim, header }: Bundle, rest: readonly PackedRecord[]): void {
+    if (claim.lost || this.#closed) return;
+    const packer = new EventPacker();
+    for (const event of rest) packer.add(event.key, event.header, event.value);
+    const next = encodeBundleHeader({ ...header, events: rest.length });
+    const value = compressEvents(packer.packed);
+    const copy = {
+      topic: claim.topic,
+      key: record.key,
+      value,
+      headers: { [envelopeHeader]: next },
+    };
+    this.#write(copy, (refused) => {
+      if (refused === undefined) record.finish();
+      else record.release();
+    });
+  }
+
   deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
-    if (job.claim.lost || this.#closed) return;
     const envelope = { ...job.envelope, attempts, deadlineMs: job.deadlineMs };
     this.#deadLetter(job.record, job.claim, encodeEnvelope(envelope), envelope, reason, detail);
   }
@@ -166,6 +191,7 @@ export class Disposal {
     reason: DeadLetterReason,
     detail: string,
   ): void {
+    if (claim.lost || this.#closed) return;
     this.#events.deadLettered(reason, detail, envelope);
     const copy = {
       topic: this.#topics.deadLetter,
@@ -174,9 +200,14 @@ export class Disposal {
       headers: { ...(header === undefined ? {} : { [envelopeHeader]: header }), reason, detail },
     };
     this.#write(copy, (refused) => {
-      // Neither delivered nor kept anywhere else: its offset must not be committed.
-      if (refused === undefined) record.finish();
-      else this.#events.partitionStuck(claim, record.offset, refused);
+      if (refused === undefined) {
+        record.finish();
+        return;
+      }
+      // Neither delivered nor kept anywhere else: its offset must not be committed. Nothing more is done
+      // about it either, so nobody need wait for that when the partition goes.
+      this.#events.partitionStuck(claim, record.offset, refused);
+      record.release();
     });
   }
 

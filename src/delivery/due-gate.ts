@@ -14,17 +14,17 @@ const minTimerMs = 20;
  */
 export class DueGate {
   readonly #clock: Clock;
-  readonly #release: (record: TakenRecord, claim: Claim) => void;
+  readonly #onDue: (record: TakenRecord, claim: Claim) => void;
   readonly #partitions = new Map<Claim, WaitingRecords>();
   #timer: Timer | undefined;
   #timerDueMs = Infinity;
 
-  constructor(clock: Clock, release: (record: TakenRecord, claim: Claim) => void) {
+  constructor(clock: Clock, onDue: (record: TakenRecord, claim: Claim) => void) {
     this.#clock = clock;
-    this.#release = release;
+    this.#onDue = onDue;
   }
 
-  /** Releases a copy of the record when it is due. */
+  /** Hands a copy of the record over when it is due. */
   hold(record: TakenRecord, claim: Claim, dueMs: number): void {
     let partition = this.#partitions.get(claim);
     if (partition === undefined) {
@@ -35,9 +35,11 @@ export class DueGate {
     if (dueMs < this.#timerDueMs) this.#arm(dueMs, 0);
   }
 
-  /** The partition is somebody else's now. */
-  drop(claim: Claim): void {
+  /** The partition goes to somebody else. */
+  release(claim: Claim): void {
+    const partition = this.#partitions.get(claim);
     this.#partitions.delete(claim);
+    partition?.release();
   }
 
   /** How many records wait, by topic. */
@@ -48,9 +50,10 @@ export class DueGate {
     return topics;
   }
 
+  /** Hands nothing over any more: what is held is released. */
   close(): void {
     this.#timer?.cancel();
-    this.#partitions.clear();
+    for (const claim of [...this.#partitions.keys()]) this.release(claim);
   }
 
   #arm(dueMs: number, earliestMs: number): void {
@@ -66,7 +69,7 @@ export class DueGate {
     let firstDueMs = Infinity;
     for (const [claim, partition] of this.#partitions) {
       while (partition.firstDueMs <= nowMs)
-        this.#release(takeDown(partition.removeFirst(), claim), claim);
+        this.#onDue(takeDown(partition.removeFirst(), claim), claim);
       firstDueMs = Math.min(firstDueMs, partition.firstDueMs);
     }
     this.#timerDueMs = Infinity;
@@ -100,6 +103,10 @@ class WaitingRecords {
       index = above;
     }
     heap[index] = held;
+  }
+
+  release(): void {
+    for (const { owner, slot } of this.#heap) owner.release(slot);
   }
 
   removeFirst(): HeldRecord {

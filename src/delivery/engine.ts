@@ -12,7 +12,7 @@ import { DueGate } from './due-gate.ts';
 import { dueTimeMs } from './due-time.ts';
 import type { DeliveryEvents } from './events.ts';
 import { Fencing } from './fencing.ts';
-import { Job } from './job.ts';
+import { Job, releaseRevoked } from './job.ts';
 import type { Claim, TakenRecord } from './job.ts';
 import { Lane } from './lane/lane.ts';
 import type { LaneContext } from './lane/lane.ts';
@@ -78,6 +78,8 @@ export class DeliveryEngine {
   /** Turns the counting windows of all breakers. */
   readonly #rotation = new EventEmitter();
   #aheadOfConfig: Job[] = [];
+  /** What came after `stop`. */
+  #tooLate: Pick<Job, 'claim' | 'record'>[] = [];
   #configTimer: Timer | undefined;
   #tickTimer: Timer;
   #stopped = false;
@@ -102,20 +104,35 @@ export class DeliveryEngine {
     this.#tickTimer = deps.clock.after(tickMs, this.#tick);
   }
 
-  /** Newly taken records of one partition, in offset order. Each will be finished, unless the claim is lost. */
+  /**
+   * Newly taken records of one partition, in offset order. Each will be finished, or released after the
+   * claim was revoked; neither if it was lost meanwhile.
+   */
   take(claim: Claim, records: readonly TakenRecord[]): void {
-    if (this.#stopped) return;
-    for (const record of records) this.#take(claim, record);
+    if (claim.revoked) for (const record of records) record.release();
+    else if (this.#stopped) for (const record of records) this.#tooLate.push({ claim, record });
+    else for (const record of records) this.#take(claim, record);
   }
 
-  /** Somebody else owns these partitions now: what has not been sent yet is theirs. */
-  lose(claims: readonly Claim[]): void {
+  /**
+   * These partitions go to somebody else: what only waits is released at once. Attempts and copies that are
+   * under way are carried out to their end, a retry or a dead letter included.
+   */
+  revoke(claims: readonly Claim[]): void {
+    if (claims.length === 0) return;
     for (const claim of claims) {
-      claim.lost = true;
-      this.#gate.drop(claim);
+      claim.revoked = true;
+      this.#gate.release(claim);
     }
-    this.#aheadOfConfig = this.#aheadOfConfig.filter((job) => !job.claim.lost);
-    for (const lane of this.#lanes.values()) lane.dropLost();
+    this.#aheadOfConfig = releaseRevoked(this.#aheadOfConfig);
+    this.#tooLate = releaseRevoked(this.#tooLate);
+    for (const lane of this.#lanes.values()) lane.releaseRevoked();
+  }
+
+  /** Somebody else owns these partitions now: what is still under way is not written anywhere. */
+  lose(claims: readonly Claim[]): void {
+    this.revoke(claims.filter(({ revoked }) => !revoked));
+    for (const claim of claims) claim.lost = true;
   }
 
   /** This worker's part of the partitions is another one: of one dedicated topic, or of the shared topics. */
@@ -137,13 +154,15 @@ export class DeliveryEngine {
     this.#closeLane(id, lane);
   }
 
-  /** Nothing new starts from here on. What waits stays unfinished, for whoever owns it next. */
+  /** Nothing new starts from here on: what waits is released, and what comes later is when it is revoked. */
   stop(): void {
     this.#stopped = true;
-    this.#gate.close();
     this.#configTimer?.cancel();
     this.#tickTimer.cancel();
     this.#pool.close();
+    this.#gate.close();
+    for (const { record } of this.#aheadOfConfig.splice(0)) record.release();
+    for (const lane of this.#lanes.values()) lane.releaseAll();
   }
 
   /** After `stop`: what is still in flight leaves no trace any more. */

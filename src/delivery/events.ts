@@ -99,11 +99,6 @@ export class DeliveryEvents {
     this.#metrics.redelivered.inc(records);
   }
 
-  batchDropped({ topic, partition }: TopicPartition): void {
-    this.#metrics.batchesDropped.inc();
-    this.#log.debug({ topic, partition }, 'dropped a batch from another position');
-  }
-
   commitFailed(groupId: string, error: Error): void {
     this.#metrics.commitFailures.inc();
     this.#log.debug({ groupId, reason: error.message }, 'a commit failed; trying again');

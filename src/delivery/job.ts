@@ -7,10 +7,12 @@ import type { Sending } from './sender.ts';
 
 /** A record that this worker has taken. Its offset is committed some time after `finish`. */
 export interface TakenRecord extends IncomingRecord {
-  /** A partition, or a bundle that came from one. `finish` tells it the number of the slot. */
+  /** A partition, or a bundle that came from one. It is told the number of the slot. */
   readonly owner: Finisher;
   readonly slot: number;
   finish(): void;
+  /** Nobody here works on it any more, and it is not finished. */
+  release(): void;
 }
 
 /** A partition for as long as this worker owns it. */
@@ -19,8 +21,20 @@ export interface Claim {
   readonly partition: number;
   /** Of a dedicated topic: it pauses where others defer. */
   readonly dedicated: boolean;
-  /** Somebody else's now: what waits here must not be sent by us. */
+  /** It goes to somebody else: nothing of it is begun any more, and what is under way comes to its end. */
+  revoked: boolean;
+  /** Somebody else's now: nothing of it may be sent or written by us. */
   lost: boolean;
+}
+
+/** Lets go of what is of revoked partitions. Gives the rest, in its order. */
+export function releaseRevoked<T extends Pick<Job, 'claim' | 'record'>>(
+  waiting: readonly T[],
+): T[] {
+  return waiting.filter(({ claim, record }) => {
+    if (claim.revoked) record.release();
+    return !claim.revoked;
+  });
 }
 
 /** Whoever has taken responsibility for jobs: a lane. */

@@ -53,7 +53,6 @@ export class DeliveryMetrics {
   readonly rebalances: Tally = new Map();
   readonly stuckRecords: Counter;
   readonly redelivered: Counter;
-  readonly batchesDropped: Counter;
   readonly commitFailures: Counter;
   /** A detour: it had failed, was put off, or was given up and sent again. */
   readonly ageSeconds: Readonly<Record<'straight' | 'detour', Histogram.Internal<'path'>>>;
@@ -133,10 +132,6 @@ export class DeliveryMetrics {
       registers,
     });
     const plain = (name: string, help: string): Counter => new Counter({ name, help, registers });
-    this.batchesDropped = plain(
-      'postrider_delivery_batches_dropped_total',
-      'Fetched from a position that was not ours, and read again.',
-    );
     this.commitFailures = plain(
       'postrider_delivery_commit_failures_total',
       'Commits that failed and are repeated.',

@@ -36,6 +36,8 @@ export interface ReaderOptions {
   /** Whose topic alone it is; undefined for topics that all destinations share. */
   readonly dedicatedTo: string | undefined;
   readonly observer: ConsumeObserver;
+  /** False while what is put off has no room. */
+  mayTakeMore(): boolean;
   /** So many were finished before. */
   redelivered(records: number): void;
 }
@@ -48,7 +50,8 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
     let claim = claims.get(topic, partition);
     if (claim === undefined) {
-      claim = { topic, partition, dedicated: dedicatedTo !== undefined, lost: false };
+      const dedicated = dedicatedTo !== undefined;
+      claim = { topic, partition, dedicated, revoked: false, lost: false };
       claims.set(claim, claim);
     }
     return claim;
@@ -65,6 +68,7 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     maxBytesPerPartition,
     windowOf: (topic) => (options.isRetryTopic(topic) ? retryWindow : undefined),
     mayComeLate: (topic) => options.isRetryTopic(topic),
+    mayTakeMore: () => options.mayTakeMore(),
     clock: options.clock,
     log: options.log,
     onRecords: (records) => {
@@ -77,6 +81,9 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     onPartitionCount: (topic, partitions) => {
       counts.set(topic, partitions);
       tellShare();
+    },
+    onRevoked: (partitions) => {
+      engine.revoke(partitions.map(claimOf));
     },
     onLost: (partitions) => {
       const lost = partitions.map(claimOf);

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
+import { observeReading } from '../kafka/consume/consume-metrics.ts';
 import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
@@ -76,17 +77,16 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     startReader({
       ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, dedicatedTo },
       observer: {
+        ...observeReading(metrics, topics),
         joined: (partitions) => {
           const kind = dedicatedTo === undefined ? 'shared' : 'dedicated';
           events.joined(groupId, kind, partitions);
-        },
-        batchDropped: (partition) => {
-          events.batchDropped(partition);
         },
         commitFailed: (error) => {
           events.commitFailed(groupId, error);
         },
       },
+      mayTakeMore: () => !deps.producer.isFull,
       redelivered: (records) => {
         events.redelivered(records);
       },

@@ -3,7 +3,6 @@ import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startFollower } from '../kafka/follow/follower.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
-import { systemClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Topology } from '../topology.ts';
 import { demoWriteKey } from './demo-endpoints.ts';
@@ -52,7 +51,6 @@ export async function watchDeadLetters(
 ): Promise<{ stop(): Promise<void> }> {
   return startFollower(kafka, {
     topic: topology.topics.deadLetter,
-    clock: systemClock,
     log,
     onRecord: ({ headers }) => {
       const header = headers[envelopeHeader];

@@ -2,6 +2,7 @@
 export const rejectReasons = {
   empty: 'the record has no value',
   'too-large': 'the call is larger than 32 KB',
+  'too-many-headers': 'the record has more headers than are kept in memory',
   undecodable: 'the value is neither UTF-8 text nor what its schema says',
   'no-registry': 'the value names a schema, and no schema registry is configured',
   'unknown-schema': 'the value names a schema that the schema registry does not know',

@@ -53,8 +53,9 @@ export function refusedRight(error: unknown, about?: string): string | undefined
   return `Kafka's ACLs refuse this principal what it needs of ${which}`;
 }
 
-/** kafkajs's error as one of ours. `topic`: the one that was asked about. */
+/** An error of kafkajs, or of a cluster of ours, as one of Postrider's. `topic`: the one that was asked about. */
 export function adminError(error: unknown, topic?: string): PostriderError {
+  if (error instanceof PostriderError) return error;
   const { reason, message } = failureOf(error);
   if (reason === 'UNKNOWN_TOPIC_OR_PARTITION') {
     return new PostriderError('not-found', `Topic ${topic ?? ''} does not exist`, { cause: error });
@@ -62,7 +63,8 @@ export function adminError(error: unknown, topic?: string): PostriderError {
   const right = refusedRight(error, topic);
   if (right !== undefined) return new PostriderError('kafka-refused', right, { cause: error });
   // kafkajs's own errors are all about reaching a broker; what Kafka answered has a name in capitals.
-  if (reason.startsWith('KafkaJS') && reason !== 'KafkaJSAggregateError') {
+  const isUnreached = reason.startsWith('KafkaJS') && reason !== 'KafkaJSAggregateError';
+  if (isUnreached || reason === 'NoAnswer') {
     return new PostriderError('kafka-unavailable', `Kafka cannot be reached: ${message}`, {
       cause: error,
     });

@@ -1,11 +1,11 @@
 import type { ConnectionOptions } from 'node:tls';
-import type { Kafka, SASLOptions } from 'kafkajs';
+import type { SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
+import { KafkaCluster, type Cluster } from './cluster/cluster.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
 import { kafkajs } from './kafkajs/library.ts';
-
-/** What the other stages hold of kafkajs: they pass it on and never look inside. */
-export type KafkaClient = Kafka;
+import type { Compressor } from './protocol/compressor.ts';
+import { gzip } from './protocol/gzip.ts';
 
 export interface KafkaOptions {
   /** `host:port` each. */
@@ -13,24 +13,61 @@ export interface KafkaOptions {
   readonly clientId: string;
   readonly ssl?: ConnectionOptions;
   readonly sasl?: SASLOptions;
-  /** How often the client tries again by itself; enough for a broker's restart where not given. */
+  /** The zone of this process: records are read from a replica in it where brokers say that there is one. */
+  readonly rack?: string;
+  /** How often kafkajs tries again by itself; enough for a broker's restart where not given. */
   readonly retries?: number;
 }
 
-/** With kafkajs's own codecs only: enough for a producer that compresses with gzip, on any Node. */
+/** kafkajs's default of 1 s is too short for TLS to a cloud region under load. */
+const connectionTimeout = 5_000;
+/** How long a broker that hangs, without closing its connections, can hold one of kafkajs's requests up. */
+const requestTimeout = 20_000;
+
+/**
+ * What the other stages hold of Kafka: they pass it on and never look inside. kafkajs has admin and
+ * transactions; records are read and written over a cluster of one's own.
+ */
+export class KafkaClient extends kafkajs.Kafka {
+  /** What its producers compress with. */
+  readonly compressor: Compressor;
+  /** Empty: unknown. */
+  readonly rack: string;
+  readonly #options: KafkaOptions;
+
+  constructor(options: KafkaOptions, log: Logger, compressor: Compressor) {
+    super({
+      brokers: [...options.brokers],
+      clientId: options.clientId,
+      ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
+      ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
+      connectionTimeout,
+      requestTimeout,
+      // At most 2 s between attempts, so that work resumes soon after an outage; about 12 s in all.
+      retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: options.retries ?? 8 },
+      logLevel: kafkajs.logLevel.INFO,
+      logCreator: () => kafkaLog(log),
+    });
+    this.compressor = compressor;
+    this.rack = options.rack ?? '';
+    this.#options = options;
+  }
+
+  /** Connects when something is asked; whoever opens it closes it. */
+  openCluster(): Cluster {
+    const { brokers, clientId, ssl, sasl } = this.#options;
+    return new KafkaCluster(brokers, {
+      clientId,
+      ...(ssl === undefined ? {} : { ssl }),
+      ...(sasl === undefined ? {} : { sasl }),
+      connectionTimeout,
+      requestTimeout,
+      logger: this.logger(),
+    });
+  }
+}
+
+/** Compresses with gzip, as any Node can. */
 export function createBareKafka(options: KafkaOptions, log: Logger): KafkaClient {
-  return new kafkajs.Kafka({
-    brokers: [...options.brokers],
-    clientId: options.clientId,
-    ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
-    ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
-    // kafkajs's default of 1 s is too short for TLS to a cloud region under load.
-    connectionTimeout: 5_000,
-    // How long a broker that hangs, without closing its connections, can hold a request up.
-    requestTimeout: 20_000,
-    // At most 2 s between attempts, so that work resumes soon after an outage; about 12 s in all.
-    retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: options.retries ?? 8 },
-    logLevel: kafkajs.logLevel.INFO,
-    logCreator: () => kafkaLog(log),
-  });
+  return new KafkaClient(options, log, gzip);
 }

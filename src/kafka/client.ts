@@ -1,13 +1,15 @@
+import type { Logger } from '../ops/log.ts';
+import { KafkaClient, type KafkaOptions } from './bare-client.ts';
 import { registerCodecs } from './kafkajs/codecs.ts';
-import { fetchCheaply } from './kafkajs/fetch-protocol.ts';
 import { kafkajs } from './kafkajs/library.ts';
+import { lz4OrZstd } from './protocol/codecs.ts';
 
-/** What a consumer needs: it reads what others have compressed. */
+// For transactions, which kafkajs writes.
 registerCodecs(kafkajs);
-fetchCheaply();
 
-export {
-  createBareKafka as createKafka,
-  type KafkaClient,
-  type KafkaOptions,
-} from './bare-client.ts';
+export type { KafkaClient, KafkaOptions } from './bare-client.ts';
+
+/** Compresses with what is quickest for the size. */
+export function createKafka(options: KafkaOptions, log: Logger): KafkaClient {
+  return new KafkaClient(options, log, lz4OrZstd);
+}

@@ -31,7 +31,7 @@ export async function keepTrying<T>(
 }
 
 /** Ends at once when `signal` is aborted. */
-export async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
+async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
   // Not the clock's timer: a process that only waits for Kafka must stay alive.
   await delay(retryMs, undefined, { signal }).catch(() => undefined);
 }

@@ -1,13 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Consumer } from 'kafkajs';
 import { PostriderError } from '../errors.ts';
 import { adminError } from './admin-error.ts';
-import { withAdmin, type OffsetRange } from './admin.ts';
-import type { KafkaClient } from './client.ts';
-import { incomingRecord } from './consume/incoming-record.ts';
-import type { FetchedBatch } from './kafkajs/fetched-batch.ts';
-import type { FetchedBatches } from './kafkajs/fetched-batches.ts';
+import type { OffsetRange } from './admin.ts';
+import { earliestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
+import { listOffsets } from './cluster/list-offsets.ts';
+import { Cursor } from './fetch/cursor.ts';
+import { judgePart } from './fetch/judge-part.ts';
+import { PartitionRecords } from './fetch/partition-records.ts';
+import { KafkaAnswerError } from './protocol/errors.ts';
+import type { FetchAnswer, FetchedPartition } from './protocol/fetch.ts';
 import type { IncomingRecord } from './record.ts';
 
 export interface ReadRangeOptions {
@@ -18,181 +19,176 @@ export interface ReadRangeOptions {
   readonly maxFetchBytes?: number;
 }
 
-/** Less than a consumer takes: only one part of a fetch is being worked on, and nobody is in a hurry. */
+/** Less than a consumer takes: only one answer is being worked on, and nobody is in a hurry. */
 const defaultMaxFetchBytes = 4 * 1024 * 1024;
-/** kafkajs's own default. */
 const maxPartitionBytes = 1024 * 1024;
-const heartbeatMs = 1_000;
-/** After so long without a record, see whether what is missing still exists. */
-const idleMs = 2_000;
+const maxWaitMs = 200;
+/** What a broker fails to do is asked of it, or another one, so often in a row: half a minute in all. */
+const mostFailures = 60;
+const againMs = 500;
 
 /**
  * Every record of the ranges once, each partition in its order, as fast as the caller takes them and no
- * faster: at most one fetch is in memory. What retention has removed is left out. Nothing is committed;
- * the group, which kafkajs cannot do without, has a random name behind the topic's.
+ * faster: one answer is in memory. What retention has removed is left out.
  * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`; `input-invalid` for a batch that cannot be read
  */
 export async function* readRange(
-  kafka: KafkaClient,
-  options: ReadRangeOptions,
+  kafka: ClusterClient,
+  { topic, ranges, maxFetchBytes = defaultMaxFetchBytes }: ReadRangeOptions,
 ): AsyncGenerator<IncomingRecord, void, undefined> {
-  const reader = new RangeReader(kafka, options);
+  const cluster = kafka.openCluster();
+  const reader = new RangeReader(cluster, topic, maxFetchBytes, kafka.rack);
   try {
-    await reader.start();
-    for (;;) {
-      const records = await reader.next();
-      if (records === undefined) return;
-      yield* records;
+    reader.add(ranges);
+    while (reader.isOpen) {
+      const answers = await reader.next();
+      for (const records of answers) yield* reader.recordsOf(records);
     }
+  } catch (error) {
+    throw error instanceof PostriderError ? error : adminError(error, topic);
   } finally {
-    await reader.stop();
+    cluster.close();
   }
+}
+
+interface Range {
+  readonly cursor: Cursor;
+  readonly end: number;
 }
 
 class RangeReader {
-  readonly #kafka: KafkaClient;
+  readonly #cluster: Cluster;
   readonly #topic: string;
-  readonly #consumer: Consumer;
+  readonly #maxFetchBytes: number;
+  readonly #rack: string;
   /** By partition, until its end is reached. */
-  readonly #open = new Map<number, { position: number; readonly end: number }>();
-  /** What eachBatch has handed over; it waits until that is worked off. */
-  #records: IncomingRecord[] | undefined;
-  #error: Error | undefined;
-  #isStopped = false;
-  /** Wakes whoever waits: eachBatch for an empty place, `next` for a full one. */
-  #changed = Promise.withResolvers<undefined>();
+  readonly #open = new Map<number, Range>();
+  #failures = 0;
+  #turn = 0;
 
-  constructor(
-    kafka: KafkaClient,
-    { topic, ranges, maxFetchBytes = defaultMaxFetchBytes }: ReadRangeOptions,
-  ) {
-    this.#kafka = kafka;
+  constructor(cluster: Cluster, topic: string, maxFetchBytes: number, rack: string) {
+    this.#cluster = cluster;
     this.#topic = topic;
+    this.#maxFetchBytes = maxFetchBytes;
+    this.#rack = rack;
+  }
+
+  get isOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  add(ranges: readonly OffsetRange[]): void {
+    const maxBytes = Math.min(this.#maxFetchBytes, maxPartitionBytes);
     for (const { partition, start, end } of ranges) {
-      if (start < end) this.#open.set(partition, { position: start, end });
+      if (start >= end) continue;
+      const cursor = new Cursor({ topic: this.#topic, partition }, start, maxBytes);
+      this.#open.set(partition, { cursor, end });
     }
-    this.#consumer = kafka.consumer({
-      groupId: `${topic}.read-${randomBytes(8).toString('hex')}`,
-      allowAutoTopicCreation: false,
-      heartbeatInterval: heartbeatMs,
-      maxWaitTimeInMs: 200,
-      maxBytes: maxFetchBytes,
-      maxBytesPerPartition: Math.min(maxFetchBytes, maxPartitionBytes),
-    });
   }
 
-  async start(): Promise<void> {
-    if (this.#open.size === 0) return;
-    const consumer = this.#consumer;
-    const { events } = consumer;
-    consumer.on(events.GROUP_JOIN, () => {
-      for (const [partition, { position }] of this.#open) {
-        consumer.seek({ topic: this.#topic, partition, offset: String(position) });
-      }
-    });
-    consumer.on(events.CRASH, ({ payload: { error, restart } }) => {
-      if (!restart) this.#fail(adminError(error, this.#topic));
-    });
+  /** What one broker brings, none of it empty; the brokers are asked in turn. */
+  async next(): Promise<readonly PartitionRecords[]> {
     try {
-      await consumer.connect();
-      await consumer.subscribe({ topic: this.#topic, fromBeginning: true });
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        eachBatch: async (payload) => {
-          const { batches } = payload.batch as unknown as FetchedBatches;
-          for (const batch of batches) await this.#handOver(batch, () => payload.heartbeat());
-        },
+      const asked = await this.#whomToAsk();
+      const [first] = asked;
+      if (first === undefined) throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', this.#topic);
+      const answer = await this.#cluster.fetch(first.leader, {
+        maxWaitMs,
+        maxBytes: this.#maxFetchBytes,
+        rack: this.#rack,
+        topics: [{ id: first.topicId ?? '', partitions: asked }],
       });
+      const brought = await this.#judge(answer);
+      this.#failures = 0;
+      return brought;
     } catch (error) {
-      throw adminError(error, this.#topic);
+      await this.#failed(error);
+      return [];
     }
   }
 
-  /** The next records, none of them empty; undefined at the end. */
-  async next(): Promise<IncomingRecord[] | undefined> {
-    this.#records = undefined;
-    this.#wake();
-    for (;;) {
-      if (this.#error !== undefined) throw this.#error;
-      const records = this.#handedOver();
-      if (records !== undefined || this.#open.size === 0) return records;
-      if (await this.#isUnchangedFor(idleMs)) await this.#leaveOutRemoved();
-    }
-  }
-
-  #handedOver(): IncomingRecord[] | undefined {
-    return this.#records;
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#wake();
-    await this.#consumer.disconnect();
-  }
-
-  async #handOver(batch: FetchedBatch, heartbeat: () => Promise<void>): Promise<void> {
-    if (batch.problem !== undefined) {
-      this.#fail(unreadable(batch, batch.problem));
-      return;
-    }
-    const range = this.#open.get(batch.partition);
-    const records: IncomingRecord[] = [];
-    if (range !== undefined) {
-      for (const message of batch.messages) {
-        const { offsetNumber } = message;
-        // Before a seek takes effect, kafkajs may bring what was read already, or never asked for.
-        if (offsetNumber < range.position || offsetNumber >= range.end) continue;
-        records.push(incomingRecord(batch.topic, batch.partition, message));
-      }
-    }
-    while (this.#records !== undefined && !this.#isStopped) {
-      await this.#isUnchangedFor(heartbeatMs);
-      await heartbeat();
-    }
-    if (this.#isStopped) return;
-    if (records.length > 0) this.#records = records;
-    this.#passed(batch.partition, batch.lastOffset + 1);
-    batch.resolve();
-    this.#wake();
-  }
-
-  /** Whether nothing changed for so long. */
-  async #isUnchangedFor(ms: number): Promise<boolean> {
-    const timer = new AbortController();
-    const timeout = delay(ms, true, { signal: timer.signal }).catch(() => false);
-    const isUnchanged = await Promise.race([this.#changed.promise, timeout]);
-    timer.abort();
-    return isUnchanged ?? false;
-  }
-
-  #passed(partition: number, position: number): void {
-    const range = this.#open.get(partition);
+  *recordsOf(records: PartitionRecords): Generator<IncomingRecord, void, undefined> {
+    const range = this.#open.get(records.partition);
     if (range === undefined) return;
-    range.position = Math.max(range.position, position);
-    if (range.position < range.end) return;
-    this.#open.delete(partition);
-    this.#consumer.pause([{ topic: this.#topic, partitions: [partition] }]);
-    this.#wake();
+    while (records.next() && records.offset < range.end) yield records.current();
+    const { problem } = records;
+    if (problem !== undefined && records.position < range.end)
+      throw unreadable(range.cursor, records.position, problem);
+    range.cursor.lastEpoch = records.epoch;
+    this.#goOn(range, records.position);
   }
 
-  async #leaveOutRemoved(): Promise<void> {
-    const kept = await withAdmin(this.#kafka, (admin) => admin.offsets(this.#topic));
-    for (const { partition, start } of kept) this.#passed(partition, start);
+  async #whomToAsk(): Promise<readonly Cursor[]> {
+    const cluster = this.#cluster;
+    if (this.#failures > 0 || cluster.topic(this.#topic) === undefined)
+      await cluster.refresh([this.#topic]);
+    const topic = cluster.topic(this.#topic);
+    const error = cluster.topicError(this.#topic);
+    if (error !== undefined && topic === undefined) throw new KafkaAnswerError(error, this.#topic);
+    const cursors = Array.from(this.#open.values(), ({ cursor }) => cursor);
+    for (const cursor of cursors) {
+      cursor.topicId ??= topic?.id;
+      const { leader, epoch } = topic?.partitions[cursor.partition] ?? { leader: -1, epoch: -1 };
+      cursor.leader = leader;
+      cursor.leaderEpoch = epoch;
+    }
+    const led = cursors.filter(({ leader }) => leader >= 0);
+    const first = led[this.#turn++ % Math.max(1, led.length)];
+    const sameLeader = led.filter(({ leader }) => leader === first?.leader);
+    return first === undefined ? [] : [first, ...sameLeader.filter((each) => each !== first)];
   }
 
-  #fail(error: Error): void {
-    this.#error = error;
-    this.#wake();
+  async #judge(answer: FetchAnswer): Promise<PartitionRecords[]> {
+    if (answer.error !== 'NONE') throw new KafkaAnswerError(answer.error, this.#topic);
+    const brought: PartitionRecords[] = [];
+    for (const part of answer.partitions) {
+      const range = this.#open.get(part.partition);
+      if (range === undefined) continue;
+      const { offset } = range.cursor;
+      const verdict = judgePart(part, offset);
+      if (verdict.kind === 'records')
+        brought.push(new PartitionRecords(range.cursor, part.records, offset, part.aborted));
+      else if (verdict.kind === 'out-of-range') await this.#leaveOutRemoved(range);
+      else if (verdict.kind === 'diverged') this.#goOn(range, range.end);
+      else if (part.error !== 'NONE') throw errorOf(part, this.#topic);
+    }
+    return brought;
   }
 
-  #wake(): void {
-    this.#changed.resolve(undefined);
-    this.#changed = Promise.withResolvers<undefined>();
+  /** Behind the log's start, or beyond its end: there is nothing more of the range. */
+  async #leaveOutRemoved(range: Range): Promise<void> {
+    const { topic, partition, offset } = range.cursor;
+    const starts = await listOffsets(this.#cluster, topic, earliestTime, [partition]);
+    const start = starts.get(partition) ?? offset;
+    this.#goOn(range, start > offset ? start : range.end);
+  }
+
+  #goOn({ cursor, end }: Range, position: number): void {
+    cursor.offset = Math.max(cursor.offset, position);
+    if (cursor.offset >= end) this.#open.delete(cursor.partition);
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    this.#failures += 1;
+    if (error instanceof PostriderError || this.#failures >= mostFailuresOf(error)) throw error;
+    await delay(againMs);
   }
 }
 
-function unreadable({ topic, partition, fetchedOffset }: FetchedBatch, cause: Error): Error {
-  const where = `partition ${partition} of ${topic} at offset ${fetchedOffset}`;
+function errorOf({ error, partition }: FetchedPartition, topic: string): Error {
+  return new KafkaAnswerError(error, `partition ${partition} of ${topic}`);
+}
+
+function mostFailuresOf(error: unknown): number {
+  const type = error instanceof KafkaAnswerError ? error.type : undefined;
+  // A right that is missing stays missing while somebody waits.
+  if (type === 'TOPIC_AUTHORIZATION_FAILED') return 1;
+  // A broker that has just started may not know the topic yet.
+  if (type === 'UNKNOWN_TOPIC_OR_PARTITION') return 4;
+  return mostFailures;
+}
+
+function unreadable({ topic, partition }: Cursor, offset: number, cause: Error): Error {
+  const where = `partition ${partition} of ${topic} at offset ${offset}`;
   return new PostriderError('input-invalid', `the records of ${where} cannot be read`, { cause });
 }

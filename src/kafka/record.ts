@@ -27,4 +27,6 @@ export interface IncomingRecord extends TopicPartition {
   readonly value: Buffer | null;
   /** The last value where a header repeats. */
   readonly headers: Readonly<Record<string, Buffer | undefined>>;
+  /** Why `headers` is empty although the record has some: more than may be kept in memory. */
+  readonly flaw?: string | undefined;
 }

@@ -24,8 +24,11 @@ export class Backlog<T> {
     this.#reset([...items, ...this.#items.slice(this.#next)]);
   }
 
-  drop(isGone: (item: T) => boolean): void {
-    this.#reset(this.#items.slice(this.#next).filter((item) => !isGone(item)));
+  /** Takes out what is gone, in its order. */
+  takeOut(isGone: (item: T) => boolean): T[] {
+    const items = this.#items.slice(this.#next);
+    this.#reset(items.filter((item) => !isGone(item)));
+    return items.filter(isGone);
   }
 
   #reset(items: T[]): void {

@@ -41,9 +41,9 @@ export class CallBacklog<T> {
     if (first !== undefined) this.#of(first).putBack(items);
   }
 
-  drop(isGone: (item: T) => boolean): void {
-    this.#live.drop(isGone);
-    this.#patient.drop(isGone);
+  /** Takes out what is gone. */
+  takeOut(isGone: (item: T) => boolean): T[] {
+    return [...this.#live.takeOut(isGone), ...this.#patient.takeOut(isGone)];
   }
 
   #of(item: T): Backlog<T> {

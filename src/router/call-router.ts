@@ -82,7 +82,7 @@ export class CallRouter {
       caughtUp,
       ({ read }) => routes.sourceOf(read) !== undefined,
       (held) => {
-        this.#release(held);
+        this.#goOn(held);
       },
     );
   }
@@ -102,34 +102,46 @@ export class CallRouter {
     return this.#copies === 0;
   }
 
-  /** Begins nothing more: what waits, for Kafka or a schema, is left to the next owner of its partition. */
+  /**
+   * Begins nothing more: what waits, for Kafka or a schema, is left to the next owner of its partition. What
+   * comes later lies there until its partition is dropped.
+   */
   stop(): void {
     this.#stopped = true;
-    this.#backlog.drop(() => true);
-    this.#held.drop(() => true);
-    this.#stalled.clear();
+    this.#releaseWaiting(() => true);
+    release(this.#stalled.takeAll());
   }
 
   /** Records of one partition, in order. */
   accept(records: readonly ConsumedRecord[]): void {
-    if (this.#stopped) return;
     for (const record of records) this.#backlog.push(record);
     this.#work();
   }
 
-  /** Partitions that somebody else reads now. */
+  /**
+   * Partitions that somebody else reads next: what of them waits is released at once. A call whose copies
+   * are on their way is finished with them; those that wait for its end are released, because one of them
+   * would take its place if it failed.
+   */
   drop(partitions: readonly TopicPartition[]): void {
-    const isGone = (record: ConsumedRecord): boolean =>
+    this.#releaseWaiting((record) =>
       partitions.some(
         ({ topic, partition }) => topic === record.topic && partition === record.partition,
-      );
-    this.#backlog.drop(isGone);
-    this.#held.drop(({ record }) => isGone(record));
-    this.#duplicates.drop(partitions);
-    for (const partition of partitions) this.#stalled.take(partition);
+      ),
+    );
+    for (const partition of partitions) {
+      release(this.#stalled.take(partition));
+      release(this.#duplicates.drop(partition).map(({ record }) => record));
+    }
+  }
+
+  #releaseWaiting(isGone: (record: ConsumedRecord) => boolean): void {
+    release(this.#backlog.takeOut(isGone));
+    release(this.#held.takeOut(({ record }) => isGone(record)).map(({ record }) => record));
   }
 
   #work(): void {
+    if (this.#stopped) return;
     while (this.#copies < mostCopies) {
       const record = this.#backlog.shift(this.#copies < mostAudienceCopies);
       if (record === undefined) break;
@@ -178,7 +190,7 @@ export class CallRouter {
   }
 
   /** After waiting. */
-  #release({ record, read }: PendingCall): void {
+  #goOn({ record, read }: PendingCall): void {
     try {
       const source = this.#routes.sourceOf(read);
       if (source === undefined) this.#reject(record, unknownSource(read));
@@ -235,7 +247,7 @@ export class CallRouter {
       for (const waiter of admitted?.acknowledge() ?? []) this.#dropDuplicate(waiter.record);
     } else {
       this.#reject(record, { reason: 'unwritable', detail: refused.message });
-      for (const waiter of admitted?.forget() ?? []) this.#release(waiter);
+      for (const waiter of admitted?.forget() ?? []) this.#goOn(waiter);
     }
     this.#acknowledged(copies);
   }
@@ -246,7 +258,10 @@ export class CallRouter {
     if (this.#backlog.size > 0 && this.#copies <= enough / 2) this.#work();
   }
 
-  /** A record that cannot even be rejected is never finished: its partition stops before it is lost. */
+  /**
+   * A record that cannot even be rejected is never finished: its partition stops before it is lost. Nothing
+   * more is done about it, so nobody need wait for that when the partition goes.
+   */
   #reject(record: ConsumedRecord, rejection: Rejection): void {
     const { origin } = arrivalOf(record);
     const topics = { rejected: this.#rejectedTopic, audience: this.#audienceTopic };
@@ -256,7 +271,10 @@ export class CallRouter {
       if (refused === undefined) {
         this.#events.rejected(record, rejection);
         record.finish();
-      } else this.#events.partitionStuck(record, refused);
+      } else {
+        this.#events.partitionStuck(record, refused);
+        record.release();
+      }
       this.#acknowledged(1);
     });
   }
@@ -267,4 +285,9 @@ export class CallRouter {
     const detail = `The router failed: ${shownError(error)}.`;
     this.#reject(record, { reason: 'unroutable', detail });
   }
+}
+
+/** For whoever owns their partitions next. */
+function release(records: readonly ConsumedRecord[]): void {
+  for (const record of records) record.release();
 }

@@ -60,13 +60,15 @@ export class Duplicates<T> {
     return new Ticket(calls, ids.add(offset, timestampMs));
   }
 
-  /** Partitions that somebody else reads now, or that are read again. */
-  drop(partitions: readonly TopicPartition[]): void {
-    for (const { topic, partition } of partitions) {
-      const calls = this.#partitions.get(topic);
-      calls?.[partition]?.clear();
-      if (calls !== undefined) Reflect.deleteProperty(calls, partition);
-    }
+  /**
+   * Forgets a partition that somebody else reads next. Returns the calls that wait in it: they are told
+   * nothing of how those end that they wait for.
+   */
+  drop({ topic, partition }: TopicPartition): readonly T[] {
+    const partitions = this.#partitions.get(topic);
+    const waiters = partitions?.[partition]?.takeWaiters() ?? [];
+    if (partitions !== undefined) Reflect.deleteProperty(partitions, partition);
+    return waiters;
   }
 
   /** Remembered now. */
@@ -118,8 +120,10 @@ class PartitionCalls<T> {
     return waiting;
   }
 
-  clear(): void {
+  takeWaiters(): readonly T[] {
+    const waiters = [...this.#waiting.values()].flat();
     this.#waiting.clear();
+    return waiters;
   }
 }
 

@@ -16,17 +16,17 @@ export class HeldCalls<T extends HeldCall> {
   #looking = false;
   readonly #caughtUp: () => Promise<void>;
   readonly #isKnown: (call: T) => boolean;
-  readonly #release: (call: T) => void;
+  readonly #onSettled: (call: T) => void;
 
-  /** `release`: called once for each call, in order per user, when its source is known or known not to be. */
+  /** `onSettled`: called once for each call, in order per user, when its source is known or known not to be. */
   constructor(
     caughtUp: () => Promise<void>,
     isKnown: (call: T) => boolean,
-    release: (call: T) => void,
+    onSettled: (call: T) => void,
   ) {
     this.#caughtUp = caughtUp;
     this.#isKnown = isKnown;
-    this.#release = release;
+    this.#onSettled = onSettled;
   }
 
   get size(): number {
@@ -43,9 +43,11 @@ export class HeldCalls<T extends HeldCall> {
     this.#users.add(call.user);
   }
 
-  /** Forgets calls without releasing them. */
-  drop(isGone: (call: T) => boolean): void {
+  /** Takes out what is gone: it is not settled any more. */
+  takeOut(isGone: (call: T) => boolean): T[] {
+    const gone = this.#calls.filter(({ call }) => isGone(call));
     this.#calls = this.#calls.filter(({ call }) => !isGone(call));
+    return gone.map(({ call }) => call);
   }
 
   /** To be called after `hold`, once for many calls. */
@@ -75,7 +77,7 @@ export class HeldCalls<T extends HeldCall> {
         stillHeld.add(user);
         this.#calls.push(entry);
       } else {
-        this.#release(entry.call);
+        this.#onSettled(entry.call);
       }
     }
   }

@@ -41,6 +41,7 @@ export function readCall(
   audienceTopic: string,
 ): ReadCall | Unreadable | NotYetReadable {
   const arrival = arrivalOf(record);
+  if (record.flaw !== undefined) return { arrival, rejection: tooManyHeaders(record.flaw) };
   const id = schemaIdOf(record.value);
   const parsed =
     record.value === null || id === undefined
@@ -70,6 +71,10 @@ function parseTyped(
   if (known.decode === undefined) return { rejected: known.rejection };
   const { object, rejected } = known.decode(payloadOf(value));
   return object === undefined ? { rejected } : callOf(object, origin);
+}
+
+function tooManyHeaders(flaw: string): Rejection {
+  return { reason: 'too-many-headers', detail: `The record is not read: ${flaw}.` };
 }
 
 function tooLarge(bytes: number): Rejection {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
+import { observeReading } from '../kafka/consume/consume-metrics.ts';
 import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -82,15 +83,18 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     windowRecords,
     windowBytes,
     maxBytesPerPartition,
+    mayTakeMore: () => !producer.isFull,
     clock,
     log,
     onRecords: (records) => {
       router.accept(records);
     },
-    onLost: (partitions) => {
+    // Nothing is left to be done when they are lost: only copies that are on their way come to their end.
+    onRevoked: (partitions) => {
       router.drop(partitions);
     },
     observer: {
+      ...observeReading(metrics, topology.ingestTopics),
       joined: (partitions) => {
         events.joined(partitions);
       },

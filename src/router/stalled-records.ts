@@ -35,9 +35,11 @@ export class StalledRecords {
     return queue;
   }
 
-  clear(): void {
+  takeAll(): readonly ConsumedRecord[] {
+    const records = [...this.#queues.values()].flat();
     this.#queues.clear();
     this.#size = 0;
+    return records;
   }
 }
 

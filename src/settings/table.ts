@@ -18,6 +18,7 @@ import {
 /** What the environment variables say, checked and frozen. */
 export interface Settings {
   readonly kafkaBrokers: readonly string[] | undefined;
+  readonly kafkaRack: string | undefined;
   readonly kafkaSsl: boolean;
   readonly kafkaSslCaFile: string | undefined;
   readonly kafkaSslCertFile: string | undefined;
@@ -83,6 +84,7 @@ const fourHoursMs = 4 * 3_600_000;
 /** One row a variable; the README's table is held against it. */
 export const settingsTable: Table = {
   kafkaBrokers: optional('KAFKA_BROKERS', 'host:port,…', list(hostPort)),
+  kafkaRack: optional('KAFKA_RACK', 'a zone, as in broker.rack', text),
   kafkaSsl: { name: 'KAFKA_SSL', fallback: false, allowed: 'true or false', parse: boolean },
   kafkaSslCaFile: optional('KAFKA_SSL_CA_FILE', 'a path', text),
   kafkaSslCertFile: optional('KAFKA_SSL_CERT_FILE', 'a path', text),

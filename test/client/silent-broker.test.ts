@@ -6,9 +6,10 @@ import { startSilentBroker } from './silent-broker.ts';
 const moments = {
   'while the first connection is made': 0,
   'while the topic is looked up': 2,
+  'while a producer id is asked for': 3,
   'while a batch is written': 4,
 };
-/** Much longer than closing takes, and much shorter than kafkajs waits for an answer, 20 s. */
+/** Much longer than closing takes, and shorter than what a broker that hangs holds a batch up for. */
 const timeout = 10_000;
 
 for (const [moment, answers] of Object.entries(moments)) {

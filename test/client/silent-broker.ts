@@ -1,5 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
+import { initProducerIdExchange } from '../../src/kafka/protocol/init-producer-id.ts';
+import { metadataExchange } from '../../src/kafka/protocol/metadata.ts';
+import { produceExchange } from '../../src/kafka/protocol/produce.ts';
 
 export interface SilentBroker {
   /** `host:port`. */
@@ -10,8 +14,8 @@ export interface SilentBroker {
 }
 
 /**
- * Takes every connection, answers so many requests of a producer that writes to `topic`, and then none:
- * each client asks for the versions first, then for the topic.
+ * Takes every connection, answers so many requests of a producer that writes to `topic`, and then none: it is
+ * asked for the versions, for the brokers, for the topic and for a producer id, and gets a batch then.
  */
 export async function startSilentBroker(topic: string, answers: number): Promise<SilentBroker> {
   const sockets = new Set<Socket>();
@@ -23,13 +27,17 @@ export async function startSilentBroker(topic: string, answers: number): Promise
     socket.on('data', (request) => {
       left -= 1;
       if (left < 0) fallenSilent.resolve(undefined);
-      else socket.write(answerTo(request, isVersions(request) ? versions : metadata));
+      else socket.write(answerTo(request, bodies.get(request.readInt16BE(4)) ?? metadata));
     });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const metadata = metadataOf(port, topic);
+  const bodies = new Map([
+    [versionsKey, versions],
+    [initProducerIdExchange.apiKey, producerId],
+  ]);
   return {
     address: `127.0.0.1:${port}`,
     fallenSilent: fallenSilent.promise,
@@ -42,46 +50,47 @@ export async function startSilentBroker(topic: string, answers: number): Promise
   };
 }
 
-const metadataKey = 3;
 const versionsKey = 18;
-
-function isVersions(request: Buffer): boolean {
-  return request.readInt16BE(4) === versionsKey;
-}
 
 /** Behind its length and the request's correlation id. */
 function answerTo(request: Buffer, body: Buffer): Buffer {
-  return Buffer.concat([int32(4 + body.length), request.subarray(8, 12), body]);
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + body.length);
+  return Buffer.concat([length, request.subarray(8, 12), body]);
 }
 
-/** No error, and two kinds of requests, each with its lowest and highest version. */
-const versions = Buffer.concat([
-  ...[int16(0), int32(2)],
-  ...[int16(versionsKey), int16(0), int16(0)],
-  ...[int16(metadataKey), int16(0), int16(0)],
-]);
+const noError = 0;
+
+/** Of each kind of request that is understood, the one version. */
+const spoken = [
+  { apiKey: versionsKey, version: 0 },
+  metadataExchange([]),
+  initProducerIdExchange,
+  produceExchange({ timeoutMs: 0, topics: [] }),
+];
+const versionsWriter = new ByteWriter(64).int16(noError);
+const versions = versionsWriter.array(spoken, ({ apiKey, version }) => {
+  versionsWriter.int16(apiKey).int16(version).int16(version);
+}).buffer;
+
+const producerId = new ByteWriter(16).int32(0).int16(noError).int64(7).int16(0).buffer;
 
 /** One broker, number 1, and one topic with one partition, which it leads and alone holds. */
 function metadataOf(port: number, topic: string): Buffer {
-  return Buffer.concat([
-    ...[int32(1), int32(1), text('127.0.0.1'), int32(port)],
-    ...[int32(1), int16(0), text(topic)],
-    ...[int32(1), int16(0), int32(0), int32(1), int32(1), int32(1), int32(1), int32(1)],
-  ]);
-}
-
-function int16(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeInt16BE(value);
-  return bytes;
-}
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
-}
-
-function text(value: string): Buffer {
-  return Buffer.concat([int16(value.length), Buffer.from(value)]);
+  const writer = new ByteWriter(200).noTags().int32(0);
+  writer.compactArray([1], (nodeId) => {
+    writer.int32(nodeId).compactString('127.0.0.1').int32(port).compactString(null).noTags();
+  });
+  writer.compactString(null).int32(1);
+  writer.compactArray([topic], (name) => {
+    writer.int16(noError).compactString(name).uuid('1'.repeat(32)).boolean(false);
+    writer.compactArray([0], (partition) => {
+      writer.int16(noError).int32(partition).int32(1).int32(0);
+      for (let lists = 3; lists > 0; lists -= 1)
+        writer.compactArray([1], (replica) => writer.int32(replica));
+      writer.noTags();
+    });
+    writer.int32(0).noTags();
+  });
+  return writer.noTags().buffer;
 }

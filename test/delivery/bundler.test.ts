@@ -10,8 +10,11 @@ import { recordAt, unpackRecords } from '../../src/delivery/packing.ts';
 import { encodeEnvelope } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-const claim: Claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
-const owner = { finish: (): void => undefined };
+const claim: Claim = {
+  ...{ topic: 'delivery', partition: 0, dedicated: false },
+  ...{ revoked: false, lost: false },
+};
+const owner = { finish: (): void => undefined, release: (): void => undefined };
 
 function jobOf(
   messageId: string,

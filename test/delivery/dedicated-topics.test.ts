@@ -5,12 +5,12 @@ import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { createTopology } from '../../src/topology.ts';
-import { FakeKafka } from '../kafka/fake-kafka.ts';
+import { FakeAdmin } from '../kafka/fake-admin.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 test('a worker that stops does not wait for a broker that hangs while it is asked for dedicated topics', async () => {
-  const kafka = new FakeKafka([]);
+  const kafka = new FakeAdmin();
   const clock = new SimulatedClock();
   const topics = new DedicatedTopics({
     kafka: kafka.client,

@@ -76,6 +76,8 @@ export class SimulatedWorld {
   readonly requests: SentRequest[] = [];
   readonly delivered: string[] = [];
   readonly finished: string[] = [];
+  /** Left to the next owner of their partitions. */
+  readonly released: string[] = [];
   readonly deadLetters: { messageId: string; reason: string; detail: string; attempts: number }[] =
     [];
   /** Records written to retry topics. */
@@ -102,6 +104,10 @@ export class SimulatedWorld {
   readonly #name: string;
   /** Taken and not finished. */
   readonly #unfinished = new Map<TakenRecord, OutgoingRecord>();
+  /** Of them, those that somebody here works on. */
+  readonly #inWork = new Set<TakenRecord>();
+  /** Came to a partition that is to go to another worker: not taken. */
+  readonly #untaken = new Map<Claim, OutgoingRecord[]>();
   /** Who reads what is written to a retry topic. */
   readerOf: (record: OutgoingRecord) => SimulatedWorld = () => this;
   #inFlightAtAll = 0;
@@ -177,23 +183,39 @@ export class SimulatedWorld {
     let claim = this.#claims.get(key);
     if (claim === undefined) {
       const dedicated = this.topology.dedicatedDestination(topic) !== undefined;
-      claim = { topic, partition, dedicated, lost: false };
+      claim = { topic, partition, dedicated, revoked: false, lost: false };
       this.#claims.set(key, claim);
     }
     return claim;
   }
 
-  /** The partition goes to another worker. Returns what that one reads again. */
+  /** The partition is to go to another worker, as soon as nothing of it is in flight here. */
+  revoke(topic: string, partition = 0): void {
+    this.engine.revoke([this.claim(topic, partition)]);
+  }
+
+  /** Records of the partition that were taken, and neither finished nor released. */
+  inWork(topic: string, partition = 0): number {
+    let records = 0;
+    for (const taken of this.#inWork)
+      if (taken.topic === topic && taken.partition === partition) records += 1;
+    return records;
+  }
+
+  /** The partition has gone to another worker. Returns what that one reads, in part again. */
   lose(topic: string, partition = 0): OutgoingRecord[] {
-    this.engine.lose([this.claim(topic, partition)]);
+    const claim = this.claim(topic, partition);
+    this.engine.lose([claim]);
     this.#claims.delete(`${topic}:${partition}`);
+    const untaken = this.#untaken.get(claim) ?? [];
+    this.#untaken.delete(claim);
     const again: OutgoingRecord[] = [];
     for (const [taken, record] of this.#unfinished) {
       if (taken.topic !== topic || taken.partition !== partition) continue;
       this.#unfinished.delete(taken);
       again.push(record);
     }
-    return again;
+    return [...again, ...untaken];
   }
 
   /** A fresh event arrives. Returns its message id. */
@@ -254,12 +276,19 @@ export class SimulatedWorld {
 
   /** A record is read from its topic. */
   take(record: OutgoingRecord): void {
+    const claim = this.claim(record.topic, this.partitionOf(record.key));
+    if (claim.revoked) this.#untaken.set(claim, [...(this.#untaken.get(claim) ?? []), record]);
+    else this.engine.take(claim, [this.taken(record)]);
+  }
+
+  /** As it comes to the engine. */
+  taken(record: OutgoingRecord): TakenRecord {
     const headers: Record<string, Buffer> = {};
     for (const [name, value] of Object.entries(record.headers ?? {}))
       headers[name] = Buffer.from(value);
     const envelopes = envelopesOf(record);
     const [envelope] = envelopes;
-    let done = false;
+    const ids = envelopes.length === 0 ? [''] : envelopes.map(({ messageId }) => messageId);
     const taken: TakenRecord = {
       topic: record.topic,
       partition: this.partitionOf(record.key),
@@ -273,18 +302,23 @@ export class SimulatedWorld {
         finish: (slot) => {
           if (slot === 7) taken.finish();
         },
+        release: (slot) => {
+          if (slot === 7) taken.release();
+        },
       },
       finish: () => {
-        if (done) throw new Error('a record was finished twice');
-        done = true;
+        if (!this.#inWork.delete(taken)) throw new Error('a record came to two ends');
         // Its next owner reads it again: Kafka does not know that it is finished.
-        if (!this.#unfinished.delete(taken)) return;
-        this.finished.push(...envelopes.map(({ messageId }) => messageId));
-        if (envelopes.length === 0) this.finished.push('');
+        if (this.#unfinished.delete(taken)) this.finished.push(...ids);
+      },
+      release: () => {
+        if (!this.#inWork.delete(taken)) throw new Error('a record came to two ends');
+        this.released.push(...ids);
       },
     };
     this.#unfinished.set(taken, record);
-    this.engine.take(this.claim(record.topic, taken.partition), [taken]);
+    this.#inWork.add(taken);
+    return taken;
   }
 
   #written(record: OutgoingRecord): void {

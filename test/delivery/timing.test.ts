@@ -11,7 +11,7 @@ import { envelopeHeader } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function claimOf(partition: number): Claim {
-  return { topic: 'retry.10s', partition, dedicated: false, lost: false };
+  return { topic: 'retry.10s', partition, dedicated: false, revoked: false, lost: false };
 }
 
 function recordOf({ topic, partition }: Claim, offset: number): TakenRecord {
@@ -19,8 +19,9 @@ function recordOf({ topic, partition }: Claim, offset: number): TakenRecord {
     ...{ topic, partition, offset, timestampMs: 7, slot: offset },
     ...{ key: Buffer.from(`key ${offset}`), value: Buffer.from(`body ${offset}`) },
     headers: { [envelopeHeader]: Buffer.from(`header ${offset}`) },
-    owner: { finish: () => undefined },
+    owner: { finish: () => undefined, release: () => undefined },
     finish: () => undefined,
+    release: () => undefined,
   };
 }
 
@@ -31,17 +32,17 @@ function contentOf({ topic, partition, offset, timestampMs, slot, ...rest }: Tak
 }
 
 describe('the due-time gate', () => {
-  test('releases every record at its time, in whatever order they came', async () => {
+  test('hands every record over at its time, in whatever order they came', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 200_000 }), { maxLength: 60 }),
         async (delays) => {
           const clock = new SimulatedClock();
           const startMs = clock.now();
-          const released = new Map<number, number>();
+          const handedOver = new Map<number, number>();
           const gate = new DueGate(clock, (record, claim) => {
             assert.deepEqual(contentOf(record), contentOf(recordOf(claim, record.offset)));
-            released.set(record.offset, clock.now() - startMs);
+            handedOver.set(record.offset, clock.now() - startMs);
           });
           const claims = [claimOf(0), claimOf(1)];
           for (const [n, delayMs] of delays.entries()) {
@@ -49,8 +50,8 @@ describe('the due-time gate', () => {
             gate.hold(recordOf(claim, n), claim, startMs + delayMs);
           }
           await clock.pass(300_000);
-          assert.equal(released.size, delays.length);
-          for (const [n, afterMs] of released) {
+          assert.equal(handedOver.size, delays.length);
+          for (const [n, afterMs] of handedOver) {
             const lateMs = afterMs - (delays[n] ?? NaN);
             assert.ok(lateMs >= 0 && lateMs <= 20, `${lateMs} ms late`);
           }
@@ -60,36 +61,43 @@ describe('the due-time gate', () => {
     );
   });
 
-  test('releases what comes while it waits for something later', async () => {
+  test('hands over what comes while it waits for something later', async () => {
     const clock = new SimulatedClock();
-    const released: number[] = [];
+    const handedOver: number[] = [];
     const claim = claimOf(0);
-    const gate = new DueGate(clock, ({ offset }) => released.push(offset));
+    const gate = new DueGate(clock, ({ offset }) => handedOver.push(offset));
     gate.hold(recordOf(claim, 0), claim, clock.now() + 60_000);
     await clock.pass(10_000);
     gate.hold(recordOf(claim, 1), claim, clock.now() + 10_000);
     await clock.pass(10_000);
-    assert.deepEqual(released, [1]);
+    assert.deepEqual(handedOver, [1]);
     await clock.pass(40_000);
-    assert.deepEqual(released, [1, 0]);
+    assert.deepEqual(handedOver, [1, 0]);
   });
 
-  test('forgets the records of a lost partition, and only those', async () => {
+  test('releases the records of a partition that goes, and only those', async () => {
     const clock = new SimulatedClock();
+    const handedOver: number[] = [];
     const released: number[] = [];
-    const gate = new DueGate(clock, (_, { partition }) => released.push(partition));
-    const [lost, kept] = [claimOf(0), claimOf(1)];
-    for (const claim of [lost, kept]) gate.hold(recordOf(claim, 0), claim, clock.now() + 10);
-    gate.drop(lost);
-    assert.equal(gate.waiting().get('retry.10s'), 1);
+    const gate = new DueGate(clock, (_, { partition }) => handedOver.push(partition));
+    const [gone, kept] = [claimOf(0), claimOf(1)];
+    const owner = { finish: () => assert.fail(), release: (slot: number) => released.push(slot) };
+    for (const claim of [gone, kept])
+      for (const offset of [3, 4])
+        gate.hold({ ...recordOf(claim, offset), owner }, claim, clock.now() + 10);
+    gate.release(gone);
+    assert.deepEqual(released, [3, 4]);
+    assert.equal(gate.waiting().get('retry.10s'), 2);
+    gate.close();
+    assert.deepEqual(released, [3, 4, 3, 4]);
     await clock.pass(100);
-    assert.deepEqual(released, [1]);
+    assert.deepEqual(handedOver, []);
   });
 
   test('holds on to no fetch response', async () => {
     const clock = new SimulatedClock();
-    const released: TakenRecord[] = [];
-    const gate = new DueGate(clock, (record) => released.push(record));
+    const handedOver: TakenRecord[] = [];
+    const gate = new DueGate(clock, (record) => handedOver.push(record));
     const response = Buffer.from('key header body');
     const claim = claimOf(0);
     const record: TakenRecord = {
@@ -100,7 +108,7 @@ describe('the due-time gate', () => {
     gate.hold(record, claim, clock.now() + 10);
     response.fill('x');
     await clock.pass(10);
-    const [{ key, value, headers } = record] = released;
+    const [{ key, value, headers } = record] = handedOver;
     assert.deepEqual([key, headers[envelopeHeader], value].map(String), ['key', 'header', 'body']);
   });
 

@@ -122,18 +122,6 @@ for (const [user, { reads, writes, groups: joined }] of Object.entries(work)) {
     assert.deepEqual(granted(user, 'topic', 'Write', names).sort(), [...writes].sort());
     assert.deepEqual(granted(user, 'group', 'Read', groups).sort(), [...joined].sort());
   });
-
-  test(`the followers of ${user} may begin with random names, and remove them`, () => {
-    const followers = reads
-      .filter((topic) =>
-        topology.all
-          .find(({ name }) => name === topic)
-          ?.config['cleanup.policy']?.includes('compact'),
-      )
-      .map((topic) => `${topic}.follower-0123456789abcdef`);
-    assert.deepEqual(granted(user, 'group', 'Read', followers), followers);
-    assert.deepEqual(granted(user, 'group', 'Delete', followers), followers);
-  });
 }
 
 test('audience syncs may write in the transactions of any audience', () => {

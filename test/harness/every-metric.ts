@@ -6,6 +6,7 @@ import {
   exposeState as exposeDelivery,
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
+import { observeReading } from '../../src/kafka/consume/consume-metrics.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
 import type { MetricsRegistry } from '../../src/ops/metrics.ts';
 import { exposeConfig } from '../../src/resources/config/metrics.ts';
@@ -33,6 +34,7 @@ export function everyMetric(): MetricsRegistry {
   exposeDelivery(metrics, notScraped, notScraped);
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   producerHooks(metrics);
+  observeReading(metrics, []);
   new SyncMetrics(metrics);
   exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
   exposeReady(metrics, () => []);

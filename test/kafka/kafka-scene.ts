@@ -1,17 +1,16 @@
 import type { Admin, Producer } from 'kafkajs';
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
-import {
-  startConsumeLoop,
-  type ConsumeLoop,
-  type ConsumeLoopOptions,
-} from '../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
+import type { ClusterClient } from '../../src/kafka/cluster/cluster.ts';
+import type { ConsumeLoopOptions } from '../../src/kafka/consume/consume-loop.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
+import { Member } from './consume/member.ts';
 
-/** A client of its own: two members of one group in one client would share kafkajs's offsets. */
+export { Member, numbers } from './consume/member.ts';
+
+/** A client of the run's broker. */
 export async function newClient(): Promise<KafkaClient> {
   const { brokers } = await testBroker();
   return createKafka({ brokers, clientId: 'test' }, silentLogger);
@@ -23,7 +22,7 @@ export class Scene {
   readonly kafka: KafkaClient;
   readonly admin: Admin;
   readonly producer: Producer;
-  private readonly closers: (() => Promise<unknown>)[] = [];
+  readonly #closers: (() => Promise<unknown>)[] = [];
 
   private constructor(kafka: KafkaClient) {
     this.kafka = kafka;
@@ -75,7 +74,7 @@ export class Scene {
 
   async member(
     topics: readonly string[],
-    options: Partial<ConsumeLoopOptions> & { readonly kafka?: KafkaClient } = {},
+    options: Partial<ConsumeLoopOptions> & { readonly kafka?: ClusterClient } = {},
   ): Promise<Member> {
     const member = new Member(options.kafka ?? (await newClient()), {
       groupId: this.group,
@@ -87,67 +86,18 @@ export class Scene {
       ...options,
     });
     await member.start();
-    this.closers.push(() => member.loop.stop(0));
+    this.#closers.push(() => member.loop.stop(0));
     return member;
   }
 
   onClose(close: () => Promise<unknown>): void {
-    this.closers.push(close);
+    this.#closers.push(close);
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.closers.map((close) => close()));
+    await Promise.all(this.#closers.map((close) => close()));
     const topics = (await this.admin.listTopics()).filter((name) => name.startsWith(this.prefix));
     if (topics.length > 0) await this.admin.deleteTopics({ topics });
     await Promise.all([this.admin.disconnect(), this.producer.disconnect()]);
   }
-}
-
-/** A member that keeps what it receives in flight until the test finishes it. */
-export class Member {
-  loop!: ConsumeLoop;
-  readonly received: ConsumedRecord[] = [];
-  readonly lost: string[] = [];
-  /** Finish records as they come. */
-  finishes = false;
-  private readonly kafka: KafkaClient;
-  private readonly options: Omit<ConsumeLoopOptions, 'onRecords'>;
-
-  constructor(kafka: KafkaClient, options: Omit<ConsumeLoopOptions, 'onRecords'>) {
-    this.kafka = kafka;
-    this.options = options;
-  }
-
-  async start(): Promise<void> {
-    this.loop = await startConsumeLoop(this.kafka, {
-      onLost: (partitions) => {
-        this.lost.push(...partitions.map(({ topic, partition }) => `${topic}/${partition}`));
-      },
-      ...this.options,
-      onRecords: (records) => {
-        this.received.push(...records);
-        if (this.finishes) for (const record of records) record.finish();
-      },
-    });
-  }
-
-  /** The numbers that `Scene.write` wrote, in ascending order, repeats included. */
-  values(): number[] {
-    return this.received.map(({ value }) => Number(value)).toSorted((a, b) => a - b);
-  }
-
-  finishAll(): void {
-    for (const record of this.received) record.finish();
-  }
-
-  owns(): string[] {
-    return this.loop
-      .assigned()
-      .map(({ topic, partition }) => `${topic}/${partition}`)
-      .toSorted();
-  }
-}
-
-export function numbers(count: number, from: number = 0): number[] {
-  return Array.from({ length: count }, (_, i) => from + i);
 }

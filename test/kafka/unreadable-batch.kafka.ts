@@ -4,10 +4,10 @@ import { zstdCompressSync } from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
 import { systemClock } from '../../src/ops/clock.ts';
-import { maxUnpackedBytes } from '../../src/kafka/kafkajs/codecs.ts';
+import { maxUnpackedBytes } from '../../src/kafka/protocol/codecs.ts';
 import { testBroker } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
-import { FakeLogger } from './fake-kafka.ts';
+import { FakeLogger } from './fake-logger.ts';
 import { makeTopic, readAll, testKafka } from './topics.ts';
 
 const kafka = await testKafka();

@@ -1,6 +1,6 @@
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
-import { systemClock } from '../../src/ops/clock.ts';
+import { systemClock, type Clock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { planFiles, writeChanges } from '../../src/resources/apply/apply.ts';
 import type { ConfigTopicAccess } from '../../src/resources/config/config-topic.ts';
@@ -15,6 +15,7 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 import { exampleKeys } from './examples.ts';
 
 export interface TestDeployment extends ConfigTopicAccess {
+  readonly clock: Clock;
   readonly brokers: readonly string[];
   readonly kafka: KafkaClient;
   readonly producer: Producer;

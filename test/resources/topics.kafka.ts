@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { findDifferences } from '../../src/resources/topic-diff.ts';
 import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
@@ -21,7 +20,7 @@ test('what is missing is made, what is too small grows, and what may not grow is
   };
   const inspect = (changes: object): ReturnType<typeof inspectTopics> => {
     const topology = createTopology({ ...options, ...changes });
-    return inspectTopics({ kafka, topology, clock: systemClock, log: silentLogger });
+    return inspectTopics({ kafka, topology, log: silentLogger });
   };
 
   const missing = await inspect({});

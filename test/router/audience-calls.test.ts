@@ -105,6 +105,19 @@ test('a live call goes before all that a sync has written, and a sync leaves roo
   assert.equal(router.finished.length, 3_001);
 });
 
+test('calls of a sync that wait for room are released when their partition goes', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  const offsets = Array.from({ length: 1_200 }, (_, i) => i);
+  const records = offsets.map((offset) =>
+    synced(undefined, { offset, value: Buffer.from(identify(`u${offset}`)) }),
+  );
+  router.take(...records);
+  router.drop(synced(undefined));
+  assert.deepEqual(router.released, offsets.slice(1_000));
+  router.acknowledge();
+  assert.deepEqual([router.finished.length, router.written.length], [1_000, 0]);
+});
+
 function identify(userId: string): string {
   return JSON.stringify({ type: 'identify', messageId: userId, userId });
 }
@@ -126,7 +139,10 @@ test('without live calls a backlog gives what can wait only to whoever takes it'
   assert.equal(backlog.shift(true), 'sync');
   backlog.push('sync');
   backlog.putBack(['live']);
-  backlog.drop((item) => item === 'sync');
+  assert.deepEqual(
+    backlog.takeOut((item) => item === 'sync'),
+    ['sync'],
+  );
   assert.equal(backlog.size, 1);
   assert.equal(backlog.isUrgent, true);
 });

@@ -22,7 +22,10 @@ test('a backlog gives what it was given, in order', () => {
         }
         assert.equal(backlog.size, model.length);
       }
-      backlog.drop((item) => item > 4);
+      assert.deepEqual(
+        backlog.takeOut((item) => item > 4),
+        model.filter((item) => item > 4),
+      );
       const left = model.filter((item) => item <= 4);
       for (const item of [...left, undefined]) assert.equal(backlog.shift(), item);
     }),

@@ -167,13 +167,14 @@ test('a user whose held call is settled no longer waits for those of others', as
   assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
 });
 
-test('held calls of a lost partition are forgotten', async () => {
+test('held calls of a partition that goes are released', async () => {
   const router = new TestRouter();
   router.take(
     call(1),
     incoming({ type: 'identify', userId: 'u', writeKey: 'x' }, { partition: 4 }),
   );
   router.drop({ topic: 'p.ingest', partition: 3 });
+  assert.deepEqual(router.released, [1]);
   await router.look();
   assert.deepEqual(
     router.written.map(({ record }) => record.headers?.[originHeader]),
@@ -197,12 +198,12 @@ test('a call is rejected when Kafka refuses one of its copies, once all are answ
   assert.deepEqual(router.finished, [1]);
 });
 
-test('a record that cannot even be rejected is never finished', async () => {
+test('a record that cannot even be rejected is never finished, and nobody works on it', async () => {
   const router = new TestRouter(exampleSource());
   router.take(incoming('nothing', { offset: 1 }));
   const [rejected] = router.written;
   rejected?.done(refused);
-  assert.deepEqual(router.finished, []);
+  assert.deepEqual([router.finished, router.released], [[], [1]]);
   assert.equal((await router.metrics.stuck.get()).values[0]?.value, 1);
 });
 
@@ -220,13 +221,28 @@ test('a call of many destinations does not take memory without bound, and none i
   assert.deepEqual(router.finished, offsets);
 });
 
-test('waiting records of a lost partition are forgotten', () => {
+test('waiting records of a partition that goes are released, those on their way are finished', () => {
   const ids = Array.from({ length: 300 }, (_, i) => `d${i}`);
   const router = new TestRouter(exampleSource(), ...ids.map((id) => exampleDestination({ id })));
-  router.take(...Array.from({ length: 100 }, (_, i) => call(i)));
+  const offsets = Array.from({ length: 100 }, (_, i) => i);
+  router.take(...offsets.map((offset) => call(offset)));
+  const begun = router.written.length / ids.length;
+  assert.ok(begun > 0 && begun < 100);
   router.drop({ topic: 'p.ingest', partition: 3 });
+  assert.deepEqual([router.finished, router.released], [[], offsets.slice(begun)]);
   router.acknowledge();
+  assert.deepEqual(router.finished, offsets.slice(0, begun));
   assert.equal(router.written.length, 0);
+});
+
+test('a copy that Kafka refuses after its partition has gone is rejected all the same', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(call(1));
+  router.drop({ topic: 'p.ingest', partition: 3 });
+  router.written.shift()?.done(refused);
+  assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1']);
+  router.acknowledge();
+  assert.deepEqual([router.finished, router.released], [[1], []]);
 });
 
 test('a mistake in our own code rejects the record and goes on with the next', () => {
@@ -293,11 +309,33 @@ test('a call that was rejected, or that nobody wanted, makes no later one a dupl
   assert.deepEqual(writtenBy(router), ['p.delivery crm:u1']);
 });
 
-test('a partition that is lost and read again routes what it had on its way', () => {
+for (const [what, end] of [
+  ['is safe', undefined],
+  ['fails', refused],
+] as const)
+  test(`duplicates in a partition that goes are released, whether their first ${what} or not`, () => {
+    const router = new TestRouter(exampleSource(), exampleDestination());
+    router.take(withId('m', 1), withId('m', 2), withId('n', 3), withId('n', 4), withId('m', 5));
+    router.drop({ topic: 'p.ingest', partition: 3 });
+    assert.deepEqual(router.released, [2, 5, 4]);
+    for (const { done } of router.written.splice(0)) done(end);
+    router.acknowledge();
+    assert.deepEqual(
+      [router.finished, router.released],
+      [
+        [1, 3],
+        [2, 5, 4],
+      ],
+    );
+    assert.equal(router.written.length, 0);
+  });
+
+test('a partition that goes and comes again routes what it had on its way', () => {
   const router = new TestRouter(exampleSource(), exampleDestination());
   router.take(withId('m', 1), withId('m', 2));
   const [late] = router.written.splice(0);
   router.drop({ topic: 'p.ingest', partition: 3 });
+  assert.deepEqual(router.released, [2]);
   router.take(withId('m', 2));
   assert.deepEqual(writtenBy(router), ['p.delivery crm:u1']);
   late?.done();

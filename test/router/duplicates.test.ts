@@ -101,7 +101,7 @@ test('a lost partition is forgotten, the others are not', () => {
   const { duplicates, take } = scene();
   take('m', 1);
   take('m', 1, { partition: 4 });
-  duplicates.drop([{ topic: 'p.ingest', partition: 3 }]);
+  duplicates.drop({ topic: 'p.ingest', partition: 3 });
   assert.equal(take('m', 2), 'routed');
   assert.equal(take('m', 2, { partition: 4 }), 'duplicate');
 });

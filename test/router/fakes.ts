@@ -74,6 +74,7 @@ export class TestRouter {
   readonly config: FakeConfig;
   readonly written: Written[] = [];
   readonly finished: number[] = [];
+  readonly released: number[] = [];
   readonly metrics: RouterMetrics = new RouterMetrics(new Registry());
   schemas: Schemas = noRegistry;
   readonly #router: CallRouter;
@@ -113,6 +114,9 @@ export class TestRouter {
     const owner = {
       finish: (slot: number): void => {
         this.finished.push(slot);
+      },
+      release: (slot: number): void => {
+        this.released.push(slot);
       },
       tracker: new OffsetTracker(0),
     };

@@ -169,12 +169,16 @@ test('unknown schemas of one partition are asked for at once, not one after the 
   assert.deepEqual([...schemas.asked], [1, 2, 3]);
 });
 
-test('what waits for a schema in a lost partition is forgotten', async () => {
+test('what waits for a schema in a partition that goes is released, with what is behind it', async () => {
   const { router, schemas } = scene();
-  router.take(typed(1, avroCall({}), { offset: 1 }));
+  const json = { type: 'identify', userId: 'u1', writeKey: 'wk_shop' };
+  router.take(typed(1, avroCall({}), { offset: 1 }), incoming(json, { offset: 2 }));
+  router.take(typed(1, avroCall({}), { offset: 3, partition: 4 }));
   router.drop({ topic: 'p.ingest', partition: 3 });
+  assert.deepEqual([router.released, router.stalledRecords], [[1, 2], 1]);
   await schemas.tell(1);
-  assert.equal(router.written.length, 0);
+  router.acknowledge();
+  assert.deepEqual([router.finished, router.released], [[3], [1, 2]]);
 });
 
 test('what waited goes before what came of its partition meanwhile, also when the router is full', async () => {
@@ -195,7 +199,7 @@ test('what waited goes before what came of its partition meanwhile, also when th
   );
 });
 
-test('a router that stops finishes what it has begun and leaves what waits to the next one', async () => {
+test('a router that stops finishes what it has begun and releases what waits, for the next one', async () => {
   const { router, schemas } = scene();
   const json = { type: 'identify', userId: 'u1' };
   router.take(incoming({ ...json, writeKey: 'wk_shop' }, { offset: 1, partition: 4 }));
@@ -203,11 +207,14 @@ test('a router that stops finishes what it has begun and leaves what waits to th
   router.take(typed(1, avroCall({}), { offset: 3 }));
   router.take(incoming({ ...json, writeKey: 'not known yet' }, { offset: 4, partition: 4 }));
   router.stop();
+  assert.deepEqual(router.released, [4, 3]);
   assert.equal(router.isIdle, false);
   router.take(incoming({ ...json, writeKey: 'wk_shop' }, { offset: 5, partition: 4 }));
   router.acknowledge();
   assert.ok(router.isIdle);
   assert.deepEqual(router.finished, [1, 2]);
+  router.drop({ topic: 'p.ingest', partition: 4 });
+  assert.deepEqual(router.released, [4, 3, 5]);
   await schemas.tell(1);
   await router.look();
   assert.deepEqual([router.written.length, router.stalledRecords, router.heldCalls], [0, 0, 0]);

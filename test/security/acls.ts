@@ -232,15 +232,10 @@ test('a right that is missing is told in one sentence, by roles and by commands'
       /refuse this principal what it needs of topic postrider\./,
     ],
     ['gateway', 'Read', 'postrider.config', /refuse .* needs of topic postrider\.config/],
-    ['delivery', 'Read', 'postrider.config.follower-', /refuse .* needs of group/],
+    ['delivery', 'Read', 'postrider.deletions', /refuse .* needs of topic postrider\.deletions/],
     ['router', 'Read', 'postrider.ingest', /refuse .* topic postrider\.ingest, .*as group/],
     ['router', 'DescribeConfigs', 'postrider.ingest', /refuse .* topic postrider\.ingest/],
-    [
-      'router',
-      'Read',
-      'postrider.router',
-      /do not let this principal read group postrider\.router/,
-    ],
+    ['router', 'Read', 'postrider.router', /refuse .* needs of group .*postrider\.router/],
     ['delivery', 'Read', 'postrider.retry.', /refuse .* postrider\.retry\./],
   ];
   for (const [role, operation, name, says] of roles) {

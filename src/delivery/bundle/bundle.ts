@@ -3,6 +3,7 @@ import type { Finisher } from '../../kafka/consume/consumed-record.ts';
 import { Job } from '../job.ts';
 import type { Claim, TakenRecord } from '../job.ts';
 import { recordAt } from '../packing.ts';
+import type { PackedRecord } from '../packing.ts';
 import { decodeBundleHeader, decompressEvents } from './format.ts';
 import type { BundleHeader } from './format.ts';
 
@@ -25,33 +26,58 @@ export class Bundle {
     return header === undefined ? undefined : new Bundle(record, claim, header);
   }
 
-  /** A record for each of its events; undefined if they cannot be read. The last to finish finishes it. */
-  unpack(): TakenRecord[] | undefined {
-    const { record, header } = this;
-    const events = record.value === null ? undefined : decompressEvents(record.value);
-    if (events?.length !== header.events) return undefined;
-    const owner = new BundleOwner(record, events.length);
+  /**
+   * A record for each of its events; undefined if they cannot be read. Its own record is finished with the
+   * last of them, or released if all were released. If only some were, `onRest` is called, which has to
+   * finish or release it.
+   */
+  unpack(onRest: (rest: readonly PackedRecord[]) => void): TakenRecord[] | undefined {
+    const { record } = this;
+    const events = this.#events();
+    if (events === undefined) return undefined;
+    const owner = new BundleOwner(record, events.length, (slots) => {
+      onRest((this.#events() ?? []).filter((_, slot) => slots.has(slot)));
+    });
     return events.map((event, slot) => recordAt(record, event, owner, slot));
+  }
+
+  #events(): PackedRecord[] | undefined {
+    const { value } = this.record;
+    const events = value === null ? undefined : decompressEvents(value);
+    return events?.length === this.header.events ? events : undefined;
   }
 }
 
-/** Finishes a bundle's record with the last of its events. */
+/** Ends a bundle's record with the last of its events. Not before, because those under way are still ours. */
 class BundleOwner implements Finisher {
   readonly #record: TakenRecord;
-  readonly #isFinished: boolean[];
-  #unfinished: number;
+  readonly #onRest: (slots: ReadonlySet<number>) => void;
+  readonly #isOver: boolean[];
+  #left: number;
+  #released: Set<number> | undefined;
 
-  constructor(record: TakenRecord, events: number) {
+  constructor(record: TakenRecord, events: number, onRest: (slots: ReadonlySet<number>) => void) {
     this.#record = record;
-    this.#isFinished = new Array<boolean>(events).fill(false);
-    this.#unfinished = events;
+    this.#onRest = onRest;
+    this.#isOver = new Array<boolean>(events).fill(false);
+    this.#left = events;
   }
 
   finish(slot: number): void {
-    if (this.#isFinished[slot] !== false) return;
-    this.#isFinished[slot] = true;
-    this.#unfinished -= 1;
-    if (this.#unfinished === 0) this.#record.finish();
+    if (this.#isOver[slot] !== false) return;
+    this.#isOver[slot] = true;
+    this.#left -= 1;
+    if (this.#left > 0) return;
+    if (this.#released === undefined) this.#record.finish();
+    else if (this.#released.size === this.#isOver.length) this.#record.release();
+    else this.#onRest(this.#released);
+  }
+
+  release(slot: number): void {
+    if (this.#isOver[slot] !== false) return;
+    this.#released ??= new Set();
+    this.#released.add(slot);
+    this.finish(slot);
   }
 }
 

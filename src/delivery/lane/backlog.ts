@@ -4,7 +4,7 @@ import { DrainRate } from './drain-rate.ts';
 import { putOff, putOffBundle } from './job-fate.ts';
 import type { FateContext } from './job-fate.ts';
 import type { Bundle } from '../bundle/bundle.ts';
-import type { Job } from '../job.ts';
+import { releaseRevoked, type Job } from '../job.ts';
 import type { LaneEndpoints } from './endpoints.ts';
 import type { LaneHold } from './hold.ts';
 import type { LaneRate } from './rate.ts';
@@ -81,9 +81,9 @@ export class LaneBacklog {
     }
   }
 
-  /** Somebody else delivers what waits of lost partitions. */
-  dropLost(): void {
-    for (const job of this.waiting.takeAll()) if (!job.claim.lost) this.#keep(job);
+  /** Somebody else delivers what waits of revoked partitions. */
+  releaseRevoked(): void {
+    for (const job of releaseRevoked(this.waiting.takeAll())) this.#keep(job);
   }
 
   /** By its own fault: one that waits for its rate limit is not. */

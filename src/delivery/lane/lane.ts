@@ -171,11 +171,16 @@ export class Lane implements SlotTaker {
       this.#context.disposal.deadLetter(job, reason, '', job.envelope.attempts);
   }
 
-  /** Somebody else delivers what waits of lost partitions. */
-  dropLost(): void {
+  /** Somebody else delivers what waits of revoked partitions. */
+  releaseRevoked(): void {
     if (this.#waiting.size === 0) return;
-    this.#backlog.dropLost();
+    this.#backlog.releaseRevoked();
     this.#pump();
+  }
+
+  /** The worker stops. */
+  releaseAll(): void {
+    for (const { record } of this.#waiting.takeAll()) record.release();
   }
 
   /** About once a second. `othersHaveRoom`: other lanes could take more than they get. */

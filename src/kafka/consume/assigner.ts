@@ -1,66 +1,96 @@
-import type { GroupMember, PartitionAssigner } from 'kafkajs';
 import { kafkajs } from '../kafkajs/library.ts';
+import type { TopicPartition } from '../record.ts';
 
 const { AssignerProtocol } = kafkajs;
 
 /**
- * Gives partition index i of all the group's topics to one member, so that a user's fresh and
- * retried records, and a destination's share of them, are in one process. kafkajs's own assigner
- * deals every topic out anew.
+ * Gives partition index i of all the group's topics to one member, so that a user's fresh and retried
+ * records, and a destination's share of them, are in one process.
  *
- * The protocol's user data names the indices that a member owns; it keeps them as far as a fair
- * share allows. What moves is delivered twice: records in flight are read again by the new owner.
+ * A member's user data names the indices that it owns; it keeps them as far as a fair share allows. In the
+ * cooperative protocol (as KIP-429 has it) an index that another member still owns is given to nobody: that
+ * member lets go of it, joins again without it, and then it is given away. What stays is read on meanwhile.
  */
-export interface AssignerHooks {
-  /** The indices that this member owns now. */
-  ownedIndices(): readonly number[];
-  /**
-   * This member assigns, from its own list of topics, and another member has topics that are not in
-   * it. Nobody would read them.
-   */
-  onUnknownTopics(topics: string[]): void;
-}
-
-const protocolName = 'same-index';
+export const cooperativeProtocol = 'same-index.cooperative';
+/** What releases before this one speak: whatever moves is read by its new owner at once. */
+export const eagerProtocol = 'same-index';
 const protocolVersion = 1;
-
-export function createAssigner(hooks: AssignerHooks): PartitionAssigner {
-  return ({ cluster }) => ({
-    name: protocolName,
-    version: protocolVersion,
-    protocol: ({ topics }) => ({
-      name: protocolName,
-      metadata: AssignerProtocol.MemberMetadata.encode({
-        version: protocolVersion,
-        topics,
-        userData: Buffer.from(JSON.stringify(hooks.ownedIndices())),
-      }),
-    }),
-    assign: ({ members, topics }) => {
-      const decoded = members.map(decodeMember);
-      const unknown = decoded.flatMap((member) => member.topics).filter((t) => !topics.includes(t));
-      if (unknown.length > 0) hooks.onUnknownTopics([...new Set(unknown)]);
-      const counts = new Map(
-        topics.map((topic) => [topic, cluster.findTopicPartitionMetadata(topic).length]),
-      );
-      const indices = shareIndices(Math.max(0, ...counts.values()), decoded);
-      return Promise.resolve(
-        members.map(({ memberId }) => ({
-          memberId,
-          memberAssignment: AssignerProtocol.MemberAssignment.encode({
-            version: protocolVersion,
-            assignment: partitionsAt(indices.get(memberId) ?? [], counts),
-            userData: Buffer.alloc(0),
-          }),
-        })),
-      );
-    },
-  });
-}
 
 export interface MemberClaim {
   readonly memberId: string;
+  /** Indices. */
   readonly owned: readonly number[];
+}
+
+/** What a member tells whoever assigns. */
+export interface MemberWishes {
+  readonly topics: readonly string[];
+  readonly owned: readonly number[];
+}
+
+export function encodeWishes({ topics, owned }: MemberWishes): Buffer {
+  return AssignerProtocol.MemberMetadata.encode({
+    version: protocolVersion,
+    topics: [...topics],
+    userData: Buffer.from(JSON.stringify(owned)),
+  });
+}
+
+export function decodeWishes(metadata: Buffer): MemberWishes {
+  const decoded = AssignerProtocol.MemberMetadata.decode(metadata);
+  return { topics: decoded?.topics ?? [], owned: decodeOwned(decoded?.userData) };
+}
+
+/** Another version's user data is no reason to fail the whole group. */
+function decodeOwned(userData: Buffer | undefined): readonly number[] {
+  try {
+    const parsed: unknown = JSON.parse((userData ?? Buffer.alloc(0)).toString());
+    return Array.isArray(parsed) ? parsed.filter((index) => typeof index === 'number') : [];
+  } catch {
+    return [];
+  }
+}
+
+export function encodeAssignment(
+  indices: readonly number[],
+  counts: ReadonlyMap<string, number>,
+): Buffer {
+  const assignment: Record<string, number[]> = {};
+  for (const [topic, count] of counts) {
+    const partitions = indices.filter((index) => index < count);
+    if (partitions.length > 0) assignment[topic] = partitions;
+  }
+  return AssignerProtocol.MemberAssignment.encode({
+    version: protocolVersion,
+    assignment,
+    userData: Buffer.alloc(0),
+  });
+}
+
+export function decodeAssignment(bytes: Buffer): TopicPartition[] {
+  if (bytes.length === 0) return [];
+  const decoded = AssignerProtocol.MemberAssignment.decode(bytes);
+  return Object.entries(decoded?.assignment ?? {}).flatMap(([topic, partitions]) =>
+    partitions.map((partition) => ({ topic, partition })),
+  );
+}
+
+/** The indices that each member may read now. */
+export function assignIndices(
+  count: number,
+  members: readonly MemberClaim[],
+  protocol: string,
+): ReadonlyMap<string, readonly number[]> {
+  const shares = shareIndices(count, members);
+  if (protocol === eagerProtocol) return shares;
+  const isFree = (memberId: string, index: number): boolean =>
+    members.every((member) => member.memberId === memberId || !member.owned.includes(index));
+  return new Map(
+    Array.from(shares, ([memberId, indices]) => [
+      memberId,
+      indices.filter((index) => isFree(memberId, index)),
+    ]),
+  );
 }
 
 /**
@@ -94,35 +124,4 @@ export function shareIndices(
     indices.sort((a, b) => a - b);
   }
   return new Map(shares.map(({ memberId, indices }) => [memberId, indices]));
-}
-
-function partitionsAt(
-  indices: readonly number[],
-  counts: ReadonlyMap<string, number>,
-): Record<string, number[]> {
-  const assignment: Record<string, number[]> = {};
-  for (const [topic, count] of counts) {
-    const partitions = indices.filter((index) => index < count);
-    if (partitions.length > 0) assignment[topic] = partitions;
-  }
-  return assignment;
-}
-
-function decodeMember(member: GroupMember): MemberClaim & { readonly topics: readonly string[] } {
-  const metadata = AssignerProtocol.MemberMetadata.decode(member.memberMetadata);
-  return {
-    memberId: member.memberId,
-    topics: metadata?.topics ?? [],
-    owned: decodeOwned(metadata?.userData),
-  };
-}
-
-/** Another version's user data is no reason to fail the whole group. */
-function decodeOwned(userData: Buffer | undefined): readonly number[] {
-  try {
-    const parsed: unknown = JSON.parse((userData ?? Buffer.alloc(0)).toString());
-    return Array.isArray(parsed) ? parsed.filter((index) => typeof index === 'number') : [];
-  } catch {
-    return [];
-  }
 }

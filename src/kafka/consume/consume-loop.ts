@@ -1,29 +1,31 @@
-import type { Clock, Timer } from '../../ops/clock.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { waitAtMost } from '../../ops/wait-at-most.ts';
-import { BrokerOffsets } from './broker-offsets.ts';
-import type { KafkaClient } from '../client.ts';
+import { latestTime, type Cluster, type ClusterClient } from '../cluster/cluster.ts';
+import { listOffsets } from '../cluster/list-offsets.ts';
+import { endProcess } from '../crash.ts';
+import { Fetcher } from '../fetch/fetcher.ts';
+import { keepTrying, reasonOf } from '../keep-trying.ts';
+import type { TopicPartition } from '../record.ts';
 import { Committer } from './committer.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
-import { endProcess } from '../crash.ts';
-import { GroupMembership } from './group-membership.ts';
 import { Intake } from './intake.ts';
-import { readPatiently } from '../kafkajs/patient-topics.ts';
-import { keepTrying, reasonOf } from '../keep-trying.ts';
+import { Membership } from './membership.ts';
 import { lookUpPositions } from './positions.ts';
-import type { TopicPartition } from '../record.ts';
 import type { WindowLimits } from './window.ts';
 
 export interface ConsumeLoopOptions {
-  /** At most one loop per group and Kafka client: kafkajs keeps a group's offsets in the client. */
   readonly groupId: string;
   /** Topics that do not exist are left out, with a warning, until they do. */
   readonly topics: readonly string[];
-  /** Per partition: intake pauses at these, and resumes at half. One fetched batch may exceed them. */
+  /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by a hundred records. */
   readonly windowRecords: number;
   readonly windowBytes: number;
   /** Other limits for some of the topics; undefined: the ones above. */
   windowOf?(topic: string): WindowLimits | undefined;
+  /** False while what the records become has no room anywhere: nothing more is fetched. */
+  mayTakeMore?(): boolean;
   /** Topics whose records may come a fifth of a second late: they are asked for less often. */
   mayComeLate?(topic: string): boolean;
   /** The most that one fetch brings of one partition, compressed. Default 1 MiB. */
@@ -32,12 +34,14 @@ export interface ConsumeLoopOptions {
   readonly log: Logger;
   /**
    * Newly accepted records of one partition, in offset order. Must return at once and not throw;
-   * every record must be finished once.
+   * every record must be finished or released once.
    */
   onRecords(records: ConsumedRecord[]): void;
-  /** After every join, before the first record: all partitions now owned. */
+  /** After every assignment: all partitions that are read now. Those that stay were read meanwhile. */
   onAssigned?(partitions: TopicPartition[]): void;
-  /** Somebody else's now, or to be read again from an earlier offset: drop queued work of them. */
+  /** They go to somebody else: release what waits of them at once, and bring what is under way to its end. */
+  onRevoked?(partitions: TopicPartition[]): void;
+  /** Always after `onRevoked`. From here on nothing of them may be done or written. */
   onLost?(partitions: TopicPartition[]): void;
   /** How many partitions a topic has of which some are owned: soon after a join, and when it has changed. */
   onPartitionCount?(topic: string, partitions: number): void;
@@ -50,11 +54,13 @@ export interface ConsumeLoopOptions {
 /** Things that happen, for whoever counts them. */
 export interface ConsumeObserver {
   joined?(partitions: number): void;
-  /** kafkajs gave up and starts again by itself. */
-  restarted?(error: Error): void;
-  /** A batch from a position that is not ours: dropped, and read again from the right one. */
-  batchDropped?(partition: TopicPartition): void;
-  /** It is tried again a second later. */
+  /** Not a word from the group's coordinator; it is asked again. */
+  troubled?(error: Error): void;
+  /** So many offsets were removed from the log before they were read. */
+  recordsGone?(partition: TopicPartition, records: number): void;
+  /** What comes next in this partition cannot be read; it is tried again every half minute. */
+  unreadable?(partition: TopicPartition): void;
+  /** It is tried again a fifth of a second later. */
   commitFailed?(error: Error): void;
 }
 
@@ -66,7 +72,7 @@ export interface PartitionLag extends TopicPartition {
 }
 
 export interface ConsumeLoop {
-  /** True from the moment when all partitions have their positions until the next rebalance. */
+  /** True while the group knows of this member and all partitions have their positions. */
   readonly joined: boolean;
   assigned(): readonly TopicPartition[];
   /** Accepted and not finished. */
@@ -74,7 +80,7 @@ export interface ConsumeLoop {
   readonly inFlightBytes: number;
   /** Of every owned partition; at most 15 s old for those that bring nothing. */
   lag(): readonly PartitionLag[];
-  /** Extra pauses, beside the window's own; gone when the partition is lost. One more batch may arrive. */
+  /** Extra pauses, beside the window's own; gone when the partition is lost. What is being handed over may still arrive. */
   pause(partition: TopicPartition): void;
   resume(partition: TopicPartition): void;
   /**
@@ -89,56 +95,56 @@ export interface ConsumeLoop {
  * beginning. Resolves at once: Kafka being away is retried, with a log line, until `stop`.
  */
 export function startConsumeLoop(
-  kafka: KafkaClient,
+  kafka: ClusterClient,
   options: ConsumeLoopOptions,
 ): Promise<ConsumeLoop> {
   return Promise.resolve(new GroupConsumeLoop(kafka, options));
 }
 
 const defaultMaxBytesPerPartition = 1_048_576;
+/** A resumed partition waits for the fetch that runs without it; an idle consumer asks this often. */
+const maxWaitMs = 100;
 /** How old the high watermark may be of a partition that brings nothing. */
-const rangesMs = 15_000;
-/** A broker that hangs keeps a commit waiting for 20 s, and again, and kafkajs from stopping while it fetches. */
+const refreshMs = 15_000;
+/** A broker that hangs does not keep a process from ending. */
 const leaveMs = 5_000;
+/** Partitions that are given up are committed within this time, or repeat what was not. */
+const lastCommitMs = 3_000;
+const commitAgainMs = 100;
 
-/** Wires the parts: membership hears kafkajs, intake decides, committer commits. */
+/** Wires the parts: membership says what is ours, intake takes it, committer commits. */
 class GroupConsumeLoop implements ConsumeLoop {
   readonly #options: ConsumeLoopOptions;
-  readonly #offsets: BrokerOffsets;
+  readonly #cluster: Cluster;
+  readonly #joinCluster: Cluster;
+  readonly #fetcher: Fetcher;
   readonly #intake: Intake;
-  readonly #membership: GroupMembership;
+  readonly #membership: Membership;
   readonly #committer: Committer;
   readonly #stopping = new AbortController();
-  #rangesTimer: Timer | undefined;
   readonly #partitionCounts = new Map<string, number>();
+  #hasCrashed = false;
 
-  constructor(kafka: KafkaClient, options: ConsumeLoopOptions) {
-    const { clock, log, observer } = options;
+  constructor(kafka: ClusterClient, options: ConsumeLoopOptions) {
     this.#options = options;
-    for (const topic of options.topics)
-      if (options.mayComeLate?.(topic) === true) readPatiently(topic);
-    this.#offsets = new BrokerOffsets(kafka);
+    this.#cluster = kafka.openCluster();
+    this.#joinCluster = kafka.openCluster();
     this.#intake = this.#createIntake();
+    this.#fetcher = this.#createFetcher(kafka.rack);
+    this.#membership = this.#createMembership();
     this.#committer = new Committer({
-      clock,
-      log,
+      clock: options.clock,
+      log: options.log,
       owned: () => this.#intake.owned(),
-      find: (topic, partition) => this.#intake.find(topic, partition),
-      send: (offsets) => this.#membership.commit(offsets),
-      held: (partitions) => this.#offsets.committed(options.groupId, partitions),
-      onMoved: (partition) => {
-        this.#intake.reposition(partition);
-      },
-      onFailed: (error) => observer?.commitFailed?.(error),
+      send: (commits) => this.#membership.commit(commits),
+      onFailed: (error) => options.observer?.commitFailed?.(error),
     });
-    this.#membership = this.#createMembership(kafka);
     this.#committer.start();
-    this.#readRangesRegularly();
     this.#membership.start();
   }
 
   get joined(): boolean {
-    return this.#intake.joined;
+    return this.#intake.isJoined && !this.#hasCrashed && !this.#stopping.signal.aborted;
   }
 
   get inFlightRecords(): number {
@@ -171,43 +177,59 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   async stop(timeoutMs: number): Promise<void> {
-    this.#stopping.abort();
-    this.#rangesTimer?.cancel();
     await waitAtMost(timeoutMs, this.#intake.close());
     this.#committer.stop();
-    await waitAtMost(leaveMs, this.#commitAndLeave());
-    this.#intake.joined = false;
-    this.#offsets.close();
+    await this.#commitWithin(lastCommitMs);
+    this.#stopping.abort();
+    await waitAtMost(leaveMs, this.#membership.leave());
+    this.#fetcher.close();
+    this.#cluster.close();
+    this.#joinCluster.close();
   }
 
-  async #commitAndLeave(): Promise<void> {
-    // Before leaving the group: after that, kafkajs drops a commit without a word.
-    await this.#committer.commit();
-    await this.#membership.leave();
+  async #commitWithin(timeoutMs: number): Promise<void> {
+    const untilMs = performance.now() + timeoutMs;
+    const isDone = async (): Promise<boolean> =>
+      (await this.#committer.commit()) || performance.now() > untilMs;
+    await waitAtMost(
+      timeoutMs,
+      (async () => {
+        while (!(await isDone())) await delay(commitAgainMs, undefined, { ref: false });
+      })(),
+    );
   }
 
   #createIntake(): Intake {
     const options = this.#options;
-    const stopping = this.#stopping;
     const { groupId, log, observer } = options;
+    const { signal } = this.#stopping;
     return new Intake({
-      control: {
-        seek: (partition, offset) => {
-          this.#membership.seek(partition, offset);
+      fetcher: {
+        add: (cursor) => {
+          this.#fetcher.add(cursor);
         },
-        pause: (partition) => {
-          this.#membership.pause(partition);
+        remove: (cursor) => {
+          this.#fetcher.remove(cursor);
         },
-        resume: (partition) => {
-          this.#membership.resume(partition);
+        pause: (cursor) => {
+          this.#fetcher.pause(cursor);
+        },
+        resume: (cursor) => {
+          this.#fetcher.resume(cursor);
         },
       },
-      lookUp: (partitions, isVoid) =>
-        keepTrying(() => lookUpPositions(this.#offsets, groupId, partitions), {
+      log,
+      maxBytesPerPartition: options.maxBytesPerPartition ?? defaultMaxBytesPerPartition,
+      lookUp: (partitions) =>
+        keepTrying(() => lookUpPositions(this.#cluster, this.#membership.coordinator, partitions), {
           what: `Cannot read the committed offsets of group ${groupId}`,
           log,
-          signal: AbortSignal.any([stopping.signal, isVoid]),
+          signal,
         }),
+      commit: () => this.#commitWithin(lastCommitMs),
+      rejoin: () => {
+        this.#membership.rejoin();
+      },
       limitsOf: (topic) =>
         options.windowOf?.(topic) ?? { records: options.windowRecords, bytes: options.windowBytes },
       onRecords: (records) => {
@@ -218,60 +240,64 @@ class GroupConsumeLoop implements ConsumeLoop {
       onAssigned: (partitions) => {
         observer?.joined?.(partitions.length);
         this.#guarded(() => options.onAssigned?.(partitions));
+        this.#tellCounts();
+      },
+      onRevoked: (partitions) => {
+        this.#guarded(() => options.onRevoked?.(partitions));
       },
       onLost: (partitions) => {
         this.#guarded(() => options.onLost?.(partitions));
       },
-      onPlaced: () => {
-        void this.#committer.commit();
-        void this.#readRanges();
-      },
-      onDropped: (partition) => observer?.batchDropped?.(partition),
-    });
-  }
-
-  #createMembership(kafka: KafkaClient): GroupMembership {
-    const options = this.#options;
-    const intake = this.#intake;
-    const committer = this.#committer;
-    const { groupId, topics, clock, log, observer } = options;
-    return new GroupMembership({
-      kafka,
-      groupId,
-      topics,
-      maxBytesPerPartition: options.maxBytesPerPartition ?? defaultMaxBytesPerPartition,
-      clock,
-      log,
-      offsets: this.#offsets,
-      signal: this.#stopping.signal,
-      ownedIndices: () => [...new Set(this.assigned().map(({ partition }) => partition))],
-      beforeLeaving: () => committer.commit(),
-      onRestart: (error) => {
-        intake.joined = false;
-        observer?.restarted?.(error);
-      },
-      onCrash: (error) => {
+      onRecordsGone: (partition, records) => observer?.recordsGone?.(partition, records),
+      onUnreadable: (partition) => observer?.unreadable?.(partition),
+      onRefused: (error) => {
         this.#crash(error);
       },
-      events: {
-        joined: (assignment) => {
-          intake.onJoin(assignment);
-        },
-        rebalancing: () => {
-          intake.joined = false;
-          void committer.commit();
-        },
-        batch: (batch) => {
-          intake.onBatch(batch);
-        },
-        committed: (offsets) => {
-          committer.committed(offsets);
-        },
+      onRefreshed: () => {
+        this.#tellCounts();
+        void this.#readEnds();
       },
     });
   }
 
-  /** An error in a stage's callback is a defect; inside kafkajs it would be retried. */
+  #createFetcher(rack: string): Fetcher {
+    const { log } = this.#options;
+    return new Fetcher({
+      cluster: this.#cluster,
+      rack,
+      log,
+      owner: this.#intake,
+      maxWaitMs: () => maxWaitMs,
+      refreshMs,
+      mayAsk: () => this.#options.mayTakeMore?.() !== false,
+      mayComeLate: (topic) => this.#options.mayComeLate?.(topic) === true,
+    });
+  }
+
+  #createMembership(): Membership {
+    const { groupId, topics, log, observer } = this.#options;
+    return new Membership({
+      joinCluster: this.#joinCluster,
+      cluster: this.#cluster,
+      groupId,
+      topics,
+      log,
+      signal: this.#stopping.signal,
+      ownedIndices: () => this.#intake.ownedIndices(),
+      assigned: (assignment, isCooperative) => {
+        this.#intake.assigned(assignment, isCooperative);
+      },
+      expelled: () => {
+        this.#intake.expelled();
+      },
+      troubled: (error) => observer?.troubled?.(error),
+      refused: (error) => {
+        this.#crash(error);
+      },
+    });
+  }
+
+  /** An error in a stage's callback is a defect. */
   #guarded(callback: () => void): void {
     try {
       callback();
@@ -281,40 +307,34 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   #crash(error: Error): void {
-    this.#intake.joined = false;
+    if (this.#hasCrashed) return;
+    this.#hasCrashed = true;
     const { log, groupId, topics } = this.#options;
     if (this.#options.onCrash !== undefined) this.#options.onCrash(error);
     else endProcess(log, error, `${topics.join(', ')} as group ${groupId}`);
   }
 
-  #readRangesRegularly(): void {
-    this.#rangesTimer = this.#options.clock.after(rangesMs, () => {
-      void this.#readRanges().then(() => {
-        if (!this.#stopping.signal.aborted) this.#readRangesRegularly();
-      });
-    });
+  #tellCounts(): void {
+    for (const topic of new Set(this.assigned().map((each) => each.topic))) {
+      const count = this.#cluster.topic(topic)?.partitions.length;
+      if (count === undefined || this.#partitionCounts.get(topic) === count) continue;
+      this.#partitionCounts.set(topic, count);
+      this.#guarded(() => this.#options.onPartitionCount?.(topic, count));
+    }
   }
 
-  /** One request per topic: a paused or idle partition's lag is known only from here. */
-  async #readRanges(): Promise<void> {
-    const topics = new Set(this.assigned().map(({ topic }) => topic));
-    for (const topic of topics) {
-      if (this.#stopping.signal.aborted) return;
+  /** What a paused partition's fetches do not tell. */
+  async #readEnds(): Promise<void> {
+    const owned = [...this.#intake.owned()];
+    for (const topic of new Set(owned.map((each) => each.topic))) {
+      const ofTopic = owned.filter((each) => each.topic === topic);
       try {
-        await this.#intake.refresh(topic, async () => {
-          const ranges = await this.#offsets.ranges(topic);
-          this.#counted(topic, ranges.size);
-          return ranges;
-        });
+        const numbers = ofTopic.map(({ partition }) => partition);
+        const ends = await listOffsets(this.#cluster, topic, latestTime, numbers);
+        for (const each of ofTopic) each.highWatermark = ends.get(each.partition);
       } catch (error) {
         this.#options.log.debug({ topic, reason: reasonOf(error) }, 'the lag is not known');
       }
     }
-  }
-
-  #counted(topic: string, partitions: number): void {
-    if (this.#partitionCounts.get(topic) === partitions) return;
-    this.#partitionCounts.set(topic, partitions);
-    this.#guarded(() => this.#options.onPartitionCount?.(topic, partitions));
   }
 }

@@ -1,9 +1,11 @@
 import type { OffsetTracker } from './offset-tracker.ts';
 import type { IncomingRecord } from '../record.ts';
 
-/** Who is told that a record is finished. */
+/** Who is told what became of a record: one of the two, once. */
 export interface Finisher {
   finish(slot: number): void;
+  /** Nobody here works on it any more, and it is not finished. */
+  release(slot: number): void;
 }
 
 /** Who keeps account of records in flight: the tracker of the partition that they came from. */
@@ -14,8 +16,8 @@ export interface RecordOwner extends Finisher {
 type Headers = IncomingRecord['headers'];
 
 /**
- * A record that is in flight until `finish` is called. The partition's committed offset cannot pass
- * it before. No closure and no promise per record: this is the hot path of every role.
+ * A record that is in flight until it is finished or released. The partition's committed offset cannot
+ * pass it before it is finished. No closure and no promise per record: this is the hot path of every role.
  */
 export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements IncomingRecord {
   readonly topic: string;
@@ -25,6 +27,7 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
   key: Buffer | null;
   value: Buffer | null;
   headers: Headers;
+  readonly flaw: string | undefined;
   readonly owner: Owner;
   readonly slot: number;
 
@@ -36,6 +39,7 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
     this.key = record.key;
     this.value = record.value;
     this.headers = record.headers;
+    this.flaw = record.flaw;
     this.owner = owner;
     this.slot = slot;
   }
@@ -46,6 +50,14 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
    */
   finish(): void {
     this.owner.finish(this.slot);
+  }
+
+  /**
+   * Nobody here works on it any more, and it is not finished: whoever owns its partition next reads it
+   * again.
+   */
+  release(): void {
+    this.owner.release(this.slot);
   }
 
   /**

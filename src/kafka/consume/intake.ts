@@ -1,229 +1,320 @@
-import { judgeBatch } from './acceptance.ts';
-import type { OffsetRange } from './broker-offsets.ts';
-import type { ConsumedRecord } from './consumed-record.ts';
-import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
-import { OwnedPartition } from './owned-partition.ts';
-import type { Positioned } from './positions.ts';
+import type { Logger } from '../../ops/log.ts';
+import { Cursor } from '../fetch/cursor.ts';
+import type { CursorOwner, Fetcher } from '../fetch/fetcher.ts';
+import type { PartitionRecords } from '../fetch/partition-records.ts';
+import type { Move } from '../fetch/settle-position.ts';
+import { waitAtMost } from '../../ops/wait-at-most.ts';
+import { reasonOf } from '../keep-trying.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';
+import type { ConsumedRecord } from './consumed-record.ts';
+import { OwnedPartition } from './owned-partition.ts';
+import type { Position } from './positions.ts';
 import type { WindowLimits } from './window.ts';
 
-/** What the intake tells kafkajs to do. */
-export interface FetchControl {
-  seek(partition: TopicPartition, offset: number): void;
-  pause(partition: TopicPartition): void;
-  resume(partition: TopicPartition): void;
-}
-
+/** What the intake decides is carried out elsewhere. */
 export interface IntakeOptions {
-  readonly control: FetchControl;
-  /** Keeps trying; undefined once the loop stops or nobody wants to know any more. */
-  lookUp(
-    partitions: readonly OwnedPartition[],
-    isVoid: AbortSignal,
-  ): Promise<readonly Positioned[] | undefined>;
+  readonly fetcher: Pick<Fetcher, 'add' | 'remove' | 'pause' | 'resume'>;
+  readonly log: Logger;
+  readonly maxBytesPerPartition: number;
+  /** Keeps trying; undefined once the loop stops. */
+  lookUp(partitions: readonly OwnedPartition[]): Promise<readonly Position[] | undefined>;
+  /** Commits what is finished, for as long as that makes sense. */
+  commit(): Promise<void>;
+  /** This member has let go of partitions, which somebody else may have now. */
+  rejoin(): void;
   limitsOf(topic: string): WindowLimits;
   onRecords(records: ConsumedRecord[]): void;
   onAssigned(partitions: TopicPartition[]): void;
+  onRevoked(partitions: TopicPartition[]): void;
   onLost(partitions: TopicPartition[]): void;
-  /** Positions are known. They must be committed where the broker holds none, or one of a reset. */
-  onPlaced(): void;
-  onDropped(partition: TopicPartition): void;
+  onRecordsGone(partition: TopicPartition, records: number): void;
+  onUnreadable(partition: TopicPartition): void;
+  onRefused(error: Error): void;
+  onRefreshed(): void;
 }
 
-/** Which partitions are this member's, where each is read on, and what of them is accepted. */
-export class Intake {
+/** Longer than an attempt, and the copy that is written after it, may take. */
+const drainMs = 8_000;
+
+/**
+ * Which partitions are this member's, where each is read on, and how much of it is taken in. A partition that
+ * goes to another member is let go of in this order: nothing more is taken in, what waits is released, what
+ * is under way ends, what is finished is committed, and only then this member gives it up.
+ */
+export class Intake implements CursorOwner {
   readonly #options: IntakeOptions;
   readonly #partitions = new PartitionMap<OwnedPartition>();
-  /** Aborted by the next join: what is looked up for this one is void then. */
-  #generation = new AbortController();
-  #closing = false;
-  #onDrained: (() => void) | undefined;
-  joined = false;
+  #isMember = false;
+  #isClosing = false;
+  /** Counts what the group has said: positions that were looked up for an earlier word are void. */
+  #word = 0;
+  #isPlaced = false;
+  #drains: { readonly partitions: readonly OwnedPartition[]; resolve(): void }[] = [];
 
   constructor(options: IntakeOptions) {
     this.#options = options;
+  }
+
+  /** All partitions have their positions, and the group knows of this member. */
+  get isJoined(): boolean {
+    return this.#isMember && this.#isPlaced;
   }
 
   owned(): Iterable<OwnedPartition> {
     return this.#partitions.values();
   }
 
-  find(topic: string, partition: number): OwnedPartition | undefined {
-    return this.#partitions.get(topic, partition);
+  /** What the group may leave with this member: nothing that somebody else may have read meanwhile. */
+  ownedIndices(): number[] {
+    const sure = [...this.owned()].filter(({ isDoubtful }) => !isDoubtful);
+    return [...new Set(sure.map(({ partition }) => partition))];
   }
 
   get inFlightRecords(): number {
     let sum = 0;
-    for (const { account } of this.#partitions.values()) sum += account?.tracker.inFlight ?? 0;
+    for (const { account } of this.owned()) sum += account?.tracker.inFlight ?? 0;
     return sum;
   }
 
   get inFlightBytes(): number {
     let sum = 0;
-    for (const { account } of this.#partitions.values()) sum += account?.tracker.inFlightBytes ?? 0;
+    for (const { account } of this.owned()) sum += account?.tracker.inFlightBytes ?? 0;
     return sum;
   }
 
-  /** Called inside kafkajs's join, before it fetches anything. */
-  onJoin(assignment: readonly TopicPartition[]): void {
-    this.joined = false;
-    this.#generation.abort();
-    const { signal } = (this.#generation = new AbortController());
-    this.#drop(assignment);
-    for (const each of assignment) {
-      if (this.find(each.topic, each.partition) !== undefined) continue;
-      const partition = new OwnedPartition(each, this.#options.limitsOf(each.topic));
-      this.#partitions.set(each, partition);
-    }
-    const all = [...this.#partitions.values()];
-    for (const partition of all) this.#suspend(partition);
-    void this.#options.lookUp(all, signal).then((positions) => {
-      if (positions === undefined || signal.aborted) return;
-      for (const position of positions) this.#place(position);
-      this.joined = true;
-      this.#options.onAssigned(all.map(plain));
-      for (const partition of all) this.#applyPause(partition);
-      this.#options.onPlaced();
-    });
-  }
-
-  onBatch(batch: FetchedBatch): void {
-    const partition = this.find(batch.topic, batch.partition);
-    // Kafka would accept the commit of a partition that is not ours.
-    if (partition?.account === undefined || this.#closing) return;
-    const verdict = judgeBatch({
-      position: partition.position,
-      fetchedOffset: batch.fetchedOffset,
-      seekPending: batch.isStale(),
-    });
-    if (verdict === 'reposition') this.#refuse(partition);
-    if (verdict !== 'accept') return;
-    const records = partition.accept(partition.account, batch);
-    batch.resolve();
-    if (records.length > 0) this.#options.onRecords(records);
-    this.#applyPause(partition);
-  }
-
-  /**
-   * Asks for the ends of a topic: for the lag, and to notice that it was made again while it was
-   * paused.
-   */
-  async refresh(
-    topic: string,
-    ask: () => Promise<ReadonlyMap<number, OffsetRange>>,
-  ): Promise<void> {
-    const before = [...this.#partitions.values()]
-      .filter((partition) => partition.topic === topic)
-      .map((partition) => ({
-        partition,
-        account: partition.account,
-        position: partition.position,
-      }));
-    const ranges = await ask();
-    for (const { partition, account, position } of before) {
-      const end = ranges.get(partition.partition)?.end;
-      if (end === undefined || position === undefined || partition.account !== account) continue;
-      partition.highWatermark = Math.max(end, partition.position ?? end);
-      // Compared with where it was before the question: it has moved on since.
-      if (end < position && partition.positioned) this.reposition(partition);
-    }
-  }
-
-  /** Looks the position of a partition up again, because the one that is known is in doubt. */
-  reposition(partition: OwnedPartition): void {
-    const { signal } = this.#generation;
-    this.#suspend(partition);
-    void this.#options.lookUp([partition], signal).then((positions) => {
-      if (positions?.[0] === undefined || signal.aborted) return;
-      this.#place(positions[0]);
-      this.#applyPause(partition);
-      this.#options.onPlaced();
-    });
-  }
-
-  hold({ topic, partition }: TopicPartition, held: boolean): void {
-    const owned = this.find(topic, partition);
+  hold({ topic, partition }: TopicPartition, isHeld: boolean): void {
+    const owned = this.#partitions.get(topic, partition);
     if (owned === undefined) return;
-    owned.held = held;
+    owned.isHeld = isHeld;
     this.#applyPause(owned);
   }
 
-  /** Accepts nothing more; resolves when all that was accepted is finished. */
+  /** Takes in nothing more; resolves when all that was taken in is settled. */
   async close(): Promise<void> {
-    this.#closing = true;
-    for (const partition of this.#partitions.values()) this.#applyPause(partition);
-    if (this.inFlightRecords === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#onDrained = resolve;
+    this.#isClosing = true;
+    const all = [...this.owned()];
+    for (const partition of all) this.#applyPause(partition);
+    await this.#drained(all);
+  }
+
+  // Who owns what
+
+  /** Cooperative: nobody reads what this member had before, until it has let go of it. */
+  assigned(assignment: readonly TopicPartition[], isCooperative: boolean): void {
+    this.#isMember = true;
+    this.#isPlaced = false;
+    const kept = new Set(
+      assignment.map(({ topic, partition }) => this.#partitions.get(topic, partition)),
+    );
+    const leaving = [...this.owned()].filter((each) => !each.isRevoked && !kept.has(each));
+    const mayDrain = (each: OwnedPartition): boolean => isCooperative && !each.isDoubtful;
+    this.#lose(leaving.filter((each) => !mayDrain(each)));
+    void this.#handOver(leaving.filter(mayDrain));
+    for (const each of assignment) {
+      if (this.#partitions.get(each.topic, each.partition) !== undefined) continue;
+      this.#partitions.set(each, new OwnedPartition(each, this.#options.limitsOf(each.topic)));
+    }
+    void this.#place(this.#unplaced());
+  }
+
+  /** The group has gone on without this member. What is under way goes on; nothing more is taken in. */
+  expelled(): void {
+    this.#isMember = false;
+    this.#word += 1;
+    for (const partition of this.owned()) {
+      partition.isDoubtful = true;
+      if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
+    }
+  }
+
+  #unplaced(): OwnedPartition[] {
+    return [...this.owned()].filter(
+      ({ cursor, isDoubtful, isRemade, isRevoked }) =>
+        !isRevoked && (cursor === undefined || isDoubtful || isRemade),
+    );
+  }
+
+  #reading(): TopicPartition[] {
+    return [...this.owned()].filter((each) => !each.isRevoked).map(plain);
+  }
+
+  /** Those that can be placed need not wait for the others. */
+  async #place(partitions: readonly OwnedPartition[]): Promise<void> {
+    this.#word += 1;
+    const word = this.#word;
+    for (let left = partitions, isTold = false; !isTold || left.length > 0; isTold = true) {
+      const positions = left.length === 0 ? [] : await this.#options.lookUp(left);
+      if (positions === undefined || word !== this.#word) return;
+      for (const position of positions) {
+        const { partition } = position;
+        const isOurs = this.#partitions.get(partition.topic, partition.partition) === partition;
+        if (isOurs && !partition.isRevoked) this.#placeAt(position);
+      }
+      left = this.#unplaced();
+      this.#isPlaced = left.length === 0;
+      if (!isTold) this.#options.onAssigned(this.#reading());
+    }
+  }
+
+  #placeAt({ partition, account, epoch }: Position): void {
+    const { fetcher, maxBytesPerPartition } = this.#options;
+    const former = partition.account;
+    if (former !== undefined && former !== account) {
+      former.onSettled = undefined;
+      this.#options.onRevoked([plain(partition)]);
+      this.#options.onLost([plain(partition)]);
+    }
+    if (partition.cursor !== undefined) fetcher.remove(partition.cursor);
+    partition.account = account;
+    partition.isDoubtful = false;
+    partition.isRemade = false;
+    partition.cursor = new Cursor(partition, account.tracker.next, maxBytesPerPartition, epoch);
+    this.#applyPause(partition);
+    fetcher.add(partition.cursor);
+  }
+
+  async #handOver(partitions: readonly OwnedPartition[]): Promise<void> {
+    if (partitions.length === 0) return;
+    for (const partition of partitions) {
+      partition.isRevoked = true;
+      if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
+    }
+    this.#options.onRevoked(partitions.map(plain));
+    await waitAtMost(drainMs, this.#drained(partitions));
+    await this.#options.commit();
+    this.#lose(partitions);
+    this.#options.rejoin();
+  }
+
+  #lose(partitions: readonly OwnedPartition[]): void {
+    if (partitions.length === 0) return;
+    const untold = partitions.filter((each) => !each.isRevoked);
+    if (untold.length > 0) this.#options.onRevoked(untold.map(plain));
+    for (const partition of partitions) {
+      if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
+      if (partition.account !== undefined) partition.account.onSettled = undefined;
+      if (this.#partitions.get(partition.topic, partition.partition) === partition)
+        this.#partitions.delete(partition);
+    }
+    this.#options.onLost(partitions.map(plain));
+    this.#tellDrained();
+  }
+
+  // What is brought
+
+  take(cursor: Cursor, records: PartitionRecords, most: number): number {
+    const partition = this.#ownerOf(cursor);
+    if (partition?.account === undefined) return 0;
+    const { accepted, seen } = partition.accept(partition.account, records, most);
+    if (accepted.length > 0) this.#options.onRecords(accepted);
+    this.#applyPause(partition);
+    return seen;
+  }
+
+  highWatermark(cursor: Cursor, offset: number): void {
+    const partition = this.#ownerOf(cursor);
+    if (partition !== undefined) partition.highWatermark = offset;
+  }
+
+  moved(cursor: Cursor, { kind, from, to }: Move): void {
+    const partition = this.#ownerOf(cursor);
+    if (partition?.account === undefined) return;
+    const { tracker } = partition.account;
+    const place = { topic: cursor.topic, partition: cursor.partition, from, to };
+    if (kind === 'removed') {
+      tracker.skipTo(to);
+      this.#options.onRecordsGone(plain(partition), to - from);
+      this.#options.log.error(
+        place,
+        `${to - from} offsets were removed from the log before they were read`,
+      );
+    } else {
+      tracker.cutOff(to);
+      this.#options.log.error(
+        place,
+        'the log was cut off before our position; reading on where it diverged',
+      );
+    }
+  }
+
+  stuck(cursor: Cursor, problem: Error): void {
+    const { topic, partition, offset } = cursor;
+    this.#options.onUnreadable(plain(cursor));
+    this.#options.log.error(
+      { topic, partition, offset, reason: reasonOf(problem) },
+      'a batch of records cannot be read; its partition stops before it, all others go on',
+    );
+  }
+
+  remade(cursor: Cursor): void {
+    const partition = this.#ownerOf(cursor);
+    if (partition === undefined || partition.isRevoked) return;
+    this.#options.log.warn(
+      plain(partition),
+      'a topic was deleted and made again; reading it from its beginning',
+    );
+    partition.isRemade = true;
+    if (partition.account !== undefined) partition.account.onSettled = undefined;
+    partition.account = undefined;
+    this.#options.onRevoked([plain(partition)]);
+    this.#options.onLost([plain(partition)]);
+    void this.#place(this.#unplaced());
+  }
+
+  refused(error: Error): void {
+    this.#options.onRefused(error);
+  }
+
+  refreshed(): void {
+    this.#options.onRefreshed();
+  }
+
+  #ownerOf(cursor: Cursor): OwnedPartition | undefined {
+    const partition = this.#partitions.get(cursor.topic, cursor.partition);
+    return partition?.cursor === cursor ? partition : undefined;
+  }
+
+  // How much is taken in
+
+  #applyPause(partition: OwnedPartition): void {
+    const { account, cursor } = partition;
+    const isPaused = partition.updateFull() || partition.isHeld || this.#isClosing;
+    if (account !== undefined) {
+      account.onSettled =
+        isPaused || partition.isRevoked
+          ? () => {
+              this.#onSettled(partition);
+            }
+          : undefined;
+    }
+    if (cursor === undefined) return;
+    if (isPaused) this.#options.fetcher.pause(cursor);
+    else this.#options.fetcher.resume(cursor);
+  }
+
+  /** Called for every settled record of a partition that is paused or leaves. */
+  #onSettled(partition: OwnedPartition): void {
+    if (this.#drains.length > 0) this.#tellDrained();
+    if (!this.#isClosing && partition.isFull && !partition.updateFull())
+      this.#applyPause(partition);
+  }
+
+  /** Resolves when nothing of these is in flight. */
+  async #drained(partitions: readonly OwnedPartition[]): Promise<void> {
+    for (const partition of partitions) this.#applyPause(partition);
+    return new Promise((resolve) => {
+      this.#drains.push({ partitions, resolve });
+      this.#tellDrained();
     });
   }
 
-  /** Partitions that went to somebody else, with all that is known of them. */
-  #drop(assignment: readonly TopicPartition[]): void {
-    const kept = new Set(assignment.map(({ topic, partition }) => `${topic}/${partition}`));
-    const lost: TopicPartition[] = [];
-    for (const partition of [...this.#partitions.values()]) {
-      if (kept.has(`${partition.topic}/${partition.partition}`)) continue;
-      this.#partitions.delete(partition);
-      if (partition.account !== undefined) partition.account.onFinished = undefined;
-      // kafkajs keeps pause state over rebalances, until the partition comes back.
-      this.#options.control.resume(partition);
-      lost.push(plain(partition));
-    }
-    if (lost.length > 0) this.#options.onLost(lost);
-    if (this.inFlightRecords === 0) this.#onDrained?.();
-  }
-
-  /** Takes nothing of it until its position is known. */
-  #suspend(partition: OwnedPartition): void {
-    partition.positioned = false;
-    this.#options.control.pause(partition);
-    partition.paused = true;
-  }
-
-  /** kafkajs read from somewhere else: after a reset to the earliest, or before the last seek. */
-  #refuse(partition: OwnedPartition): void {
-    this.#options.onDropped(plain(partition));
-    this.reposition(partition);
-  }
-
-  #place({ partition, account, overruled }: Positioned): void {
-    const former = partition.account;
-    if (overruled) this.#options.onLost([plain(partition)]);
-    if (former !== undefined && former !== account) {
-      former.onFinished = undefined;
-      partition.full = false;
-    }
-    partition.account = account;
-    partition.positioned = true;
-    this.#options.control.seek(partition, account.tracker.next);
-  }
-
-  #applyPause(partition: OwnedPartition): void {
-    const { account } = partition;
-    const pause =
-      partition.updateFull() || !partition.positioned || partition.held || this.#closing;
-    if (account !== undefined) {
-      account.onFinished = pause
-        ? () => {
-            this.#onFinished(partition);
-          }
-        : undefined;
-    }
-    if (pause === partition.paused) return;
-    partition.paused = pause;
-    if (pause) this.#options.control.pause(partition);
-    else this.#options.control.resume(partition);
-  }
-
-  /** Called for every finished record of a paused partition. */
-  #onFinished(partition: OwnedPartition): void {
-    if (this.#closing) {
-      if (this.inFlightRecords === 0) this.#onDrained?.();
-    } else if (partition.full && !partition.updateFull()) {
-      this.#applyPause(partition);
-    }
+  #tellDrained(): void {
+    this.#drains = this.#drains.filter((drain) => {
+      if (drain.partitions.some(({ account }) => (account?.tracker.inFlight ?? 0) > 0)) return true;
+      drain.resolve();
+      return false;
+    });
   }
 }
 

@@ -1,5 +1,16 @@
 import type { WindowLoad } from './window.ts';
 
+/** Which offsets a former owner of the partition finished beyond the one that it committed. */
+export interface FinishedAhead {
+  /** All before it are finished, save the ones below. */
+  readonly upTo: number;
+  readonly unfinished: ReadonlySet<number>;
+}
+
+const inFlight = 0;
+const finished = 1;
+const released = 2;
+
 const initialCapacity = 256;
 
 /**
@@ -17,13 +28,19 @@ export class OffsetTracker implements WindowLoad {
   #offsets: Float64Array = new Float64Array(initialCapacity);
   #sizes: Float64Array = new Float64Array(initialCapacity);
   #times: Float64Array = new Float64Array(initialCapacity);
-  #finished: Uint8Array = new Uint8Array(initialCapacity);
+  /** In flight, finished or released. */
+  #states: Uint8Array = new Uint8Array(initialCapacity);
   #headSlot = 0;
   #nextSlot = 0;
+  /** Undefined once everything in it has been passed. */
+  #ahead: FinishedAhead | undefined;
+  /** How many records have been finished: whether there is something new to commit. */
+  finishes = 0;
 
-  constructor(nextOffset: number) {
+  constructor(nextOffset: number, ahead?: FinishedAhead) {
     this.#firstOffset = nextOffset;
     this.#nextOffset = nextOffset;
+    this.#ahead = ahead;
   }
 
   /** The offset to read next; everything before it is in flight or finished. */
@@ -47,20 +64,29 @@ export class OffsetTracker implements WindowLoad {
     return this.#nextSlot - this.#headSlot;
   }
 
-  /** Takes a record into account and returns its slot; undefined if it already was. */
+  /** Takes a record into account and returns its slot; undefined if it already was, or is finished. */
   add(offset: number, sizeBytes: number, appendTimeMs: number): number | undefined {
     if (offset < this.#nextOffset) return undefined;
+    if (this.#ahead !== undefined && this.#isFinishedAhead(this.#ahead, offset)) {
+      this.#nextOffset = offset + 1;
+      return undefined;
+    }
     if (this.span === this.#offsets.length) this.#grow();
     const slot = this.#nextSlot++;
     const index = slot & (this.#offsets.length - 1);
     this.#offsets[index] = offset;
     this.#sizes[index] = sizeBytes;
     this.#times[index] = appendTimeMs;
-    this.#finished[index] = 0;
+    this.#states[index] = inFlight;
     this.#nextOffset = offset + 1;
     this.inFlight += 1;
     this.inFlightBytes += sizeBytes;
     return slot;
+  }
+
+  /** What a former owner finished is not in the log any more. */
+  forgetAhead(): void {
+    this.#ahead = undefined;
   }
 
   /** Everything before `offset` that was not added does not exist or needs no work: it is finished. */
@@ -68,19 +94,54 @@ export class OffsetTracker implements WindowLoad {
     if (offset > this.#nextOffset) this.#nextOffset = offset;
   }
 
-  /** False if it was finished before. */
+  /** False if it was finished or released before. */
   finish(slot: number): boolean {
-    const mask = this.#finished.length - 1;
-    if (slot < this.#headSlot || slot >= this.#nextSlot || this.#finished[slot & mask] === 1) {
-      return false;
-    }
-    this.#finished[slot & mask] = 1;
-    this.inFlight -= 1;
-    this.inFlightBytes -= this.#at(this.#sizes, slot);
-    while (this.#headSlot < this.#nextSlot && this.#finished[this.#headSlot & mask] === 1) {
-      this.#headSlot += 1;
-    }
+    if (!this.#settle(slot, finished)) return false;
+    this.finishes += 1;
+    this.#moveHead();
     return true;
+  }
+
+  /** It is not in flight any more, and the finished prefix does not pass it. False if it was settled before. */
+  release(slot: number): boolean {
+    return this.#settle(slot, released);
+  }
+
+  /** What is behind this offset is not in the log any more: whatever was taken of it needs no work. */
+  cutOff(offset: number): void {
+    const mask = this.#states.length - 1;
+    for (let slot = this.#nextSlot - 1; slot >= this.#headSlot; slot -= 1) {
+      if (this.#at(this.#offsets, slot) < offset) break;
+      this.#settle(slot, finished);
+      this.#states[slot & mask] = finished;
+      this.#offsets[slot & mask] = offset;
+    }
+    this.#nextOffset = Math.min(this.#nextOffset, offset);
+    this.#ahead = undefined;
+    this.#moveHead();
+  }
+
+  /** What is finished beyond the finished prefix; undefined: nothing. At most so many gaps are told. */
+  finishedAhead(mostGaps: number): FinishedAhead | undefined {
+    const unfinished = new Set<number>();
+    let upTo = this.#nextOffset;
+    for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
+      if (this.#states[slot & (this.#states.length - 1)] === finished) continue;
+      const offset = this.#at(this.#offsets, slot);
+      if (unfinished.size === mostGaps) {
+        upTo = offset;
+        break;
+      }
+      unfinished.add(offset);
+    }
+    const isWhole = upTo === this.#nextOffset;
+    if (isWhole && this.#ahead !== undefined && this.#ahead.upTo > upTo) {
+      upTo = this.#ahead.upTo;
+      for (const offset of this.#ahead.unfinished)
+        if (offset >= this.#nextOffset) unfinished.add(offset);
+    }
+    // With nothing but gaps up to there, it says no more than the prefix does.
+    return upTo - this.finishedUpTo > unfinished.size ? { upTo, unfinished } : undefined;
   }
 
   /** Whether this is the offset of a record that was taken into this account and is finished. */
@@ -94,7 +155,30 @@ export class OffsetTracker implements WindowLoad {
       else end = middle;
     }
     const isHere = slot < this.#nextSlot && this.#at(this.#offsets, slot) === offset;
-    return isHere && this.#finished[slot & (this.#finished.length - 1)] === 1;
+    return isHere && this.#states[slot & (this.#states.length - 1)] === finished;
+  }
+
+  #moveHead(): void {
+    const mask = this.#states.length - 1;
+    while (this.#headSlot < this.#nextSlot && this.#states[this.#headSlot & mask] === finished) {
+      this.#headSlot += 1;
+    }
+  }
+
+  #settle(slot: number, state: number): boolean {
+    const mask = this.#states.length - 1;
+    if (slot < this.#headSlot || slot >= this.#nextSlot || this.#states[slot & mask] !== inFlight)
+      return false;
+    this.#states[slot & mask] = state;
+    this.inFlight -= 1;
+    this.inFlightBytes -= this.#at(this.#sizes, slot);
+    return true;
+  }
+
+  #isFinishedAhead({ upTo, unfinished }: FinishedAhead, offset: number): boolean {
+    if (offset < upTo) return !unfinished.has(offset);
+    this.#ahead = undefined;
+    return false;
   }
 
   #at(ring: Float64Array, slot: number): number {
@@ -106,17 +190,17 @@ export class OffsetTracker implements WindowLoad {
     const offsets = new Float64Array(capacity);
     const sizes = new Float64Array(capacity);
     const times = new Float64Array(capacity);
-    const finished = new Uint8Array(capacity);
+    const states = new Uint8Array(capacity);
     for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
       const index = slot & (capacity - 1);
       offsets[index] = this.#at(this.#offsets, slot);
       sizes[index] = this.#at(this.#sizes, slot);
       times[index] = this.#at(this.#times, slot);
-      finished[index] = this.#finished[slot & (this.#finished.length - 1)] ?? 0;
+      states[index] = this.#states[slot & (this.#states.length - 1)] ?? inFlight;
     }
     this.#offsets = offsets;
     this.#sizes = sizes;
     this.#times = times;
-    this.#finished = finished;
+    this.#states = states;
   }
 }

@@ -1,60 +1,88 @@
-import { mayKeepTracker, noCommit } from './acceptance.ts';
-import type { BrokerOffsets, OffsetRange } from './broker-offsets.ts';
+import { earliestTime, type Cluster } from '../cluster/cluster.ts';
+import { listOffsets } from '../cluster/list-offsets.ts';
+import { decodeCommitMetadata } from './commit-metadata.ts';
+import type { CommittedOffset, Coordinator } from './coordinator.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
-/** What became of a partition's account when its position was looked up. */
-export interface Positioned {
+/** Where a partition goes on. */
+export interface Position {
   readonly partition: OwnedPartition;
   readonly account: Account;
-  /** Somebody else moved the committed offset, so records in flight are read again. */
-  readonly overruled: boolean;
+  /** Leader epoch of what was read last; -1: unknown. */
+  readonly epoch: number;
+}
+
+/** What this process knows about its commits of a partition. */
+export interface OwnCommits {
+  /** Acknowledged, or found when it was last looked up; undefined: none. */
+  readonly committed: number | undefined;
+  /** The last one sent; it may have arrived although its answer did not. */
+  readonly attempted: number | undefined;
 }
 
 /**
- * Reads the committed offsets and decides where each partition goes on: at its tracker's next
- * offset, at the committed one, or at the earliest. Changes nothing; throws when Kafka is away, or does
- * not answer for all of them.
+ * Whether an account goes on after the group went on without this member: only if nobody moved the committed
+ * offset meanwhile. `onBroker`: -1 where nothing is committed.
  */
-export async function lookUpPositions(
-  offsets: Pick<BrokerOffsets, 'committed' | 'ranges'>,
-  groupId: string,
-  partitions: readonly OwnedPartition[],
-): Promise<Positioned[]> {
-  const committed = await offsets.committed(groupId, partitions);
-  const open: { partition: OwnedPartition; onBroker: number }[] = [];
-  const kept: Positioned[] = [];
-  for (const partition of partitions) {
-    const onBroker = committed.get(partition.topic)?.get(partition.partition) ?? noCommit;
-    const { account } = partition;
-    if (account !== undefined && mayKeepTracker(account, onBroker)) {
-      kept.push({ partition, account, overruled: false });
-    } else {
-      open.push({ partition, onBroker });
-    }
-  }
-  const unset = open.filter(({ onBroker }) => onBroker < 0);
-  const ranges = new Map(
-    await Promise.all(
-      [...new Set(unset.map(({ partition }) => partition.topic))].map(
-        async (topic) => [topic, await offsets.ranges(topic)] as const,
-      ),
-    ),
-  );
-  return kept.concat(
-    open.map(({ partition, onBroker }) => {
-      const range = ranges.get(partition.topic)?.get(partition.partition);
-      return {
-        partition,
-        account: onBroker < 0 ? beginning(partition, range) : new Account(onBroker, onBroker),
-        // After a reset the records in flight will not come again: they are not overruled.
-        overruled: partition.account !== undefined && onBroker >= 0,
-      };
-    }),
-  );
+export function mayKeep({ committed, attempted }: OwnCommits, onBroker: number): boolean {
+  if (onBroker < 0) return committed === undefined;
+  const lowest = committed ?? attempted;
+  const highest = attempted ?? committed;
+  if (lowest === undefined || highest === undefined) return false;
+  return Math.min(lowest, highest) <= onBroker && onBroker <= Math.max(lowest, highest);
 }
 
-function beginning({ topic, partition }: OwnedPartition, range: OffsetRange | undefined): Account {
-  if (range === undefined)
-    throw new Error(`Kafka does not tell the offsets of partition ${partition} of ${topic}`);
-  return new Account(range.earliest, undefined);
+/**
+ * Reads the committed offsets and decides where each partition goes on: with the account that it has, at the
+ * committed offset, or at the earliest. One whose earliest offset cannot be told now, because it has no leader,
+ * is left out. Changes nothing; throws when nothing can be told.
+ */
+export async function lookUpPositions(
+  cluster: Cluster,
+  coordinator: Pick<Coordinator, 'committed'>,
+  partitions: readonly OwnedPartition[],
+): Promise<Position[]> {
+  const topics = [...new Set(partitions.map(({ topic }) => topic))];
+  await cluster.refresh(topics);
+  const byPartition = new Map<OwnedPartition, CommittedOffset>();
+  for (const committed of await coordinator.committed(partitions)) {
+    const partition = partitions.find(
+      (each) => each.topic === committed.topic && each.partition === committed.partition,
+    );
+    if (partition !== undefined) byPartition.set(partition, committed);
+  }
+  const none = { offset: -1, metadata: null };
+  // What is committed of a topic that was deleted and made again may be of the former one.
+  const committedOf = (partition: OwnedPartition): Pick<CommittedOffset, 'offset' | 'metadata'> =>
+    (partition.isRemade ? undefined : byPartition.get(partition)) ?? none;
+  const unset = partitions.filter((each) => committedOf(each).offset < 0);
+  const starts = new Map<OwnedPartition, number>();
+  const asked = unset.map(async (partition) => {
+    starts.set(partition, await startOf(cluster, partition));
+  });
+  const failure = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected');
+  if (failure?.status === 'rejected' && starts.size === 0 && unset.length === partitions.length)
+    throw failure.reason;
+  return partitions.flatMap((partition) => {
+    const { offset, metadata } = committedOf(partition);
+    const { account: former, cursor } = partition;
+    if (former !== undefined && mayKeep(former, offset))
+      return [{ partition, account: former, epoch: cursor?.lastEpoch ?? -1 }];
+    if (offset < 0) {
+      const start = starts.get(partition);
+      return start === undefined
+        ? []
+        : [{ partition, account: new Account(start, undefined), epoch: -1 }];
+    }
+    const told = decodeCommitMetadata(offset, metadata);
+    return [{ partition, account: new Account(offset, offset, told), epoch: told.epoch }];
+  });
+}
+
+async function startOf(cluster: Cluster, { topic, partition }: OwnedPartition): Promise<number> {
+  const offsets = await listOffsets(cluster, topic, earliestTime, [partition]);
+  const start = offsets.get(partition);
+  if (start === undefined)
+    throw new Error(`partition ${partition} of ${topic} is not answered for`);
+  return start;
 }

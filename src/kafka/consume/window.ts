@@ -18,10 +18,7 @@ export interface WindowLoad {
  */
 const spanPerWindow = 16;
 
-/**
- * Whether intake must be paused. It resumes at half, because kafkajs throws away what it fetched of
- * a partition that was paused meanwhile: pausing and resuming often would fetch everything twice.
- */
+/** Whether intake must be paused. It resumes at half, so that it takes in many records at a time. */
 export function mustPause(paused: boolean, load: WindowLoad, limits: WindowLimits): boolean {
   const share = paused ? 0.5 : 1;
   return (

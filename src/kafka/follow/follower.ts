@@ -1,37 +1,34 @@
-import { randomBytes } from 'node:crypto';
 import { PostriderError } from '../../errors.ts';
-import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { waitAtMost } from '../../ops/wait-at-most.ts';
 import { adminError } from '../admin-error.ts';
-import { BrokerOffsets } from '../consume/broker-offsets.ts';
-import type { KafkaClient } from '../client.ts';
-import { ConsumerSession, isPassing, isUnknownTopic } from '../consume/consumer-session.ts';
+import { earliestTime, type Cluster, type ClusterClient } from '../cluster/cluster.ts';
+import { listOffsets } from '../cluster/list-offsets.ts';
 import { endProcess } from '../crash.ts';
-import type { FetchedBatch } from '../kafkajs/fetched-batch.ts';
-import { DeletionMark } from './deletion-mark.ts';
-import { FollowerProgress, freshMs, type Ranges } from './follower-progress.ts';
-import { incomingRecord } from '../consume/incoming-record.ts';
+import { Cursor } from '../fetch/cursor.ts';
+import { Fetcher, type CursorOwner } from '../fetch/fetcher.ts';
+import type { PartitionRecords } from '../fetch/partition-records.ts';
+import type { Move } from '../fetch/settle-position.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
-import type { IncomingRecord, TopicPartition } from '../record.ts';
+import { KafkaAnswerError } from '../protocol/errors.ts';
+import type { IncomingRecord } from '../record.ts';
+import { FollowerProgress, freshMs } from './follower-progress.ts';
 
 /** How old what a fresh follower does not know yet may be. */
 export const followerFreshMs: number = freshMs;
 
 export interface FollowerOptions {
   readonly topic: string;
-  readonly clock: Clock;
   readonly log: Logger;
   /**
    * How long a fetch waits where there is nothing to read; default 100 ms. Longer costs less CPU time and
-   * brings records no later, but `stop` may take as long.
+   * brings records no later.
    */
   readonly maxWaitMs?: number;
   /** Every record from the beginning of the topic on, in each partition's order, none twice. Must not throw. */
   onRecord(record: IncomingRecord): void;
   /**
-   * The topic was deleted and made again: what `onRecord` brought so far is void, and everything of
-   * the new topic follows from its beginning. Meanwhile the follower is not fresh.
+   * The topic was deleted and made again, or its log was cut off: what `onRecord` brought so far is void, and
+   * everything follows from the beginning. Meanwhile the follower is not fresh.
    */
   onRestart?(): void;
   /**
@@ -47,7 +44,7 @@ export interface Follower {
   readonly loaded: Promise<void>;
   /** The next offset to read, in one partition. 0 before the first record of it. */
   position(partition?: number): number;
-  /** True while an end of the topic that was asked for at most 2 s ago has been reached. */
+  /** True while an end of the topic that was asked for at most 2 s ago has been reached, as brokers said. */
   isFresh(): boolean;
   /**
    * Resolves when an end of the topic that was asked for after this call has been reached. Rejects with
@@ -58,13 +55,13 @@ export interface Follower {
 }
 
 /** Resolves at once: Kafka or the topic being away is retried, with a log line, until `stop`. */
-export function startFollower(kafka: KafkaClient, options: FollowerOptions): Promise<Follower> {
+export function startFollower(kafka: ClusterClient, options: FollowerOptions): Promise<Follower> {
   return Promise.resolve(new TopicFollower(kafka, options));
 }
 
 /** Resolves once it is loaded; if it cannot be, it is stopped, and this rejects as `loaded` does. */
 export async function loadFollower(
-  kafka: KafkaClient,
+  kafka: ClusterClient,
   options: FollowerOptions,
 ): Promise<Follower> {
   const follower = await startFollower(kafka, options);
@@ -77,47 +74,41 @@ export async function loadFollower(
   return follower;
 }
 
-const askEveryMs = 1_000;
+const defaultMaxWaitMs = 100;
 const maxBytesPerPartition = 1_048_576;
-/** A fetch in flight may keep kafkajs from stopping for as long as a broker hangs. */
-const leaveMs = 5_000;
+/** How old what is known of the topic's partitions may be: half of what a fresh follower may not know. */
+const refreshMs = freshMs / 2;
 
-/**
- * kafkajs reads only as a member of a group; this one has a random name and no other members. After a
- * rejoin kafkajs would begin again, and bring old values back. Nothing is ever read from a commit: the
- * one that is made after joining is a mark, which the broker forgets when the topic is deleted.
- */
-class TopicFollower implements Follower {
+/** Needs no group: it reads all partitions, from their beginning, and its position is nobody's but its own. */
+class TopicFollower implements Follower, CursorOwner {
   readonly loaded: Promise<void>;
-  readonly #kafka: KafkaClient;
   readonly #options: FollowerOptions;
-  readonly #groupIds: string[] = [];
-  readonly #offsets: BrokerOffsets;
-  readonly #progress: FollowerProgress;
+  readonly #cluster: Cluster;
+  readonly #fetcher: Fetcher;
+  readonly #progress = new FollowerProgress();
   readonly #stopping = new AbortController();
-  /** Rejects when this follower is stopped or cannot begin. */
+  /** Rejects when this follower is stopped or cannot go on. */
   readonly #ended: PromiseWithResolvers<never> = Promise.withResolvers<never>();
+  #cursors: (Cursor | undefined)[] = [];
   #isLoaded = false;
-  #session: ConsumerSession | undefined;
-  #work: Promise<void>;
-  #askTimer: Timer | undefined;
-  #asking = false;
-  #askAgain = false;
-  /** The broker said that there is no such topic, or has forgotten the mark. */
-  #vanished = false;
-  readonly #mark: DeletionMark;
-  /** Partitions whose batches may still be from before a restart. */
-  readonly #unsettled = new Set<number>();
+  #isOpening = false;
 
-  constructor(kafka: KafkaClient, options: FollowerOptions) {
-    this.#kafka = kafka;
+  constructor(kafka: ClusterClient, options: FollowerOptions) {
+    const { log, topic, maxWaitMs = defaultMaxWaitMs } = options;
     this.#options = options;
-    this.#offsets = new BrokerOffsets(kafka);
-    this.#mark = new DeletionMark(options.topic, this.#offsets);
-    this.#progress = new FollowerProgress(options.clock.now());
+    this.#cluster = kafka.openCluster();
+    this.#fetcher = new Fetcher({
+      cluster: this.#cluster,
+      rack: kafka.rack,
+      log,
+      owner: this,
+      // Who waits for the end wants the next answer at once.
+      maxWaitMs: (asked) =>
+        asked.some(({ partition }) => this.#progress.isAwaited(partition)) ? 0 : maxWaitMs,
+      refreshMs,
+    });
     this.#stopping.signal.addEventListener('abort', () => {
-      const message = `The follower of ${options.topic} was stopped`;
-      this.#ended.reject(new PostriderError('stopped', message));
+      this.#ended.reject(new PostriderError('stopped', `The follower of ${topic} was stopped`));
     });
     this.#ended.promise.catch(() => undefined);
     this.loaded = this.caughtUp();
@@ -127,185 +118,121 @@ class TopicFollower implements Follower {
       },
       () => undefined,
     );
-    this.#work = this.#open();
+    this.#open();
   }
 
   position(partition: number = 0): number {
-    return this.#progress.position(partition) ?? 0;
+    return this.#cursors[partition]?.offset ?? 0;
   }
 
   isFresh(): boolean {
-    return this.#progress.isFresh(this.#options.clock.now());
+    return this.#progress.isFresh(performance.now());
   }
 
   caughtUp(): Promise<void> {
-    const reached = this.#progress.reached();
-    this.#ask();
-    return Promise.race([reached, this.#ended.promise]);
+    const caughtUp = this.#progress.caughtUpWith(performance.now());
+    this.#fetcher.refreshSoon();
+    return Promise.race([caughtUp, this.#ended.promise]);
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.#stopping.abort();
-    this.#askTimer?.cancel();
-    await waitAtMost(leaveMs, this.#leave());
-    this.#offsets.close();
+    this.#fetcher.close();
+    this.#cluster.close();
+    return Promise.resolve();
   }
 
-  async #leave(): Promise<void> {
-    await this.#session?.close();
-    await this.#work;
-    for (const groupId of this.#groupIds) {
-      await this.#offsets.deleteGroup(groupId).catch((error: unknown) => {
-        this.#options.log.debug({ groupId, reason: reasonOf(error) }, 'a group is left over');
-      });
+  take(cursor: Cursor, records: PartitionRecords, most: number): number {
+    let taken = 0;
+    try {
+      while (taken < most && records.next()) {
+        taken += 1;
+        this.#options.onRecord(records.current());
+      }
+      cursor.offset = records.position;
+    } catch (error) {
+      // A defect of the listener.
+      this.refused(error instanceof Error ? error : new Error(String(error)));
     }
+    return taken;
   }
 
-  async #open(): Promise<void> {
-    const { topic, log, maxWaitMs } = this.#options;
-    const { signal } = this.#stopping;
-    // Not the one of before a crash: its former member would hold the join up until it is forgotten.
-    const groupId = `${topic}.follower-${randomBytes(8).toString('hex')}`;
-    this.#groupIds.push(groupId);
-    this.#mark.clear();
-    await keepTrying(
-      async () => {
-        const session = new ConsumerSession(
-          this.#kafka,
-          { groupId, maxBytesPerPartition, maxWaitMs, log },
-          {
-            joined: (assignment) => {
-              this.#onJoin(assignment);
-            },
-            batch: (batch) => {
-              try {
-                if (!batch.isStale()) this.#onBatch(batch);
-              } catch (error) {
-                // A defect of the listener; inside kafkajs it would be retried.
-                this.#onCrash(error instanceof Error ? error : new Error(String(error)), false);
-              }
-            },
-            fetching: (nodeId) => {
-              this.#progress.fetching(nodeId, this.#options.clock.now());
-            },
-            committed: () => {
-              this.#mark.set(groupId);
-            },
-            crashed: (error, restart) => {
-              this.#onCrash(error, restart);
-            },
-          },
-        );
-        this.#session = session;
-        await session.open([topic]).catch(async (error: unknown) => {
-          await session.close();
-          throw error;
-        });
-      },
-      { what: `Cannot read topic ${topic}`, log, signal },
+  reached(cursor: Cursor, askedAtMs: number): void {
+    if (this.#cursors[cursor.partition] === cursor)
+      this.#progress.reached(cursor.partition, askedAtMs);
+  }
+
+  moved({ topic, partition }: Cursor, { kind, from, to }: Move): void {
+    const { log } = this.#options;
+    if (kind === 'removed') log.info({ topic, partition, from, to }, 'records were removed unread');
+    else this.#restart('its log was cut off');
+  }
+
+  /** What is not known may be what matters: until it can be read, this follower is not fresh. */
+  stuck({ topic, partition, offset }: Cursor, problem: Error): void {
+    this.#options.log.error(
+      { topic, partition, offset, reason: reasonOf(problem) },
+      'a batch of records cannot be read; what is behind it is not known until it can',
     );
   }
 
-  #onJoin(assignment: readonly TopicPartition[]): void {
-    this.#progress.stirred(this.#options.clock.now());
-    for (const partition of assignment) {
-      const position = this.#progress.position(partition.partition);
-      if (position !== undefined) this.#session?.seek(partition, position);
-    }
+  remade(cursor: Cursor): void {
+    // Told of each partition.
+    if (this.#cursors[cursor.partition] === cursor) this.#restart('it was deleted and made again');
   }
 
-  #onBatch(batch: FetchedBatch): void {
-    const { topic, partition, fetchedOffset } = batch;
-    const position = this.#progress.position(partition) ?? fetchedOffset;
-    if (fetchedOffset > position && !this.#isAhead(partition, position)) return;
-    this.#unsettled.delete(partition);
-    for (const message of batch.messages) {
-      // After a rejoin kafkajs may begin again: the old values of a compacted topic must not return.
-      if (message.offsetNumber >= position) {
-        this.#options.onRecord(incomingRecord(topic, partition, message));
-      }
-    }
-    this.#progress.moved(partition, batch.lastOffset + 1, this.#options.clock.now());
-    batch.resolve();
-  }
-
-  /**
-   * A batch from further on than our position: from before a restart, or because retention has
-   * removed what was between. It is sought once; the second time it is true.
-   */
-  #isAhead(partition: number, position: number): boolean {
-    if (this.#unsettled.delete(partition)) {
-      this.#session?.seek({ topic: this.#options.topic, partition }, position);
-      return false;
-    }
-    return true;
-  }
-
-  #onCrash(error: Error, restart: boolean): void {
-    const { topic, clock, log } = this.#options;
-    this.#progress.stirred(clock.now());
-    if (isUnknownTopic(error)) this.#vanished = true;
-    if (restart || isPassing(error)) {
-      log.warn({ topic, reason: reasonOf(error) }, 'lost Kafka; reading on as soon as it is back');
-      this.#reopen();
-    } else if (this.#options.onCrash !== undefined) this.#options.onCrash(error);
+  refused(error: Error): void {
+    const { topic, log } = this.#options;
+    this.#fetcher.close();
+    if (this.#options.onCrash !== undefined) this.#options.onCrash(error);
     else if (this.#isLoaded) endProcess(log, error, topic);
     else this.#ended.reject(adminError(error, topic));
   }
 
-  #reopen(): void {
-    const crashed = this.#session;
-    this.#work = this.#work.then(async () => {
-      await crashed?.close();
-      if (!this.#stopping.signal.aborted && this.#session === crashed) await this.#open();
-    });
+  refreshed(askedAtMs: number): void {
+    const partitions = this.#cluster.topic(this.#options.topic)?.partitions.length ?? 0;
+    if (partitions > this.#cursors.length) this.#open();
+    else if (partitions > 0) this.#progress.refreshed(partitions, askedAtMs);
   }
 
-  /** Asks for the ends of the topic, now and from then on every second. */
-  #ask(): void {
-    this.#askTimer?.cancel();
-    this.#askAgain = this.#asking;
-    if (this.#asking || this.#stopping.signal.aborted) return;
-    this.#asking = true;
-    void this.#askOnce().then(() => {
-      this.#asking = false;
-      if (this.#stopping.signal.aborted) return;
-      if (this.#askAgain) this.#ask();
-      else {
-        this.#askTimer = this.#options.clock.after(askEveryMs, () => {
-          this.#ask();
-        });
-      }
-    });
-  }
-
-  async #askOnce(): Promise<void> {
-    const { topic, clock, log } = this.#options;
-    try {
-      if (await this.#mark.isForgotten()) this.#vanished = true;
-      // What is known counts from before the question: the answer may be long on its way.
-      const { askId, positions } = this.#progress.beginAsk(clock.now());
-      const ranges = await this.#offsets.ranges(topic);
-      const isNew = this.#vanished && positions.size > 0;
-      this.#vanished = false;
-      if (this.#progress.hasShrunk(positions, ranges) || isNew) this.#restart(ranges);
-      else this.#progress.answered(askId, ranges, clock.now());
-      if (!this.#mark.isSet) await this.#session?.commit(this.#mark.offsetsOf(ranges));
-    } catch (error) {
-      if (isUnknownTopic(error)) this.#vanished = true;
-      log.debug({ topic, reason: reasonOf(error) }, 'the end of a topic is not known');
-    }
-  }
-
-  #restart(ranges: Ranges): void {
-    const { topic, log, clock } = this.#options;
-    log.warn({ topic }, 'the topic was deleted and made again; reading it from its beginning');
-    this.#progress.restart(ranges, clock.now());
-    this.#mark.clear();
+  #restart(why: string): void {
+    const { topic, log } = this.#options;
+    log.warn({ topic, why }, 'reading a topic from its beginning');
+    for (const cursor of this.#cursors) if (cursor !== undefined) this.#fetcher.remove(cursor);
+    this.#cursors = [];
+    this.#progress.restart();
     this.#options.onRestart?.();
-    for (const [partition, { earliest }] of ranges) {
-      this.#unsettled.add(partition);
-      this.#session?.seek({ topic, partition }, earliest);
+    this.#open();
+  }
+
+  /** A cursor for each partition that has none yet. */
+  #open(): void {
+    if (this.#isOpening) return;
+    this.#isOpening = true;
+    const { topic, log } = this.#options;
+    const { signal } = this.#stopping;
+    const what = `Cannot read topic ${topic}`;
+    void keepTrying(() => this.#openOnce(), { what, log, signal }).finally(() => {
+      this.#isOpening = false;
+    });
+  }
+
+  async #openOnce(): Promise<void> {
+    const { topic } = this.#options;
+    const askedAtMs = performance.now();
+    await this.#cluster.refresh([topic]);
+    if (this.#cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED') {
+      this.refused(new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${topic}`));
+      return;
+    }
+    const starts = await listOffsets(this.#cluster, topic, earliestTime);
+    if (this.#stopping.signal.aborted) return;
+    this.#progress.refreshed(starts.size, askedAtMs);
+    for (const [partition, start] of starts) {
+      if (this.#cursors[partition] !== undefined) continue;
+      const cursor = new Cursor({ topic, partition }, start, maxBytesPerPartition);
+      this.#cursors[partition] = cursor;
+      this.#fetcher.add(cursor);
     }
   }
 }

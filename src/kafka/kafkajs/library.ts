@@ -1,15 +1,16 @@
-import { fetchingCheaply } from './consumer-group.ts';
 import { replaceModule, requireOwn } from './own-copy.ts';
+import { tolerateLeaderless } from './metadata-answer.ts';
 import { producingCheaply } from './produce-request.ts';
 import { frameRequest } from './request-frame.ts';
 import { queueingCheaply } from './request-queue.ts';
-import { stoppingWhileJoining } from './runner.ts';
 
 replaceModule('src/network/requestQueue', queueingCheaply);
-replaceModule('src/consumer/consumerGroup', fetchingCheaply);
-replaceModule('src/consumer/runner', stoppingWhileJoining);
 replaceModule('src/protocol/request', () => frameRequest);
 replaceModule('src/protocol/requests/produce/v3/request', producingCheaply);
+replaceModule('src/protocol/requests/metadata/v0/response', tolerateLeaderless);
 
-/** kafkajs with these in their places. */
+/** kafkajs with these in their places: for admin and transactions. Records are read and written without it. */
 export const kafkajs = requireOwn('index') as typeof import('kafkajs');
+
+/** A module of its inside, as it is here. */
+export const kafkajsModule: (path: string) => unknown = requireOwn;

@@ -12,8 +12,17 @@ interface Loaded {
   exports: unknown;
 }
 
+/** Whose inside this project knows. Another one may have moved what is replaced. */
+const knownVersion = '2.2.4';
+
 const require = createRequire(import.meta.url);
 const root = dirname(require.resolve('kafkajs')) + sep;
+const { version } = require('kafkajs/package.json') as { readonly version: string };
+if (version !== knownVersion)
+  throw new Error(
+    `kafkajs ${version} is installed, and only ${knownVersion} works here: install that`,
+  );
+
 const modules = new Map<string, Loaded>();
 const substitutes = new Map<string, (original: never) => unknown>();
 

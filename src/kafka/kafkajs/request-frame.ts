@@ -1,4 +1,4 @@
-import { RequestWriter, stringBytes } from './request-writer.ts';
+import { ByteWriter, stringBytes } from '../protocol/byte-writer.ts';
 
 export interface FramedRequest {
   readonly correlationId: number;
@@ -15,10 +15,10 @@ export async function frameRequest({
   correlationId,
   clientId,
   request,
-}: FramedRequest): Promise<RequestWriter> {
+}: FramedRequest): Promise<ByteWriter> {
   const { buffer } = await request.encode();
   const bytes = headerBytes + stringBytes(clientId) + buffer.length;
-  return new RequestWriter(lengthBytes + bytes)
+  return new ByteWriter(lengthBytes + bytes)
     .int32(bytes)
     .int16(request.apiKey)
     .int16(request.apiVersion)

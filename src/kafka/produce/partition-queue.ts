@@ -1,11 +1,12 @@
 import type { PostriderError } from '../../errors.ts';
 import type { HeaderValue } from '../record.ts';
+import type { Sequence } from './sequence.ts';
 
-/** A record that waits, in the shape that kafkajs takes, so that it need not be copied. */
+/** A record that waits, in the shape that batches are written from, so that it need not be copied. */
 export interface QueuedRecord {
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;
-  readonly headers: Record<string, HeaderValue>;
+  readonly headers: Readonly<Record<string, HeaderValue>>;
   readonly partition: number;
   /** Before compression, at most. */
   readonly bytes: number;
@@ -22,16 +23,19 @@ export interface Slice {
   readonly bytes: number;
 }
 
-/** What waits for one partition, and what of it is on its way: for order, only one slice at a time. */
+/** What waits for one partition. For order, only one slice of it is on its way at a time. */
 export class PartitionQueue {
   readonly topic: string;
   readonly partition: number;
   /** Of what waits. */
   bytes = 0;
+  /** A slice was taken and has not landed. */
+  isInFlight = false;
+  /** Of the next record that Kafka takes; undefined: it has taken none yet. */
+  sequence: Sequence | undefined;
   #waiting: QueuedRecord[] = [];
   /** Those before it are taken; cut off now and then, because `shift` moves all the others. */
   #head = 0;
-  #inFlight = 0;
 
   constructor(topic: string, partition: number) {
     this.topic = topic;
@@ -41,10 +45,6 @@ export class PartitionQueue {
   /** How many records wait. */
   get length(): number {
     return this.#waiting.length - this.#head;
-  }
-
-  get isInFlight(): boolean {
-    return this.#inFlight > 0;
   }
 
   /** The first record decides: those behind it go with it. */
@@ -76,12 +76,7 @@ export class PartitionQueue {
       this.#head = 0;
     }
     this.bytes -= bytes;
-    this.#inFlight += records.length;
+    this.isInFlight = true;
     return { queue: this, records, bytes };
-  }
-
-  /** So many of the records in flight are acknowledged or refused. */
-  settle(count: number): void {
-    this.#inFlight -= count;
   }
 }

@@ -1,21 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { PostriderError } from '../../errors.ts';
 import { systemClock, type Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import type { PostriderError } from '../../errors.ts';
-import { withAdmin } from '../admin.ts';
-import type { KafkaClient } from '../bare-client.ts';
-import { ProduceConnection, type Compression } from './produce-connection.ts';
-import { backoffMs, failureOf } from './produce-failure.ts';
-import { ProducerQueues, type ProducerHooks } from './producer-queues.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Compressor } from '../protocol/compressor.ts';
 import type { OutgoingRecord } from '../record.ts';
+import { Accumulator } from './accumulator.ts';
+import { ProducerEvents, type ProducerHooks } from './events.ts';
+import { KnownTopics } from './known-topics.ts';
+import { backoffMs, failureOf } from './produce-failure.ts';
+import { Sender } from './sender.ts';
+import type { Done } from './topic-queues.ts';
 
-export type { ProducerHooks } from './producer-queues.ts';
+export type { ProducerHooks } from './events.ts';
 
 /**
- * Writes records so that none is lost: each is repeated, for as long as it takes, until every in-sync
- * replica has it. Records of one partition are written in the order in which they were given, and some
- * may be written twice. Nothing bounds what waits: whoever gives records watches `queuedRecords` or
- * waits for `done`.
+ * Writes records so that none is lost: each is sent again, for as long as it takes, until every in-sync
+ * replica has it. Records of one partition are written in the order in which they were given, and once:
+ * Kafka knows what comes again, unless the partition has lost what it knew.
  */
 export interface Producer {
   /**
@@ -26,15 +28,19 @@ export interface Producer {
    */
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
   /**
-   * Resolves when all are acknowledged. Otherwise, once all are settled, rejects with the first
-   * `record-refused`, or with `stopped` when the producer closes before.
+   * Waits for room, queues, and resolves when all are acknowledged. Otherwise, once all are settled, rejects
+   * with the first `record-refused`, or with `stopped` when the producer closes before.
    */
   send(records: readonly OutgoingRecord[]): Promise<void>;
-  /** Looked up once and again every five minutes. Waits while Kafka is away or the topic missing. */
+  /** Asked for once, and looked at again every minute. Waits while Kafka is away or the topic missing. */
   partitionCount(topic: string): Promise<number>;
   /** Given and neither acknowledged nor refused yet. */
   readonly queuedRecords: number;
   readonly queuedBytes: number;
+  /** It holds 64 MiB. `produce` takes more all the same: whoever has no bound of their own looks here. */
+  readonly isFull: boolean;
+  /** Resolves when it is not full, or closed. */
+  whenRoom(): Promise<void>;
   /** Waits for everything queued, but no longer than `timeoutMs`, then disconnects. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -43,52 +49,167 @@ export interface ProducerOptions {
   readonly log: Logger;
   readonly clock?: Clock;
   readonly hooks?: ProducerHooks;
-  /** Default `lz4-or-zstd`, by size. */
-  readonly compression?: Compression;
   /** Ends the waiting for Kafka: the promise then rejects. */
   readonly signal?: AbortSignal;
 }
 
+/** The part of a client that a producer uses. */
+export interface ProducerClient {
+  openCluster(): ProducerCluster;
+  readonly compressor: Compressor;
+}
+
+export type ProducerCluster = Pick<
+  Cluster,
+  'refresh' | 'topic' | 'topicError' | 'produce' | 'initProducerId' | 'close'
+>;
+
 /** Resolves once Kafka has been reached; until then it tries again, and says so in the log. */
 export async function createProducer(
-  kafka: KafkaClient,
+  kafka: ProducerClient,
   options: ProducerOptions,
 ): Promise<Producer> {
-  const { log, clock = systemClock, hooks = {}, compression, signal } = options;
-  const connection = new ProduceConnection(kafka, clock, compression);
+  const { log, clock = systemClock, hooks = {}, signal } = options;
+  const cluster = kafka.openCluster();
+  try {
+    await reach(cluster, log, signal);
+  } catch (error) {
+    cluster.close();
+    throw error;
+  }
+  const { compressor } = kafka;
+  return new KafkaProducer({ cluster, compressor, clock, log, hooks, pause: pauseUntil });
+}
+
+async function reach(cluster: ProducerCluster, log: Logger, signal?: AbortSignal): Promise<void> {
   for (let failures = 1; ; failures += 1) {
     try {
-      await connection.connect();
-      break;
+      await cluster.refresh([]);
+      return;
     } catch (error) {
       const { message, reason } = failureOf(error);
       log.warn({ reason, failures }, `Kafka cannot be reached, trying again: ${message}`);
       await delay(backoffMs(failures), undefined, { signal });
     }
   }
-  const queues = new ProducerQueues({
-    call: (batch) => connection.call(batch),
-    countPartitions: (topic) => withAdmin(kafka, (admin) => admin.partitionCount(topic)),
-    pause: async (ms, signal) => {
-      await delay(ms, undefined, { signal }).catch(() => undefined);
-    },
-    ...{ clock, log, hooks },
-  });
-  return {
-    produce: (record, done) => {
-      queues.add(record, done);
-    },
-    send: (records) => queues.addAll(records),
-    partitionCount: (topic) => queues.partitionCount(topic),
-    get queuedRecords() {
-      return queues.records;
-    },
-    get queuedBytes() {
-      return queues.bytes;
-    },
-    close: async (timeoutMs) => {
-      await queues.close(timeoutMs);
-      connection.close();
-    },
-  };
+}
+
+export interface ProducerParts {
+  readonly cluster: ProducerCluster;
+  readonly compressor: Compressor;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly hooks: ProducerHooks;
+  /** Resolves after so long, or when the signal aborts. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** Records wait in the accumulator, and the sender writes what it hands over. */
+export class KafkaProducer implements Producer {
+  readonly #cluster: ProducerCluster;
+  readonly #accumulator: Accumulator;
+  readonly #topics: KnownTopics;
+  readonly #pause: ProducerParts['pause'];
+  #isClosed = false;
+  readonly #stop = new AbortController();
+
+  constructor(parts: ProducerParts) {
+    const { cluster, compressor, clock, log, hooks } = parts;
+    const events = new ProducerEvents(log, clock, hooks);
+    const pause = (ms: number): Promise<boolean> => this.#pauseUnlessStopped(ms);
+    const { signal: stop } = this.#stop;
+    const accumulator = new Accumulator({
+      clock,
+      events,
+      onFlush: (slices) => {
+        sender.send(slices);
+      },
+      onUnknown: (topic) => void topics.partitionCount(topic),
+    });
+    const onCount = (topic: string, partitions: number): void => {
+      accumulator.setPartitions(topic, partitions);
+    };
+    const common = { cluster, clock, events, pause };
+    const topics = new KnownTopics({ ...common, onCount });
+    const sender = new Sender({ ...common, compressor, topics, accumulator, stop });
+    this.#cluster = cluster;
+    this.#topics = topics;
+    this.#pause = parts.pause;
+    this.#accumulator = accumulator;
+  }
+
+  get queuedRecords(): number {
+    return this.#accumulator.records;
+  }
+
+  get queuedBytes(): number {
+    return this.#accumulator.bytes;
+  }
+
+  get isFull(): boolean {
+    return this.#accumulator.isFull;
+  }
+
+  async whenRoom(): Promise<void> {
+    return this.#isClosed ? undefined : this.#accumulator.room();
+  }
+
+  produce(record: OutgoingRecord, done: Done): void {
+    if (this.#isClosed) throw stopped();
+    this.#accumulator.add(record, done);
+  }
+
+  async send(records: readonly OutgoingRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    while (this.isFull && !this.#isClosed) await this.whenRoom();
+    await new Promise<void>((resolve, reject) => {
+      const { signal } = this.#stop;
+      let open = records.length;
+      let first: PostriderError | undefined;
+      const onStop = (): void => {
+        reject(stopped());
+      };
+      const done: Done = (refused) => {
+        first ??= refused;
+        open -= 1;
+        if (open > 0) return;
+        signal.removeEventListener('abort', onStop);
+        if (first === undefined) resolve();
+        else reject(first);
+      };
+      for (const record of records) this.produce(record, done);
+      signal.addEventListener('abort', onStop);
+    });
+  }
+
+  async partitionCount(topic: string): Promise<number> {
+    return this.#topics.partitionCount(topic);
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosed = true;
+    this.#accumulator.stopWaiting();
+    const timeout = new AbortController();
+    await Promise.race([this.#accumulator.emptied(), this.#pause(timeoutMs, timeout.signal)]);
+    timeout.abort();
+    this.#stop.abort();
+    this.#topics.stop();
+    this.#accumulator.close();
+    this.#cluster.close();
+  }
+
+  async #pauseUnlessStopped(ms: number): Promise<boolean> {
+    const { signal } = this.#stop;
+    if (!signal.aborted) await this.#pause(ms, signal);
+    return !signal.aborted;
+  }
+}
+
+/** Keeps the process alive, which may have nothing else to wait for. */
+async function pauseUntil(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => undefined);
+}
+
+function stopped(): PostriderError {
+  return new PostriderError('stopped', 'The producer is closed and takes no more records');
 }

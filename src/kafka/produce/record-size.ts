@@ -6,9 +6,8 @@ const recordOverheadBytes = 30;
 const headerOverheadBytes = 10;
 
 /**
- * The space that a record takes in a batch before compression, at most. Whatever kafkajs could not
- * encode, or would encode as other bytes than it measured, is found here, before it can fail a call
- * together with its neighbours.
+ * The space that a record takes in a batch before compression, at most. Whatever cannot be encoded is
+ * found here, before it can hold its neighbours up.
  * @throws PostriderError `record-refused`
  */
 export function recordBytes(record: OutgoingRecord): number {

@@ -1,9 +1,9 @@
 import type { PostriderError } from '../../errors.ts';
-import { PartitionQueue, type QueuedRecord, type Slice } from './partition-queue.ts';
-import { partitionOf } from './partitioner.ts';
 import type { HeaderValue, OutgoingRecord } from '../record.ts';
+import { PartitionQueue, type QueuedRecord } from './partition-queue.ts';
+import { partitionOf } from './partitioner.ts';
 
-const noHeaders: Record<string, HeaderValue> = {};
+const noHeaders: Readonly<Record<string, HeaderValue>> = {};
 
 type Added = (queue: PartitionQueue, bytes: number) => void;
 export type Done = (refused?: PostriderError) => void;
@@ -11,7 +11,7 @@ export type Done = (refused?: PostriderError) => void;
 /** A topic's queues, and the records that wait to learn how many partitions it has. */
 export class TopicQueues {
   readonly topic: string;
-  #queues: (PartitionQueue | undefined)[] = [];
+  readonly #queues: (PartitionQueue | undefined)[] = [];
   #partitions: number | undefined;
   #undecided: { record: OutgoingRecord; bytes: number; done: Done }[] = [];
 
@@ -19,18 +19,15 @@ export class TopicQueues {
     this.topic = topic;
   }
 
-  /** The queue that the record is in now; undefined while its partition cannot be known. */
+  /** The queue that the record is in now; undefined while nobody knows the topic. */
   add(record: OutgoingRecord, bytes: number, done: Done): PartitionQueue | undefined {
     const { key, value, headers = noHeaders, mayWait = false } = record;
-    let { partition } = record;
-    const isPlaced = partition !== undefined;
-    if (partition === undefined) {
-      if (this.#partitions === undefined) {
-        this.#undecided.push({ record, bytes, done });
-        return undefined;
-      }
-      partition = partitionOf(key, this.#partitions);
+    if (this.#partitions === undefined) {
+      this.#undecided.push({ record, bytes, done });
+      return undefined;
     }
+    const isPlaced = record.partition !== undefined;
+    const partition = record.partition ?? partitionOf(key, this.#partitions);
     return this.#push({ key, value, headers, partition, bytes, mayWait, isPlaced, done });
   }
 
@@ -38,15 +35,14 @@ export class TopicQueues {
    * Gives records to other partitions if theirs is gone, because the topic was made again with fewer, and
    * calls `added` for each. False if they stay.
    */
-  move({ queue, records }: Slice, added: Added): boolean {
+  move(partition: number, records: readonly QueuedRecord[], added: Added): boolean {
     const partitions = this.#partitions;
-    if (partitions === undefined || queue.partition < partitions) return false;
+    if (partitions === undefined || partition < partitions) return false;
     if (records.some(({ isPlaced }) => isPlaced)) return false;
-    for (const record of records)
-      added(
-        this.#push({ ...record, partition: partitionOf(record.key, partitions) }),
-        record.bytes,
-      );
+    for (const record of records) {
+      const queue = this.#push({ ...record, partition: partitionOf(record.key, partitions) });
+      added(queue, record.bytes);
+    }
     return true;
   }
 

@@ -4,6 +4,7 @@ import { adminError } from '../admin-error.ts';
 import type { KafkaClient } from '../client.ts';
 import { kafkajs } from '../kafkajs/library.ts';
 import type { OutgoingRecord } from '../record.ts';
+import { judgeAnswer } from './judge-answer.ts';
 import { failureOf } from './produce-failure.ts';
 
 /** A record whose partition is decided. */
@@ -200,14 +201,14 @@ async function settled<T>(work: () => Promise<T>): Promise<T> {
 
 function transactionError(error: unknown): PostriderError {
   if (error instanceof PostriderError) return error;
-  const { reason, message, condemns } = failureOf(error);
+  const { reason, message } = failureOf(error);
   if (fencing.has(reason))
     return new PostriderError(
       'fenced',
       `another process writes with this transactional id now, or a transaction took longer than ${transactionTimeoutMs / 1_000} s`,
       { cause: error },
     );
-  if (condemns)
+  if (judgeAnswer(reason) === 'condemned')
     return new PostriderError('record-refused', `Kafka refused a record: ${message}`, {
       cause: error,
     });

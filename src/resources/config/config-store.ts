@@ -14,7 +14,7 @@ export interface ConfigOptions extends ConfigTopicAccess {
  * @throws PostriderError `secret-unreadable` if no secret in it can be read with these keys
  */
 export async function startConfig(options: ConfigOptions): Promise<Config> {
-  const { kafka, topology, clock, log } = options;
+  const { kafka, topology, log } = options;
   const records = new ConfigRecords(options.secretKeys, log);
   const listeners: ((change: ConfigChange) => void)[] = [];
   const announce = (change: ConfigChange): void => {
@@ -34,7 +34,6 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
       // Rejects only when it is stopped.
       follower.caughtUp().then(settle, () => undefined);
     },
-    clock,
     log,
   });
   try {

@@ -2,7 +2,6 @@ import { PostriderError } from '../../errors.ts';
 import { withAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import { loadFollower } from '../../kafka/follow/follower.ts';
-import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
 import { collectStored, type StoredResource, type StoredResources } from './stored-resources.ts';
@@ -10,7 +9,6 @@ import { collectStored, type StoredResource, type StoredResources } from './stor
 export interface ConfigTopicAccess {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -31,7 +29,7 @@ export interface FollowedResources {
  * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
  */
 export async function followStoredResources(access: ConfigTopicAccess): Promise<FollowedResources> {
-  const { kafka, topology, clock, log } = access;
+  const { kafka, topology, log } = access;
   await requireTopic(kafka, topology.topics.config);
   const stored = new Map<string, StoredResource>();
   const follower = await loadFollower(kafka, {
@@ -42,7 +40,6 @@ export async function followStoredResources(access: ConfigTopicAccess): Promise<
     onRestart: () => {
       stored.clear();
     },
-    clock,
     log,
   });
   return {

@@ -23,7 +23,7 @@ export interface Rotated {
  * @throws PostriderError `not-found` without the topic, `secret-unreadable` without a SECRET_KEY
  */
 export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {
-  const { kafka, topology, clock, log, producer, secretKeys } = options;
+  const { kafka, topology, log, producer, secretKeys } = options;
   const topic = topology.topics.config;
   await requireTopics(kafka, [{ name: topic }]);
   const rotation = new Rotation(secretKeys);
@@ -35,7 +35,6 @@ export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {
     onRestart: () => {
       rotation.restart();
     },
-    clock,
     log,
   });
   const rewritten = new Set<string>();

@@ -16,7 +16,6 @@ const maxWaitMs = 500;
 export async function startFence({
   kafka,
   topology,
-  clock,
   log,
 }: ConfigTopicAccess): Promise<FollowedFence> {
   const deleted = new DeletedUsers(topology.deletionRetentionMs);
@@ -31,7 +30,6 @@ export async function startFence({
     onRestart: () => {
       deleted.clear();
     },
-    clock,
     log,
   });
   return {

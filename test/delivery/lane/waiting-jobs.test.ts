@@ -6,7 +6,7 @@ import { WaitingJobs } from '../../../src/delivery/lane/waiting-jobs.ts';
 
 /** As far as the queue looks at one. */
 function jobOf(user: number | undefined, hasReturned: boolean): Job {
-  const claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
+  const claim = { topic: 'delivery', partition: 0, dedicated: false, revoked: false, lost: false };
   const job = Object.create(Job.prototype) as Job;
   const links = { next: undefined, nextInBucket: undefined, followers: undefined };
   return Object.assign(job, {

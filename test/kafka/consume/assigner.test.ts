@@ -1,87 +1,73 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
-import { createAssigner, shareIndices } from '../../../src/kafka/consume/assigner.ts';
+import { AssignerProtocol } from 'kafkajs';
+import {
+  assignIndices,
+  cooperativeProtocol,
+  decodeAssignment,
+  decodeWishes,
+  eagerProtocol,
+  encodeAssignment,
+  encodeWishes,
+  shareIndices,
+} from '../../../src/kafka/consume/assigner.ts';
 
-type Setting = Parameters<PartitionAssigner>[0];
-
-/** A member's assigner; `counts` is what the cluster would tell it of its topics. */
-function memberOf(options: {
-  readonly owned?: readonly number[];
-  readonly counts?: Readonly<Record<string, number>>;
-  readonly onUnknownTopics?: (topics: string[]) => void;
-}) {
-  const assigner = createAssigner({
-    ownedIndices: () => options.owned ?? [],
-    onUnknownTopics: options.onUnknownTopics ?? (() => undefined),
-  });
-  const cluster = {
-    findTopicPartitionMetadata: (topic: string) =>
-      Array.from({ length: options.counts?.[topic] ?? 0 }, (_, partitionId) => ({ partitionId })),
-  };
-  return assigner({ cluster, groupId: 'g', logger: {} } as unknown as Setting);
-}
-
-async function assign(
+/** The partitions that each member may read, as the members decode it. */
+function assign(
   counts: Readonly<Record<string, number>>,
-  members: Readonly<Record<string, { owned?: readonly number[]; topics?: string[] }>>,
-  onUnknownTopics?: (topics: string[]) => void,
-) {
+  owned: Readonly<Record<string, readonly number[]>>,
+  protocol: string = cooperativeProtocol,
+): Record<string, string[]> {
   const topics = Object.keys(counts);
-  const leader = memberOf({ counts, ...(onUnknownTopics && { onUnknownTopics }) });
-  const answer = await leader.assign({
-    topics,
-    members: Object.entries(members).map(([memberId, member]) => ({
-      memberId,
-      memberMetadata: memberOf(member).protocol({ topics: member.topics ?? topics }).metadata,
-    })),
-  });
+  const members = Object.entries(owned).map(([memberId, indices]) => ({
+    memberId,
+    ...decodeWishes(encodeWishes({ topics, owned: indices })),
+  }));
+  const indices = assignIndices(Math.max(...Object.values(counts)), members, protocol);
   return Object.fromEntries(
-    answer.map(({ memberId, memberAssignment }) => [
-      memberId,
-      AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment,
-    ]),
+    Array.from(indices, ([memberId, given]) => {
+      const bytes = encodeAssignment(given, new Map(Object.entries(counts)));
+      const partitions = decodeAssignment(bytes);
+      return [memberId, partitions.map(({ topic, partition }) => `${topic}/${partition}`)];
+    }),
   );
 }
 
-test('partition i of every topic goes to the same member', async () => {
-  const counts = { delivery: 4, 'retry.10s': 4, 'retry.1h': 2 };
-  assert.deepEqual(await assign(counts, { a: {}, b: {} }), {
-    a: { delivery: [0, 1], 'retry.10s': [0, 1], 'retry.1h': [0, 1] },
-    b: { delivery: [2, 3], 'retry.10s': [2, 3] },
+test('partition i of every topic goes to the same member', () => {
+  assert.deepEqual(assign({ delivery: 4, 'retry.10s': 4, 'retry.1h': 2 }, { a: [], b: [] }), {
+    a: ['delivery/0', 'delivery/1', 'retry.10s/0', 'retry.10s/1', 'retry.1h/0', 'retry.1h/1'],
+    b: ['delivery/2', 'delivery/3', 'retry.10s/2', 'retry.10s/3'],
   });
 });
 
-test('a member keeps what it owned when another joins', async () => {
-  const answer = await assign({ delivery: 4 }, { a: {}, b: { owned: [0, 1, 2, 3] } });
-  assert.deepEqual(answer, { a: { delivery: [2, 3] }, b: { delivery: [0, 1] } });
+test('what another member still has is given to nobody until it has let go of it', () => {
+  const first = assign({ delivery: 4 }, { a: [], b: [0, 1, 2, 3] });
+  assert.deepEqual(first, { a: [], b: ['delivery/0', 'delivery/1'] });
+  const second = assign({ delivery: 4 }, { a: [], b: [0, 1] });
+  assert.deepEqual(second, { a: ['delivery/2', 'delivery/3'], b: ['delivery/0', 'delivery/1'] });
 });
 
-test('the leader is told of topics that only other members read', async () => {
-  const unknown: string[][] = [];
-  await assign({ a: 1 }, { m: {}, n: { topics: ['a', 'b', 'c'] } }, (topics) => {
-    unknown.push(topics);
+test('where a member of a former release takes part, what moves is read by its new owner at once', () => {
+  assert.deepEqual(assign({ delivery: 4 }, { a: [], b: [0, 1, 2, 3] }, eagerProtocol), {
+    a: ['delivery/2', 'delivery/3'],
+    b: ['delivery/0', 'delivery/1'],
   });
-  assert.deepEqual(unknown, [['b', 'c']]);
 });
 
-test('a member whose user data is not ours gets its share all the same', async () => {
-  const leader = memberOf({ counts: { t: 2 } });
-  const memberMetadata = AssignerProtocol.MemberMetadata.encode({
-    version: 0,
-    topics: ['t'],
-    userData: Buffer.from('{'),
-  });
-  const answer = await leader.assign({
-    topics: ['t'],
-    members: [{ memberId: 'm', memberMetadata }],
-  });
-  const [first] = answer;
-  assert.ok(first);
-  assert.deepEqual(AssignerProtocol.MemberAssignment.decode(first.memberAssignment)?.assignment, {
-    t: [0, 1],
-  });
+test('a member whose user data is not ours gets its share all the same', () => {
+  for (const userData of ['{', '{"owned":[1]}', '']) {
+    const encoded = { version: 0, topics: ['t'], userData: Buffer.from(userData) };
+    const metadata = AssignerProtocol.MemberMetadata.encode(encoded);
+    const wishes = decodeWishes(metadata);
+    assert.deepEqual(wishes, { topics: ['t'], owned: [] });
+    const shares = assignIndices(2, [{ memberId: 'm', ...wishes }], eagerProtocol);
+    assert.deepEqual(shares.get('m'), [0, 1]);
+  }
+});
+
+test('a member that is assigned nothing reads nothing', () => {
+  assert.deepEqual(decodeAssignment(Buffer.alloc(0)), []);
 });
 
 const claims = fc.uniqueArray(
@@ -128,5 +114,110 @@ test('what one member alone claims moves only as far as the shares demand', () =
         assert.equal(moved.length, after.get('new')?.length);
       },
     ),
+  );
+});
+
+/** A member that speaks the cooperative protocol: what it reads, and what it still works on before it lets go. */
+interface Player {
+  readonly memberId: string;
+  reads: Set<number>;
+  leaving: Set<number>;
+}
+
+class PlayedGroup {
+  players: Player[] = [];
+  rounds = 0;
+  readonly #count: number;
+  #ids = 0;
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  add(): void {
+    this.players.push({ memberId: `m${this.#ids++}`, reads: new Set(), leaving: new Set() });
+    this.rebalance();
+  }
+
+  /** It says so, or its session is over; what it had is nobody's. */
+  remove(place: number): void {
+    this.players = this.players.filter((_, i) => i !== place % this.players.length);
+    this.rebalance();
+  }
+
+  /** The group has gone on without it: it reads nothing more, and claims nothing. */
+  expel(place: number): void {
+    const player = this.players[place % this.players.length];
+    if (player === undefined) return;
+    player.reads.clear();
+    player.leaving.clear();
+    this.rebalance();
+  }
+
+  /** What it worked on has ended. */
+  letGo(place: number): void {
+    const player = this.players[place % this.players.length];
+    if (player === undefined || player.leaving.size === 0) return;
+    player.leaving.clear();
+    this.rebalance();
+  }
+
+  rebalance(): void {
+    if (this.players.length === 0) return;
+    this.rounds += 1;
+    const claimed = this.players.map(({ memberId, reads, leaving }) => ({
+      memberId,
+      owned: [...reads, ...leaving],
+    }));
+    const shares = assignIndices(this.#count, claimed, cooperativeProtocol);
+    for (const player of this.players) {
+      const given = new Set(shares.get(player.memberId));
+      for (const index of player.reads) if (!given.has(index)) player.leaving.add(index);
+      // What it is about to let go of it reads again only once it has.
+      player.reads = new Set([...given].filter((index) => !player.leaving.has(index)));
+    }
+    this.check();
+  }
+
+  check(): void {
+    const busy = this.players.flatMap(({ reads, leaving }) => [...reads, ...leaving]);
+    assert.equal(new Set(busy).size, busy.length, `an index has two owners: ${busy.join()}`);
+  }
+}
+
+const move = fc.record({
+  kind: fc.constantFrom(
+    ...(['add', 'add', 'remove', 'expel', 'letGo', 'letGo', 'rebalance'] as const),
+  ),
+  place: fc.nat(9),
+});
+
+test('whoever comes, goes or dies, no index ever has two owners, and the group soon settles', () => {
+  fc.assert(
+    fc.property(fc.nat(12), fc.array(move, { maxLength: 40 }), (count, moves) => {
+      const group = new PlayedGroup(count);
+      for (const { kind, place } of moves) {
+        if (group.players.length === 0) group.add();
+        group[kind](place);
+      }
+      if (group.players.length === 0) group.add();
+      // Everybody lets go of what has to go, and joins again: twice at most, if nothing else happens.
+      for (let times = 0; times < 2; times += 1) {
+        for (const { leaving } of group.players) leaving.clear();
+        group.rebalance();
+      }
+      assert.ok(group.players.every(({ leaving }) => leaving.size === 0));
+      const read = group.players.flatMap(({ reads }) => [...reads]);
+      assert.equal(read.length, count);
+      const sizes = group.players.map(({ reads }) => reads.size);
+      assert.ok(Math.max(...sizes) - Math.min(...sizes) <= 1, sizes.join());
+      const before = group.players.map(({ reads }) => [...reads]);
+      group.rebalance();
+      assert.deepEqual(
+        group.players.map(({ reads }) => [...reads]),
+        before,
+      );
+    }),
+    { numRuns: 500 },
   );
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { createAssigner } from '../../../src/kafka/consume/assigner.ts';
+import { Coordinator } from '../../../src/kafka/consume/coordinator.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { newClient, numbers, Scene, type Member } from '../kafka-scene.ts';
+import { FakeLogger } from '../fake-logger.ts';
+import { numbers, Scene, type Member } from '../kafka-scene.ts';
 
 let scene: Scene;
 beforeEach(async () => {
@@ -78,6 +79,7 @@ test('partition i of all topics is in one member, and a retained one goes on wit
   const retry = await scene.createTopic('retry', 4);
   await scene.write(fresh, 4, 40);
   const first = await scene.member([fresh, retry]);
+  first.releases = true;
   await until(first, 40);
   const second = await scene.member([fresh, retry]);
   await untilJoined(first, second);
@@ -90,7 +92,7 @@ test('partition i of all topics is in one member, and a retained one goes on wit
       loop.assigned().flatMap((each) => (each.topic === topic ? [each.partition] : []));
     assert.deepEqual(indices(fresh), indices(retry));
   }
-  // What the first one lost is in flight nowhere else, so the second one reads it again.
+  // What the first one released is read again by the second one.
   await until(second, 20);
   await scene.write(fresh, 4, 40, 40);
   await until(first, 60);
@@ -101,22 +103,45 @@ test('partition i of all topics is in one member, and a retained one goes on wit
   assert.equal(first.lost.length, 4);
 });
 
-test('what is finished when a rebalance is announced is committed and not repeated', async () => {
+test('what is finished when a partition moves is committed with it and not repeated', async () => {
   const topic = await scene.createTopic('calls', 2);
   await scene.write(topic, 2, 200);
   // The regular commit is too late for what is finished in the moment of the rebalance.
   const first = await scene.member([topic], { clock: stoppedClock });
+  first.releases = true;
   await until(first, 200);
-  first.finishAll();
+  // Of each partition the oldest is not finished, and one in the middle.
+  const unfinished = [0, 50];
+  for (const record of first.received) if (!unfinished.includes(record.offset)) record.finish();
   const second = await scene.member([topic]);
   await untilJoined(first, second);
-  await eventually(() => {
-    assert.equal(second.loop.assigned().length, 1);
-  });
+  await until(second, 2);
   await scene.write(topic, 2, 2, 200);
-  await until(second, 1);
-  assert.equal(second.received.length, 1);
-  assert.equal(second.received[0]?.offset, 100);
+  await until(second, 3);
+  assert.deepEqual(
+    second.received.map(({ offset }) => offset),
+    [...unfinished, 100],
+  );
+});
+
+test('as much of what is finished out of order is committed as a broker takes, and the rest is read again', async () => {
+  const topic = await scene.createTopic('calls', 1);
+  const count = 9_000;
+  await scene.write(topic, 1, count);
+  const first = await scene.member([topic]);
+  await until(first, count);
+  for (const record of first.received) if (record.offset % 2 === 1) record.finish();
+  await first.loop.stop(0);
+  assert.deepEqual(await scene.committed(topic), [0]);
+  const second = await scene.member([topic]);
+  await until(second, 5_000);
+  await eventually(() => {
+    assert.equal(second.received.at(-1)?.offset, count - 1);
+  });
+  const again = second.received.filter(({ offset }) => offset % 2 === 1);
+  // Three thousand gaps fit, of two offsets each.
+  assert.deepEqual(again[0]?.offset, 6_001);
+  assert.equal(again.length, 1_500);
 });
 
 test('two members that know different topics come to read all of them', async () => {
@@ -141,40 +166,6 @@ test('two members that know different topics come to read all of them', async ()
   });
 });
 
-test('when another member moved the committed offset of a retained partition, it wins', async () => {
-  const topic = await scene.createTopic('calls', 2);
-  await scene.write(topic, 2, 20);
-  const member = await scene.member([topic]);
-  await until(member, 20);
-  await eventually(async () => {
-    assert.deepEqual(await scene.committed(topic), [0, 0]);
-  });
-  // Kafka accepts a commit of any member of the group for any partition.
-  const other = (await newClient()).consumer({
-    groupId: scene.group,
-    partitionAssigners: [
-      createAssigner({ ownedIndices: () => [], onUnknownTopics: () => undefined }),
-    ],
-  });
-  scene.onClose(() => other.disconnect());
-  await other.connect();
-  await other.subscribe({ topics: [topic], fromBeginning: true });
-  await other.run({ autoCommit: false, eachBatch: () => Promise.resolve() });
-  const [kept] = member.owns();
-  const partition = Number(kept?.at(-1));
-  await other.commitOffsets([{ topic, partition, offset: '7' }]);
-  const before = member.received.length;
-  await other.disconnect();
-  await eventually(() => {
-    assert.ok(member.lost.includes(`${topic}/${partition}`));
-    const again = member.received.slice(before).filter((record) => record.partition === partition);
-    assert.deepEqual(
-      again.map(({ offset }) => offset),
-      [7, 8, 9],
-    );
-  });
-});
-
 test('a topic that is deleted and made again while it is consumed is read from its beginning', async () => {
   const topic = await scene.createTopic('calls', 1);
   await scene.write(topic, 1, 20);
@@ -187,9 +178,8 @@ test('a topic that is deleted and made again while it is consumed is read from i
   await scene.admin.deleteTopics({ topics: [topic] });
   await scene.createTopic('calls', 1);
   await scene.write(topic, 1, 50, 100);
-  // Some are read twice where kafkajs reads on in the middle of the new topic before it is noticed.
   await eventually(() => {
-    assert.deepEqual([...new Set(member.values())], [...numbers(20), ...numbers(50, 100)]);
+    assert.deepEqual(member.values(), [...numbers(20), ...numbers(50, 100)]);
   });
 });
 
@@ -240,7 +230,6 @@ test('a full window pauses its partition until half of it is finished, and loses
   await untilJoined(member);
   for (let i = 0; i < 20; i += 1) await scene.write(topic, 2, 10, i * 10);
   await until(member, 20);
-  // Each write is a batch of five per partition; kafkajs may bring several of them at once.
   let most = 0;
   await eventually(() => {
     most = Math.max(most, member.loop.inFlightRecords);
@@ -271,9 +260,11 @@ test('a partition that the stage paused brings nothing until it is resumed', asy
   await until(member, 10);
 });
 
-test('records that are deleted before they are read are skipped, and the rest is read and committed', async () => {
+test('records that are deleted before they are read are counted, and the rest is read and committed', async () => {
   const topic = await scene.createTopic('calls', 1);
+  const gone: number[] = [];
   const member = await scene.member([topic], {
+    observer: { recordsGone: (_, records) => gone.push(records) },
     onAssigned: () => {
       member.loop.pause({ topic, partition: 0 });
     },
@@ -284,10 +275,42 @@ test('records that are deleted before they are read are skipped, and the rest is
   await scene.admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '12' }] });
   member.loop.resume({ topic, partition: 0 });
   await until(member, 8);
-  assert.deepEqual(member.values(), numbers(8, 12));
+  assert.deepEqual([member.values(), gone], [numbers(8, 12), [12]]);
   await eventually(async () => {
     assert.deepEqual(await scene.committed(topic), [20]);
   });
 });
+
+test('a committed offset that the log does not reach is said, and what comes from now on is read: not all of it again', async () => {
+  const topic = await scene.createTopic('calls', 2);
+  await scene.write(topic, 2, 40);
+  await commit(topic, [1_000, 15]);
+  const log = new FakeLogger();
+  const member = await scene.member([topic], { log });
+  member.finishes = true;
+  await eventually(() => {
+    const [line] = log.lines.filter(({ level }) => level === 'error');
+    assert.match(line?.message ?? '', /the log was cut off/);
+    assert.deepEqual(line?.fields, { topic, partition: 0, from: 1_000, to: 20 });
+  });
+  await scene.write(topic, 2, 4, 40);
+  await until(member, 9);
+  assert.deepEqual(member.values(), [31, 33, 35, 37, 39, ...numbers(4, 40)]);
+  await eventually(async () => {
+    assert.deepEqual(await scene.committed(topic), [22, 22]);
+  });
+});
+
+/** As somebody does who is no member, while the group has none. */
+async function commit(topic: string, offsets: readonly number[]): Promise<void> {
+  const cluster = scene.kafka.openCluster();
+  const standing = { groupId: scene.group, memberId: '', generation: -1 };
+  const commits = offsets.map((offset, partition) => ({ topic, partition, offset, metadata: '' }));
+  await eventually(async () => {
+    for (const { error } of await new Coordinator(cluster, scene.group).commit(standing, commits))
+      assert.equal(error, 'NONE');
+  });
+  cluster.close();
+}
 
 const stoppedClock = { now: () => Date.now(), after: () => ({ cancel: () => undefined }) };

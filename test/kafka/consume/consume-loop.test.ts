@@ -1,194 +1,348 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
-import {
-  startConsumeLoop,
-  type ConsumeLoopOptions,
-} from '../../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
-import { systemClock, type Clock } from '../../../src/ops/clock.ts';
-import { eventually } from '../../harness/eventually.ts';
-import { FakeKafka, FakeLogger } from '../fake-kafka.ts';
+import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
+import { LoopScene, finish, topic, until, valuesOf } from './loop-scene.ts';
+import { numbers } from './member.ts';
 
-const topic = 'topic';
-
-async function start(kafka: FakeKafka, options: Partial<ConsumeLoopOptions> = {}) {
-  const received: ConsumedRecord[] = [];
-  const crashes: Error[] = [];
-  const log = new FakeLogger();
-  const loop = await startConsumeLoop(kafka.client, {
-    groupId: 'group',
-    topics: [topic],
-    windowRecords: 100,
-    windowBytes: 1_000,
-    clock: systemClock,
-    log,
-    onRecords: (records) => {
-      received.push(...records);
-    },
-    onCrash: (error) => {
-      crashes.push(error);
-    },
-    ...options,
+describe('a consume loop', { concurrency: true }, () => {
+  test('reads all partitions from their beginning, and goes on where it committed', async (t) => {
+    const scene = new LoopScene(t, 3);
+    for (const [i, log] of scene.logs.entries()) log.append(i, i + 10);
+    const first = await scene.joined();
+    await until(() => {
+      assert.deepEqual(first.values(), [0, 1, 2, 10, 11, 12]);
+    });
+    for (const record of first.received.filter(({ offset }) => offset === 0)) record.finish();
+    await until(() => {
+      assert.deepEqual(scene.committed(), [1, 1, 1]);
+    });
+    await first.loop.stop(0);
+    const second = await scene.joined();
+    await until(() => {
+      assert.deepEqual(second.values(), [10, 11, 12]);
+    });
   });
-  return { loop, received, crashes, log };
-}
 
-/** The consumer that was made last. */
-async function untilRunning(kafka: FakeKafka): Promise<void> {
-  await eventually(() => {
-    assert.ok(kafka.consumers.at(-1)?.runConfig);
+  test('knows how much waits, and how old the oldest in flight is', async (t) => {
+    const scene = new LoopScene(t, 2);
+    const startMs = Date.now();
+    scene.logOf(0).append('a', 'b', 'c');
+    const member = await scene.joined();
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'a b c');
+    });
+    const [first, second] = member.loop.lag();
+    assert.deepEqual([first?.records, second?.records, second?.oldestMs], [3, 0, undefined]);
+    assert.ok((first?.oldestMs ?? 0) >= startMs);
+    assert.deepEqual([member.loop.inFlightRecords, member.loop.inFlightBytes], [3, 3 * 4]);
+    member.finishAll();
+    assert.deepEqual(
+      member.loop.lag().map(({ records }) => records),
+      [0, 0],
+    );
   });
-}
 
-async function join(kafka: FakeKafka, loop: { joined: boolean }): Promise<void> {
-  await untilRunning(kafka);
-  kafka.consumerNow.emit('GROUP_JOIN', { memberAssignment: { [topic]: [0] } });
-  await eventually(() => {
-    assert.ok(loop.joined);
+  test('brings nothing of a partition that the stage paused, and learns all the same how much waits there', async (t) => {
+    const scene = new LoopScene(t, 2);
+    const member = await scene.member({
+      onAssigned: () => {
+        member.loop.pause({ topic, partition: 0 });
+      },
+    });
+    await until(() => {
+      assert.ok(member.loop.joined);
+    });
+    for (const log of scene.logs) log.append('a');
+    await until(() => {
+      assert.equal(valuesOf(member, 1), 'a');
+    });
+    // Whatever makes it ask about the topic: another partition's leader has moved.
+    scene.logOf(1).lead(1);
+    scene.logOf(0).append('b');
+    await until(() => {
+      assert.equal(member.loop.lag()[0]?.records, 2);
+    });
+    assert.equal(valuesOf(member, 0), '');
+    member.loop.resume({ topic, partition: 0 });
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'a b');
+    });
   });
-}
 
-test('kafkajs is told to commit and resolve nothing by itself, to begin early and to notice death soon', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop } = await start(kafka);
-  await join(kafka, loop);
-  const { config, runConfig, fromBeginning } = kafka.consumerNow;
-  assert.equal(config.sessionTimeout, 10_000);
-  assert.equal(config.heartbeatInterval, 1_000);
-  assert.ok((config.maxWaitTimeInMs ?? 5_000) >= 100 && (config.maxWaitTimeInMs ?? 5_000) <= 250);
-  assert.equal(config.allowAutoTopicCreation, false);
-  assert.equal(runConfig?.autoCommit, false);
-  assert.equal(runConfig.eachBatchAutoResolve, false);
-  assert.equal(fromBeginning, true);
-  await loop.stop(0);
-});
-
-test('the handler of a batch returns at once and resolves what was accepted', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop, received } = await start(kafka);
-  await join(kafka, loop);
-  const resolved: string[] = [];
-  const handled = kafka.consumerNow.handle(0, 3, resolved);
-  assert.equal(received.length, 3);
-  assert.deepEqual(resolved, ['2']);
-  await handled;
-  await kafka.consumerNow.handle(7, 3, resolved);
-  assert.deepEqual(resolved, ['2']);
-  await loop.stop(0);
-});
-
-test('an answer that does not name a partition does not say that nothing is committed', async () => {
-  const kafka = new FakeKafka([topic]);
-  kafka.committed = '5';
-  kafka.end = 5;
-  kafka.answersWithoutPartitions = 1;
-  const { loop, log } = await start(kafka);
-  await join(kafka, loop);
-  const seeks = kafka.consumerNow.calls.filter((call) => call.startsWith('seek'));
-  assert.deepEqual(seeks, ['seek 0 to 5']);
-  assert.match(log.visible.join(), /does not name partition 0 of topic/);
-  assert.equal(kafka.committed, '5');
-  await loop.stop(0);
-});
-
-test('what is finished is committed when a rebalance is announced', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop, received } = await start(kafka);
-  await join(kafka, loop);
-  await kafka.consumerNow.handle(0, 3);
-  received[0]?.finish();
-  kafka.consumerNow.emit('REBALANCING');
-  assert.equal(kafka.consumerNow.calls.at(-1), 'commit 1');
-  assert.equal(loop.joined, false);
-  await loop.stop(0);
-});
-
-test('stopping commits before it leaves the group, because kafkajs ignores a commit after that', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop, received } = await start(kafka);
-  await join(kafka, loop);
-  await kafka.consumerNow.handle(0, 3);
-  const stopped = loop.stop(20_000);
-  for (const record of received) record.finish();
-  await stopped;
-  assert.deepEqual(kafka.consumerNow.calls.slice(-2), ['commit 3', 'disconnect']);
-});
-
-test('stopping gives up waiting after the time allowed', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop } = await start(kafka);
-  await join(kafka, loop);
-  await kafka.consumerNow.handle(0, 3);
-  await loop.stop(1);
-  assert.equal(kafka.consumerNow.calls.at(-1), 'disconnect');
-});
-
-test('a crash that kafkajs recovers from by itself is logged in one line and counted', async () => {
-  const kafka = new FakeKafka([topic]);
-  const restarts: Error[] = [];
-  const observer = { restarted: (error: Error) => restarts.push(error) };
-  const { loop, crashes, log } = await start(kafka, { observer });
-  await join(kafka, loop);
-  kafka.consumerNow.emit('CRASH', { error: new Error('connection lost'), restart: true });
-  assert.equal(restarts.length, 1);
-  assert.deepEqual(crashes, []);
-  assert.equal(loop.joined, false);
-  assert.equal(log.visible.length, 1);
-  assert.match(log.visible[0] ?? '', /^warn: .*connection lost/);
-  await join(kafka, loop);
-  await loop.stop(0);
-});
-
-test('a crash that kafkajs does not recover from is told to the owner', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop, crashes } = await start(kafka);
-  await join(kafka, loop);
-  kafka.consumerNow.emit('CRASH', { error: new TypeError('a defect'), restart: false });
-  assert.deepEqual(crashes.map(String), ['TypeError: a defect']);
-  await loop.stop(0);
-});
-
-const noCoordinator = Object.assign(new Error('Failed to find group coordinator'), {
-  name: 'KafkaJSGroupCoordinatorNotFound',
-});
-
-test('a coordinator that cannot be found is no reason to give up, although kafkajs does', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop, crashes } = await start(kafka);
-  await join(kafka, loop);
-  kafka.consumerNow.emit('CRASH', { error: noCoordinator, restart: false });
-  await eventually(() => {
-    assert.equal(kafka.consumers.length, 2);
+  test('rests while a window is full, and fetches nothing twice because of it', async (t) => {
+    const scene = new LoopScene(t, 4);
+    for (const log of scene.logs)
+      for (let batch = 0; batch < 10; batch += 1) log.append(...numbers(20, batch * 20));
+    const member = await scene.joined({ windowRecords: 10 });
+    let most = 0;
+    await until(() => {
+      most = Math.max(most, member.loop.inFlightRecords);
+      for (const record of member.received.slice(0, -5)) record.finish();
+      assert.equal(member.received.length, 800);
+    });
+    for (const [partition] of scene.logs.entries())
+      assert.equal(valuesOf(member, partition), numbers(200).join(' '));
+    const written = scene.logs.reduce((sum, { bytes }) => sum + bytes, 0);
+    assert.equal(scene.brokers.fetchedBytes, written);
+    // A window may be exceeded by what is taken at once.
+    assert.ok(most <= 4 * (10 + 128), `${most} in flight`);
   });
-  await join(kafka, loop);
-  assert.deepEqual(crashes, []);
-  await loop.stop(0);
-});
 
-test('a group that cannot even be joined is tried again, but not at once', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop } = await start(kafka);
-  await untilRunning(kafka);
-  kafka.consumerNow.emit('CRASH', { error: noCoordinator, restart: false });
-  for (let i = 0; i < 20; i += 1) await turn();
-  assert.equal(kafka.consumers.length, 1);
-  await eventually(() => {
-    assert.equal(kafka.consumers.length, 2);
+  test('has windows of their own for some topics', async (t) => {
+    const scene = new LoopScene(t, 1);
+    const [small] = scene.brokers.makeTopic('small', 1);
+    for (const log of [scene.logOf(0), small]) for (const value of numbers(40)) log?.append(value);
+    const member = await scene.joined({
+      topics: [topic, 'small'],
+      windowOf: (name) => (name === 'small' ? { records: 1, bytes: 1_000 } : undefined),
+    });
+    const of = (name: string): number =>
+      member.received.filter((record) => record.topic === name).length;
+    await until(() => {
+      assert.equal(of(topic), 40);
+    });
+    await until(() => {
+      assert.ok(of('small') > 0);
+    });
+    const before = of('small');
+    for (const record of member.received.filter((each) => each.topic === 'small')) record.finish();
+    await until(() => {
+      assert.ok(of('small') > before || before === 40);
+    });
   });
-  await join(kafka, loop);
-  await loop.stop(0);
-});
 
-test('stopping ends the wait for the next try to join a group', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop } = await start(kafka);
-  await untilRunning(kafka);
-  const error = Object.assign(new Error('timeout'), { name: 'KafkaJSLockTimeout' });
-  kafka.consumerNow.emit('CRASH', { error, restart: false });
-  await loop.stop(0);
-  assert.equal(kafka.consumers.length, 1);
+  test('commits at most five times a second, however much is finished', async (t) => {
+    const scene = new LoopScene(t, 3);
+    const member = await scene.joined();
+    member.finishes = true;
+    const startMs = performance.now();
+    const before = scene.brokers.count('OffsetCommit');
+    let value = 0;
+    await until(() => {
+      for (const log of scene.logs) log.append(value++);
+      assert.ok(performance.now() - startMs > 2_000);
+      assert.ok(scene.brokers.count('OffsetCommit') > before);
+    });
+    const seconds = (performance.now() - startMs) / 1_000;
+    const commits = scene.brokers.count('OffsetCommit') - before;
+    assert.ok(commits <= 5 * seconds + 1, `${commits} in ${seconds} s`);
+  });
+
+  test('commits what is finished within a fifth of a second, or soon after', async (t) => {
+    const scene = new LoopScene(t, 1);
+    const member = await scene.joined();
+    scene.logOf(0).append('a');
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'a');
+    });
+    await until(() => {
+      assert.deepEqual(scene.committed(), [0]);
+    });
+    const startMs = performance.now();
+    member.finishAll();
+    await until(() => {
+      assert.deepEqual(scene.committed(), [1]);
+    });
+    assert.ok(performance.now() - startMs < 1_000);
+  });
+
+  test('that stops commits what is finished above the oldest unfinished record, and nobody repeats it', async (t) => {
+    const scene = new LoopScene(t, 2);
+    for (const log of scene.logs) log.append('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
+    const first = await scene.joined();
+    await until(() => {
+      assert.equal(first.received.length, 16);
+    });
+    finish(first, 0, 'b', 'c', 'e');
+    finish(first, 1, 'a', 'h');
+    await first.loop.stop(0);
+    assert.deepEqual(scene.committed(), [0, 1]);
+    const { metadata = '' } = scene.group.commits.get(`${topic}/0`) ?? {};
+    assert.deepEqual(decodeCommitMetadata(0, metadata).ahead?.unfinished, new Set([0, 3, 5, 6, 7]));
+    const second = await scene.joined();
+    await until(() => {
+      assert.equal(valuesOf(second, 0), 'a d f g h');
+      assert.equal(valuesOf(second, 1), 'b c d e f g');
+    });
+  });
+
+  test('that stops waits for what is in flight, commits it and leaves', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.logOf(0).append('a', 'b', 'c');
+    const member = await scene.joined();
+    await until(() => {
+      assert.equal(member.received.length, 3);
+    });
+    const stopped = member.loop.stop(20_000);
+    scene.logOf(0).append('d');
+    await delay(50);
+    member.finishAll();
+    await stopped;
+    assert.deepEqual([scene.committed(), member.received.length], [[3], 3]);
+    assert.deepEqual(scene.group.memberIds, []);
+    assert.equal(member.loop.joined, false);
+  });
+
+  test('that stops gives up waiting after the time allowed', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.logOf(0).append('a', 'b');
+    const member = await scene.joined();
+    await until(() => {
+      assert.equal(member.received.length, 2);
+    });
+    finish(member, 0, 'a');
+    const startMs = performance.now();
+    await member.loop.stop(10);
+    assert.ok(performance.now() - startMs < 3_000);
+    assert.deepEqual([scene.committed(), scene.group.memberIds], [[1], []]);
+  });
+
+  test('whose commit fails commits again before it stops', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.logOf(0).append('a');
+    const member = await scene.member();
+    member.finishes = true;
+    let lost = 0;
+    scene.brokers.before = ({ api }) => {
+      if (api !== 'OffsetCommit' || lost === 2) return;
+      lost += 1;
+      throw new Error('the connection broke');
+    };
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'a');
+    });
+    await member.loop.stop(0);
+    assert.deepEqual(scene.committed(), [1]);
+  });
+
+  test('commits the others of which one is refused, and says that it was', async (t) => {
+    const scene = new LoopScene(t, 3);
+    for (const log of scene.logs) log.append('a');
+    scene.logOf(1).commitError = 'UNKNOWN_SERVER_ERROR';
+    const member = await scene.member();
+    member.finishes = true;
+    await until(() => {
+      assert.deepEqual(scene.committed(), [1, -1, 1]);
+      assert.ok(scene.observed.includes('commit failed: a commit: UNKNOWN_SERVER_ERROR'));
+    });
+    const before = scene.brokers.count('OffsetCommit');
+    scene.logOf(1).commitError = undefined;
+    await until(() => {
+      assert.deepEqual(scene.committed(), [1, 1, 1]);
+    });
+    const again = scene.brokers.asked
+      .filter(({ api }) => api === 'OffsetCommit')
+      .slice(before)
+      .flatMap(({ request }) => (request as { topics: { partitions: object[] }[] }).topics)
+      .flatMap(({ partitions }) => partitions);
+    assert.deepEqual(
+      new Set(again.map((each) => (each as { partition: number }).partition)),
+      new Set([1]),
+    );
+  });
+
+  test('commits bare offsets where brokers take no more', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.brokers.mostMetadataBytes = 5;
+    scene.logOf(0).append('a', 'b', 'c');
+    const member = await scene.joined();
+    await until(() => {
+      assert.equal(member.received.length, 3);
+    });
+    finish(member, 0, 'a', 'c');
+    await until(() => {
+      assert.deepEqual(scene.committed(), [1]);
+    });
+    finish(member, 0, 'b');
+    await until(() => {
+      assert.deepEqual(scene.committed(), [3]);
+    });
+    assert.ok(scene.observed.includes('commit failed: a commit: OFFSET_METADATA_TOO_LARGE'));
+  });
+
+  test('tells how many partitions there are, soon after it joined and when there are more', async (t) => {
+    const scene = new LoopScene(t, 2);
+    const counts: number[] = [];
+    const member = await scene.joined({
+      onPartitionCount: (name, count) => {
+        assert.equal(name, topic);
+        counts.push(count);
+      },
+    });
+    await until(() => {
+      assert.deepEqual(counts, [2]);
+    });
+    scene.brokers.addPartitions(topic, 4);
+    await until(() => {
+      assert.deepEqual([counts, member.owns().length], [[2, 4], 4]);
+    });
+  });
+
+  test('takes an error in a callback of the stage for a crash, and not for a reason to read again', async (t) => {
+    const scene = new LoopScene(t, 1);
+    const member = await scene.member({
+      onAssigned: () => {
+        throw new Error('a defect');
+      },
+    });
+    await until(() => {
+      assert.deepEqual(scene.observed, ['crash: a defect']);
+    });
+    assert.equal(member.loop.joined, false);
+  });
+
+  test('says in a line that Kafka is away, and begins when it is there', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.logOf(0).append('a');
+    for (const nodeId of [1, 2, 3]) scene.brokers.nodes.set(nodeId, 'down');
+    const member = await scene.member();
+    await until(() => {
+      assert.match(scene.log.visible.join('\n'), /^warn: .*group.*ECONNREFUSED/m);
+    });
+    assert.equal(member.loop.joined, false);
+    for (const nodeId of [1, 2, 3]) scene.brokers.nodes.set(nodeId, 'up');
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'a');
+    });
+    assert.ok(scene.log.visible.length <= 2, scene.log.visible.join('\n'));
+  });
+
+  test('that is stopped while Kafka is away asks nobody any more', async (t) => {
+    const scene = new LoopScene(t, 1);
+    for (const nodeId of [1, 2, 3]) scene.brokers.nodes.set(nodeId, 'down');
+    const member = await scene.member();
+    await until(() => {
+      assert.ok(scene.brokers.asked.length > 0);
+    });
+    await member.loop.stop(20_000);
+    const before = scene.brokers.asked.length;
+    await delay(700);
+    assert.equal(scene.brokers.asked.length, before);
+  });
+
+  test('that is stopped while it does not know yet where to read on ends at once', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.logOf(0).listError = 'OFFSET_NOT_AVAILABLE';
+    const member = await scene.member();
+    await until(() => {
+      assert.ok(scene.brokers.count('ListOffsets') > 0);
+    });
+    const startMs = performance.now();
+    await member.loop.stop(20_000);
+    assert.ok(performance.now() - startMs < 2_000);
+    assert.deepEqual([scene.group.memberIds, scene.committed()], [[], [-1]]);
+  });
+
+  test('is lost for good without a right to its group, and says so', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.group.joinError = 'GROUP_AUTHORIZATION_FAILED';
+    await scene.member();
+    await until(() => {
+      assert.ok(scene.observed.includes('crash: group group: GROUP_AUTHORIZATION_FAILED'));
+    });
+  });
 });
 
 test('by default a final crash ends the process with code 1 and one line, not a stack', () => {
@@ -197,144 +351,21 @@ test('by default a final crash ends the process with code 1 and one line, not a 
     import { startConsumeLoop } from '${here}/../../../src/kafka/consume/consume-loop.ts';
     import { systemClock } from '${here}/../../../src/ops/clock.ts';
     import { createLogger } from '${here}/../../../src/ops/log.ts';
-    import { FakeKafka } from '${here}/../fake-kafka.ts';
-    const kafka = new FakeKafka(['topic']);
-    await startConsumeLoop(kafka.client, {
+    import { FakeBrokers } from '${here}/../fake-brokers.ts';
+    const brokers = new FakeBrokers();
+    brokers.makeTopic('topic', 1)[0].append('a');
+    setInterval(() => undefined, 1_000);
+    await startConsumeLoop(brokers, {
       groupId: 'group', topics: ['topic'], windowRecords: 1, windowBytes: 1, clock: systemClock,
-      log: createLogger({ level: 'info', format: 'json' }), onRecords: () => undefined,
+      log: createLogger({ level: 'info', format: 'json' }),
+      onRecords: () => { throw new TypeError('a defect'); },
     });
-    setInterval(() => {
-      kafka.consumers[0]?.emit('CRASH', { error: new TypeError('a defect'), restart: false });
-    }, 1);
   `;
   const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
+    timeout: 20_000,
   });
-  assert.equal(child.status, 1);
+  assert.equal(child.status, 1, child.stderr);
   assert.match(child.stderr, /"reason":"a defect"/);
   assert.doesNotMatch(child.stderr, /\n\s+at /);
-});
-
-test('an error in a callback of the stage is a crash, not a reason to read again', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop, crashes } = await start(kafka, {
-    onRecords: () => {
-      throw new Error('a defect');
-    },
-  });
-  await join(kafka, loop);
-  await kafka.consumerNow.handle(0, 1);
-  assert.deepEqual(crashes.map(String), ['Error: a defect']);
-  await loop.stop(0);
-});
-
-test('topics that another member reads are read too, by a new consumer', async () => {
-  const kafka = new FakeKafka([topic, 'added']);
-  const { loop, received } = await start(kafka);
-  await join(kafka, loop);
-  await kafka.consumerNow.handle(0, 2);
-  received[0]?.finish();
-  const first = kafka.consumerNow;
-  first.emit('RECEIVED_UNSUBSCRIBED_TOPICS', { topicsNotSubscribed: ['added', 'deleted'] });
-  await eventually(() => {
-    assert.deepEqual(kafka.consumerNow.topics, [topic, 'added']);
-  });
-  assert.deepEqual(first.calls.slice(-2), ['commit 1', 'disconnect']);
-  await loop.stop(0);
-});
-
-test('topics of other members that no longer exist are left alone', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop } = await start(kafka);
-  await join(kafka, loop);
-  kafka.consumerNow.emit('RECEIVED_UNSUBSCRIBED_TOPICS', { topicsNotSubscribed: ['deleted'] });
-  for (let i = 0; i < 20; i += 1) await turn();
-  assert.equal(kafka.consumers.length, 1);
-  await loop.stop(0);
-});
-
-test('a missing topic is looked for once at a time, however often the group was joined again', async () => {
-  const kafka = new FakeKafka([topic]);
-  const looks = new Set<() => void>();
-  const clock: Clock = {
-    now: () => Date.now(),
-    after: (_delayMs, look) => {
-      looks.add(look);
-      return { cancel: () => looks.delete(look) };
-    },
-  };
-  const { loop } = await start(kafka, { topics: [topic, 'missing'], clock });
-  for (const joins of [1, 2, 3]) {
-    await eventually(() => {
-      assert.equal(kafka.consumers.length, joins);
-    });
-    await join(kafka, loop);
-    kafka.consumerNow.emit('CRASH', { error: noCoordinator, restart: false });
-  }
-  await eventually(() => {
-    assert.equal(kafka.consumers.length, 4);
-  });
-  await join(kafka, loop);
-  kafka.topics.push('missing');
-  for (const look of [...looks]) {
-    look();
-    for (let i = 0; i < 20; i += 1) await turn();
-  }
-  assert.equal(kafka.consumers.length, 5);
-  assert.deepEqual(kafka.consumerNow.topics, [topic, 'missing']);
-  await loop.stop(0);
-});
-
-test('Kafka being away at the start is said in one line and retried', async () => {
-  const kafka = new FakeKafka([topic]);
-  kafka.isAway = true;
-  const { loop, log } = await start(kafka);
-  await eventually(() => {
-    assert.ok(kafka.attempts >= 3);
-  });
-  assert.equal(log.visible.length, 1);
-  assert.match(log.visible[0] ?? '', /Cannot join group group; trying again.*ECONNREFUSED/);
-  assert.equal(loop.joined, false);
-  kafka.isAway = false;
-  await join(kafka, loop);
-  await loop.stop(0);
-});
-
-test('stopping while Kafka is away ends the attempts', async () => {
-  const kafka = new FakeKafka([topic]);
-  kafka.isAway = true;
-  const { loop, log } = await start(kafka);
-  await eventually(() => {
-    assert.equal(log.visible.length, 1);
-  });
-  await loop.stop(20_000);
-  assert.equal(kafka.consumers.length, 0);
-});
-
-test('a consumer that is still joining when the loop stops leaves the group once it has joined', async () => {
-  const kafka = new FakeKafka([topic]);
-  const joining = Promise.withResolvers<undefined>();
-  kafka.joining = joining.promise;
-  const { loop } = await start(kafka);
-  await eventually(() => {
-    assert.ok(kafka.consumers.at(-1)?.runConfig);
-  });
-  const stopped = loop.stop(0);
-  for (let i = 0; i < 20; i += 1) await turn();
-  kafka.consumerNow.calls.push('joined');
-  joining.resolve(undefined);
-  await stopped;
-  assert.deepEqual(kafka.consumerNow.calls.slice(-3), ['run', 'joined', 'disconnect']);
-});
-
-test('a consumer that joins after the stop is told to leave again', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { loop } = await start(kafka);
-  await join(kafka, loop);
-  await loop.stop(0);
-  const before = kafka.consumerNow.calls.length;
-  kafka.consumerNow.emit('GROUP_JOIN', { memberAssignment: { [topic]: [0] } });
-  await turn();
-  assert.deepEqual(kafka.consumerNow.calls.slice(before), ['disconnect']);
-  assert.equal(await kafka.consumerNow.config.retry?.restartOnFailure?.(new Error('late')), false);
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
 
 const place = { topic: 'calls', partition: 3, offset: 7, timestampMs: 1 };
-const owner = { finish: () => undefined, tracker: { next: 8, hasFinished: () => false } };
+const owner = { finish: () => undefined, release: () => undefined };
 
 test('a detached record has the same contents, in memory that is its own and no larger', () => {
   const response = Buffer.alloc(1_000_000, 'key value header');

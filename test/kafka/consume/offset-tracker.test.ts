@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import {
+  decodeCommitMetadata,
+  encodeCommitMetadata,
+  mostGaps,
+} from '../../../src/kafka/consume/commit-metadata.ts';
 import { OffsetTracker } from '../../../src/kafka/consume/offset-tracker.ts';
 
 test('a fresh tracker has finished everything before its position', () => {
@@ -78,34 +83,187 @@ test('an offset that was accepted before is not accepted again', () => {
   assert.equal(tracker.add(3, 1, 0), undefined);
 });
 
-/** A number to add: after a gap; to skip: a gap alone; to finish: which of those in flight. */
-const step = fc.record({
-  kind: fc.constantFrom('add', 'add', 'skip', 'finish', 'finish'),
-  by: fc.nat(9),
+test('a record that is released is not in flight any more, and the finished prefix stops before it', () => {
+  const tracker = new OffsetTracker(0);
+  const [first, second] = [tracker.add(0, 5, 0) ?? NaN, tracker.add(1, 5, 0) ?? NaN];
+  assert.equal(tracker.release(first), true);
+  tracker.finish(second);
+  assert.deepEqual([tracker.inFlight, tracker.inFlightBytes, tracker.finishedUpTo], [0, 0, 0]);
+  assert.equal(tracker.finish(first), false);
+  assert.equal(tracker.release(second), false);
 });
 
-test('in any order of work, exactly what precedes the oldest unfinished record is finished', () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 2_000, size: 'max' }), (steps) => {
-      const tracker = new OffsetTracker(0);
-      const inFlight = new Map<number, number>();
-      let next = 0;
-      for (const { kind, by } of steps) {
-        if (kind === 'finish') {
-          const slot = [...inFlight.keys()].at(by % (inFlight.size || 1));
-          if (slot === undefined) continue;
-          tracker.finish(slot);
-          inFlight.delete(slot);
-        } else {
-          next += by % 4;
-          if (kind === 'skip') tracker.skipTo(next);
-          else inFlight.set(tracker.add(next, 1, 0) ?? NaN, next++);
-        }
-        assert.equal(tracker.next, next);
-        assert.equal(tracker.inFlight, inFlight.size);
-        assert.equal(tracker.finishedUpTo, Math.min(next, ...inFlight.values()));
+test('what is finished behind an unfinished record is told to the next owner, who leaves it out', () => {
+  const tracker = new OffsetTracker(10);
+  const slots = [10, 11, 12, 13, 14].map((offset) => tracker.add(offset, 1, 0) ?? NaN);
+  for (const index of [1, 2, 4]) tracker.finish(slots[index] ?? NaN);
+  const ahead = tracker.finishedAhead(100);
+  assert.deepEqual(ahead, { upTo: 15, unfinished: new Set([10, 13]) });
+  const next = new OffsetTracker(tracker.finishedUpTo, ahead);
+  const read = [10, 11, 12, 13, 14, 15].map((offset) => next.add(offset, 1, 0) !== undefined);
+  assert.deepEqual(read, [true, false, false, true, false, true]);
+});
+
+test('where nothing is finished behind the prefix there is nothing to tell', () => {
+  const tracker = new OffsetTracker(0);
+  assert.equal(tracker.finishedAhead(100), undefined);
+  const first = tracker.add(0, 1, 0) ?? NaN;
+  tracker.add(1, 1, 0);
+  tracker.finish(first);
+  assert.equal(tracker.finishedAhead(100), undefined);
+});
+
+test('more gaps than may be told end what is told, and nothing unfinished passes for finished', () => {
+  const tracker = new OffsetTracker(0);
+  for (let offset = 0; offset < 10; offset += 1) {
+    const slot = tracker.add(offset, 1, 0) ?? NaN;
+    if (offset % 2 === 1) tracker.finish(slot);
+  }
+  assert.deepEqual(tracker.finishedAhead(2), { upTo: 4, unfinished: new Set([0, 2]) });
+});
+
+test('what a former owner finished is passed on by one who has not read that far', () => {
+  const ahead = { upTo: 100, unfinished: new Set([0, 50]) };
+  const second = new OffsetTracker(0, ahead);
+  second.add(0, 1, 0);
+  for (let offset = 1; offset < 10; offset += 1) second.add(offset, 1, 0);
+  assert.deepEqual(second.finishedAhead(100), ahead);
+});
+
+test('what the log has lost needs no work, and what is written in its place does', () => {
+  const tracker = new OffsetTracker(0, { upTo: 20, unfinished: new Set([0, 1, 2]) });
+  const slots = [0, 1, 2].map((offset) => tracker.add(offset, 5, 0) ?? NaN);
+  tracker.cutOff(1);
+  assert.deepEqual([tracker.inFlight, tracker.inFlightBytes, tracker.next], [1, 5, 1]);
+  tracker.finish(slots[0] ?? NaN);
+  assert.equal(tracker.finishedUpTo, 1);
+  assert.equal(tracker.finish(slots[2] ?? NaN), false);
+  // Offset 4 is another record than the one that a former owner finished.
+  for (const offset of [1, 2, 3, 4]) assert.notEqual(tracker.add(offset, 1, 0), undefined);
+});
+
+test('only what was taken and is finished counts as finished', () => {
+  const tracker = new OffsetTracker(5);
+  const slots = [5, 7, 9].map((offset) => tracker.add(offset, 1, 0) ?? NaN);
+  tracker.finish(slots[1] ?? NaN);
+  const finished = [4, 5, 6, 7, 8, 9, 10].filter((offset) => tracker.hasFinished(offset));
+  assert.deepEqual(finished, [7]);
+  tracker.finish(slots[0] ?? NaN);
+  assert.deepEqual(
+    [4, 5, 6, 7, 8, 9].filter((offset) => tracker.hasFinished(offset)),
+    [5, 6, 7, 8],
+  );
+});
+
+/** As plainly as it can be said. */
+class NaiveTracker {
+  readonly entries: { offset: number; state: 'in flight' | 'finished' | 'released' }[] = [];
+  next: number;
+
+  constructor(next: number) {
+    this.next = next;
+  }
+
+  get finishedUpTo(): number {
+    return this.entries.find(({ state }) => state !== 'finished')?.offset ?? this.next;
+  }
+
+  get inFlight(): number {
+    return this.entries.filter(({ state }) => state === 'in flight').length;
+  }
+
+  cutOff(offset: number): void {
+    for (const entry of this.entries) if (entry.offset >= offset) entry.state = 'finished';
+    for (const entry of this.entries) entry.offset = Math.min(entry.offset, offset);
+    this.next = Math.min(this.next, offset);
+  }
+}
+
+const step = fc.record({
+  kind: fc.constantFrom(
+    ...(['add', 'add', 'add', 'skip', 'finish', 'finish', 'release', 'cutOff', 'passOn'] as const),
+  ),
+  by: fc.nat(9),
+});
+const steps = fc.array(step, { maxLength: 1_000, size: 'max' });
+
+/**
+ * One owner after the other of one partition: each reads on where the former one committed. `mostGaps`: how
+ * much of what is finished ahead a commit tells.
+ */
+function own(kinds: readonly { kind: string; by: number }[], mostGaps: number) {
+  let tracker = new OffsetTracker(0);
+  let naive = new NaiveTracker(0);
+  let slots: number[] = [];
+  const finished = new Set<number>();
+  const holes = new Set<number>();
+  let repeated = 0;
+  for (const { kind, by } of kinds) {
+    const open = naive.entries.flatMap(({ state }, i) => (state === 'in flight' ? [i] : []));
+    const chosen = open[by % Math.max(1, open.length)] ?? NaN;
+    if (kind === 'add' || kind === 'skip') {
+      const offset = naive.next;
+      if (kind === 'skip') holes.add(offset);
+      const isHole = holes.has(offset);
+      const slot = isHole ? undefined : tracker.add(offset, 1, 0);
+      if (isHole) tracker.skipTo(offset + 1);
+      else if (slot === undefined) assert.ok(finished.has(offset), `${offset} was left out`);
+      else {
+        if (finished.has(offset)) repeated += 1;
+        naive.entries.push({ offset, state: 'in flight' });
+        slots.push(slot);
       }
+      naive.next = offset + 1;
+    } else if (kind === 'finish' || kind === 'release') {
+      const entry = naive.entries[chosen];
+      const isFinished = kind === 'finish';
+      if (entry === undefined) continue;
+      assert.ok(tracker[kind](slots[chosen] ?? NaN));
+      entry.state = isFinished ? 'finished' : 'released';
+      if (isFinished) finished.add(entry.offset);
+    } else if (kind === 'cutOff') {
+      const offset = Math.max(0, naive.next - by);
+      tracker.cutOff(offset);
+      naive.cutOff(offset);
+      // What comes there is something else.
+      for (const each of [...finished, ...holes]) {
+        if (each < offset) continue;
+        finished.delete(each);
+        holes.delete(each);
+      }
+    } else {
+      const committed = tracker.finishedUpTo;
+      const metadata = encodeCommitMetadata(committed, {
+        epoch: 0,
+        ahead: tracker.finishedAhead(mostGaps),
+      });
+      tracker = new OffsetTracker(committed, decodeCommitMetadata(committed, metadata).ahead);
+      naive = new NaiveTracker(committed);
+      slots = [];
+    }
+    assert.deepEqual(
+      [tracker.next, tracker.inFlight, tracker.inFlightBytes, tracker.finishedUpTo],
+      [naive.next, naive.inFlight, naive.inFlight, naive.finishedUpTo],
+    );
+  }
+  return { repeated };
+}
+
+test('in any order of work and of owners, exactly what precedes the oldest unfinished record is finished, and nothing unfinished is left out', () => {
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 0, max: 5 }), (kinds, mostGaps) => {
+      own(kinds, mostGaps);
     }),
-    { numRuns: 200 },
+    { numRuns: 300 },
+  );
+});
+
+test('where commits may tell everything, no owner repeats what a former one finished', () => {
+  const whole = steps.map((kinds) => kinds.filter(({ kind }) => kind !== 'cutOff'));
+  fc.assert(
+    fc.property(whole, (kinds) => {
+      assert.equal(own(kinds, mostGaps).repeated, 0);
+    }),
+    { numRuns: 300 },
   );
 });

@@ -1,189 +1,393 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { startFollower, type FollowerOptions } from '../../../src/kafka/follow/follower.ts';
-import { systemClock } from '../../../src/ops/clock.ts';
+import { describe, test, type TestContext } from 'node:test';
+import {
+  loadFollower,
+  startFollower,
+  type Follower,
+  type FollowerOptions,
+} from '../../../src/kafka/follow/follower.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { FakeKafka, FakeLogger } from '../fake-kafka.ts';
+import { FakeBrokers } from '../fake-brokers.ts';
+import { passTime } from '../fetch/passing-time.ts';
+import type { FakeLog } from '../fake-log.ts';
+import { FakeLogger } from '../fake-logger.ts';
 
 const topic = 'config';
 
-async function start(kafka: FakeKafka, options: Partial<FollowerOptions> = {}) {
-  const offsets: number[] = [];
+interface Followed {
+  readonly brokers: FakeBrokers;
+  readonly log: FakeLogger;
+  readonly crashes: string[];
+  /** What was handed over since the last restart, in the order of partitions. */
+  values(): string;
+  restarts(): number;
+  /** Whether it was fresh in the moment of each restart. */
+  readonly freshAtRestart: (boolean | undefined)[];
+  logOf(partition: number): FakeLog;
+}
+
+function followed(partitions: number = 2): Followed & {
+  follow(t: TestContext, options?: Partial<FollowerOptions>): Promise<Follower>;
+} {
+  const brokers = new FakeBrokers(3);
+  if (partitions > 0) brokers.makeTopic(topic, partitions);
   const log = new FakeLogger();
-  const follower = await startFollower(kafka.client, {
-    topic,
-    clock: systemClock,
-    log,
-    onRecord: ({ offset }) => {
-      offsets.push(offset);
-    },
-    ...options,
-  });
-  await eventually(() => {
-    assert.ok(kafka.consumers.at(-1)?.runConfig);
-  });
-  join(kafka);
-  return { follower, offsets, log };
-}
-
-function join(kafka: FakeKafka): void {
-  kafka.consumerNow.emit('GROUP_JOIN', { memberAssignment: { [topic]: [0] } });
-}
-
-test('each follower has a group of its own, and deletes it when it stops', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { follower } = await start(kafka);
-  await kafka.consumerNow.handle(0, 3);
-  const other = await start(new FakeKafka([topic]));
-  const { config, runConfig } = kafka.consumerNow;
-  await follower.stop();
-  await other.follower.stop();
-  assert.match(config.groupId, /^config\.follower-/);
-  assert.deepEqual(kafka.groupsDeleted, [config.groupId]);
-  assert.equal(runConfig?.autoCommit, false);
-});
-
-test('after a rejoin a follower goes on at its own position and ignores what it has read', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { follower, offsets } = await start(kafka);
-  await kafka.consumerNow.handle(0, 3);
-  join(kafka);
-  assert.equal(kafka.consumerNow.calls.at(-1), 'seek 0 to 3');
-  // kafkajs began again all the same.
-  await kafka.consumerNow.handle(0, 5);
-  assert.deepEqual(offsets, [0, 1, 2, 3, 4]);
-  assert.equal(follower.position(), 5);
-  await follower.stop();
-});
-
-test('after a crash a follower reads on in another group, which no former member holds up', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { follower, offsets, log } = await start(kafka);
-  await kafka.consumerNow.handle(0, 3);
-  const first = kafka.consumerNow;
-  first.emit('CRASH', { error: new Error('connection lost'), restart: true });
-  await eventually(() => {
-    assert.equal(kafka.consumers.length, 2);
-    assert.ok(kafka.consumerNow.runConfig);
-  });
-  assert.equal(first.calls.at(-1), 'disconnect');
-  assert.notEqual(kafka.consumerNow.config.groupId, first.config.groupId);
-  join(kafka);
-  assert.equal(kafka.consumerNow.calls.at(-1), 'seek 0 to 3');
-  await kafka.consumerNow.handle(3, 1);
-  assert.deepEqual(offsets, [0, 1, 2, 3]);
-  assert.match(log.visible.join('\n'), /^warn: lost Kafka.*connection lost/);
-  await follower.stop();
-  assert.equal(kafka.groupsDeleted.length, 2);
-});
-
-test('markers move the position, so that a topic that ends in one is read to its end', async () => {
-  const kafka = new FakeKafka([topic]);
-  kafka.end = 4;
-  const { follower } = await start(kafka);
-  await kafka.consumerNow.handle(0, 3);
-  await kafka.consumerNow.handleMarkers(3, 1);
-  await follower.loaded;
-  assert.equal(follower.position(), 4);
-  await follower.stop();
-});
-
-test('a topic that was made again is read from its beginning, and batches of the old one are dropped', async () => {
-  const kafka = new FakeKafka([topic]);
-  const restarts: number[] = [];
-  const { follower, offsets, log } = await start(kafka, {
-    onRestart: () => {
-      restarts.push(offsets.length);
-    },
-  });
-  await kafka.consumerNow.handle(0, 10);
-  kafka.end = 10;
-  await follower.caughtUp();
-  kafka.end = 2;
-  const again = follower.caughtUp();
-  await eventually(() => {
-    assert.deepEqual(restarts, [10]);
-  });
-  assert.equal(follower.isFresh(), false);
-  assert.ok(kafka.consumerNow.calls.includes('seek 0 to 0'));
-  await kafka.consumerNow.handle(10, 3);
-  assert.equal(offsets.length, 10);
-  await kafka.consumerNow.handle(0, 2);
-  await again;
-  assert.deepEqual(offsets.slice(10), [0, 1]);
-  assert.match(log.visible.join('\n'), /deleted and made again/);
-  await follower.stop();
-});
-
-test('a topic that was made again and filled at once is noticed, because the broker forgot the mark', async () => {
-  const kafka = new FakeKafka([topic]);
+  const crashes: string[] = [];
+  const values: string[][] = [];
   let restarts = 0;
-  const { follower, offsets } = await start(kafka, {
-    onRestart: () => {
-      restarts += 1;
+  let last: Follower | undefined;
+  const freshAtRestart: (boolean | undefined)[] = [];
+  return {
+    ...{ brokers, log, crashes, freshAtRestart },
+    values: () => values.map((each) => each.join(' ')).join(' | '),
+    restarts: () => restarts,
+    logOf: (partition) => brokers.log(topic, partition),
+    follow: async (t, options = {}) => {
+      const follower = await startFollower(brokers, {
+        topic,
+        log,
+        maxWaitMs: 20,
+        onRecord: ({ partition, value }) => {
+          while (values.length <= partition) values.push([]);
+          values[partition]?.push(String(value));
+        },
+        onRestart: () => {
+          restarts += 1;
+          freshAtRestart.push(last?.isFresh());
+          values.length = 0;
+        },
+        onCrash: ({ message }) => crashes.push(message),
+        ...options,
+      });
+      last = follower;
+      follower.loaded.catch(() => undefined);
+      t.after(() => follower.stop());
+      return follower;
     },
+  };
+}
+
+async function until(check: () => void): Promise<void> {
+  await eventually(check, 10_000);
+}
+
+/** Whether it has resolved by now. */
+async function isMet(promise: Promise<void>): Promise<boolean> {
+  const met = promise.then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([met, new Promise<boolean>((no) => setImmediate(no, false))]);
+}
+
+describe('a follower', { concurrency: true }, () => {
+  test('hands over the whole topic, then knows that it has', async (t) => {
+    const scene = followed(3);
+    for (const partition of [0, 1, 2]) {
+      scene.logOf(partition).append('a', 'b');
+      scene.logOf(partition).append(`c${partition}`);
+    }
+    const follower = await scene.follow(t);
+    assert.equal(follower.isFresh(), false);
+    await follower.loaded;
+    assert.equal(scene.values(), 'a b c0 | a b c1 | a b c2');
+    assert.deepEqual([follower.isFresh(), follower.position(2)], [true, 3]);
   });
-  await kafka.consumerNow.handle(0, 3);
-  kafka.end = 3;
-  await follower.caughtUp();
-  assert.equal(kafka.committed, '0');
-  kafka.committed = '-1';
-  kafka.end = 8;
-  await kafka.consumerNow.handle(3, 5);
-  const caughtUp = follower.caughtUp();
-  await eventually(() => {
-    assert.equal(restarts, 1);
+
+  test('reads from the earliest offset that there is, and past markers to the end', async (t) => {
+    const scene = followed(1);
+    const log = scene.logOf(0);
+    for (const value of 'abc') log.append(value);
+    log.appendMarker();
+    log.removeBefore(1);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    assert.deepEqual([scene.values(), follower.position(), scene.restarts()], ['b c', 4, 0]);
   });
-  await kafka.consumerNow.handle(0, 8);
-  await caughtUp;
-  assert.deepEqual(offsets.slice(8), [0, 1, 2, 3, 4, 5, 6, 7]);
-  assert.equal(kafka.committed, '0');
-  await follower.stop();
+
+  test('knows an empty topic, and one of which nothing is left but offsets', async (t) => {
+    const scene = followed(2);
+    scene.logOf(1).append('a');
+    scene.logOf(1).removeBefore(1);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    assert.deepEqual([scene.values(), follower.isFresh()], ['', true]);
+  });
+
+  test('has what was written before when it has caught up', async (t) => {
+    const scene = followed(2);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    for (const value of ['a', 'b', 'c']) {
+      scene.logOf(0).append(value);
+      await follower.caughtUp();
+      assert.ok(scene.values().startsWith(`a${value === 'a' ? '' : ' b'}`));
+      assert.ok(scene.values().includes(value));
+    }
+  });
+
+  test('stays fresh while it runs, and goes stale while a broker hangs', async (t) => {
+    const scene = followed(2);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    const startMs = performance.now();
+    await until(() => {
+      assert.equal(follower.isFresh(), true);
+      assert.ok(performance.now() - startMs > 2_500);
+    });
+    scene.brokers.nodes.set(2, 'hangs');
+    await until(() => {
+      assert.equal(follower.isFresh(), false);
+    });
+    const caughtUp = follower.caughtUp();
+    scene.logOf(1).append('a');
+    assert.equal(await isMet(caughtUp), false);
+    scene.brokers.nodes.set(2, 'up');
+    await caughtUp;
+    assert.equal(scene.values(), ' | a');
+    await until(() => {
+      assert.equal(follower.isFresh(), true);
+    });
+  });
+
+  test('is not fresh while nobody leads one of its partitions', async (t) => {
+    const scene = followed(2);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.logOf(1).lead(-1);
+    await until(() => {
+      assert.equal(follower.isFresh(), false);
+    });
+    scene.logOf(0).append('a');
+    await until(() => {
+      assert.equal(scene.values(), 'a');
+    });
+    scene.logOf(1).lead(1);
+    await until(() => {
+      assert.equal(follower.isFresh(), true);
+    });
+  });
+
+  test('is not at an end because of an open transaction that it cannot see behind, or is told so', async (t) => {
+    const scene = followed(1);
+    scene.logOf(0).append('a');
+    scene.logOf(0).append('b');
+    scene.logOf(0).openFrom = 1;
+    const follower = await scene.follow(t);
+    // What is committed behind it is nobody's to know yet.
+    await follower.loaded;
+    assert.equal(scene.values(), 'a');
+    scene.logOf(0).openFrom = undefined;
+    scene.brokers.changed();
+    await follower.caughtUp();
+    assert.equal(scene.values(), 'a b');
+  });
+
+  test('reads partitions that are added, and is not fresh before it has', async (t) => {
+    const scene = followed(1);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.brokers.addPartitions(topic, 2);
+    scene.logOf(1).append('a');
+    scene.logOf(1).fetchError = 'KAFKA_STORAGE_ERROR';
+    await until(() => {
+      assert.equal(follower.isFresh(), false);
+    });
+    scene.logOf(1).fetchError = undefined;
+    await until(() => {
+      assert.deepEqual([scene.values(), follower.isFresh()], [' | a', true]);
+    });
+  });
+
+  test('reads a topic that was made again from its beginning, says so once, and is not fresh meanwhile', async (t) => {
+    const scene = followed(3);
+    for (const partition of [0, 1, 2]) scene.logOf(partition).append('a', 'b');
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    const again = scene.brokers.makeTopic(topic, 3);
+    for (const log of again) log.append('c', 'd', 'e');
+    await until(() => {
+      assert.equal(scene.restarts(), 1);
+    });
+    assert.deepEqual(scene.freshAtRestart, [false]);
+    await until(() => {
+      assert.equal(scene.values(), 'c d e | c d e | c d e');
+    });
+    await until(() => {
+      assert.equal(follower.isFresh(), true);
+    });
+    assert.equal(scene.restarts(), 1);
+    assert.match(scene.log.visible.join('\n'), /^warn: reading a topic from its beginning/m);
+  });
+
+  test('is not fresh while its topic is gone', async (t) => {
+    const scene = followed(1);
+    scene.logOf(0).append('a');
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.brokers.deleteTopic(topic);
+    await until(() => {
+      assert.equal(follower.isFresh(), false);
+    });
+    assert.deepEqual([scene.restarts(), scene.values()], [0, 'a']);
+    const [again] = scene.brokers.makeTopic(topic, 1);
+    again?.append('b');
+    await until(() => {
+      assert.deepEqual([scene.restarts(), scene.values()], [1, 'b']);
+    });
+  });
+
+  test('begins anew when its log was cut off: what it has handed over may be void', async (t) => {
+    const scene = followed(2);
+    for (const partition of [0, 1]) for (const value of 'abc') scene.logOf(partition).append(value);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.logOf(0).cutOff(1);
+    scene.logOf(0).append('d');
+    await until(() => {
+      assert.deepEqual([scene.restarts(), scene.values()], [1, 'a d | a b c']);
+    });
+  });
+
+  test('goes on where retention has removed what it has not read', async (t) => {
+    const scene = followed(1);
+    scene.logOf(0).append('a');
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.brokers.nodes.set(1, 'down');
+    for (const value of 'bcd') scene.logOf(0).append(value);
+    scene.logOf(0).removeBefore(3);
+    scene.brokers.nodes.set(1, 'up');
+    await until(() => {
+      assert.equal(scene.values(), 'a d');
+    });
+    assert.equal(scene.restarts(), 0);
+  });
+
+  test('waits for a topic that does not exist yet', async (t) => {
+    const scene = followed(0);
+    const follower = await scene.follow(t);
+    await until(() => {
+      assert.match(scene.log.visible.join(), /^warn: Cannot read topic config; trying again/);
+    });
+    const [log] = scene.brokers.makeTopic(topic, 1);
+    log?.append('a');
+    await follower.loaded;
+    assert.equal(scene.values(), 'a');
+  });
+
+  test('says that it was stopped to whoever waits', async (t) => {
+    const scene = followed(1);
+    scene.brokers.nodes.set(1, 'hangs');
+    const follower = await scene.follow(t);
+    const waiting = assert.rejects(follower.caughtUp(), { code: 'stopped' });
+    await follower.stop();
+    await waiting;
+    await assert.rejects(follower.loaded, { code: 'stopped' });
+  });
+
+  test('says that it has no right to its topic', async (t) => {
+    const scene = followed(1);
+    scene.brokers.topicErrors.set(topic, 'TOPIC_AUTHORIZATION_FAILED');
+    const loaded = loadFollower(scene.brokers, {
+      topic,
+      log: scene.log,
+      onRecord: () => undefined,
+    });
+    await assert.rejects(loaded, { code: 'kafka-refused', message: /ACLs refuse.*topic config/ });
+    const follower = await scene.follow(t);
+    await until(() => {
+      assert.match(scene.crashes.join(), /TOPIC_AUTHORIZATION_FAILED/);
+    });
+    assert.equal(follower.isFresh(), false);
+  });
+
+  test('takes an error of the listener for a crash, not for a reason to read again', async (t) => {
+    const scene = followed(1);
+    let calls = 0;
+    scene.logOf(0).append('a', 'b');
+    const follower = await scene.follow(t, {
+      onRecord: () => {
+        calls += 1;
+        throw new Error('a defect');
+      },
+    });
+    await until(() => {
+      assert.deepEqual(scene.crashes, ['a defect']);
+    });
+    assert.deepEqual([calls, follower.isFresh()], [1, false]);
+  });
+
+  test('needs no group, and none is left behind', async (t) => {
+    const scene = followed(1);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    assert.equal(scene.brokers.groups.size, 0);
+  });
+
+  test('asks as often as it wants while somebody waits, and no broker more often because another one is stuck', async (t) => {
+    const scene = followed(4);
+    scene.logOf(0).fetchError = 'KAFKA_STORAGE_ERROR';
+    const follower = await scene.follow(t, { maxWaitMs: 100 });
+    const startMs = performance.now();
+    await until(() => {
+      assert.ok(performance.now() - startMs > 1_000);
+    });
+    assert.equal(await isMet(follower.loaded), false);
+    const fetches = scene.brokers.asked.filter(({ api, nodeId }) => api === 'Fetch' && nodeId > 1);
+    assert.ok(fetches.length < 60, `${fetches.length} fetches in a second`);
+  });
 });
 
-test('what retention removed before it was read is skipped', async () => {
-  const kafka = new FakeKafka([topic]);
-  const { follower, offsets } = await start(kafka);
-  await kafka.consumerNow.handle(0, 2);
-  await kafka.consumerNow.handle(7, 2);
-  assert.deepEqual(offsets, [0, 1, 7, 8]);
-  await follower.stop();
-});
-
-test('who waits for a follower that is stopped is told so', async () => {
-  const kafka = new FakeKafka([topic]);
-  kafka.end = 5;
-  const { follower } = await start(kafka);
-  const waiting = assert.rejects(follower.caughtUp(), { code: 'stopped' });
-  await follower.stop();
-  await waiting;
-  await assert.rejects(follower.loaded, { code: 'stopped' });
-});
-
-test('a follower is not fresh while the end of the topic cannot be asked for', async () => {
-  const kafka = new FakeKafka([topic]);
-  let now = 1_000_000;
-  const { follower } = await start(kafka, { clock: { ...systemClock, now: () => now } });
+test('a batch that cannot be read leaves a follower not loaded and not fresh, and when it can be read everything arrives', async (t) => {
+  const pass = passTime(t);
+  const scene = followed(2);
+  scene.logOf(0).append('a', 'b');
+  scene.logOf(0).append('c');
+  scene.logOf(0).append('d');
+  scene.logOf(1).append('x');
+  const mend = scene.logOf(0).damage(2);
+  const follower = await scene.follow(t);
+  await until(() => {
+    assert.equal(scene.values(), 'a b | x');
+    assert.match(scene.log.visible.join(), /^error: a batch of records cannot be read/m);
+  });
+  scene.logOf(1).append('y');
+  await until(() => {
+    assert.equal(scene.values(), 'a b | x y');
+  });
+  for (const waitedMs of [5_000, 30_000, 30_000]) {
+    pass(waitedMs);
+    const tries = scene.log.visible.length;
+    await until(() => {
+      assert.ok(waitedMs === 5_000 || scene.log.visible.length > tries);
+    });
+    assert.deepEqual([follower.isFresh(), await isMet(follower.loaded)], [false, false]);
+  }
+  mend();
+  pass(30_000);
   await follower.loaded;
-  assert.equal(follower.isFresh(), true);
-  kafka.isAway = true;
-  now += 2_001;
-  assert.equal(follower.isFresh(), false);
-  await follower.stop();
+  assert.equal(scene.values(), 'a b c d | x y');
+  await until(() => {
+    assert.equal(follower.isFresh(), true);
+  });
 });
 
-test('an error of the listener is a crash, not a reason to read again', async () => {
-  const kafka = new FakeKafka([topic]);
-  const crashes: Error[] = [];
-  const { follower } = await start(kafka, {
-    onRecord: () => {
-      throw new Error('a defect');
-    },
-    onCrash: (error) => {
-      crashes.push(error);
-    },
+test('one that becomes unreadable later makes a follower stale', async (t) => {
+  const scene = followed(2);
+  const follower = await scene.follow(t);
+  await follower.loaded;
+  scene.logOf(0).append('a');
+  await follower.caughtUp();
+  const caughtUp = (): Promise<boolean> => isMet(follower.caughtUp());
+  scene.brokers.before = ({ api }) => {
+    if (api !== 'Fetch' || scene.logOf(0).end !== 2) return;
+    scene.brokers.before = () => undefined;
+    scene.logOf(0).damage(1);
+  };
+  scene.logOf(0).append('b');
+  await until(() => {
+    assert.equal(follower.isFresh(), false);
   });
-  await kafka.consumerNow.handle(0, 1);
-  assert.deepEqual(crashes.map(String), ['Error: a defect']);
-  await follower.stop();
+  assert.deepEqual([scene.values(), await caughtUp()], ['a', false]);
 });

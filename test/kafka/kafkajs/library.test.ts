@@ -11,10 +11,28 @@ const require = createRequire(import.meta.url);
 test('kafkajs as others in the process use it is another one', () => {
   const theirs = require('kafkajs') as typeof kafkajs;
   assert.notEqual(theirs.Kafka, kafkajs.Kafka);
-  const { prototype } = require('kafkajs/src/consumer/consumerGroup') as { prototype: object };
-  const ours = requireOwn('src/consumer/consumerGroup') as { prototype: object };
-  assert.notEqual(Object.getPrototypeOf(ours.prototype), prototype);
-  assert.ok(Object.hasOwn(ours.prototype, 'fetch'));
+  const path = 'src/network/requestQueue';
+  assert.notEqual(require(`kafkajs/${path}`), requireOwn(path));
+});
+
+test('its inside is that of the version which is known here', () => {
+  const { version } = require('kafkajs/package.json') as { readonly version: string };
+  const { dependencies } = require('../../../package.json') as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  assert.equal(dependencies['kafkajs'], version);
+});
+
+test('a partition without a leader fails no question about the others', async () => {
+  const answer = requireOwn('src/protocol/requests/metadata/v0/response') as {
+    parse(decoded: object): Promise<object>;
+  };
+  const leaderNotAvailable = 5;
+  const partition = (partitionErrorCode: number): object => ({ partitionErrorCode, leader: -1 });
+  const topicMetadata = [
+    { topicErrorCode: 0, partitionMetadata: [partition(leaderNotAvailable), partition(0)] },
+  ];
+  await assert.doesNotReject(answer.parse({ topicMetadata }));
 });
 
 test('requests that wait for an answer stand in a table for short stays', () => {

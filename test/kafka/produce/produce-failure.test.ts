@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backoffMs, failureOf } from '../../../src/kafka/produce/produce-failure.ts';
+import { backoffMs, failureNamed, failureOf } from '../../../src/kafka/produce/produce-failure.ts';
 import { kafkaError } from '../batches.ts';
 
 test('the reason is what Kafka answered, however kafkajs wrapped it', () => {
@@ -9,26 +9,15 @@ test('the reason is what Kafka answered, however kafkajs wrapped it', () => {
     name: 'KafkaJSNumberOfRetriesExceeded',
   });
   assert.equal(failureOf(wrapped).reason, 'MESSAGE_TOO_LARGE');
-  assert.equal(failureOf(wrapped).condemns, true);
 });
 
 test('without an answer, the reason is the error’s name', () => {
   const error = Object.assign(new Error('refused'), { name: 'KafkaJSConnectionError' });
-  assert.deepEqual(failureOf(error), {
-    reason: 'KafkaJSConnectionError',
-    message: 'refused',
-    condemns: false,
-    needsReconnect: false,
-  });
+  assert.deepEqual(failureOf(error), { reason: 'KafkaJSConnectionError', message: 'refused' });
 });
 
-test('a request that timed out asks for a new connection', () => {
-  const error = Object.assign(new Error('timed out'), { name: 'KafkaJSRequestTimeoutError' });
-  assert.equal(failureOf(error).needsReconnect, true);
-});
-
-test('what is no error at all condemns nothing', () => {
-  assert.equal(failureOf('oops').condemns, false);
+test('what is no error at all has a reason too', () => {
+  assert.deepEqual(failureOf('oops'), { reason: 'Error', message: 'oops' });
 });
 
 test('waits double from 0.1 s up to 5 s, give or take a fifth', () => {
@@ -39,4 +28,12 @@ test('waits double from 0.1 s up to 5 s, give or take a fifth', () => {
     80,
   );
   assert.ok(backoffMs(1, () => 1) < 121);
+});
+
+test('a failure says what Kafka adds to its name', () => {
+  assert.deepEqual(failureNamed('INVALID_RECORD', 'no key'), {
+    reason: 'INVALID_RECORD',
+    message: 'INVALID_RECORD, no key',
+  });
+  assert.equal(failureNamed('INVALID_RECORD', null).message, 'INVALID_RECORD');
 });

@@ -1,0 +1,78 @@
+import type { FinishedAhead } from './offset-tracker.ts';
+
+/** What travels with a committed offset. */
+export interface CommitMetadata {
+  /** Leader epoch of the newest record that was read; -1: unknown. */
+  readonly epoch: number;
+  readonly ahead: FinishedAhead | undefined;
+}
+
+/** Kafka's default of `offset.metadata.max.bytes` is 4,096. Base64 makes four bytes of three. */
+const mostGapBytes = 3_000;
+/** A gap takes a byte at least. */
+export const mostGaps: number = mostGapBytes;
+const version = '1';
+
+/**
+ * `1;<epoch>` and, where something is finished beyond the offset, `;<how far>;<gaps>`: the offsets that are
+ * not finished as differences, each to the one before and the first to the committed one, in base64 of
+ * variable-length numbers. What does not fit is left out from the end, and is repeated after a crash.
+ */
+export function encodeCommitMetadata(offset: number, { epoch, ahead }: CommitMetadata): string {
+  if (ahead === undefined) return `${version};${epoch}`;
+  const gaps = Buffer.allocUnsafe(mostGapBytes);
+  let bytes = 0;
+  let last = offset;
+  let { upTo } = ahead;
+  for (const each of ahead.unfinished) {
+    const difference = each - last;
+    if (bytes + varintBytes(difference) > gaps.length) {
+      upTo = each;
+      break;
+    }
+    bytes = writeVarint(gaps, bytes, difference);
+    last = each;
+  }
+  return `${version};${epoch};${upTo - offset};${gaps.toString('base64', 0, bytes)}`;
+}
+
+/** Of another version, or nothing of ours: nothing is known. */
+export function decodeCommitMetadata(offset: number, metadata: string | null): CommitMetadata {
+  const [is, epoch = '', upTo, gaps = ''] = (metadata ?? '').split(';');
+  if (is !== version || !/^-?\d+$/.test(epoch)) return { epoch: -1, ahead: undefined };
+  if (upTo === undefined || !/^\d+$/.test(upTo)) return { epoch: Number(epoch), ahead: undefined };
+  const unfinished = new Set<number>();
+  let last = offset;
+  for (const difference of readVarints(Buffer.from(gaps, 'base64'))) {
+    last += difference;
+    unfinished.add(last);
+  }
+  return { epoch: Number(epoch), ahead: { upTo: offset + Number(upTo), unfinished } };
+}
+
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes += 1;
+  return bytes;
+}
+
+function writeVarint(into: Buffer, at: number, value: number): number {
+  let next = at;
+  let rest = value;
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) into[next++] = (rest % 0x80) | 0x80;
+  into[next++] = rest;
+  return next;
+}
+
+function* readVarints(bytes: Buffer): Generator<number> {
+  let value = 0;
+  let factor = 1;
+  for (const byte of bytes) {
+    value += (byte & 0x7f) * factor;
+    factor *= 0x80;
+    if (byte >= 0x80) continue;
+    yield value;
+    value = 0;
+    factor = 1;
+  }
+}

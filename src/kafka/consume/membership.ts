@@ -1,0 +1,266 @@
+import type { Logger } from '../../ops/log.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { Sleeper } from '../fetch/sleeper.ts';
+import { reasonOf } from '../keep-trying.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
+import type { TopicPartition } from '../record.ts';
+import {
+  assignIndices,
+  cooperativeProtocol,
+  decodeAssignment,
+  decodeWishes,
+  eagerProtocol,
+  encodeAssignment,
+  encodeWishes,
+} from './assigner.ts';
+import {
+  Coordinator,
+  type Commit,
+  type CommitAnswer,
+  type GroupMemberMetadata,
+  type Standing,
+} from './coordinator.ts';
+
+export interface MembershipOptions {
+  /** For joining alone, which may wait for other members: nothing else waits behind it. */
+  readonly joinCluster: Cluster;
+  /** For heartbeats and commits. */
+  readonly cluster: Cluster;
+  readonly groupId: string;
+  readonly topics: readonly string[];
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** The indices that this member owns, and may therefore be kept by it. */
+  ownedIndices(): readonly number[];
+  /** What this member may read from now on. Cooperative: nobody reads what it had before and has not let go of. */
+  assigned(partitions: readonly TopicPartition[], isCooperative: boolean): void;
+  /** The group has gone on without this member: others may read what it had. */
+  expelled(): void;
+  /** It joins again, or looks for its coordinator. */
+  troubled(error: Error): void;
+  /** Waiting does not mend this. */
+  refused(error: Error): void;
+}
+
+/** The partitions of a killed process have a new owner when its session is over. */
+const sessionTimeoutMs = 10_000;
+const heartbeatMs = 1_000;
+/** How long the others wait for a member that takes part in no rebalance; each does within a heartbeat. */
+const rebalanceTimeoutMs = 15_000;
+/** After something has gone wrong. */
+const againMs = 500;
+const silentTroubles = 3;
+/** A line every ten seconds. */
+const troublesPerLine = 20;
+/** How often the one who assigns looks for topics that do not exist, or have grown. */
+const lookMs = 2_000;
+
+const isStale: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
+  'UNKNOWN_MEMBER_ID',
+  'ILLEGAL_GENERATION',
+]);
+
+/**
+ * This process's place in a group: joins, tells that it is alive, assigns if it is the one to do so, and
+ * leaves. While it joins again it goes on with what it has.
+ */
+export class Membership {
+  readonly #options: MembershipOptions;
+  readonly #joining: Coordinator;
+  readonly #coordinator: Coordinator;
+  readonly #sleeper: Sleeper;
+  /** In a row. */
+  #troubles = 0;
+  #memberId = '';
+  #generation = -1;
+  #mustJoin = true;
+  /** For the one who assigns: how many partitions each topic had then. */
+  #assignedCounts: ReadonlyMap<string, number> | undefined;
+  #lookedAtMs = 0;
+  #isWarned = false;
+  #work: Promise<void> | undefined;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#joining = new Coordinator(options.joinCluster, options.groupId);
+    this.#coordinator = new Coordinator(options.cluster, options.groupId);
+    this.#sleeper = new Sleeper(options.signal);
+  }
+
+  get coordinator(): Coordinator {
+    return this.#coordinator;
+  }
+
+  start(): void {
+    this.#work = this.#run();
+  }
+
+  /** Joins again, to be assigned something else. */
+  rejoin(): void {
+    this.#mustJoin = true;
+    this.#sleeper.wake();
+  }
+
+  async commit(commits: readonly Commit[]): Promise<readonly CommitAnswer[]> {
+    const answers = await this.#coordinator.commit(this.#standing, commits);
+    // A heartbeat tells what to do.
+    if (answers.some(({ error }) => isStale.has(error))) this.#sleeper.wake();
+    return answers;
+  }
+
+  /** After `signal` is aborted. */
+  async leave(): Promise<void> {
+    if (this.#memberId !== '') await this.#coordinator.leave(this.#standing).catch(() => undefined);
+    await this.#work;
+  }
+
+  get #standing(): Standing {
+    const { groupId } = this.#options;
+    return { groupId, memberId: this.#memberId, generation: this.#generation };
+  }
+
+  #isStopped(): boolean {
+    return this.#options.signal.aborted;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped()) {
+      try {
+        if (this.#mustJoin) await this.#join();
+        else await this.#stay();
+        this.#troubles = 0;
+      } catch (error) {
+        if (this.#isStopped()) return;
+        this.#troubled(error instanceof Error ? error : new Error(String(error)));
+        if (isRefusal(error)) this.#options.refused(error);
+        await this.#sleeper.rest(againMs);
+      }
+    }
+  }
+
+  async #join(): Promise<void> {
+    const { topics } = this.#options;
+    this.#mustJoin = false;
+    try {
+      const metadata = encodeWishes({ topics, owned: this.#options.ownedIndices() });
+      const answer = await this.#joining.join({
+        memberId: this.#memberId,
+        sessionTimeoutMs,
+        rebalanceTimeoutMs,
+        protocols: [cooperativeProtocol, eagerProtocol].map((name) => ({ name, metadata })),
+      });
+      if (answer.error === 'MEMBER_ID_REQUIRED') {
+        this.#memberId = answer.memberId;
+        this.#mustJoin = true;
+        return;
+      }
+      if (!this.#isWell(answer.error)) return;
+      this.#memberId = answer.memberId;
+      const { generation, protocol } = answer;
+      const assignments = answer.isLeader ? await this.#assign(answer.members, protocol) : [];
+      if (!answer.isLeader) this.#assignedCounts = undefined;
+      const standing = { ...this.#standing, generation };
+      const { error, assignment } = await this.#joining.sync(
+        standing,
+        assignments,
+        rebalanceTimeoutMs,
+      );
+      if (!this.#isWell(error)) return;
+      this.#generation = generation;
+      if (this.#isStopped()) return;
+      this.#options.assigned(decodeAssignment(assignment), protocol === cooperativeProtocol);
+    } catch (error) {
+      this.#mustJoin = true;
+      throw error;
+    }
+  }
+
+  async #stay(): Promise<void> {
+    await this.#sleeper.sleep(heartbeatMs);
+    if (this.#isStopped() || this.#mustJoin) return;
+    if (!this.#isWell(await this.#coordinator.heartbeat(this.#standing))) return;
+    if (this.#assignedCounts !== undefined) await this.#look(this.#assignedCounts);
+  }
+
+  /** False: others have come or gone, and this member has to join again. Throws where it is not that. */
+  #isWell(error: KafkaErrorName): boolean {
+    if (error === 'NONE') return true;
+    if (error === 'REBALANCE_IN_PROGRESS') {
+      this.#mustJoin = true;
+      return false;
+    }
+    if (isStale.has(error)) {
+      if (error === 'UNKNOWN_MEMBER_ID') this.#memberId = '';
+      this.#mustJoin = true;
+      this.#options.expelled();
+    }
+    throw new KafkaAnswerError(error, `group ${this.#options.groupId}`);
+  }
+
+  // Assigning
+
+  async #assign(
+    members: readonly GroupMemberMetadata[],
+    protocol: string,
+  ): Promise<{ memberId: string; memberAssignment: Buffer }[]> {
+    const wishes = members.map(({ memberId, metadata }) => ({
+      memberId,
+      ...decodeWishes(metadata),
+    }));
+    const counts = await this.#countPartitions(new Set(wishes.flatMap(({ topics }) => topics)));
+    this.#assignedCounts = counts;
+    const indices = assignIndices(Math.max(0, ...counts.values()), wishes, protocol);
+    return members.map(({ memberId }) => ({
+      memberId,
+      memberAssignment: encodeAssignment(indices.get(memberId) ?? [], counts),
+    }));
+  }
+
+  /** 0 for topics that do not exist. */
+  async #countPartitions(topics: ReadonlySet<string>): Promise<Map<string, number>> {
+    const { cluster, log } = this.#options;
+    const ask = async (): Promise<Map<string, number>> => {
+      await cluster.refresh([...topics]);
+      return new Map(
+        Array.from(topics, (topic) => [topic, cluster.topic(topic)?.partitions.length ?? 0]),
+      );
+    };
+    let counts = await ask();
+    // A broker that has just started may not know them all: nothing is taken away on its word alone.
+    if ([...counts].some(([topic, count]) => count < (this.#assignedCounts?.get(topic) ?? 0)))
+      counts = await ask();
+    for (const topic of this.#options.topics)
+      if (cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED')
+        throw new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${topic}`);
+    const missing = [...topics].filter((topic) => counts.get(topic) === 0);
+    if (missing.length > 0 && !this.#isWarned)
+      log.warn({ topics: missing }, 'these topics do not exist; they are read as soon as they do');
+    this.#isWarned = missing.length > 0;
+    return counts;
+  }
+
+  async #look(assigned: ReadonlyMap<string, number>): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - this.#lookedAtMs < lookMs) return;
+    this.#lookedAtMs = nowMs;
+    const counts = await this.#countPartitions(new Set(assigned.keys()));
+    if ([...counts].some(([topic, count]) => assigned.get(topic) !== count)) this.#mustJoin = true;
+  }
+
+  #troubled(error: Error): void {
+    const { groupId, log } = this.#options;
+    this.#troubles += 1;
+    // A coordinator that has just started, or moved, is ready after one or two.
+    if (this.#troubles % troublesPerLine === silentTroubles)
+      log.warn({ groupId, reason: reasonOf(error) }, 'the group cannot be reached; trying again');
+    this.#options.troubled(error);
+  }
+}
+
+/** Waiting does not mend it. */
+function isRefusal(error: unknown): error is KafkaAnswerError {
+  return (
+    error instanceof KafkaAnswerError &&
+    (error.type === 'GROUP_AUTHORIZATION_FAILED' || error.type === 'TOPIC_AUTHORIZATION_FAILED')
+  );
+}

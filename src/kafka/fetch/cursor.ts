@@ -1,0 +1,65 @@
+import type { FetchPosition } from '../protocol/fetch.ts';
+import type { TopicPartition } from '../record.ts';
+import type { PartitionRecords } from './partition-records.ts';
+
+/** What an answer brought of a partition. */
+export interface Brought {
+  /** The offset that was asked for. */
+  readonly from: number;
+  readonly records: PartitionRecords;
+  /** When it was asked for, by the steady clock. */
+  readonly askedAtMs: number;
+  /** What a reader of committed records could see then ends here. */
+  readonly end: number;
+}
+
+/** Where one partition is read on, and what is known of its log. A fetch asks with it as it is. */
+export class Cursor implements TopicPartition, FetchPosition {
+  readonly topic: string;
+  readonly partition: number;
+  readonly maxBytes: number;
+  /** The offset to read next. */
+  offset: number;
+  /** Of the last record that was read; -1: unknown. */
+  lastEpoch: number;
+  /** Of the topic that the offset belongs to; undefined until the cluster has told it. */
+  topicId: string | undefined;
+  /** Node id; -1: there is none, or it is not known. */
+  leader = -1;
+  /** Of the leader; -1: unknown. */
+  leaderEpoch = -1;
+  /** A replica in this process's zone that the leader named, and until when it is asked. */
+  replica: { readonly nodeId: number; readonly untilMs: number } | undefined;
+  /** Its owner wants nothing now. */
+  isPaused = false;
+  /** In a fetch that is not answered yet. */
+  isAsked = false;
+  /** What an answer brought and its owner has not taken yet. */
+  brought: Brought | undefined;
+  /** What was brought is being handed over. */
+  isHandedOver = false;
+  /** By the steady clock: it is not asked for before. */
+  restUntilMs = 0;
+
+  /** @param lastEpoch as it was committed; -1: unknown */
+  constructor(
+    { topic, partition }: TopicPartition,
+    offset: number,
+    maxBytes: number,
+    lastEpoch = -1,
+  ) {
+    this.topic = topic;
+    this.partition = partition;
+    this.offset = offset;
+    this.maxBytes = maxBytes;
+    this.lastEpoch = lastEpoch;
+  }
+
+  /** Whom to ask at this time by the steady clock. */
+  nodeAt(nowMs: number): number {
+    if (this.replica === undefined) return this.leader;
+    if (nowMs < this.replica.untilMs) return this.replica.nodeId;
+    this.replica = undefined;
+    return this.leader;
+  }
+}

@@ -1,0 +1,94 @@
+import type { Cluster } from '../cluster/cluster.ts';
+import { KafkaAnswerError } from '../protocol/errors.ts';
+import type { Cursor } from './cursor.ts';
+import { Sleeper } from './sleeper.ts';
+
+export interface LeadersOptions {
+  readonly cluster: Cluster;
+  readonly cursors: ReadonlySet<Cursor>;
+  /** How often topics are looked at although nothing has gone wrong. */
+  readonly refreshMs: number;
+  readonly signal: AbortSignal;
+  /** Its leader is known, and may be another one than before. */
+  found(cursor: Cursor): void;
+  /** Its topic was deleted and made again. */
+  remade(cursor: Cursor): void;
+  /** Waiting does not mend this. */
+  refused(error: Error): void;
+  /** The cluster was asked, `askedAtMs` by the steady clock. */
+  refreshed(askedAtMs: number): void;
+  failed(error: unknown): void;
+}
+
+/** Between two questions while something is wrong. */
+const againMs = 250;
+
+/** Keeps cursors' leaders, and the ids of their topics, as the cluster last told them. */
+export class Leaders {
+  readonly #options: LeadersOptions;
+  #askedAtMs = -Infinity;
+  #isDue = false;
+  readonly #sleeper: Sleeper;
+
+  constructor(options: LeadersOptions) {
+    this.#options = options;
+    this.#sleeper = new Sleeper(options.signal);
+    void this.#run();
+  }
+
+  /** Asks as soon as may be. */
+  refreshSoon(): void {
+    this.#isDue = true;
+    this.#sleeper.wake();
+  }
+
+  /** Whether the cursor's leader is known. */
+  find(cursor: Cursor): boolean {
+    const { cluster } = this.#options;
+    const topic = cluster.topic(cursor.topic);
+    if (cluster.topicError(cursor.topic) === 'TOPIC_AUTHORIZATION_FAILED') {
+      const what = `topic ${cursor.topic}`;
+      this.#options.refused(new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', what));
+    }
+    if (topic === undefined) return false;
+    cursor.topicId ??= topic.id;
+    if (cursor.topicId !== topic.id) {
+      this.#options.remade(cursor);
+      return true;
+    }
+    const { leader, epoch } = topic.partitions[cursor.partition] ?? { leader: -1, epoch: -1 };
+    if (leader !== cursor.leader) cursor.replica = undefined;
+    cursor.leader = leader;
+    cursor.leaderEpoch = epoch;
+    if (leader >= 0) this.#options.found(cursor);
+    return leader >= 0;
+  }
+
+  async #run(): Promise<void> {
+    const { refreshMs, cursors, signal } = this.#options;
+    while (!signal.aborted) {
+      const ageMs = performance.now() - this.#askedAtMs;
+      const leftMs = (this.#isDue ? againMs : refreshMs) - ageMs;
+      if (cursors.size === 0) await this.#sleeper.sleep(refreshMs);
+      else if (leftMs > 0) await this.#sleeper.sleep(Math.max(leftMs, 1));
+      else await this.#refresh();
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    const { cluster, cursors, signal } = this.#options;
+    const askedAtMs = performance.now();
+    this.#askedAtMs = askedAtMs;
+    this.#isDue = false;
+    try {
+      await cluster.refresh([...new Set(Array.from(cursors, ({ topic }) => topic))]);
+    } catch (error) {
+      this.#isDue = true;
+      if (!signal.aborted) this.#options.failed(error);
+      return;
+    }
+    if (signal.aborted) return;
+    for (const cursor of [...cursors]) if (!this.find(cursor)) this.#isDue = true;
+    this.#options.refreshed(askedAtMs);
+  }
+}

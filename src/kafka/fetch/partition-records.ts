@@ -1,0 +1,26 @@
+import type { AbortedTransaction } from '../protocol/fetch.ts';
+import { FetchedRecords } from '../protocol/fetched-records.ts';
+import type { IncomingRecord, TopicPartition } from '../record.ts';
+
+/** What a fetch brought of a partition. Its fields are those of the record that it stands at. */
+export class PartitionRecords extends FetchedRecords implements IncomingRecord {
+  readonly topic: string;
+  readonly partition: number;
+
+  constructor(
+    { topic, partition }: TopicPartition,
+    bytes: Buffer,
+    fromOffset: number,
+    aborted: readonly AbortedTransaction[],
+  ) {
+    super(bytes, fromOffset, aborted);
+    this.topic = topic;
+    this.partition = partition;
+  }
+
+  /** The record by itself. */
+  current(): IncomingRecord {
+    const { topic, partition, offset, timestampMs, key, value, headers, flaw } = this;
+    return { topic, partition, offset, timestampMs, key, value, headers, flaw };
+  }
+}

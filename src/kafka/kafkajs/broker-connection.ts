@@ -1,0 +1,205 @@
+import type { ConnectionOptions } from 'node:tls';
+import type { SASLOptions } from 'kafkajs';
+import { PostriderError } from '../../errors.ts';
+import type { Exchange } from '../protocol/exchange.ts';
+import { kafkajsModule } from './library.ts';
+
+/** What kafkajs needs to open a connection. */
+export interface ConnectionSettings {
+  readonly ssl?: ConnectionOptions;
+  readonly sasl?: SASLOptions;
+  readonly clientId: string;
+  readonly connectionTimeout: number;
+  readonly requestTimeout: number;
+  readonly logger: unknown;
+}
+
+/** The parts of kafkajs's classes that are used here. */
+interface KafkajsExchange {
+  readonly request: unknown;
+  readonly response: { decode(bytes: Buffer): Promise<unknown>; parse(decoded: unknown): unknown };
+  readonly requestTimeout?: number;
+  readonly logResponseError?: boolean;
+}
+interface Connection {
+  readonly socket?: { destroy(): void };
+  isConnected(): boolean;
+  connect(): Promise<unknown>;
+  send(exchange: KafkajsExchange): Promise<unknown>;
+  rejectRequests(error: Error): void;
+  disconnect(): Promise<unknown>;
+}
+interface Versions {
+  readonly [apiKey: number]: { readonly minVersion: number; readonly maxVersion: number };
+}
+interface Broker {
+  readonly versions: Versions | null;
+  connect(): Promise<void>;
+}
+type RequestDefinition = object;
+
+const ConnectionPool = kafkajsModule('src/network/connectionPool') as new (options: object) => {
+  /** The second is for fetches, which the broker answers when it has something, and nothing else before. */
+  readonly pool: readonly [Connection, Connection];
+};
+const KafkajsBroker = kafkajsModule('src/broker') as new (options: object) => Broker;
+const createSocketFactory = kafkajsModule('src/network/socketFactory') as () => unknown;
+const { requests, lookup } = kafkajsModule('src/protocol/requests') as {
+  readonly requests: Readonly<Record<string, RequestDefinition>>;
+  readonly lookup: (
+    versions: Versions,
+  ) => (key: number, of: RequestDefinition) => (parameters: object) => KafkajsExchange;
+};
+const apiKeys = kafkajsModule('src/protocol/requests/apiKeys') as Readonly<Record<string, number>>;
+
+/** A broker that does not answer in time, or not at all. What was asked of it may have been done. */
+class NoAnswerError extends Error {
+  override readonly name = 'NoAnswer';
+}
+
+const fetchKey = 1;
+
+/**
+ * kafkajs's connections to one broker: addresses, TLS, logins and versions are its part. What is asked here
+ * has a deadline, after which the connections are thrown away: a broker that hangs answers nobody.
+ */
+export class BrokerConnection {
+  readonly #address: string;
+  readonly #pool: { readonly pool: readonly [Connection, Connection] };
+  readonly #broker: Broker;
+  readonly #opening: (Promise<unknown> | undefined)[] = [];
+  #isGone = false;
+  /** Whoever waits, to be told that it is closed. */
+  readonly #waiting = new Set<(error: Error) => void>();
+
+  constructor(host: string, port: number, settings: ConnectionSettings) {
+    this.#address = `${host}:${port}`;
+    const { ssl, sasl, clientId, connectionTimeout, requestTimeout, logger } = settings;
+    this.#pool = new ConnectionPool({
+      host,
+      port,
+      ssl,
+      sasl,
+      clientId,
+      connectionTimeout,
+      requestTimeout,
+      logger,
+      enforceRequestTimeout: true,
+      socketFactory: createSocketFactory(),
+    });
+    this.#broker = new KafkajsBroker({ connectionPool: this.#pool, logger });
+  }
+
+  /** Whether it may be asked again: a new one is needed otherwise. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  get isConnected(): boolean {
+    return this.#pool.pool.some((connection) => connection.isConnected());
+  }
+
+  /**
+   * @throws NoAnswerError, an error of kafkajs's connection, PostriderError `kafka-refused` for a broker that
+   * is too old
+   */
+  async send<T>(exchange: Exchange<T>, timeoutMs: number): Promise<T> {
+    const { apiKey, apiName, version } = exchange;
+    return this.#withDeadline(apiName, timeoutMs, async () => {
+      const connection = await this.#connected(apiKey);
+      this.#requireVersion(exchange);
+      return (await connection.send({
+        request: {
+          apiKey,
+          apiName,
+          apiVersion: version,
+          encode: () => Promise.resolve(exchange.encode()),
+        },
+        response: {
+          decode: (bytes) => {
+            const answer = exchange.decode(bytes);
+            return Promise.resolve({ clientSideThrottleTime: answer.throttleMs ?? 0, answer });
+          },
+          parse: (decoded) => (decoded as { readonly answer: unknown }).answer,
+        },
+        requestTimeout: timeoutMs,
+        logResponseError: false,
+      })) as T;
+    });
+  }
+
+  /** One of kafkajs's own requests; the answer is as it came, errors included: kafkajs throws the first. */
+  async ask<T>(apiName: string, parameters: object, timeoutMs: number): Promise<T> {
+    return this.#withDeadline(apiName, timeoutMs, async () => {
+      const apiKey = apiKeys[apiName] ?? -1;
+      const connection = await this.#connected(apiKey);
+      const build = lookup(this.#broker.versions ?? {})(apiKey, requests[apiName] ?? {});
+      const { request, response } = build(parameters);
+      return (await connection.send({
+        request,
+        response: { decode: (bytes) => response.decode(bytes), parse: (decoded) => decoded },
+        requestTimeout: timeoutMs,
+        logResponseError: false,
+      })) as T;
+    });
+  }
+
+  /** Whoever waits for an answer learns that none will come. */
+  close(error: Error = new NoAnswerError(`the connection to ${this.#address} was closed`)): void {
+    this.#isGone = true;
+    for (const reject of this.#waiting) reject(error);
+    for (const connection of this.#pool.pool) {
+      connection.rejectRequests(error);
+      connection.disconnect().catch(() => undefined);
+      connection.socket?.destroy();
+    }
+  }
+
+  /** kafkajs opens a second socket for whoever asks while the first is being opened. */
+  async #connected(apiKey: number): Promise<Connection> {
+    const { pool } = this.#pool;
+    const index = apiKey === fetchKey ? 1 : 0;
+    const connection = pool[index];
+    if (this.#broker.versions === null || !pool[0].isConnected())
+      await this.#once(0, () => this.#broker.connect());
+    if (!connection.isConnected()) await this.#once(index, () => connection.connect());
+    return connection;
+  }
+
+  async #once(index: number, open: () => Promise<unknown>): Promise<void> {
+    this.#opening[index] ??= open().finally(() => {
+      this.#opening[index] = undefined;
+      // kafkajs makes a socket some turns after it was asked to, which may be after a close.
+      if (this.#isGone) this.close();
+    });
+    await this.#opening[index];
+  }
+
+  #requireVersion({ apiKey, apiName, version }: Exchange<unknown>): void {
+    const known = this.#broker.versions?.[apiKey];
+    if (known !== undefined && known.minVersion <= version && version <= known.maxVersion) return;
+    throw new PostriderError(
+      'kafka-refused',
+      `The broker ${this.#address} does not speak version ${version} of ${apiName}: Kafka 3.1 or newer is needed`,
+    );
+  }
+
+  async #withDeadline<T>(what: string, timeoutMs: number, work: () => Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    let reject: (error: Error) => void = () => undefined;
+    const ended = new Promise<never>((_resolve, rejectEnded) => {
+      reject = rejectEnded;
+      const said = `${this.#address} did not answer ${what} within ${timeoutMs / 1_000} s`;
+      timer = setTimeout(() => {
+        this.close(new NoAnswerError(said));
+      }, timeoutMs);
+    });
+    this.#waiting.add(reject);
+    try {
+      return await Promise.race([work(), ended]);
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(reject);
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import { PostriderError } from '../../errors.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { OutgoingRecord } from '../record.ts';
+import type { ProducerEvents } from './events.ts';
+import { FlushLine, FlushPace } from './flush-line.ts';
+import type { PartitionQueue, QueuedRecord, Slice } from './partition-queue.ts';
+import { recordBytes } from './record-size.ts';
+import { TopicQueues, type Done } from './topic-queues.ts';
+
+export interface AccumulatorOptions {
+  readonly clock: Clock;
+  /** One slice a partition, of partitions of which nothing else is on its way. */
+  onFlush(slices: readonly Slice[]): void;
+  /** Records wait to learn how many partitions it has. */
+  onUnknown(topic: string): void;
+  readonly events: ProducerEvents;
+}
+
+/** Of records that wait or are on their way: a second's worth of a busy process. */
+const maxQueuedBytes = 64 * 1024 * 1024;
+/** For records that may wait: a request with a thousand of them costs little more than one with ten. */
+const patienceMs = 200;
+
+/** What waits, and when it goes. */
+export class Accumulator {
+  /** Given and not settled. */
+  records = 0;
+  bytes = 0;
+  readonly #options: AccumulatorOptions;
+  readonly #topics = new Map<string, TopicQueues>();
+  readonly #pace = new FlushPace();
+  readonly #prompt: FlushLine;
+  readonly #patient: FlushLine;
+  /** Somebody waits for room. */
+  #room: { readonly made: Promise<void>; readonly make: () => void } | undefined;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: AccumulatorOptions) {
+    this.#options = options;
+    const { clock } = options;
+    const onFlush = (slices: readonly Slice[]): void => {
+      this.#pace.flushed(clock.now(), slices.length);
+      options.onFlush(slices);
+    };
+    this.#prompt = new FlushLine({ clock, waitMs: (now) => this.#pace.waitMs(now), onFlush });
+    this.#patient = new FlushLine({ clock, waitMs: () => patienceMs, onFlush });
+  }
+
+  add(record: OutgoingRecord, done: Done): void {
+    let bytes: number;
+    try {
+      bytes = recordBytes(record);
+    } catch (error) {
+      this.#options.events.refused(record.topic);
+      queueMicrotask(() => {
+        done(error as PostriderError);
+      });
+      return;
+    }
+    this.records += 1;
+    this.bytes += bytes;
+    const queue = this.#topic(record.topic).add(record, bytes, done);
+    if (queue !== undefined) this.#added(queue, bytes);
+    else this.#options.onUnknown(record.topic);
+  }
+
+  setPartitions(topic: string, partitions: number): void {
+    this.#topic(topic).setPartitions(partitions, this.#added);
+  }
+
+  /** They are written, or refused. */
+  settle(records: readonly QueuedRecord[], refused?: PostriderError): void {
+    this.records -= records.length;
+    for (const { bytes } of records) this.bytes -= bytes;
+    for (const { done } of records) done(refused);
+    if (this.bytes < maxQueuedBytes) this.stopWaiting();
+    if (this.records === 0) this.#onEmpty?.();
+  }
+
+  /** Nothing of it is on its way any more; what waits behind it may go. */
+  landed(queue: PartitionQueue): void {
+    queue.isInFlight = false;
+    if (queue.length > 0) this.#lineOf(queue).join(queue);
+  }
+
+  /** Gives records to other partitions if theirs is gone. False if they stay. */
+  move(queue: PartitionQueue, records: readonly QueuedRecord[]): boolean {
+    const hasMoved = this.#topic(queue.topic).move(queue.partition, records, this.#added);
+    if (hasMoved) this.landed(queue);
+    return hasMoved;
+  }
+
+  /** Also until those who wait for room are woken: nothing that is given meanwhile goes before theirs. */
+  get isFull(): boolean {
+    return this.#room !== undefined || this.bytes >= maxQueuedBytes;
+  }
+
+  /** Resolves when there is room, or by `stopWaiting`. */
+  async room(): Promise<void> {
+    if (!this.isFull) return;
+    if (this.#room === undefined) {
+      let make = (): void => undefined;
+      const made = new Promise<void>((resolve) => (make = resolve));
+      this.#room = { made, make };
+    }
+    return this.#room.made;
+  }
+
+  stopWaiting(): void {
+    this.#room?.make();
+    this.#room = undefined;
+  }
+
+  /** Resolves when all are settled. */
+  async emptied(): Promise<void> {
+    if (this.records > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
+  }
+
+  close(): void {
+    this.#prompt.close();
+    this.#patient.close();
+  }
+
+  #topic(name: string): TopicQueues {
+    let topic = this.#topics.get(name);
+    if (topic === undefined) {
+      topic = new TopicQueues(name);
+      this.#topics.set(name, topic);
+    }
+    return topic;
+  }
+
+  readonly #added = (queue: PartitionQueue, bytes: number): void => {
+    if (queue.isInFlight) return;
+    if (queue.length === 1) this.#lineOf(queue).join(queue);
+    else this.#lineOf(queue).grow(1, bytes);
+  };
+
+  #lineOf({ mayWait }: PartitionQueue): FlushLine {
+    return mayWait ? this.#patient : this.#prompt;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Clock } from '../../ops/clock.ts';
+import type { Logger } from '../../ops/log.ts';
+import type { ProduceFailure } from './produce-failure.ts';
+
+/** What happens, for metrics. */
+export interface ProducerHooks {
+  /** Once for each answer of Kafka's. */
+  written?(answer: { readonly records: number; readonly partitions: number }): void;
+  /** Batches for these topics failed and will be sent again. `reason` is from a closed set. */
+  failed?(reason: string, topics: readonly string[]): void;
+  /** A record can never be written. */
+  refused?(topic: string): void;
+}
+
+const forgotten = 'the partition has forgotten this producer, which begins a new epoch there';
+/** Where Kafka's name of an error does not say what an operator has to know. */
+const meanings = new Map([
+  ['NOT_ENOUGH_REPLICAS', 'fewer replicas are in sync than min.insync.replicas asks for'],
+  ['TOPIC_AUTHORIZATION_FAILED', "Kafka's ACLs do not let this principal write to the topic"],
+  ['CLUSTER_AUTHORIZATION_FAILED', "Kafka's ACLs let this principal write to no topic"],
+  ['OUT_OF_ORDER_SEQUENCE_NUMBER', forgotten],
+  ['UNKNOWN_PRODUCER_ID', forgotten],
+  ['INVALID_PRODUCER_EPOCH', forgotten],
+]);
+
+/** An outage fails each request every few seconds. */
+const sayAgainAfterMs = 10_000;
+
+/** What a producer counts, and what it says in the log: of each kind at most a line in ten seconds. */
+export class ProducerEvents {
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #hooks: ProducerHooks;
+  readonly #saidAt = new Map<string, number>();
+
+  constructor(log: Logger, clock: Clock, hooks: ProducerHooks) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#hooks = hooks;
+  }
+
+  written(records: number, partitions: number): void {
+    this.#hooks.written?.({ records, partitions });
+  }
+
+  refused(topic: string): void {
+    this.#hooks.refused?.(topic);
+  }
+
+  /** @param failures of the same batches in a row */
+  failed(
+    failure: ProduceFailure,
+    about: { failures: number; topics: readonly string[]; queuedRecords: number },
+  ): void {
+    this.#hooks.failed?.(failure.reason, about.topics);
+    this.#warn('Kafka did not take a batch, trying again', failure, about);
+  }
+
+  /** Records wait for a topic that Kafka does not tell anything of. */
+  unknown(topic: string, failure: ProduceFailure): void {
+    this.#warn(`Records wait for topic ${topic}`, failure, { topic });
+  }
+
+  /** Without a producer id nothing is sent. */
+  unidentified(
+    failure: ProduceFailure,
+    about: { failures: number; topics: readonly string[] },
+  ): void {
+    this.#hooks.failed?.(failure.reason, about.topics);
+    this.#warn('Kafka gives no producer id, trying again', failure, about);
+  }
+
+  #warn(what: string, { reason, message }: ProduceFailure, about: object): void {
+    const now = this.#clock.now();
+    const kind = `${what} ${reason}`;
+    if (now - (this.#saidAt.get(kind) ?? -Infinity) < sayAgainAfterMs) return;
+    this.#saidAt.set(kind, now);
+    const meaning = meanings.get(reason);
+    const why = meaning === undefined ? message : `${message}: ${meaning}`;
+    this.#log.warn({ reason, ...about }, `${what}: ${why}`);
+  }
+}

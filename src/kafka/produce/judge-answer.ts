@@ -1,0 +1,41 @@
+import type { KafkaErrorName } from '../protocol/errors.ts';
+
+/**
+ * What a partition's answer means for the batch that was sent to it:
+ * - `written`: it is on every in-sync replica
+ * - `again`: the same bytes later; they may be in the log already, where their numbers tell
+ * - `elsewhere`: again, and somebody else may be the leader
+ * - `renew`: again, and the bytes are at fault, or their date, and not the records
+ * - `condemned`: at least one record of it can never be written, and none is
+ * - `forgotten`: the partition does not know the numbers before this one
+ */
+export type Verdict = 'written' | 'again' | 'elsewhere' | 'renew' | 'condemned' | 'forgotten';
+
+/** Kafka's name of the error; `PartitionUnanswered`: the answer left the partition out. */
+export type AnswerError = KafkaErrorName | 'PartitionUnanswered';
+
+const verdicts = new Map<string, Verdict>([
+  ['NONE', 'written'],
+  ['DUPLICATE_SEQUENCE_NUMBER', 'written'],
+  ['NOT_ENOUGH_REPLICAS', 'again'],
+  ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'again'],
+  ['REQUEST_TIMED_OUT', 'again'],
+  ['TOPIC_AUTHORIZATION_FAILED', 'again'],
+  ['CLUSTER_AUTHORIZATION_FAILED', 'again'],
+  ['CORRUPT_MESSAGE', 'renew'],
+  ['INVALID_TIMESTAMP', 'renew'],
+  ['MESSAGE_TOO_LARGE', 'condemned'],
+  ['RECORD_LIST_TOO_LARGE', 'condemned'],
+  ['INVALID_RECORD', 'condemned'],
+  ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'forgotten'],
+  ['UNKNOWN_PRODUCER_ID', 'forgotten'],
+  ['INVALID_PRODUCER_EPOCH', 'forgotten'],
+] satisfies [AnswerError, Verdict][]);
+
+/**
+ * Whatever is not known here is taken for an outage: repeating a hopeless request holds a partition up where
+ * it can be seen, and dropping a good record cannot be mended.
+ */
+export function judgeAnswer(error: string): Verdict {
+  return verdicts.get(error) ?? 'elsewhere';
+}

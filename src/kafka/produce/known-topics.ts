@@ -1,0 +1,135 @@
+import type { Clock, Timer } from '../../ops/clock.ts';
+import type { Cluster, TopicMetadata } from '../cluster/cluster.ts';
+import type { ProducerEvents } from './events.ts';
+import { backoffMs, failureNamed, failureOf, type ProduceFailure } from './produce-failure.ts';
+
+export interface KnownTopicsOptions {
+  readonly cluster: Pick<Cluster, 'refresh' | 'topic' | 'topicError'>;
+  readonly clock: Clock;
+  /** Called when a topic's number of partitions is known, and when it has changed. */
+  onCount(topic: string, partitions: number): void;
+  readonly events: ProducerEvents;
+  /** Resolves to false when nobody waits for an answer any more. */
+  pause(ms: number): Promise<boolean>;
+}
+
+/** So long a topic that has grown, or a leader that has moved in silence, goes unnoticed. */
+const refreshAfterMs = 60_000;
+/** Nobody asks about a topic that nothing was written to for so long. */
+const inUseForMs = 600_000;
+
+/** How many partitions topics have, and who leads them: asked for when first needed, and from time to time. */
+export class KnownTopics {
+  readonly #options: KnownTopicsOptions;
+  readonly #counts = new Map<string, { readonly id: string; readonly partitions: number }>();
+  readonly #lookUps = new Map<string, Promise<number>>();
+  readonly #usedAt = new Map<string, number>();
+  readonly #wanted = new Set<string>();
+  /** Never rejects. */
+  #running: Promise<unknown> = Promise.resolve();
+  /** Begins when the one that is running has ended. */
+  #next: Promise<void> | undefined;
+  #timer: Timer | undefined;
+
+  constructor(options: KnownTopicsOptions) {
+    this.#options = options;
+    this.#refreshLater();
+  }
+
+  /** Waits as long as it takes; does not reject. */
+  async partitionCount(topic: string): Promise<number> {
+    const known = this.#counts.get(topic);
+    if (known !== undefined) return known.partitions;
+    let lookUp = this.#lookUps.get(topic);
+    if (lookUp === undefined) {
+      lookUp = this.#lookUp(topic);
+      this.#lookUps.set(topic, lookUp);
+    }
+    return lookUp;
+  }
+
+  /** Node id; undefined: it has none, or there is no such partition. */
+  leader(topic: string, partition: number): number | undefined {
+    const leader = this.#options.cluster.topic(topic)?.partitions[partition]?.leader;
+    return leader === -1 ? undefined : leader;
+  }
+
+  /** Why there is no leader. */
+  leaderless(topic: string, partition: number): ProduceFailure {
+    const { cluster } = this.#options;
+    const known = cluster.topic(topic);
+    if (known === undefined) return this.#missing(topic);
+    return known.partitions[partition] === undefined
+      ? failureNamed('UNKNOWN_TOPIC_OR_PARTITION', `${topic} has no partition ${partition}`)
+      : failureNamed('LEADER_NOT_AVAILABLE', `partition ${partition} of ${topic} has no leader`);
+  }
+
+  /** Something is written to them. */
+  use(topics: Iterable<string>): void {
+    const now = this.#options.clock.now();
+    for (const topic of topics) this.#usedAt.set(topic, now);
+  }
+
+  /** Asks once for all that are wanted at the same time. Rejects if no broker answers. */
+  async refresh(topics: Iterable<string>): Promise<void> {
+    for (const topic of topics) this.#wanted.add(topic);
+    this.#next ??= this.#running.then(() => {
+      const asked = this.#ask([...this.#wanted]);
+      this.#wanted.clear();
+      this.#next = undefined;
+      this.#running = asked.catch(() => undefined);
+      return asked;
+    });
+    return this.#next;
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  async #ask(topics: readonly string[]): Promise<void> {
+    const { cluster } = this.#options;
+    await cluster.refresh(topics);
+    for (const topic of topics) {
+      const metadata = cluster.topic(topic);
+      if (metadata !== undefined) this.#learn(topic, metadata);
+    }
+  }
+
+  #learn(topic: string, { id, partitions }: TopicMetadata): void {
+    const known = this.#counts.get(topic);
+    // A topic loses no partitions, unless it is made again: the broker that says so is behind.
+    if (known?.id === id && known.partitions >= partitions.length) return;
+    this.#counts.set(topic, { id, partitions: partitions.length });
+    if (known?.partitions !== partitions.length) this.#options.onCount(topic, partitions.length);
+  }
+
+  async #lookUp(topic: string): Promise<number> {
+    for (let failures = 1; ; failures += 1) {
+      const failure = await this.refresh([topic]).then(() => this.#missing(topic), failureOf);
+      const known = this.#counts.get(topic);
+      if (known !== undefined) {
+        this.#lookUps.delete(topic);
+        return known.partitions;
+      }
+      this.#options.events.unknown(topic, failure);
+      if (!(await this.#options.pause(backoffMs(failures)))) return new Promise(() => undefined);
+    }
+  }
+
+  #missing(topic: string): ProduceFailure {
+    const { cluster } = this.#options;
+    return failureNamed(cluster.topicError(topic) ?? 'UNKNOWN_TOPIC_OR_PARTITION');
+  }
+
+  #refreshLater(): void {
+    const { clock } = this.#options;
+    this.#timer = clock.after(refreshAfterMs, () => {
+      const since = clock.now() - inUseForMs;
+      for (const [topic, usedAt] of this.#usedAt) if (usedAt < since) this.#usedAt.delete(topic);
+      // What cannot be asked now stays as it was.
+      if (this.#usedAt.size > 0) this.refresh(this.#usedAt.keys()).catch(() => undefined);
+      this.#refreshLater();
+    });
+  }
+}

@@ -1,0 +1,236 @@
+import { PostriderError } from '../../errors.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { PartitionMap } from '../partition-map.ts';
+import type { Compressor } from '../protocol/compressor.ts';
+import type { ProducedPartition } from '../protocol/produce.ts';
+import type { Accumulator } from './accumulator.ts';
+import type { ProducerEvents } from './events.ts';
+import { judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
+import type { KnownTopics } from './known-topics.ts';
+import { OutgoingBatch, requestOf } from './outgoing-batch.ts';
+import type { Slice } from './partition-queue.ts';
+import { backoffMs, failureNamed, failureOf, type ProduceFailure } from './produce-failure.ts';
+import { ProducerId } from './sequence.ts';
+
+export interface SenderOptions {
+  readonly cluster: Pick<Cluster, 'produce' | 'initProducerId'>;
+  readonly compressor: Compressor;
+  readonly topics: KnownTopics;
+  /** Where the records come from, and what is told what became of them. */
+  readonly accumulator: Accumulator;
+  readonly events: ProducerEvents;
+  readonly clock: Clock;
+  /** Resolves to false after a stop. */
+  pause(ms: number): Promise<boolean>;
+  /** From then on nothing is sent, and nothing that is answered counts. */
+  readonly stop: AbortSignal;
+}
+
+/**
+ * How long the brokers may take to get a batch onto all in-sync replicas. Ten seconds after a broker has begun
+ * to hang Kafka has replaced it; whoever waits for its answer then should not wait for much longer.
+ */
+const ackTimeoutMs = 8_000;
+
+/** A batch, and what Kafka said of it. */
+interface Answered {
+  readonly batch: OutgoingBatch;
+  readonly failure: ProduceFailure;
+}
+
+/**
+ * Writes every slice, however long Kafka is away. Each leader gets one request, and what its answer says of a
+ * partition concerns that partition alone: it is written, or sent again until it is, or found to hold a record
+ * that Kafka will never take.
+ */
+export class Sender {
+  readonly #options: SenderOptions;
+  readonly #producerId: ProducerId;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+    this.#producerId = new ProducerId(options);
+  }
+
+  /** Of partitions of which nothing else is on its way. */
+  send(slices: readonly Slice[]): void {
+    const batches = slices.map((slice) => new OutgoingBatch(slice));
+    this.#options.topics.use(topicsOf(batches));
+    void this.#send(batches, 0);
+  }
+
+  /** @param failures of these batches in a row, until now */
+  async #send(batches: readonly OutgoingBatch[], failures: number): Promise<void> {
+    const { topics, compressor, clock, stop } = this.#options;
+    const identity = this.#producerId.known ?? (await this.#producerId.ask(topicsOf(batches)));
+    if (identity === undefined || stop.aborted) return;
+    const byLeader = new Map<number, OutgoingBatch[]>();
+    const leaderless: Answered[] = [];
+    const unwritable: Answered[] = [];
+    for (const batch of batches) {
+      const { topic, partition } = batch.queue;
+      const leader = topics.leader(topic, partition);
+      if (leader === undefined) {
+        leaderless.push({ batch, failure: topics.leaderless(topic, partition) });
+        continue;
+      }
+      try {
+        batch.encode(identity, compressor, clock.now());
+      } catch (error) {
+        unwritable.push({ batch, failure: failureOf(error) });
+        continue;
+      }
+      const theirs = byLeader.get(leader);
+      if (theirs === undefined) byLeader.set(leader, [batch]);
+      else theirs.push(batch);
+    }
+    for (const [leader, theirs] of byLeader) void this.#ask(leader, theirs, failures);
+    void this.#elsewhere(leaderless, failures + 1);
+    void this.#again(unwritable, failures + 1);
+  }
+
+  async #ask(leader: number, batches: OutgoingBatch[], failures: number): Promise<void> {
+    const { cluster, stop } = this.#options;
+    let answers: readonly ProducedPartition[];
+    try {
+      answers = await cluster.produce(leader, requestOf(batches, ackTimeoutMs));
+    } catch (error) {
+      const failure = failureOf(error);
+      const unanswered = batches.map((batch) => ({ batch, failure }));
+      if (!stop.aborted) void this.#elsewhere(unanswered, failures + 1, leader);
+      return;
+    }
+    if (stop.aborted) return;
+    const judged = judgeAll(batches, answers);
+    this.#written(judged.written);
+    this.#condemned(judged.condemned);
+    for (const { batch } of judged.renew) batch.renew();
+    for (const { batch } of judged.forgotten) if (!batch.beginEpoch()) this.#producerId.replace();
+    void this.#again([...judged.again, ...judged.renew, ...judged.forgotten], failures + 1);
+    void this.#elsewhere(judged.elsewhere, failures + 1, leader);
+  }
+
+  #written(written: readonly Answered[]): void {
+    if (written.length === 0) return;
+    const { accumulator, events } = this.#options;
+    const records = written.reduce((sum, { batch }) => sum + batch.records.length, 0);
+    events.written(records, written.length);
+    for (const { batch } of written) {
+      const { records: landed } = batch;
+      batch.written();
+      accumulator.settle(landed);
+    }
+    this.#goOn(written);
+  }
+
+  /** Halves what Kafka condemns, until the culprit stands alone. */
+  #condemned(condemned: readonly Answered[]): void {
+    const { accumulator, events } = this.#options;
+    for (const { batch, failure } of condemned) {
+      const { records, queue } = batch;
+      if (records.length > 1) batch.split();
+      else {
+        batch.refused();
+        events.refused(queue.topic);
+        accumulator.settle(records, refusal(queue, records[0]?.bytes, failure));
+      }
+    }
+    this.#goOn(condemned);
+  }
+
+  /** With what is left of each slice, if anything. */
+  #goOn(answered: readonly Answered[]): void {
+    const left: OutgoingBatch[] = [];
+    for (const { batch } of answered) {
+      if (batch.records.length > 0) left.push(batch);
+      else this.#options.accumulator.landed(batch.queue);
+    }
+    if (left.length > 0) void this.#send(left, 0);
+  }
+
+  /** To whoever leads, after a while. */
+  async #again(failed: readonly Answered[], failures: number): Promise<void> {
+    if (failed.length === 0) return;
+    this.#report(failed, failures);
+    await this.#later(batchesOf(failed), failures);
+  }
+
+  /** As soon as somebody else is known to lead, or else after a while. */
+  async #elsewhere(failed: readonly Answered[], failures: number, former?: number): Promise<void> {
+    if (failed.length === 0) return;
+    this.#report(failed, failures);
+    const { topics, accumulator } = this.#options;
+    const batches = batchesOf(failed);
+    await topics.refresh(topicsOf(batches)).catch(() => undefined);
+    const atOnce: OutgoingBatch[] = [];
+    const later: OutgoingBatch[] = [];
+    for (const batch of batches) {
+      const { queue } = batch;
+      if (accumulator.move(queue, batch.left)) continue;
+      const leader = topics.leader(queue.topic, queue.partition);
+      // Only once: two brokers may take each other for the leader.
+      const hasMoved = failures === 1 && leader !== undefined && leader !== former;
+      (hasMoved ? atOnce : later).push(batch);
+    }
+    if (atOnce.length > 0) void this.#send(atOnce, failures);
+    if (later.length > 0) await this.#later(later, failures);
+  }
+
+  async #later(batches: readonly OutgoingBatch[], failures: number): Promise<void> {
+    // What follows is not awaited, or in an outage one promise would wait for the next without end.
+    if (await this.#options.pause(backoffMs(failures))) void this.#send(batches, failures);
+  }
+
+  /** Once for each reason. */
+  #report(failed: readonly Answered[], failures: number): void {
+    const { accumulator, events } = this.#options;
+    const reasons = new Map(failed.map(({ failure }) => [failure.reason, failure]));
+    for (const failure of reasons.values()) {
+      const same = failed.filter((each) => each.failure.reason === failure.reason);
+      const topics = topicsOf(batchesOf(same));
+      events.failed(failure, { failures, topics, queuedRecords: accumulator.records });
+    }
+  }
+}
+
+function judgeAll(
+  batches: readonly OutgoingBatch[],
+  answers: readonly ProducedPartition[],
+): Readonly<Record<Verdict, Answered[]>> {
+  const byPlace = new PartitionMap<ProducedPartition>();
+  for (const answer of answers) byPlace.set(answer, answer);
+  const judged: Record<Verdict, Answered[]> = {
+    written: [],
+    again: [],
+    elsewhere: [],
+    renew: [],
+    condemned: [],
+    forgotten: [],
+  };
+  for (const batch of batches) {
+    const answer = byPlace.get(batch.queue.topic, batch.queue.partition);
+    const error: AnswerError = answer?.error ?? 'PartitionUnanswered';
+    judged[judgeAnswer(error)].push({ batch, failure: failureNamed(error, answer?.message) });
+  }
+  return judged;
+}
+
+function batchesOf(answered: readonly Answered[]): OutgoingBatch[] {
+  return answered.map(({ batch }) => batch);
+}
+
+function topicsOf(batches: readonly OutgoingBatch[]): string[] {
+  return [...new Set(batches.map(({ queue }) => queue.topic))];
+}
+
+function refusal(
+  { topic, partition }: Slice['queue'],
+  bytes: number = 0,
+  { message }: ProduceFailure,
+): PostriderError {
+  return new PostriderError(
+    'record-refused',
+    `Kafka refused a record of ${bytes} bytes for topic ${topic}, partition ${partition}: ${message}`,
+  );
+}

@@ -1,0 +1,83 @@
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ProducerIdentity } from '../protocol/init-producer-id.ts';
+import type { ProducerEvents } from './events.ts';
+import { backoffMs, failureOf } from './produce-failure.ts';
+
+/**
+ * Kafka numbers what a producer writes into a partition: it takes each number once and in turn, so a batch that
+ * comes again, because the answer to it was lost, is not written again.
+ */
+export interface Sequence {
+  readonly producerId: number;
+  readonly epoch: number;
+  /** Of the next record. */
+  readonly next: number;
+}
+
+const largestNumber = 2 ** 31 - 1;
+const largestEpoch = 2 ** 15 - 1;
+
+export function firstSequence({ id, epoch }: ProducerIdentity): Sequence {
+  return { producerId: id, epoch, next: 0 };
+}
+
+/** Once so many records more are in the log. Behind the largest number comes zero. */
+export function sequenceAfter(sequence: Sequence, records: number): Sequence {
+  const { producerId, epoch, next } = sequence;
+  return { producerId, epoch, next: (next + records) % (largestNumber + 1) };
+}
+
+/**
+ * For a partition that has forgotten this producer, or knows another history of it. A producer without
+ * transactions may begin an epoch by itself; undefined: there is none left, and another id is needed.
+ */
+export function nextEpoch({ producerId, epoch }: Sequence): Sequence | undefined {
+  return epoch >= largestEpoch ? undefined : { producerId, epoch: epoch + 1, next: 0 };
+}
+
+export interface ProducerIdOptions {
+  readonly cluster: Pick<Cluster, 'initProducerId'>;
+  readonly events: ProducerEvents;
+  /** Resolves to false after a stop. */
+  pause(ms: number): Promise<boolean>;
+}
+
+/** The producer id that sequences begin with. */
+export class ProducerId {
+  known: ProducerIdentity | undefined;
+  readonly #options: ProducerIdOptions;
+  #asked: Promise<ProducerIdentity | undefined> | undefined;
+
+  constructor(options: ProducerIdOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks Kafka until there is one, once for all who wait for it. Undefined after a stop.
+   * @param topics what waits to be written
+   */
+  async ask(topics: readonly string[]): Promise<ProducerIdentity | undefined> {
+    this.#asked ??= this.#askUntilThere(topics).finally(() => {
+      this.#asked = undefined;
+    });
+    return this.#asked;
+  }
+
+  /** Its epochs are used up in one partition. Those that others write with go on. */
+  replace(): void {
+    this.known = undefined;
+  }
+
+  async #askUntilThere(topics: readonly string[]): Promise<ProducerIdentity | undefined> {
+    const { cluster, events } = this.#options;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        this.known = await cluster.initProducerId();
+        return this.known;
+      } catch (error) {
+        events.unidentified(failureOf(error), { failures, topics });
+      }
+      if (!(await this.#options.pause(backoffMs(failures)))) return undefined;
+    }
+  }
+}

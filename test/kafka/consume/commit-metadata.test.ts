@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  decodeCommitMetadata,
+  encodeCommitMetadata,
+  mostGaps,
+} from '../../../src/kafka/consume/commit-metadata.ts';
+import type { FinishedAhead } from '../../../src/kafka/consume/offset-tracker.ts';
+
+/** Kafka's default of `offset.metadata.max.bytes`. */
+const mostBytes = 4_096;
+
+interface Committed {
+  readonly offset: number;
+  readonly epoch: number;
+  readonly ahead: FinishedAhead | undefined;
+}
+
+/** Gaps at growing distances from the committed offset, the first of them it. */
+function committed(differences: fc.Arbitrary<number[]>): fc.Arbitrary<Committed> {
+  return fc
+    .record({
+      offset: fc.nat(2 ** 52),
+      epoch: fc.integer({ min: -1, max: 2 ** 31 - 1 }),
+      differences,
+      behind: fc.integer({ min: 1, max: 10_000 }),
+      isBare: fc.boolean(),
+    })
+    .map(({ offset, epoch, differences: distances, behind, isBare }) => {
+      const unfinished = new Set([offset]);
+      let last = offset;
+      for (const distance of distances) unfinished.add((last += distance));
+      return { offset, epoch, ahead: isBare ? undefined : { upTo: last + behind, unfinished } };
+    });
+}
+const distance = fc.oneof(
+  fc.integer({ min: 1, max: 3 }),
+  fc.integer({ min: 1, max: 300 }),
+  fc.integer({ min: 1, max: 2 ** 40 }),
+);
+
+test('what is committed is what the next owner knows', () => {
+  fc.assert(
+    fc.property(
+      committed(fc.array(distance, { maxLength: 400, size: 'max' })),
+      ({ offset, epoch, ahead }) => {
+        const metadata = encodeCommitMetadata(offset, { epoch, ahead });
+        assert.deepEqual(decodeCommitMetadata(offset, metadata), { epoch, ahead });
+      },
+    ),
+    { endOnFailure: true },
+  );
+});
+
+test('however much is told, brokers take it, and what does not fit is left out from the end', () => {
+  const many = fc.array(distance, { minLength: 1_000, maxLength: 4_000, size: 'max' });
+  fc.assert(
+    fc.property(committed(many), ({ offset, epoch, ahead }) => {
+      const metadata = encodeCommitMetadata(offset, { epoch, ahead });
+      assert.ok(Buffer.byteLength(metadata) <= mostBytes, `${metadata.length} bytes`);
+      const decoded = decodeCommitMetadata(offset, metadata);
+      assert.equal(decoded.epoch, epoch);
+      if (ahead === undefined) return;
+      const { upTo, unfinished } = decoded.ahead ?? { upTo: NaN, unfinished: new Set() };
+      assert.ok(upTo <= ahead.upTo);
+      const told = [...ahead.unfinished].filter((each) => each < upTo);
+      assert.deepEqual([...unfinished], told);
+      assert.ok(told.length > 300, `${told.length} gaps`);
+    }),
+    // Thousands of gaps take long to shrink.
+    { numRuns: 30, endOnFailure: true },
+  );
+});
+
+test('three thousand gaps of one record fit', () => {
+  const unfinished = new Set(Array.from({ length: mostGaps }, (_, i) => 7 + 2 * i));
+  const ahead = { upTo: 7 + 2 * mostGaps, unfinished };
+  const metadata = encodeCommitMetadata(7, { epoch: 2 ** 31 - 1, ahead });
+  assert.ok(metadata.length <= mostBytes);
+  assert.equal(decodeCommitMetadata(7, metadata).ahead?.unfinished.size, mostGaps);
+});
+
+test('what somebody else wrote, or another version, says nothing', () => {
+  const nothing = { epoch: -1, ahead: undefined };
+  for (const foreign of [null, '', 'consumer-1@host', '2;7;20;AQ', ';', '1', '1;', '1;x;20;AQ'])
+    assert.deepEqual(decodeCommitMetadata(5, foreign), nothing, String(foreign));
+  for (const half of ['1;7', '1;7;', '1;7;-3;AQ', '1;7;x'])
+    assert.deepEqual(decodeCommitMetadata(5, half), { epoch: 7, ahead: undefined }, half);
+});
+
+test('nothing that somebody else wrote is an error', () => {
+  const anything = fc.oneof(
+    fc.string(),
+    fc.string().map((text) => `1;3;9;${text}`),
+  );
+  fc.assert(
+    fc.property(anything, (metadata) => {
+      assert.ok(Number.isInteger(decodeCommitMetadata(5, metadata).epoch));
+    }),
+  );
+});

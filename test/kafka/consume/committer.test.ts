@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Committer } from '../../../src/kafka/consume/committer.ts';
+import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
+import type { Commit, CommitAnswer } from '../../../src/kafka/consume/coordinator.ts';
+import { Account, OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
+import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
+import { silentLogger } from '../../../src/ops/log.ts';
+import { SimulatedClock } from '../../delivery/simulated-clock.ts';
+
+const topic = 'topic';
+
+/** Partitions of which ten records each are in flight, and a broker that takes commits. */
+function scene(partitions: number = 1) {
+  const owned = Array.from({ length: partitions }, (_, partition) => {
+    const each = new OwnedPartition({ topic, partition }, { records: 100, bytes: 1_000 });
+    each.account = new Account(0, undefined);
+    for (let offset = 0; offset < 10; offset += 1) each.account.tracker.add(offset, 1, 0);
+    return each;
+  });
+  const clock = new SimulatedClock();
+  const sent: (readonly Commit[])[] = [];
+  const failed: string[] = [];
+  const errors = new Map<number, KafkaErrorName>();
+  let sending: () => Promise<unknown> = () => Promise.resolve();
+  const committer = new Committer({
+    owned: () => owned,
+    send: async (commits): Promise<CommitAnswer[]> => {
+      sent.push(commits);
+      await sending();
+      return commits.map(({ partition }) => ({
+        topic,
+        partition,
+        error: errors.get(partition) ?? 'NONE',
+      }));
+    },
+    clock,
+    log: silentLogger,
+    onFailed: ({ message }) => failed.push(message),
+  });
+  return {
+    ...{ owned, clock, sent, failed, errors, committer },
+    /** By partition, in the order in which they were sent. */
+    commits: () => sent.map((each) => each.map(({ partition, offset }) => [partition, offset])),
+    finish: (partition: number, ...slots: readonly number[]) => {
+      for (const slot of slots) owned[partition]?.account?.finish(slot);
+    },
+    whileSending: (wait: () => Promise<unknown>) => {
+      sending = wait;
+    },
+  };
+}
+
+test('what is finished of all partitions is committed in one request, and again only when there is more', async () => {
+  const { committer, commits, finish } = scene(3);
+  finish(0, 0, 1);
+  finish(2, 0);
+  assert.equal(await committer.commit(), true);
+  assert.equal(await committer.commit(), true);
+  finish(1, 0);
+  await committer.commit();
+  assert.deepEqual(commits(), [
+    [
+      [0, 2],
+      [1, 0],
+      [2, 1],
+    ],
+    [[1, 1]],
+  ]);
+});
+
+test('what is finished behind an unfinished record is committed with it', async () => {
+  const { committer, sent, finish } = scene();
+  await committer.commit();
+  finish(0, 3);
+  await committer.commit();
+  const [commit] = sent[1] ?? [];
+  const { ahead } = decodeCommitMetadata(commit?.offset ?? -1, commit?.metadata ?? '');
+  assert.deepEqual(ahead?.unfinished, new Set([0, 1, 2, 4, 5, 6, 7, 8, 9]));
+});
+
+test('at most five commits a second are sent, however much is finished', async () => {
+  const { committer, sent, finish, clock } = scene();
+  committer.start();
+  for (let slot = 0; slot < 10; slot += 1) {
+    finish(0, slot);
+    await clock.pass(100);
+  }
+  assert.equal(sent.length, 5);
+  committer.stop();
+  await clock.pass(1_000);
+  assert.equal(sent.length, 5);
+});
+
+test('a broker that is slow to answer is not asked for more meanwhile', async () => {
+  const { committer, sent, finish, clock, whileSending } = scene();
+  const answered = Promise.withResolvers<undefined>();
+  whileSending(() => answered.promise);
+  committer.start();
+  finish(0, 0);
+  await clock.pass(200);
+  finish(0, 1);
+  await clock.pass(5_000);
+  assert.equal(sent.length, 1);
+  answered.resolve(undefined);
+  await clock.pass(200);
+  assert.deepEqual(sent[1]?.[0]?.offset, 2);
+  committer.stop();
+});
+
+test('one at a time: an older commit never comes after a newer', async () => {
+  const { committer, sent, finish, whileSending } = scene();
+  const answered = Promise.withResolvers<undefined>();
+  whileSending(() => answered.promise);
+  finish(0, 0);
+  const [first, second] = [committer.commit(), committer.commit()];
+  await new Promise(setImmediate);
+  finish(0, 1);
+  assert.equal(sent.length, 1);
+  answered.resolve(undefined);
+  assert.deepEqual(await Promise.all([first, second]), [true, true]);
+  assert.deepEqual(
+    sent.map((each) => each[0]?.offset),
+    [1, 2],
+  );
+});
+
+test('a partition that is refused hides no acknowledgement of the others, and is sent again', async () => {
+  const { committer, commits, finish, errors, failed, owned } = scene(3);
+  errors.set(1, 'UNKNOWN_TOPIC_OR_PARTITION');
+  for (const partition of [0, 1, 2]) finish(partition, 0);
+  assert.equal(await committer.commit(), false);
+  assert.deepEqual(failed, ['a commit: UNKNOWN_TOPIC_OR_PARTITION']);
+  assert.deepEqual(
+    owned.map(({ account }) => account?.committed),
+    [1, undefined, 1],
+  );
+  errors.clear();
+  assert.equal(await committer.commit(), true);
+  assert.deepEqual(commits()[1], [[1, 1]]);
+});
+
+test('what has no answer is sent again, with what was finished since', async () => {
+  const { committer, commits, finish, whileSending, failed } = scene();
+  whileSending(() => Promise.reject(new Error('the connection broke')));
+  finish(0, 0);
+  assert.equal(await committer.commit(), false);
+  assert.deepEqual(failed, ['the connection broke']);
+  finish(0, 1);
+  whileSending(() => Promise.resolve());
+  assert.equal(await committer.commit(), true);
+  assert.deepEqual(commits(), [[[0, 1]], [[0, 2]]]);
+});
+
+test('what is finished while a commit is under way is not taken for committed', async () => {
+  const { committer, commits, finish, whileSending } = scene();
+  const answered = Promise.withResolvers<undefined>();
+  whileSending(() => answered.promise);
+  finish(0, 0);
+  const first = committer.commit();
+  await new Promise(setImmediate);
+  finish(0, 5);
+  answered.resolve(undefined);
+  await first;
+  await committer.commit();
+  assert.deepEqual(commits(), [[[0, 1]], [[0, 1]]]);
+});
+
+test('a broker that takes less metadata gets the offset alone from then on', async () => {
+  const { committer, sent, finish, errors } = scene();
+  errors.set(0, 'OFFSET_METADATA_TOO_LARGE');
+  finish(0, 0, 5);
+  assert.equal(await committer.commit(), false);
+  errors.clear();
+  assert.equal(await committer.commit(), true);
+  finish(0, 7);
+  await committer.commit();
+  assert.deepEqual(
+    sent.map(([commit]) => [commit?.offset, (commit?.metadata.length ?? NaN) > 5]),
+    [
+      [1, true],
+      [1, false],
+      [1, false],
+    ],
+  );
+});
+
+test('a partition that somebody else may have gone on with is not committed', async () => {
+  const { committer, sent, finish, owned } = scene();
+  finish(0, 0);
+  for (const each of owned) each.isDoubtful = true;
+  assert.equal(await committer.commit(), true);
+  assert.deepEqual(sent, []);
+});

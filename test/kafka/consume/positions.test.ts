@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
+import { Coordinator } from '../../../src/kafka/consume/coordinator.ts';
+import { Account, OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
+import { lookUpPositions, mayKeep } from '../../../src/kafka/consume/positions.ts';
+import { FakeBrokers } from '../fake-brokers.ts';
+
+const topic = 'topic';
+const limits = { records: 100, bytes: 1_000 };
+
+/** Partition 0 of a topic, and what is said of it when it is looked up. */
+function partitionZero() {
+  const brokers = new FakeBrokers();
+  const [log] = brokers.makeTopic(topic, 1);
+  if (log === undefined) throw new RangeError('no log');
+  const partition = new OwnedPartition({ topic, partition: 0 }, limits);
+  const { commits } = brokers.group('group');
+  return {
+    log,
+    partition,
+    commit: (offset: number, metadata = '') => commits.set(`${topic}/0`, { offset, metadata }),
+    lookUp: async () => {
+      const cluster = brokers.openCluster();
+      const coordinator = new Coordinator(cluster, 'group');
+      const [position] = await lookUpPositions(cluster, coordinator, [partition]);
+      if (position === undefined) throw new RangeError('no position');
+      return position;
+    },
+  };
+}
+
+test('an account is kept only if its last commit is what the broker holds', () => {
+  const own = { committed: 10, attempted: 10 };
+  assert.equal(mayKeep(own, 10), true);
+  assert.equal(mayKeep(own, 9), false);
+  assert.equal(mayKeep(own, 11), false);
+});
+
+test('a commit whose answer was lost may or may not have arrived', () => {
+  const own = { committed: 10, attempted: 15 };
+  assert.equal(mayKeep(own, 10), true);
+  assert.equal(mayKeep(own, 15), true);
+  assert.equal(mayKeep(own, 16), false);
+  assert.equal(mayKeep({ committed: undefined, attempted: 15 }, 15), true);
+  assert.equal(mayKeep({ committed: undefined, attempted: 15 }, 14), false);
+});
+
+test('a commit may go back, where a log was cut off', () => {
+  const own = { committed: 10, attempted: 5 };
+  for (const [onBroker, isKept] of [
+    [4, false],
+    [5, true],
+    [10, true],
+    [11, false],
+  ] as const)
+    assert.equal(mayKeep(own, onBroker), isKept);
+});
+
+test('a commit that the broker forgot is not one of ours', () => {
+  assert.equal(mayKeep({ committed: 10, attempted: 10 }, -1), false);
+  assert.equal(mayKeep({ committed: undefined, attempted: undefined }, -1), true);
+});
+
+test('a partition goes on at its committed offset, with what was told there', async () => {
+  const { partition, log, commit, lookUp } = partitionZero();
+  log.append('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
+  const ahead = { upTo: 8, unfinished: new Set([3, 5]) };
+  commit(3, encodeCommitMetadata(3, { epoch: 7, ahead }));
+  const { account, epoch } = await lookUp();
+  assert.deepEqual([account.tracker.next, account.committed, epoch], [3, 3, 7]);
+  assert.deepEqual(account.tracker.finishedAhead(100), ahead);
+  assert.equal(partition.account, undefined);
+});
+
+test('one of which nothing is committed goes on at the earliest offset', async () => {
+  const { log, lookUp } = partitionZero();
+  log.append('a', 'b');
+  log.append('c');
+  log.removeBefore(2);
+  const { account, epoch } = await lookUp();
+  assert.deepEqual([account.tracker.next, account.committed, epoch], [2, undefined, -1]);
+});
+
+test('an account that nobody has moved goes on behind what is in flight', async () => {
+  const { partition, commit, lookUp } = partitionZero();
+  partition.account = new Account(3, 3);
+  partition.account.tracker.add(3, 1, 0);
+  commit(3);
+  assert.equal((await lookUp()).account, partition.account);
+  commit(4);
+  const { account } = await lookUp();
+  assert.notEqual(account, partition.account);
+  assert.equal(account.tracker.next, 4);
+});
+
+test('what is committed of a topic that was made again may be of the former one', async () => {
+  const { partition, commit, lookUp } = partitionZero();
+  commit(3);
+  partition.isRemade = true;
+  const { account } = await lookUp();
+  assert.deepEqual([account.tracker.next, account.committed], [0, undefined]);
+});
+
+test('an answer that does not name a partition does not say that nothing is committed', async () => {
+  const { partition } = partitionZero();
+  const brokers = new FakeBrokers();
+  brokers.makeTopic(topic, 1);
+  const cluster = brokers.openCluster();
+  const silent = Object.assign(cluster, {
+    askCoordinator: () => Promise.resolve({ errorCode: 0, responses: [] }),
+  });
+  const coordinator = new Coordinator(silent, 'group');
+  await assert.rejects(lookUpPositions(silent, coordinator, [partition]), /not answer for all/);
+});
+
+test('while the coordinator is not there, nothing is known', async () => {
+  const { lookUp, partition } = partitionZero();
+  const brokers = new FakeBrokers();
+  brokers.makeTopic(topic, 1);
+  brokers.nodes.set(1, 'down');
+  const cluster = brokers.openCluster();
+  const coordinator = new Coordinator(cluster, 'group');
+  await assert.rejects(lookUpPositions(cluster, coordinator, [partition]), /COORDINATOR_NOT_AVAIL/);
+  assert.equal((await lookUp()).account.tracker.next, 0);
+});

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { judgeAnswer } from '../../../src/kafka/produce/judge-answer.ts';
+
+test('only what says something about the records condemns them', () => {
+  for (const error of ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD'])
+    assert.equal(judgeAnswer(error), 'condemned');
+});
+
+test('a batch that Kafka has had before is written', () => {
+  assert.equal(judgeAnswer('DUPLICATE_SEQUENCE_NUMBER'), 'written');
+});
+
+test('an error that may mean another leader has somebody else asked', () => {
+  for (const error of [
+    'NOT_LEADER_FOR_PARTITION',
+    'LEADER_NOT_AVAILABLE',
+    'UNKNOWN_TOPIC_OR_PARTITION',
+    'KAFKA_STORAGE_ERROR',
+    'FENCED_LEADER_EPOCH',
+    'PartitionUnanswered',
+  ])
+    assert.equal(judgeAnswer(error), 'elsewhere');
+});
+
+test('what nobody here has heard of is sent again', () => {
+  assert.equal(judgeAnswer('ERROR_999'), 'elsewhere');
+});
