@@ -3,6 +3,15 @@
 export interface BrokerPorts {
   readonly client: number;
   readonly controller: number;
+  readonly proxied?: ProxiedPorts;
+}
+
+/** For clients that come through a proxy. Brokers talk to each other without it. */
+export interface ProxiedPorts {
+  /** Where the broker listens, and the proxy connects to. */
+  readonly broker: number;
+  /** Where the proxy listens: the broker tells its clients to connect there. */
+  readonly proxy: number;
 }
 
 export interface BrokerConfigOptions {
@@ -21,6 +30,8 @@ export interface ExtraBrokerConfig {
   readonly properties: Readonly<Record<string, string>>;
   /** Loggers of Kafka's that say more or less than `info`. */
   readonly logLevels: Readonly<Record<string, string>>;
+  /** The zone of each broker, which readers in that zone are sent to. */
+  readonly racks?: readonly string[];
 }
 
 export interface ExtraListener {
@@ -37,10 +48,12 @@ export function brokerProperties(options: BrokerConfigOptions): string {
   const copies = String(Math.min(3, ports.length));
   const inSync = ports.length >= 3 ? '2' : '1';
   const clients = [
-    { name: 'CLIENT', port: own.client, protocol: 'PLAINTEXT' },
-    ...(extra?.listeners ?? []),
-  ].map(({ name, port, protocol }) => ({
+    { name: 'CLIENT', port: own.client, toldPort: own.client, protocol: 'PLAINTEXT' },
+    ...proxiedListener(own.proxied),
+    ...(extra?.listeners ?? []).map((listener) => ({ ...listener, toldPort: listener.port })),
+  ].map(({ name, port, toldPort, protocol }) => ({
     address: `${name}://127.0.0.1:${port}`,
+    toldAddress: `${name}://127.0.0.1:${toldPort}`,
     protocol: `${name}:${protocol}`,
   }));
   const properties: Record<string, string> = {
@@ -50,7 +63,7 @@ export function brokerProperties(options: BrokerConfigOptions): string {
       ...clients.map(({ address }) => address),
       `CONTROLLER://127.0.0.1:${own.controller}`,
     ].join(','),
-    'advertised.listeners': clients.map(({ address }) => address).join(','),
+    'advertised.listeners': clients.map(({ toldAddress }) => toldAddress).join(','),
     'listener.security.protocol.map': [
       ...clients.map(({ protocol }) => protocol),
       'CONTROLLER:PLAINTEXT',
@@ -79,11 +92,22 @@ export function brokerProperties(options: BrokerConfigOptions): string {
     'log.cleaner.dedupe.buffer.size': '4194304',
     'broker.session.timeout.ms': '3000',
     'broker.heartbeat.interval.ms': '500',
+    ...(extra?.racks === undefined ? {} : zoneOf(extra.racks[nodeId - 1] ?? '')),
     ...extra?.properties,
   };
   return Object.entries(properties)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
+}
+
+function proxiedListener(ports: ProxiedPorts | undefined) {
+  if (ports === undefined) return [];
+  return [{ name: 'PROXIED', port: ports.broker, toldPort: ports.proxy, protocol: 'PLAINTEXT' }];
+}
+
+function zoneOf(rack: string): Record<string, string> {
+  const selector = 'org.apache.kafka.common.replica.RackAwareReplicaSelector';
+  return { 'broker.rack': rack, 'replica.selector.class': selector };
 }
 
 /** Kafka's log, one line an entry, on stdout. */

@@ -30,8 +30,10 @@ export interface BrokerProcess {
   readonly exited: Promise<void>;
   /** Ends it and waits: `SIGTERM` shuts down cleanly, `SIGKILL` is a crash. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-  /** It keeps its connections and answers nothing, until it is stopped. */
+  /** It keeps its connections and answers nothing, until it is stopped or resumed. */
   hang(): void;
+  /** It goes on where it hung. */
+  resume(): void;
   /** Lets this process end although the other one runs (and then ends too). */
   unref(): void;
 }
@@ -76,6 +78,9 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
     },
     hang: () => {
       if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGSTOP');
+    },
+    resume: () => {
+      if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGCONT');
     },
     unref: () => {
       guard.unref();

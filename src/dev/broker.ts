@@ -25,7 +25,11 @@ export interface DevCluster extends DevBroker {
   kill(nodeId: number): Promise<void>;
   /** Like a machine that stands still: its connections stay. It can be killed, and started again. */
   hang(nodeId: number): void;
+  /** Ends the standstill. */
+  resume(nodeId: number): void;
   start(nodeId: number): Promise<void>;
+  /** `host:port` of each that its proxy connects to; empty without `proxyPorts`. */
+  readonly behindProxies: readonly string[];
 }
 
 export interface BrokerOptions {
@@ -36,6 +40,8 @@ export interface BrokerOptions {
   readonly scramUsers?: Readonly<Record<string, string>>;
   /** For measurements: as fast as it gets and without pauses, but slow to start, and it takes 2 GB. */
   readonly steady?: boolean;
+  /** Where a proxy listens in front of each broker. Clients that come through it are told its address. */
+  readonly proxyPorts?: readonly number[];
 }
 
 /**
@@ -57,11 +63,11 @@ export async function startCluster(
   options: BrokerOptions = {},
 ): Promise<DevCluster> {
   const jarsDir = await kafkaJars();
-  const { dataDir, extra, scramUsers = {}, steady = false } = options;
+  const { dataDir, extra, scramUsers = {}, steady = false, proxyPorts = [] } = options;
   const unlock = dataDir === undefined ? undefined : await lockDataDir(dataDir);
   const home = dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
   const temporaryDir = dataDir === undefined ? home : undefined;
-  const ports = await freePorts(count);
+  const ports = await freePorts(count, proxyPorts);
   const clusterId = randomBytes(16).toString('base64url');
   const nodes = new Map<number, BrokerProcess>();
   const nodeIds = ports.map((_, index) => index + 1);
@@ -95,6 +101,10 @@ export async function startCluster(
     start,
     kill: async (nodeId) => nodes.get(nodeId)?.stop('SIGKILL'),
     hang: (nodeId) => nodes.get(nodeId)?.hang(),
+    resume: (nodeId) => nodes.get(nodeId)?.resume(),
+    behindProxies: ports.flatMap(({ proxied }) =>
+      proxied === undefined ? [] : `127.0.0.1:${proxied.broker}`,
+    ),
     stop,
   };
 }
@@ -196,12 +206,13 @@ async function holdFreePort(): Promise<Server> {
 }
 
 /** Held open together, so that no two are the same. */
-async function freePorts(count: number): Promise<BrokerPorts[]> {
-  const servers = await Promise.all(Array.from({ length: count * 2 }, holdFreePort));
+async function freePorts(count: number, proxyPorts: readonly number[]): Promise<BrokerPorts[]> {
+  const servers = await Promise.all(Array.from({ length: count * 3 }, holdFreePort));
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return Array.from({ length: count }, (_, index) => ({
-    client: ports[index * 2] ?? 0,
-    controller: ports[index * 2 + 1] ?? 0,
-  }));
+  return Array.from({ length: count }, (_, index) => {
+    const [client = 0, controller = 0, broker = 0] = ports.slice(index * 3);
+    const proxy = proxyPorts[index];
+    return { client, controller, ...(proxy === undefined ? {} : { proxied: { broker, proxy } }) };
+  });
 }
