@@ -6,55 +6,58 @@ import { silentLogger } from '../../src/ops/log.ts';
 import {
   audienceTopology,
   changesPerTransaction,
+  measureAudience,
   userSql,
   type AudienceLoad,
-  type AudienceMeasurement,
 } from './audience-load.ts';
 
 /** A sync, measured: argument 1 is the load as JSON; prints a measurement as JSON. */
 const { brokers, prefix, audienceId, users, directory } = JSON.parse(
   process.argv[2] ?? '',
 ) as AudienceLoad;
-const ms: Record<string, number> = {};
-const startedMs = performance.now();
-let stage = 'fencing';
-let stageMs = startedMs;
-const enter = (next: string): void => {
-  if (next === stage) return;
-  ms[stage] = performance.now() - stageMs;
-  stage = next;
-  stageMs = performance.now();
-};
-const { added, removed, rebuilt } = await syncAudience(
-  {
-    kafka: createKafka({ brokers, clientId: 'bench-role' }, silentLogger),
-    topology: audienceTopology(prefix),
-    clock: systemClock,
-    log: silentLogger,
-    onProgress: (progress) => {
-      enter(progress.stage);
+await measureAudience(async () => {
+  const ms: Record<string, number> = {};
+  let stage = 'fencing';
+  let stageMs = performance.now();
+  const enter = (next: string): void => {
+    if (next === stage) return;
+    ms[stage] = performance.now() - stageMs;
+    stage = next;
+    stageMs = performance.now();
+  };
+  const { added, removed, rebuilt } = await syncAudience(
+    {
+      kafka: createKafka({ brokers, clientId: 'bench-role' }, silentLogger),
+      topology: audienceTopology(prefix),
+      clock: systemClock,
+      log: silentLogger,
+      onProgress: (progress) => {
+        enter(progress.stage);
+      },
     },
-  },
-  { kind: 'Audience', id: audienceId, name: 'Big Spenders', trait: 'big_spenders', source: 'shop' },
-  {
-    ...{ shard: wholeAudience, directory, dryRun: false, baseline: undefined },
-    ...{ allowEmpty: false, maxRemovedPercent: 50, changesPerTransaction },
-  },
-  async (connection) => {
-    await connection.run(`
-      create table current as
-        select ${userSql} as user_id, 'true' as value from range(${users.join(', ')}) t(i)`);
-  },
-);
-enter('ended');
-ms['all'] = performance.now() - startedMs;
-const cpu = process.cpuUsage();
-const measurement: AudienceMeasurement = {
-  changes: added + removed,
-  ms,
-  cpuMs: (cpu.user + cpu.system) / 1_000,
-  maxRssMb: process.resourceUsage().maxRSS / 1_024,
-  ...(rebuilt === undefined ? {} : { rebuilt }),
-};
-console.log(JSON.stringify(measurement));
+    {
+      kind: 'Audience',
+      id: audienceId,
+      name: 'Big Spenders',
+      trait: 'big_spenders',
+      source: 'shop',
+    },
+    {
+      shard: wholeAudience,
+      directory,
+      dryRun: false,
+      baseline: undefined,
+      allowEmpty: false,
+      maxRemovedPercent: 50,
+      changesPerTransaction,
+    },
+    async (connection) => {
+      await connection.run(`
+        create table current as
+          select ${userSql} as user_id, 'true' as value from range(${users.join(', ')}) t(i)`);
+    },
+  );
+  enter('ended');
+  return { changes: added + removed, ms, rebuilt };
+});
 process.exit();

@@ -21,7 +21,7 @@ for (const destination of loadDestinations(load)) config.put(destination);
 const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
-  fence: await startFence({ kafka, topology, clock: systemClock, log: silentLogger }),
+  fence: await startFence({ kafka, topology, log: silentLogger }),
   ...{ kafka, config, producer, metrics, timeoutMs },
   topology: { ...topology, groups: { ...topology.groups, delivery: load.group } },
   clock: systemClock,

@@ -7,28 +7,35 @@ import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { destinationId, loadTopology } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
-import { compare, firstLine, runMeasured, type BenchResult, type Measurement } from './measure.ts';
+import { compare } from './compare.ts';
+import { firstLine, runMeasured, type BenchResult, type Measurement } from './measure.ts';
 
 export interface DeliveryBenchOptions {
   readonly brokers: readonly string[];
   /** Of topics and groups that nobody else uses. */
   readonly prefix: string;
   /** Default 5. */
-  readonly pairs?: number;
+  readonly rounds?: number;
   readonly events?: number;
   readonly log?: (line: string) => void;
 }
 
-/** Deliveries per CPU second of the delivery role, as a share of the bare loop's, in alternating pairs. */
-export async function benchDelivery(options: DeliveryBenchOptions): Promise<BenchResult> {
-  const { prefix, pairs = 5, events = 120_000, log = () => undefined } = options;
+/** Deliveries per CPU second of the delivery role, as a share of each bare loop's, in alternating rounds. */
+export async function benchDelivery(options: DeliveryBenchOptions): Promise<BenchResult[]> {
+  const { prefix, rounds = 5, events = 120_000, log = () => undefined } = options;
   return withDeliveryLoad({ ...options, events, warmUp: events / 4 }, (run) =>
     compare({
-      name: 'delivery: deliveries per CPU second, role against bare loop',
-      requiredRatio: 0.75,
-      pairs,
-      bare: (pair) => run('delivery-bare.ts', `${prefix}bare-${pair}`),
-      role: (pair) => run('delivery-role.ts', `${prefix}role-${pair}`),
+      name: 'delivery: deliveries',
+      rounds,
+      stock: {
+        required: { above: 1 },
+        run: (round) => run('delivery-bare-stock.ts', `${prefix}stock-${round}`),
+      },
+      own: {
+        required: { atLeast: 0.9 },
+        run: (round) => run('delivery-bare-own.ts', `${prefix}own-${round}`),
+      },
+      role: (round) => run('delivery-role.ts', `${prefix}role-${round}`),
       log,
     }),
   );
@@ -116,7 +123,7 @@ function filler(): string {
 if (import.meta.main) {
   const brokers = process.env['KAFKA_BROKERS']?.split(',') ?? [];
   const prefix = `bench${process.pid}.`;
-  const pairs = Number(process.argv[2] ?? 5);
-  const result = await benchDelivery({ brokers, prefix, pairs, log: console.log });
-  console.log(JSON.stringify(result, null, 2));
+  const rounds = Number(process.argv[2] ?? 5);
+  const results = await benchDelivery({ brokers, prefix, rounds, log: console.log });
+  console.log(JSON.stringify(results, null, 2));
 }

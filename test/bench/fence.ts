@@ -17,6 +17,8 @@ const samples = 15;
 const deletedUsers = 1_000_000;
 const mostBytes = 100;
 const eventsPerSample = 200_000;
+/** Of the topic with the deletions. */
+const partitions = 12;
 
 /**
  * What the delete fence adds to a delivery while nobody is deleted, as a share of the whole, by CPU time:
@@ -73,14 +75,16 @@ export async function benchFence(options: DeliveryBenchOptions): Promise<BenchRe
 
 /** CPU µs for each of several rounds of what the engine does with an event: looked at twice, and whether it may go. */
 function measure(deleted: DeletedUsers, user: 'stays' | 'gone'): number[] {
-  const progress = new FollowerProgress(0);
-  const askedMs = systemClock.now();
-  progress.answered(progress.beginAsk(askedMs).askId, new Map(), askedMs);
+  const progress = new FollowerProgress();
+  const askedAtMs = performance.now();
+  for (let partition = 0; partition < partitions; partition += 1)
+    progress.reached(partition, askedAtMs);
+  progress.refreshed(partitions, askedAtMs);
   const events = new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), systemClock);
   const fencing = new Fencing(
     {
       covers: (envelope, key) => fencedBy(envelope, key, deleted),
-      isFresh: () => progress.isFresh(systemClock.now()),
+      isFresh: () => progress.isFresh(performance.now()),
       size: 0,
     },
     events,
@@ -115,8 +119,16 @@ function jobOf(user: string): Job {
     ...{ topic: 'delivery', partition: 0, offset: 0, timestampMs: 0, headers: {}, value },
     key: Buffer.from(deliveryKey(envelope.destinationId, user)),
     finish: () => undefined,
-    ...{ slot: 0, owner: { finish: () => undefined } },
+    release: () => undefined,
+    slot: 0,
+    owner: { finish: () => undefined, release: () => undefined },
   };
-  const claim = { topic: 'delivery', partition: 0, dedicated: false, lost: false };
+  const claim = {
+    topic: 'delivery',
+    partition: 0,
+    dedicated: false,
+    revoked: false,
+    lost: false,
+  };
   return new Job(record, claim, envelope, value);
 }

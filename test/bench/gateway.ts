@@ -3,11 +3,12 @@ import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { connections, loadTopology, type GatewayLoad } from './gateway-load.ts';
+import { compare } from './compare.ts';
 import {
-  compare,
   firstLine,
   medianOf,
   runMeasured,
+  summarize,
   type BenchResult,
   type Measurement,
 } from './measure.ts';
@@ -17,7 +18,7 @@ export interface GatewayBenchOptions {
   /** Of topics that nobody else uses. */
   readonly prefix: string;
   /** Default 5. */
-  readonly pairs?: number;
+  readonly rounds?: number;
   readonly log?: (line: string) => void;
 }
 
@@ -35,10 +36,11 @@ const shapes: readonly Shape[] = [
 
 const halfLoadMs = 4_000;
 const mostP99Ms = 100;
+const required = { atLeast: 0.6 };
 
-/** Calls per CPU second of the gateway against a bare handler, and its latency at half of what it can do. */
+/** Calls per CPU second of the gateway against bare handlers, and its latency at half of what it can do. */
 export async function benchGateway(options: GatewayBenchOptions): Promise<BenchResult[]> {
-  const { brokers, prefix, pairs = 5, log = () => undefined } = options;
+  const { brokers, prefix, rounds = 5, log = () => undefined } = options;
   const { all, topics } = loadTopology(prefix);
   await ensureTopics(
     createKafka({ brokers, clientId: 'bench' }, silentLogger),
@@ -50,10 +52,12 @@ export async function benchGateway(options: GatewayBenchOptions): Promise<BenchR
     const load: GatewayLoad = { brokers, prefix, ...shape };
     const rates: number[] = [];
     const compared = await compare({
-      name: `gateway, ${name}, ${connections} connections: calls per CPU second, role against bare handler`,
-      requiredRatio: 0.6,
-      pairs,
-      bare: () => pressed('gateway-bare.ts', load),
+      name: `gateway, ${name}, ${connections} connections: calls`,
+      unit: 'call',
+      bare: 'bare fastify handler',
+      rounds,
+      stock: { required, run: () => pressed('gateway-bare-stock.ts', load) },
+      own: { required, run: () => pressed('gateway-bare-own.ts', load) },
       role: async () => {
         const measured = await pressed('gateway-role.ts', load);
         rates.push((measured.deliveries / measured.wallMs) * 1_000);
@@ -62,10 +66,9 @@ export async function benchGateway(options: GatewayBenchOptions): Promise<BenchR
       log,
     });
     const perSecond = medianOf(rates);
-    results.push({
-      ...compared,
-      absolutes: { ...compared.absolutes, 'role, calls/s': perSecond.toFixed(0) },
-    });
+    const absolutes = { 'role, calls/s': perSecond.toFixed(0) };
+    for (const result of compared)
+      results.push({ ...result, absolutes: { ...result.absolutes, ...absolutes } });
     const requestsPerSecond = perSecond / callsPerRequest / 2;
     results.push(await latencyOf(shape, load, requestsPerSecond, log));
   }
@@ -105,9 +108,7 @@ async function latencyOf(
   return {
     name: `gateway, ${name}: p99 at half load, ms`,
     required: `under ${mostP99Ms}`,
-    ratios: p99s,
-    median,
-    spread: [Math.min(...p99s), Math.max(...p99s)],
+    ...summarize(p99s),
     passed: median < mostP99Ms,
     absolutes: { 'requests/s': requestsPerSecond.toFixed(0) },
   };
@@ -122,7 +123,7 @@ function startPress(press: object): ReturnType<typeof fork> {
 if (import.meta.main) {
   const brokers = process.env['KAFKA_BROKERS']?.split(',') ?? [];
   const prefix = `bench${process.pid}.`;
-  const pairs = Number(process.argv[2] ?? 5);
-  const results = await benchGateway({ brokers, prefix, pairs, log: console.log });
+  const rounds = Number(process.argv[2] ?? 5);
+  const results = await benchGateway({ brokers, prefix, rounds, log: console.log });
   console.log(JSON.stringify(results, null, 2));
 }

@@ -3,7 +3,7 @@ import kafkajs from './bare-kafkajs.ts';
 
 /**
  * The barest two hops, as a process of its own: consume, produce, consume, POST, one record at a time
- * with kafkajs as it comes, but for its idle timers. Argument 1: `{ brokers, from, to, group, url }`; prints `ready`.
+ * with stock kafkajs. Argument 1: `{ brokers, from, to, group, url }`; prints `ready`.
  */
 interface Chain {
   readonly brokers: string[];

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../src/dev/broker.ts';
 import { benchAudience } from './audience.ts';
 import { benchClient } from './client.ts';
+import { benchCrash } from './crash.ts';
 import { benchDecode } from './decode.ts';
 import { benchDelivery } from './delivery.ts';
 import { benchFence } from './fence.ts';
@@ -13,6 +14,8 @@ import type { BenchResult } from './measure.ts';
 import { benchMemory } from './memory.ts';
 import { benchOutages } from './outages.ts';
 import { benchPostgres } from './postgres.ts';
+import { benchReading } from './reading.ts';
+import { benchRebalance } from './rebalance.ts';
 import { benchRouter } from './router.ts';
 
 /**
@@ -33,6 +36,9 @@ const benches = {
   destinations: benchDestinations,
   outages: benchOutages,
   audience: benchAudience,
+  reading: benchReading,
+  rebalance: benchRebalance,
+  crash: benchCrash,
 };
 
 const withoutBroker = ['client', 'decode', 'outages', 'postgres'];

@@ -101,25 +101,33 @@ export async function produceSteadily(producer: Producer, load: SteadyLoad): Pro
       const n = arrivals.number();
       const destination = pick(n);
       if (destination.behaviour === 'healthy') arrivals.sent(n);
-      producer.produce(eventOf(topic, destination, n), () => undefined);
+      const user = `user-${n % usersPerDestination}`;
+      producer.produce(eventOf(topic, destination, user, n), () => undefined);
     }
     await delay(stepMs);
   }
 }
 
-function eventOf(
+/** The event with that number, of a source that is named after how its endpoint behaves. */
+export function eventOf(
   topic: string,
-  { id, behaviour }: StandDestination,
+  { id, behaviour }: Pick<StandDestination, 'id' | 'behaviour'>,
+  user: string,
   n: number,
 ): Parameters<Producer['produce']>[0] {
   const envelope = {
-    ...{ destinationId: id, sourceId: behaviour, messageId: `bench-${n}`, type: 'track' as const },
-    ...{ configOffset: 1, appendTimeMs: Date.now(), attempts: 0 },
+    destinationId: id,
+    sourceId: behaviour,
+    messageId: `bench-${n}`,
+    type: 'track' as const,
+    configOffset: 1,
+    appendTimeMs: Date.now(),
+    attempts: 0,
   };
   const body = { n, filler } satisfies Body & { filler: string };
   return {
     topic,
-    key: deliveryKey(id, `user-${n % usersPerDestination}`),
+    key: deliveryKey(id, user),
     value: JSON.stringify(body),
     headers: { [envelopeHeader]: encodeEnvelope(envelope) },
   };

@@ -3,9 +3,10 @@ import { reportMeasurement } from './measure.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
 
 /**
- * The least that can be called routing: consume, JSON.parse, produce three records of the same bytes.
- * No rules, no envelope, no body of its own, nothing retried. It does as the role does what makes it
- * cheaper: zstd, and calls that are large, but not too large.
+ * The least that can be called routing, with stock kafkajs: consume, JSON.parse, produce three records of the
+ * same bytes. No rules, no envelope, no body of its own, nothing retried. It does as the role does what makes
+ * it cheaper: zstd, and calls that are large, but not too large. Argument 1 is the load as JSON; prints a
+ * measurement as JSON.
  */
 const load = JSON.parse(process.argv[2] ?? '') as RouterLoad;
 const { topics } = loadTopology(load);
