@@ -29,6 +29,8 @@ const pollMs = 5;
 /** What one run found. */
 interface Crash {
   readonly doneAtKill: number;
+  /** How much was done a second until then, since a quarter of that was done. */
+  readonly perSecond: number;
   readonly repeated: number;
   readonly lost: number;
 }
@@ -59,14 +61,15 @@ async function crashDelivery(deployment: Deployment): Promise<Crash> {
   const { delivery: topic } = topology.topics;
   await write(deployment, (n) => fastEvent(topic, n));
   const role = await postrider.start('delivery');
-  await until(() => arrivals.unique >= killedAt);
+  const perSecond = await rateUntil(() => arrivals.unique);
   await role.kill('SIGKILL');
   const doneAtKill = arrivals.unique;
   const again = await postrider.start('delivery');
   await until(() => arrivals.unique >= events);
   await again.kill('SIGTERM');
   deployment.close();
-  return { doneAtKill, repeated: arrivals.repeated, lost: events - arrivals.unique };
+  const lost = events - arrivals.unique;
+  return { doneAtKill, perSecond, repeated: arrivals.repeated, lost };
 }
 
 async function crashRouter(deployment: Deployment): Promise<Crash> {
@@ -77,7 +80,7 @@ async function crashRouter(deployment: Deployment): Promise<Crash> {
     // Each call becomes one event.
     const routed = async (): Promise<number> => written(admin, delivery);
     const role = await postrider.start('router');
-    await until(async () => (await routed()) >= killedAt);
+    const perSecond = await rateUntil(routed);
     await role.kill('SIGKILL');
     const doneAtKill = await routed();
     const again = await postrider.start('router');
@@ -92,7 +95,7 @@ async function crashRouter(deployment: Deployment): Promise<Crash> {
       ids.add(envelope?.messageId ?? '');
     }
     deployment.close();
-    return { doneAtKill, repeated: copies - ids.size, lost: events - ids.size };
+    return { doneAtKill, perSecond, repeated: copies - ids.size, lost: events - ids.size };
   });
 }
 
@@ -122,6 +125,15 @@ async function committed(admin: KafkaAdmin, group: string, topic: string): Promi
   return offsets.reduce((sum, offset) => sum + Math.max(0, offset), 0);
 }
 
+/** Waits until so much is done that the role is killed, and gives how fast that was, in the second. */
+async function rateUntil(done: () => number | Promise<number>): Promise<number> {
+  await until(async () => (await done()) >= killedAt / 4);
+  const startedMs = performance.now();
+  const before = await done();
+  await until(async () => (await done()) >= killedAt);
+  return ((await done()) - before) / ((performance.now() - startedMs) / 1_000);
+}
+
 /** Or until it has taken too long: what is missing then is lost. */
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + mostWaitMs;
@@ -137,12 +149,23 @@ function resultOf(what: string, crashes: readonly Crash[]): BenchResult {
     ...summarize(repeated),
     passed: lost === 0 && repeated.every((count) => count < mostRepeated),
     absolutes: {
-      'done when it was killed': crashes.map(({ doneAtKill }) => doneAtKill).join(', '),
+      'done when it was killed': listed(crashes.map(({ doneAtKill }) => doneAtKill)),
+      'done a second until then': listed(crashes.map(({ perSecond }) => perSecond)),
+      'repeated, ms of work': listed(crashes.map((crash) => workMs(crash))),
       lost: String(lost),
     },
   };
 }
 
-function describe(role: string, { doneAtKill, repeated, lost }: Crash): string {
-  return `${role}: killed after ${doneAtKill} of ${events}, ${repeated} repeated, ${lost} lost`;
+function workMs({ repeated, perSecond }: Crash): number {
+  return (repeated / perSecond) * 1_000;
+}
+
+function listed(figures: readonly number[]): string {
+  return figures.map((figure) => figure.toFixed(0)).join(', ');
+}
+
+function describe(role: string, crash: Crash): string {
+  const { doneAtKill, perSecond, repeated, lost } = crash;
+  return `${role}: killed after ${doneAtKill} of ${events} at ${perSecond.toFixed(0)}/s, ${repeated} repeated (${workMs(crash).toFixed(0)} ms of work), ${lost} lost`;
 }

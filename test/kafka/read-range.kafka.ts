@@ -17,7 +17,10 @@ async function filledTopic(partitions: number, count: number, config = {}): Prom
   const topic = await makeTopic(kafka, partitions, config);
   await producer.send(
     Array.from({ length: count }, (_, i) => ({
-      ...{ topic, key: null, value: String(i), partition: i % partitions },
+      topic,
+      key: null,
+      value: String(i),
+      partition: i % partitions,
     })),
   );
   return topic;
@@ -121,7 +124,9 @@ test('records that retention has removed are left out', async () => {
 test('a range that ends with the marker of a transaction ends', async () => {
   const topic = await makeTopic(kafka, 1);
   const raw = kafka.producer({
-    ...{ transactionalId: testPrefix(), maxInFlightRequests: 1, idempotent: true },
+    transactionalId: testPrefix(),
+    maxInFlightRequests: 1,
+    idempotent: true,
     createPartitioner: () => () => 0,
   });
   await raw.connect();

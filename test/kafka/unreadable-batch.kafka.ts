@@ -39,8 +39,13 @@ test('a batch that cannot be read stops its own partition alone, and somebody is
   const values: string[] = [];
   const crashes: Error[] = [];
   const loop = await startConsumeLoop(kafka, {
-    ...{ groupId: `${topic}.group`, topics: [topic], windowRecords: 100, windowBytes: 100_000 },
-    ...{ clock: systemClock, log, onCrash: (error) => crashes.push(error) },
+    groupId: `${topic}.group`,
+    topics: [topic],
+    windowRecords: 100,
+    windowBytes: 100_000,
+    clock: systemClock,
+    log,
+    onCrash: (error) => crashes.push(error),
     onRecords: (records) => {
       for (const record of records) {
         values.push(String(record.value));

@@ -39,7 +39,12 @@ function scene(partitions: number = 1) {
     onFailed: ({ message }) => failed.push(message),
   });
   return {
-    ...{ owned, clock, sent, failed, errors, committer },
+    owned,
+    clock,
+    sent,
+    failed,
+    errors,
+    committer,
     /** By partition, in the order in which they were sent. */
     commits: () => sent.map((each) => each.map(({ partition, offset }) => [partition, offset])),
     finish: (partition: number, ...slots: readonly number[]) => {

@@ -55,7 +55,12 @@ function member(t: TestContext, brokers: FakeBrokers, topics: readonly string[] 
   };
   t.after(stop);
   return {
-    ...{ membership, assigned, log, troubles, refusals, stop },
+    membership,
+    assigned,
+    log,
+    troubles,
+    refusals,
+    stop,
     expelled: () => expelled,
     /** What it was assigned last. */
     partitions: () => assigned.at(-1)?.partitions,

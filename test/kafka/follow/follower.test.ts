@@ -38,7 +38,10 @@ function followed(partitions: number = 2): Followed & {
   let last: Follower | undefined;
   const freshAtRestart: (boolean | undefined)[] = [];
   return {
-    ...{ brokers, log, crashes, freshAtRestart },
+    brokers,
+    log,
+    crashes,
+    freshAtRestart,
     values: () => values.map((each) => each.join(' ')).join(' | '),
     restarts: () => restarts,
     logOf: (partition) => brokers.log(topic, partition),
