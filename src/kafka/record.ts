@@ -2,10 +2,12 @@
 
 export type HeaderValue = Buffer | string;
 
-/** A record to be written. `partition` is computed from the key where it is not given. */
+/** A record to be written. `partition` is computed where it is not given. */
 export interface OutgoingRecord {
   readonly topic: string;
   readonly partition?: number;
+  /** What the partition is computed from, if that is not the key. It is not written. */
+  readonly partitionKey?: string | undefined;
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;
   readonly headers?: Readonly<Record<string, HeaderValue>>;

@@ -8,6 +8,8 @@ export interface QueuedRecord {
   readonly value: Buffer | string | null;
   readonly headers: Readonly<Record<string, HeaderValue>>;
   readonly partition: number;
+  /** What the partition is computed from: the key, unless another one was given. */
+  readonly partitionKey: Buffer | string | null;
   /** Before compression, at most. */
   readonly bytes: number;
   readonly mayWait: boolean;

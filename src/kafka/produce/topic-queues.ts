@@ -21,14 +21,24 @@ export class TopicQueues {
 
   /** The queue that the record is in now; undefined while nobody knows the topic. */
   add(record: OutgoingRecord, bytes: number, done: Done): PartitionQueue | undefined {
-    const { key, value, headers = noHeaders, mayWait = false } = record;
+    const { key, partitionKey = key, value, headers = noHeaders, mayWait = false } = record;
     if (this.#partitions === undefined) {
       this.#undecided.push({ record, bytes, done });
       return undefined;
     }
     const isPlaced = record.partition !== undefined;
-    const partition = record.partition ?? partitionOf(key, this.#partitions);
-    return this.#push({ key, value, headers, partition, bytes, mayWait, isPlaced, done });
+    const partition = record.partition ?? partitionOf(partitionKey, this.#partitions);
+    return this.#push({
+      key,
+      value,
+      headers,
+      partition,
+      partitionKey,
+      bytes,
+      mayWait,
+      isPlaced,
+      done,
+    });
   }
 
   /**
@@ -40,7 +50,8 @@ export class TopicQueues {
     if (partitions === undefined || partition < partitions) return false;
     if (records.some(({ isPlaced }) => isPlaced)) return false;
     for (const record of records) {
-      const queue = this.#push({ ...record, partition: partitionOf(record.key, partitions) });
+      const partition = partitionOf(record.partitionKey, partitions);
+      const queue = this.#push({ ...record, partition });
       added(queue, record.bytes);
     }
     return true;

@@ -17,6 +17,7 @@ function queued(value: string, bytes: number = 100): QueuedRecord {
     value,
     headers: {},
     partition: 0,
+    partitionKey: null,
     bytes,
     mayWait: false,
     isPlaced: false,

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { PostriderError } from '../../../src/errors.ts';
+import { partitionOf } from '../../../src/kafka/produce/partitioner.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../../../src/kafka/record.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -101,6 +102,17 @@ test('records of a key go to one partition, also those that came before it was k
     cluster.values('a').filter((values) => values.length > 0),
     [numbers(0, 100)],
   );
+});
+
+test('a partition key says where records go, whatever their keys, also in a topic made again with fewer', async () => {
+  const { cluster, producer } = openScene();
+  const given = numbers(0, 100).map((value) => ({ ...record('a', value), partitionKey: 'big' }));
+  await producer.send(given.slice(0, 50));
+  const home = partitionOf('big', 4);
+  assert.deepEqual(cluster.values('a')[home], numbers(0, 50));
+  cluster.makeTopic('a', 2);
+  await producer.send(given.slice(50));
+  assert.deepEqual(cluster.values('a')[home % 2], numbers(50, 100));
 });
 
 test('records wait for a topic that is not there yet, which is said once, and hold up no other', async () => {
