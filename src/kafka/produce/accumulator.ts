@@ -80,7 +80,7 @@ export class Accumulator {
   /** Nothing of it is on its way any more; what waits behind it may go. */
   landed(queue: PartitionQueue): void {
     queue.isInFlight = false;
-    if (queue.length > 0) this.#lineOf(queue).join(queue);
+    if (queue.length > 0) this.#join(queue);
   }
 
   /** Gives records to other partitions if theirs is gone. False if they stay. */
@@ -132,11 +132,19 @@ export class Accumulator {
 
   readonly #added = (queue: PartitionQueue, bytes: number): void => {
     if (queue.isInFlight) return;
-    if (queue.length === 1) this.#lineOf(queue).join(queue);
-    else this.#lineOf(queue).grow(1, bytes);
+    if (queue.length === 1) this.#join(queue);
+    else if (queue.isPatient && !queue.mayWait) {
+      this.#patient.leave(queue, queue.length - 1, queue.bytes - bytes);
+      this.#join(queue);
+    } else this.#lineOf(queue).grow(1, bytes);
   };
 
-  #lineOf({ mayWait }: PartitionQueue): FlushLine {
-    return mayWait ? this.#patient : this.#prompt;
+  #join(queue: PartitionQueue): void {
+    queue.isPatient = queue.mayWait;
+    this.#lineOf(queue).join(queue);
+  }
+
+  #lineOf({ isPatient }: PartitionQueue): FlushLine {
+    return isPatient ? this.#patient : this.#prompt;
   }
 }

@@ -51,6 +51,13 @@ export class FlushLine {
     else if (this.#timer === undefined) this.#flushLater();
   }
 
+  /** A queue that is in line, and held so many, goes without it. */
+  leave(queue: PartitionQueue, records: number, bytes: number): void {
+    this.#queues.splice(this.#queues.indexOf(queue), 1);
+    this.#records -= records;
+    this.#bytes -= bytes;
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#timer?.cancel();

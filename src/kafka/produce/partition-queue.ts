@@ -33,11 +33,15 @@ export class PartitionQueue {
   bytes = 0;
   /** A slice was taken and has not landed. */
   isInFlight = false;
+  /** It stands in the line of those that may wait. */
+  isPatient = false;
   /** Of the next record that Kafka takes; undefined: it has taken none yet. */
   sequence: Sequence | undefined;
   #waiting: QueuedRecord[] = [];
   /** Those before it are taken; cut off now and then, because `shift` moves all the others. */
   #head = 0;
+  /** Of those that wait, how many should not. */
+  #prompt = 0;
 
   constructor(topic: string, partition: number) {
     this.topic = topic;
@@ -49,14 +53,15 @@ export class PartitionQueue {
     return this.#waiting.length - this.#head;
   }
 
-  /** The first record decides: those behind it go with it. */
+  /** One record that may not takes the others along. */
   get mayWait(): boolean {
-    return this.#waiting[this.#head]?.mayWait === true;
+    return this.#prompt === 0;
   }
 
   push(record: QueuedRecord): void {
     this.#waiting.push(record);
     this.bytes += record.bytes;
+    if (!record.mayWait) this.#prompt += 1;
   }
 
   /** The oldest records up to both limits, but always one: a record larger than `maxBytes` goes alone. */
@@ -72,6 +77,7 @@ export class PartitionQueue {
       end += 1;
     }
     const records = this.#waiting.slice(start, end);
+    for (const { mayWait } of records) if (!mayWait) this.#prompt -= 1;
     this.#head = end;
     if (this.#head * 2 >= this.#waiting.length) {
       this.#waiting = this.#waiting.slice(this.#head);

@@ -211,6 +211,43 @@ test('records that may wait go together, a fifth of a second later, and hold up 
   assert.deepEqual(cluster.values('later'), [['1'], ['2', '3']]);
 });
 
+test('a record that may not wait takes those along that do, of its partition alone', async () => {
+  const clock = new SimulatedClock();
+  const { cluster, producer } = openScene({ clock });
+  await producer.partitionCount('a');
+  const patient = (value: string, partition: number): OutgoingRecord => ({
+    ...record('a', value, partition),
+    mayWait: true,
+  });
+  const waiting = producer.send([patient('1', 0), patient('2', 1)]);
+  await producer.send([record('a', '3', 0)]);
+  assert.deepEqual(cluster.values('a'), [['1', '3'], [], [], []]);
+  const later = producer.send([patient('4', 0)]);
+  await clock.pass(200);
+  await Promise.all([waiting, later]);
+  assert.deepEqual(cluster.values('a'), [['1', '3', '4'], ['2'], [], []]);
+  assert.equal(cluster.requests.length, 2);
+});
+
+test('behind a request that is on its way, one record that may not wait makes the next one prompt', async () => {
+  const clock = new SimulatedClock();
+  const { cluster, producer } = openScene({ clock });
+  await producer.partitionCount('a');
+  const answer = Promise.withResolvers<undefined>();
+  cluster.delay = () => answer.promise;
+  const first = producer.send([record('a', '1', 0)]);
+  await eventually(() => {
+    assert.equal(cluster.requests.length, 1);
+  });
+  const behind = producer.send([{ ...record('a', '2', 0), mayWait: true }, record('a', '3', 0)]);
+  answer.resolve(undefined);
+  await first;
+  // The pace between two requests, which is far below the patience of a fifth of a second.
+  await clock.pass(25);
+  await behind;
+  assert.deepEqual(cluster.values('a')[0], ['1', '2', '3']);
+});
+
 test('enough records that may wait do not', async () => {
   const { cluster, producer } = openScene({ clock: new SimulatedClock() });
   const given = numbers(0, 1_000).map((value) => record('a', value, Number(value) % 4));
