@@ -100,6 +100,9 @@ function retryCauseOfStatus(status: number): RetryCause | undefined {
   return status >= 300 && status < 500 ? undefined : 'other';
 }
 
+/** Of what we say ourselves about a name. */
+export const dnsErrorCode = 'EDNS';
+
 /** Names that Node, OpenSSL and undici give to what can go wrong. The rest is retryable. */
 const causesByCode: Readonly<Record<string, RetryCause>> = {
   CERT_HAS_EXPIRED: 'tls',
@@ -113,7 +116,7 @@ const causesByCode: Readonly<Record<string, RetryCause>> = {
   EPROTO: 'tls',
   ENOTFOUND: 'dns',
   EAI_AGAIN: 'dns',
-  EDNS: 'dns',
+  [dnsErrorCode]: 'dns',
   ECONNREFUSED: 'connection',
   ECONNRESET: 'connection',
   EPIPE: 'connection',

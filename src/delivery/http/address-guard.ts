@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { PostriderError } from '../../errors.ts';
-import { addressRefusedCode } from '../outcome.ts';
+import { addressRefusedCode, dnsErrorCode } from '../outcome.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -81,11 +81,27 @@ function parseNetwork(text: string): [Address, number] {
 /** Of ::ffff:0:0/96, which maps IPv4 into IPv6. */
 const mappedBits = 96;
 
+const remedy = 'not a public address; DELIVERY_ALLOW_NETWORKS can allow it';
+
+/** For good: the URL itself says where it leads. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code: string = addressRefusedCode;
 
   constructor(address: string) {
-    super(`${address} is not a public address; DELIVERY_ALLOW_NETWORKS can allow it`);
+    super(`${address} is ${remedy}`);
+  }
+}
+
+/**
+ * For one attempt: a name that leads inside for a moment (a name server that blocks it, a parking page) may
+ * lead outside again in the next.
+ */
+export class NameRefusedError extends Error {
+  override readonly name = 'NameRefusedError';
+  readonly code: string = dnsErrorCode;
+
+  constructor(hostname: string, address: string) {
+    super(`${hostname} leads to ${address}, which is ${remedy}`);
   }
 }

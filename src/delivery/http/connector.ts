@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
-import { AddressRefusedError } from './address-guard.ts';
+import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { limitAnswers } from './answer-limit.ts';
 import { parserOf } from './answer-parser.ts';
@@ -73,7 +73,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
       }
       socket.destroy();
       // A peer that hung up at once has no address any more.
-      fail(address === undefined ? connectionLost(host) : new AddressRefusedError(address));
+      fail(address === undefined ? connectionLost(host) : refusal(host, address));
     });
   };
 }
@@ -82,8 +82,14 @@ function connectionLost(host: string): Error {
   return Object.assign(new Error(`${host} closed the connection`), { code: 'ECONNRESET' });
 }
 
+function refusal(host: string, address: string): Error {
+  const isSaidByUrl = isIP(host) !== 0 || isLocalhost(host);
+  return isSaidByUrl ? new AddressRefusedError(address) : new NameRefusedError(host, address);
+}
+
 function guardedLookup({ guard, resolver }: ConnectorOptions): LookupFunction {
   return (hostname, options, callback) => {
+    const name = withoutRoot(hostname);
     const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {
       if (error !== null) {
         callback(error, []);
@@ -92,18 +98,20 @@ function guardedLookup({ guard, resolver }: ConnectorOptions): LookupFunction {
       // One forbidden address refuses all: who mixes them is probing.
       const forbidden = addresses.find(({ address }) => !guard.allows(address));
       const first = addresses[0];
-      if (forbidden !== undefined) callback(new AddressRefusedError(forbidden.address), []);
-      else if (options.all === true) callback(null, [...addresses]);
+      if (forbidden !== undefined) {
+        resolver.distrust(name);
+        callback(refusal(hostname, forbidden.address), []);
+      } else if (options.all === true) callback(null, [...addresses]);
       else callback(null, first?.address ?? '', first?.family ?? 0);
     };
-    const name = withoutRoot(hostname);
-    if (isLocalhost(name)) process.nextTick(reply, null, loopback(guard));
+    if (isLocalhost(hostname)) process.nextTick(reply, null, loopback(guard));
     else resolver.resolve(name, reply);
   };
 }
 
 /** RFC 6761 §6.3: such names are loopback, whatever a name server would say. */
-function isLocalhost(name: string): boolean {
+function isLocalhost(hostname: string): boolean {
+  const name = withoutRoot(hostname);
   return name === 'localhost' || name.endsWith('.localhost');
 }
 

@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import type { Clock } from '../../ops/clock.ts';
+import { dnsErrorCode } from '../outcome.ts';
 import { HostsFile } from './hosts-file.ts';
 
 /** Called once, never from within the call. Addresses are never an empty list. */
@@ -9,6 +10,8 @@ export type Resolved = (error: Error | null, addresses: readonly LookupAddress[]
 export interface NameResolver {
   /** `hostname` in lower case and without a dot at its end. */
   resolve(hostname: string, callback: Resolved): void;
+  /** What `hostname` resolved to is not to be used for longer than any answer: it led where nobody may go. */
+  distrust(hostname: string): void;
 }
 
 export interface ResolverOptions {
@@ -20,7 +23,7 @@ export interface ResolverOptions {
 
 interface Answer {
   readonly untilMs: number;
-  /** Its addresses; never, where there are none. */
+  /** Its addresses; never, where there are none that may be believed later. */
   readonly foundMs: number;
   readonly error: Error | null;
   readonly addresses: readonly LookupAddress[];
@@ -74,6 +77,11 @@ export class CachingResolver implements NameResolver {
     }
     this.#waiting.set(hostname, [callback]);
     this.#ask(hostname);
+  }
+
+  distrust(hostname: string): void {
+    const known = this.#answers.get(hostname);
+    if (known !== undefined) this.#answers.set(hostname, { ...known, foundMs: -Infinity });
   }
 
   #ask(hostname: string): void {
@@ -145,6 +153,6 @@ function likeliest(failures: readonly string[]): string {
 
 function dnsError(hostname: string, reason: string): Error {
   return Object.assign(new Error(`${hostname} could not be resolved (${reason})`), {
-    code: 'EDNS',
+    code: dnsErrorCode,
   });
 }

@@ -4,10 +4,9 @@ import { createServer as createTcpServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
-import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import { urlProblem } from '../../../src/resources/schema/url.ts';
 import { noUrls, toLoopback, toOtherPlaces } from './address-spellings.ts';
-import { createSender, http, listen, post } from './sender-scene.ts';
+import { createSender, http, leadingTo, listen, post } from './sender-scene.ts';
 
 let clientSockets = 0;
 subscribe('net.client.socket', () => {
@@ -83,14 +82,15 @@ describe('an address that is not public', () => {
         return this.#asked === 1;
       }
     }
-    const resolver: NameResolver = {
-      resolve: (_name, callback) => {
-        process.nextTick(callback, null, [{ address: '127.0.0.1', family: 4 }]);
-      },
-    };
-    const sender = createSender({ guard: new Gullible([]), resolver });
-    const { verdict } = await post(`http://rebound.example:${port}/`, { sender });
-    assert.equal(verdict, 'dead letter address-refused');
+    const resolver = leadingTo('127.0.0.1');
+    for (const [host, expected] of [
+      ['rebound.example', 'retryable: dns'],
+      ['127.0.0.1', 'dead letter address-refused'],
+    ] as const) {
+      const sender = createSender({ guard: new Gullible([]), resolver });
+      const { verdict } = await post(`http://${host}:${port}/`, { sender });
+      assert.equal(verdict, expected);
+    }
     server.close();
     await new Promise((resolve) => server.once('close', resolve));
     assert.equal(bytes, 0);

@@ -197,6 +197,7 @@ describe('a kept connection that the server closes while a request is on its way
         asked += 1;
         setTimeout(callback, asked === 1 ? 0 : timeoutMs * 0.6, null, loopback);
       },
+      distrust: () => undefined,
     };
     const sender = createSender({ resolver });
     const named = url.replace('127.0.0.1', 'crm.example');

@@ -9,11 +9,13 @@ import { describe, test } from 'node:test';
 import { HostsFile, parseHosts } from '../../../src/delivery/http/hosts-file.ts';
 import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
 import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import { conditionShownBy } from '../../../src/delivery/outcome.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import type { Clock } from '../../../src/ops/clock.ts';
 import { startDnsServer } from '../../harness/dns-server.ts';
 import type { DnsQuestion, DnsRecord, DnsReply, DnsServer } from '../../harness/dns-server.ts';
 import { closeAfterwards, createSender, listen, post } from './sender-scene.ts';
+import type { Result } from './sender-scene.ts';
 
 /** Stands for every public address: the one that the guard lets through here. */
 const open = '127.0.0.1';
@@ -64,8 +66,19 @@ async function scene(
 }
 
 async function verdict({ sender }: Scene, host: string = 'crm.example'): Promise<string> {
-  const result = await post(`http://${host}:${port}/`, { sender });
-  return result.verdict;
+  return verdictOf(await post(`http://${host}:${port}/`, { sender }));
+}
+
+/** For one attempt, and with the name of the setting that can allow the address. */
+const refusedForNow = 'retryable: dns, not a public address';
+
+function verdictOf({ outcome, verdict }: Result): string {
+  const isRefused =
+    outcome.kind === 'retryable' &&
+    /leads to \S+, which is not a public address; DELIVERY_ALLOW_NETWORKS can allow it$/.test(
+      outcome.detail,
+    );
+  return isRefused ? `${verdict}, not a public address` : verdict;
 }
 
 /** Answers each question with those of the records that have its type, and CNAMEs. */
@@ -130,9 +143,17 @@ const failing: readonly [string, (question: DnsQuestion) => DnsReply | undefined
 
 describe('a name', () => {
   for (const [title, answer] of refused)
-    test(`that leads to ${title} is refused`, async () => {
-      assert.equal(await verdict(await scene(answer)), 'dead letter address-refused');
+    test(`that leads to ${title} is refused for this attempt`, async () => {
+      assert.equal(await verdict(await scene(answer)), refusedForNow);
     });
+
+  test('that is refused counts as down, and its outcome says which address it was', async () => {
+    const { sender } = await scene(zone(...a(open, '10.0.0.1')));
+    const { outcome } = await post(`http://crm.example:${port}/`, { sender });
+    assert.ok(outcome.kind === 'retryable' && outcome.cause === 'dns');
+    assert.match(outcome.detail, /crm\.example leads to 10\.0\.0\.1, /);
+    assert.equal(conditionShownBy(outcome), 'down');
+  });
 
   for (const [title, answer] of failing)
     test(`of which the name server says ${title} may be tried again`, async () => {
@@ -179,7 +200,7 @@ describe('a name', () => {
   test('that looks like an address is asked for like any other', async () => {
     const answering = await scene(zone(...a(inside)));
     for (const host of ['127.0.0.1.example', '127-0-0-1.example', '0x7f.1.example'])
-      assert.equal(await verdict(answering, host), 'dead letter address-refused', host);
+      assert.equal(await verdict(answering, host), refusedForNow, host);
   });
 
   test('of localhost is not asked for', async () => {
@@ -247,7 +268,19 @@ describe('a name server that fails after it had answered', () => {
     const answering = await known(found, { code: 'SERVFAIL' }, { records: a(inside) });
     assert.equal(await verdictAfter(answering, minuteMs), 'delivered');
     assert.equal(await verdictAfter(answering, 20_000), 'delivered');
-    assert.equal(await verdictAfter(answering, 20_000), 'dead letter address-refused');
+    assert.equal(await verdictAfter(answering, 20_000), refusedForNow);
+  });
+
+  test('is not believed where it led inside when it was last heard', async () => {
+    const answering = await known(found, { records: a(inside) }, { code: 'SERVFAIL' });
+    assert.equal(await verdictAfter(answering, minuteMs), refusedForNow);
+    assert.equal(await verdictAfter(answering, minuteMs), 'retryable: dns');
+  });
+
+  test('is believed again where it leads outside again, half a minute later', async () => {
+    const answering = await known(found, { records: a(inside) }, found);
+    assert.equal(await verdictAfter(answering, minuteMs), refusedForNow);
+    assert.equal(await verdictAfter(answering, minuteMs / 2), 'delivered');
   });
 
   for (const [title, reply] of [
@@ -284,7 +317,7 @@ describe('a name server that changes its mind', () => {
     answering.passMs(60_000);
     // The next may still go out on the connection that is about to end.
     const later = [await verdict(answering), await verdict(answering)];
-    assert.equal(later.at(-1), 'dead letter address-refused');
+    assert.equal(later.at(-1), refusedForNow);
   });
 
   test('is asked once for many connections', async () => {
@@ -339,12 +372,12 @@ describe('the hosts file', () => {
     const verdicts = async (): Promise<string[]> => {
       const hosts = ['crm.example', 'inside.example'];
       const results = hosts.map((host) => post(`http://${host}:${port}/`, { sender }));
-      return (await Promise.all(results)).map((result) => result.verdict);
+      return (await Promise.all(results)).map(verdictOf);
     };
     assert.deepEqual(await verdicts(), ['retryable: dns', 'retryable: dns']);
     writeFileSync(path, `${open} crm.example\n${inside} inside.example\n`);
     passedMs = 10_000;
-    assert.deepEqual(await verdicts(), ['delivered', 'dead letter address-refused']);
+    assert.deepEqual(await verdicts(), ['delivered', refusedForNow]);
     assert.equal(dns.questions.length, 4);
   });
 });

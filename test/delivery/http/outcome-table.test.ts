@@ -162,11 +162,16 @@ describe("the contract's table: what an endpoint answers, and what comes of it",
     assert.equal(requestsOverTls, 0);
   });
 
-  for (const host of ['127.0.0.1', '0x7f.1', '[::ffff:7f00:1]', 'localhost', 'mixed.example'])
-    test(`address not public (${host}): dead letter address-refused`, async () => {
+  for (const host of ['127.0.0.1', '0x7f.1', '[::ffff:7f00:1]', 'localhost'])
+    test(`address in the URL not public (${host}): dead letter address-refused`, async () => {
       const { verdict } = await post(`http://${host}/`, { sender: strict });
       assert.equal(verdict, 'dead letter address-refused');
     });
+
+  test('name that leads to an address that is not public: retryable: dns', async () => {
+    const { verdict } = await post('http://mixed.example/', { sender: strict });
+    assert.equal(verdict, 'retryable: dns');
+  });
 
   test('network unreachable: retryable', async () => {
     const { verdict } = await post('http://[fd00:dead::1]:9/', { sender: roaming });

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
-import { closeAfterwards, createSender, post } from './sender-scene.ts';
+import { closeAfterwards, createSender, leadingTo, post } from './sender-scene.ts';
 
 /** Answers 200, on connections that it accepts once its flag is raised: until then two are queued, and no more. */
 const busyServer = `
@@ -30,12 +29,7 @@ test('an address that takes its time is waited for, though there is another one'
     closeAfterwards(() => socket.destroy());
     await once(socket, 'connect');
   }
-  const resolver: NameResolver = {
-    resolve: (_name, callback) => {
-      const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
-      process.nextTick(callback, null, addresses);
-    },
-  };
+  const resolver = leadingTo('127.0.0.1', '127.0.0.2');
   const sender = createSender({ resolver, timeoutMs: 20_000 });
   const result = post(`http://crm.example:${port}/`, { sender });
   setTimeout(() => {

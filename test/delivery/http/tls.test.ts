@@ -11,13 +11,13 @@ import {
 } from 'node:tls';
 import type { Server, TlsOptions } from 'node:tls';
 import { promisify } from 'node:util';
-import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import { asIssuer, makeAuthority, makeCertificate } from './certificates.ts';
 import type { Certificate } from './certificates.ts';
 import {
   closeAfterwards,
   createSender,
   flood,
+  leadingTo,
   listen,
   post,
   raw,
@@ -34,12 +34,7 @@ const strangersIntermediate = makeAuthority('Intermediate', { by: stranger });
 const expiredIntermediate = makeAuthority('Intermediate', { by: authority, validDays: [-9, -8] });
 const noAuthority = asIssuer('crm.example', authority);
 
-/** Every name leads to this machine. */
-const resolver: NameResolver = {
-  resolve: (_name, callback) => {
-    process.nextTick(callback, null, [{ address: '127.0.0.1', family: 4 }]);
-  },
-};
+const resolver = leadingTo('127.0.0.1');
 const sender = createSender({ resolver, timeoutMs: 5_000 });
 
 interface TlsServer {
