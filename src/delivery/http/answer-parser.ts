@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
+import type { EndingParser } from './age-limit.ts';
 import type { TimedParser } from './idle-connections.ts';
 
 /** The parts of undici's parser that are not as we need them. */
-interface AnswerParser extends TimedParser {
+export interface AnswerParser extends EndingParser, TimedParser {
   headers: Buffer[];
   onMessageBegin(): number;
   /** Adds up what a head takes. */
@@ -14,8 +15,8 @@ interface AnswerParser extends TimedParser {
 let place: symbol | undefined;
 
 /** The parser of a connection that undici has taken. It does not export the class, which is adjusted here. */
-export function parserOf(socket: Socket): TimedParser | undefined {
-  if (place !== undefined) return Reflect.get(socket, place) as TimedParser | undefined;
+export function parserOf(socket: Socket): AnswerParser | undefined {
+  if (place !== undefined) return Reflect.get(socket, place) as AnswerParser | undefined;
   for (const symbol of Object.getOwnPropertySymbols(socket)) {
     const value: unknown = Reflect.get(socket, symbol);
     if (!isAnswerParser(value)) continue;
@@ -78,11 +79,8 @@ function isAnswerParser(value: unknown): value is AnswerParser {
   return (
     typeof value === 'object' &&
     value !== null &&
-    'onMessageBegin' in value &&
-    typeof value.onMessageBegin === 'function' &&
-    'trackHeader' in value &&
-    typeof value.trackHeader === 'function' &&
-    'onHeadersComplete' in value &&
-    typeof value.onHeadersComplete === 'function'
+    ['onMessageBegin', 'trackHeader', 'onHeadersComplete', 'onMessageComplete'].every(
+      (name) => typeof Reflect.get(value, name) === 'function',
+    )
   );
 }

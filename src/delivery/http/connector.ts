@@ -2,8 +2,10 @@ import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
+import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
+import { limitAge } from './age-limit.ts';
 import { limitAnswers } from './answer-limit.ts';
 import { parserOf } from './answer-parser.ts';
 import type { Connections } from './connections.ts';
@@ -12,6 +14,7 @@ import type { NameResolver } from './name-resolver.ts';
 
 export interface ConnectorOptions {
   readonly timeoutMs: number;
+  readonly clock: SteadyClock;
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
   readonly connections: Connections;
@@ -32,7 +35,7 @@ const addressShare = 0.25;
  * ended up with is checked before undici writes to it.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { guard, connections, idle } = options;
+  const { clock, guard, connections, idle } = options;
   const connect = buildConnector({
     allowH2: false,
     timeout: options.timeoutMs,
@@ -68,7 +71,9 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
           callback(null, socket);
         });
         const parser = parserOf(socket);
-        if (parser !== undefined) idle.watch(socket, parser);
+        if (parser === undefined) return;
+        idle.watch(socket, parser);
+        limitAge(socket, parser, clock);
         return;
       }
       socket.destroy();

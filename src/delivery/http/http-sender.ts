@@ -70,7 +70,7 @@ export class HttpSender implements Sender {
       // Ours is one deadline over all of it; these restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: guardedConnector({ timeoutMs, guard, resolver, connections, idle }),
+      connect: guardedConnector({ timeoutMs, clock, guard, resolver, connections, idle }),
     };
     this.#kept = new OriginPools({
       ...common,

@@ -109,9 +109,13 @@ function verdictOf(outcome: Outcome): string {
   }
 }
 
-/** The port that it got. */
-export async function listen(server: Server, host: string = '127.0.0.1'): Promise<number> {
-  server.listen(0, host);
+/** The port that it got: any that is free, unless one is wanted. */
+export async function listen(
+  server: Server,
+  host: string = '127.0.0.1',
+  port: number = 0,
+): Promise<number> {
+  server.listen(port, host);
   await once(server, 'listening');
   closeAfterwards(() => server.close());
   return (server.address() as AddressInfo).port;
