@@ -14,6 +14,8 @@ export interface Retryable {
   readonly detail: string;
   /** How long the endpoint asked to be left alone. */
   readonly retryAfterMs?: number;
+  /** It failed before there was a connection: nobody was there, or there was no way. */
+  readonly unreached?: true;
 }
 
 export interface Permanent {
@@ -69,6 +71,13 @@ export const timedOut: Retryable = Object.freeze({
   kind: 'retryable',
   cause: 'timeout',
   detail: 'no complete answer in time',
+});
+
+export const unreachedInTime: Retryable = Object.freeze({
+  kind: 'retryable',
+  cause: 'timeout',
+  detail: 'no connection in time',
+  unreached: true,
 });
 
 /** An answer that is put off without end by 1xx ones: more header than we read. */
@@ -149,20 +158,32 @@ const untrustedCodes: ReadonlySet<string> = new Set([
 export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';
 
 /**
- * The outcome of a try that ended without a complete answer. `answering`: the answer's head had been
- * read, so the other side does speak HTTP.
+ * How far a try had come: no connection yet; a connection, of which TLS may still be missing; or the
+ * answer's head has been read, so that the other side does speak HTTP.
  */
-export function outcomeOfError(error: unknown, answering: boolean): Outcome {
+export type Progress = 'unreached' | 'reached' | 'answering';
+
+/** The outcome of a try that ended without a complete answer. */
+export function outcomeOfError(error: unknown, progress: Progress): Outcome {
   const { name, code, message } = describe(error);
   if (code === addressRefusedCode)
     return { kind: 'permanent', reason: 'address-refused', detail: message };
   if (untrustedCodes.has(code)) return { kind: 'permanent', reason: 'tls-untrusted', detail: code };
-  if (!answering && (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW'))
+  if (
+    progress !== 'answering' &&
+    (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
+  )
     return { kind: 'permanent', reason: 'not-http', detail: message };
   const detail = code === '' ? message : `${code}: ${message}`;
-  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_'))
-    return { kind: 'retryable', cause: 'tls', detail };
-  return { kind: 'retryable', cause: causesByCode[code] ?? 'other', detail };
+  const cause = causeOfCode(code);
+  return progress === 'unreached'
+    ? { kind: 'retryable', cause, detail, unreached: true }
+    : { kind: 'retryable', cause, detail };
+}
+
+function causeOfCode(code: string): RetryCause {
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls';
+  return causesByCode[code] ?? 'other';
 }
 
 /** Whether the other side ended the connection, as one that had been idle for too long. */
@@ -184,7 +205,8 @@ function describe(error: unknown): { name: string; code: string; message: string
 /**
  * A destination's outcome from those of its URLs: any success is one; else any retryable failure makes
  * all retryable, after the shortest `Retry-After` if each of these sent one, because what one URL asks for
- * says nothing about another; else the first permanent one counts.
+ * says nothing about another, and without anybody reached only if that holds for each of these; else the
+ * first permanent one counts.
  */
 export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   if (a === undefined || b.kind === 'delivered') return b;
@@ -193,7 +215,10 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   // What really happened tells more than a URL that was left out.
   if (a.cause === 'skipped') return b;
   if (b.cause === 'skipped') return a;
-  return (b.retryAfterMs ?? 0) < (a.retryAfterMs ?? 0) ? b : a;
+  const sooner = (b.retryAfterMs ?? 0) < (a.retryAfterMs ?? 0) ? b : a;
+  if (!sooner.unreached || (a.unreached && b.unreached)) return sooner;
+  const { cause, detail } = sooner;
+  return { kind: 'retryable', cause, detail };
 }
 
 /** What the outcome says of the endpoint: an answer of 4xx shows that it is alive, a want of ours nothing. */

@@ -8,6 +8,7 @@ import {
   outcomeOfStatus,
   skipped,
   timedOut,
+  unreachedInTime,
   worse,
 } from '../../src/delivery/outcome.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
@@ -55,12 +56,12 @@ describe('outcomes', () => {
       undefined,
       Object.assign(new Error(), { code: 'E_NEW' }),
     ])
-      assert.equal(outcomeOfError(error, false).kind, 'retryable');
+      assert.equal(outcomeOfError(error, 'reached').kind, 'retryable');
   });
 
   test('of unknown authorities are final, of other certificate failures not', () => {
     const outcome = (code: string): Outcome =>
-      outcomeOfError(Object.assign(new Error(code), { code }), false);
+      outcomeOfError(Object.assign(new Error(code), { code }), 'reached');
     for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'])
       assert.equal(outcome(code).kind, 'permanent', code);
     for (const code of [
@@ -74,14 +75,14 @@ describe('outcomes', () => {
 
   test('of several addresses are that of the first', () => {
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
-    const outcome = outcomeOfError(new AggregateError([refused]), false);
+    const outcome = outcomeOfError(new AggregateError([refused]), 'unreached');
     assert.equal(outcome.kind === 'retryable' && outcome.cause, 'connection');
   });
 
   test('of bytes that are not HTTP are final only if no answer had begun', () => {
     const error = Object.assign(new Error('Expected HTTP/'), { name: 'HTTPParserError' });
-    assert.equal(outcomeOfError(error, false).kind, 'permanent');
-    assert.equal(outcomeOfError(error, true).kind, 'retryable');
+    assert.equal(outcomeOfError(error, 'reached').kind, 'permanent');
+    assert.equal(outcomeOfError(error, 'answering').kind, 'retryable');
   });
 
   test('of several URLs: success before retryable before final, in any order', () => {
@@ -102,6 +103,31 @@ describe('outcomes', () => {
     );
   });
 
+  test('of several URLs say that nobody was reached only if no failure that may recover says otherwise', () => {
+    const unreached: Outcome = {
+      kind: 'retryable',
+      cause: 'connection',
+      detail: 'refused',
+      unreached: true,
+    };
+    const busy = outcomeOfStatus(503, '60', nowMs);
+    const gone: Outcome = { kind: 'permanent', reason: 'http-410', detail: '' };
+    const all = [timedOut, unreachedInTime, unreached, busy, skipped, gone];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 5 }), (outcomes) => {
+        const sum = outcomes.reduce<Outcome | undefined>(worse, undefined);
+        const retryable = outcomes.filter(
+          (outcome) => outcome.kind === 'retryable' && outcome !== skipped,
+        );
+        const isUnreached = (outcome?: Outcome): boolean =>
+          outcome?.kind === 'retryable' && outcome.unreached === true;
+        assert.equal(isUnreached(sum), retryable.length > 0 && retryable.every(isUnreached));
+        const isAskedToWait = sum?.kind === 'retryable' && sum.retryAfterMs !== undefined;
+        assert.equal(isAskedToWait, retryable.length > 0 && retryable.every((o) => o === busy));
+      }),
+    );
+  });
+
   test('show that the endpoint is up, or down, or nothing', () => {
     for (const status of [200, 301, 404, 408, 425, 429])
       assert.equal(conditionShownBy(outcomeOfStatus(status, undefined, nowMs)), 'up', `${status}`);
@@ -109,7 +135,7 @@ describe('outcomes', () => {
     assert.equal(conditionShownBy(timedOut), 'down');
     for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']) {
       const error = Object.assign(new Error(code), { code });
-      assert.equal(conditionShownBy(outcomeOfError(error, false)), 'unknown', code);
+      assert.equal(conditionShownBy(outcomeOfError(error, 'reached')), 'unknown', code);
     }
   });
 });

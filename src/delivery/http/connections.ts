@@ -1,7 +1,15 @@
 import type { Socket } from 'node:net';
 
+/** What a connection is made for. */
+export interface Caller {
+  /** Somebody has accepted the connection, of which TLS may still be missing. */
+  isReached: boolean;
+}
+
 /** What the sender knows of all its connections together. */
 export class Connections {
+  /** Whose request undici is being given: where it has no connection for it, it makes one there and then. */
+  caller: Caller | undefined = undefined;
   readonly #maxKept: number;
   #open = 0;
   #isStarting = false;

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
@@ -20,6 +20,9 @@ export interface ConnectorOptions {
   readonly connections: Connections;
   readonly idle: IdleConnections;
 }
+
+/** undici's own gives the socket back at once, which its types don't say. */
+type OpeningConnector = (...args: Parameters<buildConnector.connector>) => Socket;
 
 /**
  * Of the attempt's time, for each of a name's addresses but the last. Node's 250 ms are over before an endpoint
@@ -45,7 +48,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     rejectUnauthorized: true,
     // A resumed session is not verified again: not against the host's name, nor against the date.
     maxCachedSessions: 0,
-  });
+  }) as OpeningConnector;
   return (target, callback) => {
     const host = target.hostname;
     const fail = (error: Error): void => {
@@ -59,7 +62,8 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     }
     // RFC 6066: the name that TLS asks for has no dot at its end.
     const absolute = host.endsWith('.') ? { ...target, servername: withoutRoot(host) } : target;
-    connect(absolute, (error, socket) => {
+    const { caller } = connections;
+    const opening = connect(absolute, (error, socket) => {
       if (error !== null) {
         fail(error);
         return;
@@ -79,6 +83,11 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
       socket.destroy();
       // A peer that hung up at once has no address any more.
       fail(address === undefined ? connectionLost(host) : refusal(host, address));
+    });
+    if (caller === undefined) return;
+    // Before undici's own listener, which may end the request there and then.
+    opening.prependOnceListener('connect', () => {
+      caller.isReached = true;
     });
   };
 }

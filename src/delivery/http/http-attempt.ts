@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
-import type { Connections } from './connections.ts';
+import type { Caller, Connections } from './connections.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import {
   delivered,
@@ -10,8 +10,9 @@ import {
   outcomeOfError,
   outcomeOfStatus,
   timedOut,
+  unreachedInTime,
 } from '../outcome.ts';
-import type { Outcome } from '../outcome.ts';
+import type { Outcome, Progress } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sending } from '../sender.ts';
 
@@ -32,9 +33,10 @@ export interface AttemptContext {
 const cut = new Error('the rest of the answer is not wanted');
 
 /** One try at one URL, from the first look at the name to the last byte of the answer. */
-export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
+export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   readonly sending: Sending;
   readonly endpoint: PreparedEndpoint;
+  isReached = false;
   deadlineMs = 0;
   earlier: Timed | undefined = undefined;
   later: Timed | undefined = undefined;
@@ -66,6 +68,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.isReached = true;
     this.#isFirstOnConnection = this.#context.connections.isStarting;
     // The deadline passed while the connection was being made.
     if (this.#settled) controller.abort(cut);
@@ -104,10 +107,11 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
     // `close` cut it: whoever reads the record next sends it.
     if (this.#settled || error instanceof errors.ClientDestroyedError) return;
     if (this.#wasLostWithKeptConnection(error)) {
+      this.isReached = false;
       this.#context.sendAgain(this);
       return;
     }
-    const outcome = outcomeOfError(error, this.#status !== 0);
+    const outcome = outcomeOfError(error, this.#progress());
     // What undici refuses to send arrives here inside `dispatch`, whose caller expects no outcome yet.
     process.nextTick(() => {
       this.#settle(outcome);
@@ -115,7 +119,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
   }
 
   onDeadline(): void {
-    this.#settle(timedOut);
+    this.#end(this.isReached ? timedOut : unreachedInTime);
     this.#controller?.abort(cut);
   }
 
@@ -123,6 +127,12 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
   #wasLostWithKeptConnection(error: Error): boolean {
     const isNew = this.#isFirstOnConnection || this.#context.connections.isStarting;
     return !isNew && !this.#hasAnswerBegun && isConnectionLoss(error);
+  }
+
+  /** At an error. One that comes while no connection fails is not for want of one. */
+  #progress(): Progress {
+    if (this.#status !== 0) return 'answering';
+    return this.isReached || !this.#context.connections.isStarting ? 'reached' : 'unreached';
   }
 
   #outcome(): Outcome {
@@ -137,9 +147,14 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Timed {
 
   #settle(outcome: Outcome): void {
     if (this.#settled) return;
+    this.#context.deadlines.remove(this);
+    this.#end(outcome);
+  }
+
+  /** Once, when it is in the list of deadlines no more. */
+  #end(outcome: Outcome): void {
     this.#settled = true;
-    const { clock, deadlines } = this.#context;
-    if (outcome !== timedOut) deadlines.remove(this);
+    const { clock } = this.#context;
     this.sending.settled(outcome, this.#endpointIndex, clock.steadyNow() - this.#startedMs);
   }
 }

@@ -95,6 +95,8 @@ export class HttpSender implements Sender {
   #dispatch(pools: OriginPools, attempt: HttpAttempt): void {
     const { sending, endpoint } = attempt;
     const { body, signature, idempotencyHeader, messageId } = sending;
+    const connections = this.#connections;
+    connections.caller = attempt;
     pools.dispatch(
       endpoint.origin,
       {
@@ -102,9 +104,10 @@ export class HttpSender implements Sender {
         method: 'POST',
         headers: requestHeaders(endpoint, signature, idempotencyHeader, messageId),
         body,
-        reset: this.#connections.areMany,
+        reset: connections.areMany,
       },
       attempt,
     );
+    connections.caller = undefined;
   }
 }

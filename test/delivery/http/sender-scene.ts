@@ -121,6 +121,15 @@ export async function listen(
   return (server.address() as AddressInfo).port;
 }
 
+/** A URL that nobody listens at. */
+export async function closedPort(): Promise<string> {
+  const server = createTcpServer();
+  const port = await listen(server);
+  server.close();
+  await once(server, 'close');
+  return `http://127.0.0.1:${port}`;
+}
+
 /** A proper HTTP server's URL. */
 export async function http(listener: RequestListener): Promise<string> {
   const server = createHttpServer(listener);
