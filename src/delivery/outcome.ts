@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { longestRetryAfterMs } from './http/retry-after.ts';
 
 /** What one try at one URL came to. */
@@ -131,17 +132,31 @@ const causesByCode: Readonly<Record<string, RetryCause>> = {
   EPIPE: 'connection',
   EHOSTUNREACH: 'connection',
   ENETUNREACH: 'connection',
+  EADDRNOTAVAIL: 'connection',
   ETIMEDOUT: 'timeout',
   UND_ERR_CONNECT_TIMEOUT: 'timeout',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
   UND_ERR_SOCKET: 'connection',
-  // We lack file descriptors or memory for another connection.
-  EMFILE: 'local',
-  ENFILE: 'local',
-  ENOBUFS: 'local',
-  ENOMEM: 'local',
 };
+
+/** File descriptors, memory, or places in the kernel's tables. `OUT_OF_MEM` is OpenSSL's. */
+const wantCodes: ReadonlySet<string> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EAGAIN',
+  'OUT_OF_MEM',
+]);
+
+/** Whether it failed for want of something of ours. `address`: the one that was to be connected to, if any. */
+export function isOurWant(code: string, address = ''): boolean {
+  if (wantCodes.has(code) || code.endsWith('_MALLOC_FAILURE')) return true;
+  // No local port is free. On the way to an IPv6 address it also means that this machine has none itself,
+  // which is a network without a way there, like any other.
+  return code === 'EADDRNOTAVAIL' && isIPv4(address);
+}
 
 /** OpenSSL's ways to say that nobody we trust vouches for the certificate. */
 const untrustedCodes: ReadonlySet<string> = new Set([
@@ -165,7 +180,7 @@ export type Progress = 'unreached' | 'reached' | 'answering';
 
 /** The outcome of a try that ended without a complete answer. */
 export function outcomeOfError(error: unknown, progress: Progress): Outcome {
-  const { name, code, message } = describe(error);
+  const { name, code, message, address } = describe(error);
   if (code === addressRefusedCode)
     return { kind: 'permanent', reason: 'address-refused', detail: message };
   if (untrustedCodes.has(code)) return { kind: 'permanent', reason: 'tls-untrusted', detail: code };
@@ -175,7 +190,7 @@ export function outcomeOfError(error: unknown, progress: Progress): Outcome {
   )
     return { kind: 'permanent', reason: 'not-http', detail: message };
   const detail = code === '' ? message : `${code}: ${message}`;
-  const cause = causeOfCode(code);
+  const cause = isOurWant(code, address) ? 'local' : causeOfCode(code);
   return progress === 'unreached'
     ? { kind: 'retryable', cause, detail, unreached: true }
     : { kind: 'retryable', cause, detail };
@@ -193,20 +208,40 @@ export function isConnectionLoss(error: unknown): boolean {
 
 const connectionLossCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-function describe(error: unknown): { name: string; code: string; message: string } {
-  if (!(error instanceof Error)) return { name: '', code: '', message: String(error) };
-  // Happy Eyeballs reports one error per address; they rarely differ in kind.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const cause = first instanceof Error ? first : error;
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  return { name: cause.name, code, message: cause.message };
+interface Description {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+  readonly address: string;
+}
+
+function describe(error: unknown): Description {
+  const all = perAddress(error).map(describeOne);
+  // An address that we could not try might have been the one that answers.
+  return all.find(({ code, address }) => isOurWant(code, address)) ?? all[0] ?? describeOne(error);
+}
+
+/** Happy Eyeballs reports one error per address; they rarely differ in kind. undici wraps them at a timeout. */
+function perAddress(error: unknown): readonly unknown[] {
+  if (error instanceof AggregateError) return error.errors;
+  if (error instanceof Error && error.cause instanceof AggregateError)
+    return [error, ...perAddress(error.cause)];
+  return [error];
+}
+
+function describeOne(error: unknown): Description {
+  if (!(error instanceof Error)) return { name: '', code: '', message: String(error), address: '' };
+  const { name, message } = error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const address = 'address' in error && typeof error.address === 'string' ? error.address : '';
+  return { name, code, message, address };
 }
 
 /**
  * A destination's outcome from those of its URLs: any success is one; else any retryable failure makes
  * all retryable, after the shortest `Retry-After` if each of these sent one, because what one URL asks for
- * says nothing about another, and without anybody reached only if that holds for each of these; else the
- * first permanent one counts.
+ * says nothing about another; else the first permanent one counts. So it is a want of ours, or nobody was
+ * reached, only if that holds for each retryable one.
  */
 export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   if (a === undefined || b.kind === 'delivered') return b;
@@ -215,10 +250,22 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   // What really happened tells more than a URL that was left out.
   if (a.cause === 'skipped') return b;
   if (b.cause === 'skipped') return a;
-  const sooner = (b.retryAfterMs ?? 0) < (a.retryAfterMs ?? 0) ? b : a;
-  if (!sooner.unreached || (a.unreached && b.unreached)) return sooner;
-  const { cause, detail } = sooner;
-  return { kind: 'retryable', cause, detail };
+  const [more, less] = tellsMore(b, a) ? [b, a] : [a, b];
+  const retryAfterMs = Math.min(more.retryAfterMs ?? 0, less.retryAfterMs ?? 0);
+  if ((more.retryAfterMs ?? 0) === retryAfterMs) return more;
+  return { kind: 'retryable', cause: more.cause, detail: more.detail };
+}
+
+/** Somebody who was there tells more than nobody, and either more than a want of ours. */
+function tellsMore(a: Retryable, b: Retryable): boolean {
+  const [weightOfA, weightOfB] = [weight(a), weight(b)];
+  if (weightOfA !== weightOfB) return weightOfA > weightOfB;
+  return (a.retryAfterMs ?? 0) < (b.retryAfterMs ?? 0);
+}
+
+function weight({ cause, unreached }: Retryable): number {
+  if (cause === 'local') return 0;
+  return unreached ? 1 : 2;
 }
 
 /** What the outcome says of the endpoint: an answer of 4xx shows that it is alive, a want of ours nothing. */

@@ -43,6 +43,19 @@ describe('Retry-After', () => {
   });
 });
 
+function coded(code: string, more: object = {}): Error & { code: string } {
+  return Object.assign(new Error(code), { code }, more);
+}
+
+/** Of ours: descriptors, memory, ports. */
+const wants = [
+  ...['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EAGAIN'].map((code) => coded(code)),
+  ...['OUT_OF_MEM', 'ERR_SSL_MALLOC_FAILURE', 'ERR_OSSL_EVP_MALLOC_FAILURE'].map((code) =>
+    coded(code),
+  ),
+  coded('EADDRNOTAVAIL', { address: '93.184.216.34' }),
+];
+
 describe('outcomes', () => {
   test('of any status are one of the three, and only 2xx is a delivery', () => {
     for (let status = 200; status < 1_000; status++)
@@ -79,6 +92,28 @@ describe('outcomes', () => {
     assert.equal(outcome.kind === 'retryable' && outcome.cause, 'connection');
   });
 
+  test('of several addresses are ours if one of them could not be tried for want of ours', () => {
+    const refused = coded('ECONNREFUSED');
+    for (const want of wants)
+      for (const errors of [
+        [refused, want],
+        [want, refused],
+      ]) {
+        const several = new AggregateError(errors);
+        const late = Object.assign(coded('UND_ERR_CONNECT_TIMEOUT'), { cause: several });
+        for (const error of [several, late]) {
+          const outcome = outcomeOfError(error, 'unreached');
+          assert.equal(outcome.kind === 'retryable' && outcome.cause, 'local', want.code);
+        }
+      }
+  });
+
+  test('of a network without IPv6 are of the connection, as where there is no route', () => {
+    const error = coded('EADDRNOTAVAIL', { address: '2606:4700::1111' });
+    const outcome = outcomeOfError(error, 'unreached');
+    assert.equal(outcome.kind === 'retryable' && outcome.cause, 'connection');
+  });
+
   test('of bytes that are not HTTP are final only if no answer had begun', () => {
     const error = Object.assign(new Error('Expected HTTP/'), { name: 'HTTPParserError' });
     assert.equal(outcomeOfError(error, 'reached').kind, 'permanent');
@@ -112,7 +147,8 @@ describe('outcomes', () => {
     };
     const busy = outcomeOfStatus(503, '60', nowMs);
     const gone: Outcome = { kind: 'permanent', reason: 'http-410', detail: '' };
-    const all = [timedOut, unreachedInTime, unreached, busy, skipped, gone];
+    const want = outcomeOfError(coded('EMFILE'), 'unreached');
+    const all = [timedOut, unreachedInTime, unreached, busy, want, skipped, gone];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 5 }), (outcomes) => {
         const sum = outcomes.reduce<Outcome | undefined>(worse, undefined);
@@ -122,6 +158,8 @@ describe('outcomes', () => {
         const isUnreached = (outcome?: Outcome): boolean =>
           outcome?.kind === 'retryable' && outcome.unreached === true;
         assert.equal(isUnreached(sum), retryable.length > 0 && retryable.every(isUnreached));
+        const isWant = retryable.length > 0 && retryable.every((outcome) => outcome === want);
+        assert.equal(sum === want, isWant);
         const isAskedToWait = sum?.kind === 'retryable' && sum.retryAfterMs !== undefined;
         assert.equal(isAskedToWait, retryable.length > 0 && retryable.every((o) => o === busy));
       }),
@@ -133,9 +171,7 @@ describe('outcomes', () => {
       assert.equal(conditionShownBy(outcomeOfStatus(status, undefined, nowMs)), 'up', `${status}`);
     assert.equal(conditionShownBy(outcomeOfStatus(500, undefined, nowMs)), 'down');
     assert.equal(conditionShownBy(timedOut), 'down');
-    for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']) {
-      const error = Object.assign(new Error(code), { code });
-      assert.equal(conditionShownBy(outcomeOfError(error, 'reached')), 'unknown', code);
-    }
+    for (const error of wants)
+      assert.equal(conditionShownBy(outcomeOfError(error, 'reached')), 'unknown', error.code);
   });
 });

@@ -1,7 +1,9 @@
 import { Resolver } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
+import { closeSync, openSync } from 'node:fs';
+import { devNull } from 'node:os';
 import type { Clock } from '../../ops/clock.ts';
-import { dnsErrorCode } from '../outcome.ts';
+import { dnsErrorCode, isOurWant } from '../outcome.ts';
 import { HostsFile } from './hosts-file.ts';
 
 /** Called once, never from within the call. Addresses are never an empty list. */
@@ -95,6 +97,7 @@ export class CachingResolver implements NameResolver {
         else for (const address of addresses ?? []) found.push({ address, family });
         pending -= 1;
         if (pending > 0) return;
+        if (failures.includes('ECONNREFUSED')) failures.push(...missingDescriptor());
         const former = this.#answers.get(hostname);
         this.#answer(hostname, answerOf(hostname, found, failures, former, this.#clock.now()));
       };
@@ -132,8 +135,9 @@ function answerOf(
   }
   if (former !== undefined && nowMs - former.foundMs < believeMs && isUncertain(failures))
     return { ...former, untilMs: nowMs + keepMs };
-  const untilMs = nowMs + keepFailureMs;
   const reason = found.length > 0 ? `${found.length} addresses` : likeliest(failures);
+  // What we lack may be there again for the next connection, and costs no name server anything.
+  const untilMs = nowMs + (isOurWant(reason) ? 0 : keepFailureMs);
   return { untilMs, foundMs: -Infinity, error: dnsError(hostname, reason), addresses: [] };
 }
 
@@ -146,13 +150,28 @@ function isUncertain(failures: readonly string[]): boolean {
   return !failures.includes('ENOTFOUND') && failures.some((code) => code !== 'ENODATA');
 }
 
+/**
+ * The code of what we lack for a socket, if that is why c-ares could not ask: it says that the name server
+ * refused the connection, whatever kept it from having one.
+ */
+function missingDescriptor(): string[] {
+  try {
+    closeSync(openSync(devNull, 'r'));
+    return [];
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return isOurWant(code) ? [code] : [];
+  }
+}
+
 /** "No such record" of one kind says less than what happened to the other kind. */
 function likeliest(failures: readonly string[]): string {
-  return failures.find((code) => code !== 'ENODATA') ?? failures[0] ?? 'no address';
+  const ours = failures.find((code) => isOurWant(code));
+  return ours ?? failures.find((code) => code !== 'ENODATA') ?? failures[0] ?? 'no address';
 }
 
 function dnsError(hostname: string, reason: string): Error {
   return Object.assign(new Error(`${hostname} could not be resolved (${reason})`), {
-    code: dnsErrorCode,
+    code: isOurWant(reason) ? reason : dnsErrorCode,
   });
 }

@@ -40,6 +40,8 @@ const dns = await startDnsServer(({ name, type }) => {
     const values = ['93.184.216.34', '10.0.0.1'];
     return { records: type === 'A' ? values.map((value) => ({ type, value })) : [] };
   }
+  if (name.startsWith('crm'))
+    return { records: type === 'A' ? [{ type, value: '127.0.0.1' }] : [] };
   return { code: name.startsWith('failing') ? 'SERVFAIL' : 'NXDOMAIN' };
 });
 closeAfterwards(dns.close);
@@ -201,13 +203,21 @@ describe("the contract's table: what an endpoint answers, and what comes of it",
   });
 });
 
-test('no file descriptor for a connection: ours to mend, and nobody else is blamed', async () => {
-  const url = await status(200)();
+test('no file descriptor for a connection, or to ask for a name: ours to mend, and nobody else is blamed', async () => {
+  const { port } = new URL(await status(200)());
   const child = fileURLToPath(new URL('out-of-descriptors.child.ts', import.meta.url));
   // Node raises what is only a soft limit.
   const limited = 'ulimit -n 100 && exec "$0" "$@"';
-  const { stdout } = await run('sh', ['-c', limited, process.execPath, child, url]);
-  assert.equal(stdout, 'retryable: local');
+  const args = ['-c', limited, process.execPath, child, port, dns.address];
+  const { stdout } = await run('sh', args);
+  assert.deepEqual(JSON.parse(stdout), {
+    address: 'retryable: local',
+    'address, over TLS': 'retryable: local',
+    'one of two addresses': 'retryable: local',
+    name: 'retryable: local',
+    'name, over TLS': 'retryable: local',
+    'name, with descriptors again': 'delivered',
+  });
 });
 
 describe('Retry-After is honoured', () => {
