@@ -1,15 +1,32 @@
-import type { Envelope } from '../event/envelope.ts';
+import type { EventType } from '../event/call.ts';
+import { latestDueMs } from '../event/tier-delay.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
+
+/** What an envelope, or a bundle's header, says of when its record is due. */
+interface Said {
+  readonly dueMs?: number | undefined;
+  readonly type?: EventType;
+}
+
+interface Rules {
+  readonly topics: { retryTierMs(topic: string): number | undefined };
+  /** See `fenceMs`. */
+  readonly fenceMs: number;
+}
 
 /**
- * When the record may be attempted; undefined: at once. A deletion's notification waits at least
- * `fenceMs` after its append, whatever its envelope says: the command that wrote it may have had a clock
- * of its own, or another timeout.
+ * When the record may be attempted; undefined: at once. Its writer may have had a wrong clock, or another
+ * timeout, so Kafka's append time limits what it says. At the latest, a record is due after its tier's
+ * longest delay: one that waited for ever would stop its partition. In a topic that is no retry topic,
+ * nothing waits. A deletion's notification waits for at least `fenceMs`.
  */
 export function dueTimeMs(
-  { type, dueMs }: Envelope,
-  appendMs: number,
-  fenceMs: number,
+  { dueMs, type }: Said,
+  { topic, timestampMs: appendMs }: Pick<IncomingRecord, 'topic' | 'timestampMs'>,
+  { topics, fenceMs }: Rules,
 ): number | undefined {
-  if (dueMs === undefined || type !== 'delete') return dueMs;
-  return Math.max(dueMs, appendMs + fenceMs);
+  if (dueMs === undefined) return undefined;
+  const latestMs = latestDueMs(topics.retryTierMs(topic) ?? 0, appendMs);
+  const inTimeMs = Math.min(dueMs, latestMs);
+  return type === 'delete' ? Math.max(inTimeMs, appendMs + fenceMs) : inTimeMs;
 }

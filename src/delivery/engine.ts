@@ -219,8 +219,8 @@ export class DeliveryEngine {
   }
 
   #dueMs(taken: Job | Bundle): number | undefined {
-    if (taken instanceof Bundle) return taken.header.dueMs;
-    return dueTimeMs(taken.envelope, taken.record.timestampMs, this.#deps.fenceMs);
+    const said = taken instanceof Bundle ? taken.header : taken.envelope;
+    return dueTimeMs(said, taken.record, this.#deps);
   }
 
   /** What would be put off again to the last event is put off as it is. */

@@ -6,10 +6,15 @@ export function dueAfter(tierMs: number, nowMs: number, random: () => number): n
   return Math.round(nowMs + tierMs * (1 - dueTimeJitter + 2 * dueTimeJitter * random()));
 }
 
+/** The latest that a record is due which was written to the retry topic then; epoch milliseconds. */
+export function latestDueMs(tierMs: number, writtenMs: number): number {
+  return Math.round(writtenMs + tierMs * (1 + dueTimeJitter));
+}
+
 /** Between a due time and the deadline: room for reading the record and for waiting in a lane. */
 const lastAttemptMarginMs = 1_000;
 
 /** The time that must be left for a record to be tried again after a tier. */
 export function longestDelayMs(tierMs: number): number {
-  return Math.round(tierMs * (1 + dueTimeJitter)) + lastAttemptMarginMs;
+  return latestDueMs(tierMs, 0) + lastAttemptMarginMs;
 }

@@ -183,7 +183,7 @@ describe('when a worker stops', () => {
     const world = worldWith(1);
     const dueMs = world.clock.now() + minuteMs;
     const ids = [
-      world.publish('crm', 'due', { dueMs }),
+      world.publish('crm', 'due', { dueMs }, retryTopic),
       world.publish('new', 'ahead', { configOffset: 99 }),
       ...publishMany(world, 3).slice(1),
     ];
