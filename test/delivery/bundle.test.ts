@@ -112,6 +112,19 @@ describe('what an open breaker puts off', () => {
     assert.equal(world.delivered.length, 285);
   });
 
+  test('takes no other with it where its ids are large', async () => {
+    const world = await away();
+    publishMany(world, 20);
+    const key = Buffer.alloc(5 * 1024 * 1024, 'k');
+    const headers = { [envelopeHeader]: world.envelopeFor('crm') };
+    world.take({ topic: 'delivery', key, value: '{}', headers });
+    publishMany(world, 20);
+    await world.clock.pass(minuteMs);
+    world.answer = () => answerOk;
+    await world.clock.pass(hourMs);
+    assert.deepEqual([world.delivered.length, world.deadLetters.length], [46, 0]);
+  });
+
   test('is dropped where its user was deleted meanwhile', async () => {
     const world = await away();
     publishMany(world, 20);

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Claim, Job } from '../job.ts';
 import { EventPacker } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
-import { Gathering, isAlike, Lone, mostBundleBytes } from './gathering.ts';
+import { Gathering, isAlike, isLarge, Lone } from './gathering.ts';
 import type { Gathered } from './gathering.ts';
 
 export interface BundlerOptions {
@@ -39,7 +39,7 @@ export class Bundler {
   }
 
   add(job: Job, plan: Later): void {
-    if (job.body.length >= mostBundleBytes) {
+    if (isLarge(job)) {
       this.#options.onAlone(job, plan);
       return;
     }

@@ -1,14 +1,14 @@
 import { ageFromMs, encodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Envelope } from '../../event/envelope.ts';
 import type { Claim, Job } from '../job.ts';
-import type { EventPacker } from '../packing.ts';
+import { packedBytes, type EventPacker } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
 import type { BundleHeader } from './format.ts';
 import { Receipts } from './receipts.ts';
 
 /** A partition's window holds several bundles, and what waits in one is a small part of a window. */
 const mostEvents = 256;
-export const mostBundleBytes: number = 64 * 1024;
+const mostBundleBytes = 64 * 1024;
 /** An event's window may end so much earlier for being in a bundle, which takes no longer to gather. */
 const impliedWithinMs = 1_000;
 
@@ -39,6 +39,12 @@ export class Lone {
   get destinationId(): string {
     return this.job.envelope.destinationId;
   }
+}
+
+/** Whether it fills a bundle by itself, with its body or with its ids. */
+export function isLarge({ record, body }: Job): boolean {
+  const envelopeBytes = record.headers[envelopeHeader]?.length ?? 0;
+  return packedBytes(record.key, envelopeBytes, body) >= mostBundleBytes;
 }
 
 /** Whether they may go together: events whose retry clock runs are not mixed with others. */
