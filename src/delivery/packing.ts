@@ -68,12 +68,12 @@ export class EventPacker {
   }
 }
 
-/** Slices of `packed`; undefined if it does not end where a record does. */
-export function unpackRecords(packed: Buffer): PackedRecord[] | undefined {
+/** Slices of `packed`; undefined if it does not end where a record does, or holds more than `most`. */
+export function unpackRecords(packed: Buffer, most: number): PackedRecord[] | undefined {
   const records: PackedRecord[] = [];
   let at = 0;
   while (at < packed.length) {
-    const record = unpackRecord(packed, at);
+    const record = records.length < most ? unpackRecord(packed, at) : undefined;
     if (record === undefined) return undefined;
     records.push(record);
     at = endOf(record, at);

@@ -29,6 +29,10 @@ export interface Envelope {
 }
 
 const version = 1;
+/** The latest that a Date can be. */
+const latestTimeMs = 8.64e15;
+/** One a millisecond for four hours, which is the longest RETRY_WINDOW. */
+const mostAttempts = 14_400_000;
 const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
 
 /**
@@ -56,7 +60,10 @@ function quote(text: string): string {
   return printableAscii.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** Undefined for bytes that are no envelope of this version. Keys it does not know are ignored. */
+/**
+ * Undefined for bytes that are no envelope of this version, and for one that says what cannot be true.
+ * Keys it does not know are ignored.
+ */
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   const json = parseHeader(bytes);
   if (json?.['v'] !== version) return undefined;
@@ -67,12 +74,13 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     isId(m) &&
     knownTypes.has(t) &&
     isCount(c) &&
-    Number.isSafeInteger(a) &&
+    isTime(a) &&
     isCount(n) &&
+    n <= mostAttempts &&
     (p === undefined || isId(p)) &&
-    (r === undefined || Number.isSafeInteger(r)) &&
-    (x === undefined || Number.isSafeInteger(x)) &&
-    (u === undefined || Number.isSafeInteger(u)) &&
+    (r === undefined || isTime(r)) &&
+    (x === undefined || isTime(x)) &&
+    (u === undefined || isTime(u)) &&
     (l === undefined || l === 1);
   if (!valid) return undefined;
   // Each with all of its fields: whatever reads envelopes is twice as fast where they have one shape.
@@ -83,11 +91,11 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     type: t as EventType,
     previousId: p,
     configOffset: c,
-    appendTimeMs: a as number,
-    redrivenMs: r as number | undefined,
+    appendTimeMs: a,
+    redrivenMs: r,
     attempts: n,
-    deadlineMs: x as number | undefined,
-    dueMs: u as number | undefined,
+    deadlineMs: x,
+    dueMs: u,
     last: l === 1 ? true : undefined,
   };
 }
@@ -119,6 +127,11 @@ export function parseHeader(bytes: Buffer): Record<string, unknown> | null {
   } catch {
     return null;
   }
+}
+
+/** Whether something can have happened, or be meant to happen, at this time: epoch milliseconds. */
+export function isTime(value: unknown): value is number {
+  return isCount(value) && value <= latestTimeMs;
 }
 
 function isId(value: unknown): value is string {

@@ -297,10 +297,21 @@ describe('the format', () => {
           read.map(({ key, header, value }) => ({ key, envelope: header.toString(), body: value })),
           events.map(({ key, envelope, body }) => ({ key, envelope, body })),
         );
-        const part = unpackRecords(packer.packed.subarray(0, cut % packer.bytes));
+        const part = unpackRecords(packer.packed.subarray(0, cut % packer.bytes), events.length);
         assert.ok(part === undefined || part.length < events.length);
       }),
     );
+  });
+
+  test('makes nothing of more events than there may be', () => {
+    const packer = new EventPacker();
+    for (let n = 0; n < 80_000; n++) packer.add(null, '', Buffer.alloc(0));
+    const { packed } = packer;
+    const slice = packed.subarray.bind(packed);
+    let slices = 0;
+    packed.subarray = (start, end) => ((slices += 1), slice(start, end));
+    assert.ok(unpackRecords(packed, 3) === undefined);
+    assert.ok(slices <= 3 * 3, `${slices} slices`);
   });
 
   test('of the header likewise', () => {

@@ -38,7 +38,7 @@ function jobOf(
 /** As whoever reads the record would have them. */
 function unpacked({ packed, header }: Gathered): Job[] {
   const read = decodeBundleHeader(Buffer.from(encodeBundleHeader(header)));
-  return (unpackRecords(Buffer.from(packed)) ?? []).flatMap((event) => {
+  return (unpackRecords(Buffer.from(packed), header.events) ?? []).flatMap((event) => {
     const record = recordAt({ ...claim, offset: 1, timestampMs: 1 }, event, owner, 1);
     return (read && jobOfBundled(record, claim, read)) ?? [];
   });

@@ -22,7 +22,8 @@ const fresh: Envelope = {
   attempts: 0,
 };
 
-const anyTime = fc.maxSafeInteger();
+const latestTimeMs = new Date(8.64e15).getTime();
+const anyTime = fc.maxSafeNat().map((ms) => Math.min(ms, latestTimeMs));
 const text = fc.string({ unit: 'binary', minLength: 1 });
 const surrogates = fc.constantFrom('\ud800', 'a"b', 'a\\b', '\u0000', '\u007f', 'ä', '😀');
 const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
@@ -33,7 +34,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     type: fc.constantFrom(...eventTypes),
     configOffset: fc.maxSafeNat(),
     appendTimeMs: anyTime,
-    attempts: fc.nat(),
+    attempts: fc.nat(14_400_000),
     previousId: fc.oneof(text, surrogates),
     redrivenMs: anyTime,
     deadlineMs: anyTime,
@@ -96,7 +97,7 @@ test('keys of a later release are ignored, another version is not read', () => {
   assert.equal(decodeText(encoded.replace('"v":1,', '')), undefined);
 });
 
-test('a key that is missing or of the wrong kind makes it no envelope', () => {
+test('a key that is missing, of the wrong kind or cannot be true makes it no envelope', () => {
   const times = { redrivenMs: 3, deadlineMs: 2, dueMs: 1 };
   const encoded = encodeEnvelope({ ...fresh, previousId: 'old', ...times, last: true });
   const json = JSON.parse(encoded) as Record<string, unknown>;
@@ -107,12 +108,12 @@ test('a key that is missing or of the wrong kind makes it no envelope', () => {
     m: [undefined, null, '', 7],
     t: [undefined, null, 'Track', 'toString', 1],
     c: [undefined, null, -1, 1.5, '17'],
-    a: [undefined, null, 1.5, '17', 1e300],
-    n: [undefined, null, -1, 0.5, '0'],
+    a: [undefined, null, 1.5, '17', 1e300, latestTimeMs + 1, -1],
+    n: [undefined, null, -1, 0.5, '0', 14_400_001],
     p: [null, '', 7, {}],
-    r: [null, 1.5, '3', {}],
-    x: [null, 1.5, '2', {}],
-    u: [null, 1.5, '1', {}],
+    r: [null, 1.5, '3', {}, latestTimeMs + 1, -1],
+    x: [null, 1.5, '2', {}, latestTimeMs + 1, -1],
+    u: [null, 1.5, '1', {}, latestTimeMs + 1, -1],
     l: [null, 0, 2, true, '1'],
   };
   assert.deepEqual(Object.keys(wrong), Object.keys(json));

@@ -43,8 +43,9 @@ export class Bundle {
 
   #events(): PackedRecord[] | undefined {
     const { value } = this.record;
-    const events = value === null ? undefined : decompressEvents(value);
-    return events?.length === this.header.events ? events : undefined;
+    const said = this.header.events;
+    const events = value === null ? undefined : decompressEvents(value, said);
+    return events?.length === said ? events : undefined;
   }
 }
 

@@ -1,7 +1,10 @@
 import lz4 from 'lz4-napi';
-import { parseHeader } from '../../event/envelope.ts';
+import { isTime, parseHeader } from '../../event/envelope.ts';
 import { unpackRecords } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
+
+/** A partition's window holds several bundles, and what waits in one is a small part of a window. */
+export const mostEvents = 256;
 
 /** What the header of a bundle says, in the place where a single event has its envelope. */
 export interface BundleHeader {
@@ -31,18 +34,21 @@ export function encodeBundleHeader(header: BundleHeader): string {
   });
 }
 
-/** Undefined for bytes that are no header of a bundle. Keys it does not know are ignored. */
+/**
+ * Undefined for bytes that are no header of a bundle, and for one that says what cannot be true. Keys it
+ * does not know are ignored.
+ */
 export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
   const json = parseHeader(bytes);
   if (json?.['v'] !== version) return undefined;
   const { d, e, u, x, i, o } = json;
   const valid =
     typeof d === 'string' &&
-    isCount(e) &&
-    isCount(u) &&
-    (x === undefined || isCount(x)) &&
-    (i === undefined || isCount(i)) &&
-    isCount(o);
+    isEventCount(e) &&
+    isTime(u) &&
+    (x === undefined || isTime(x)) &&
+    (i === undefined || isTime(i)) &&
+    isTime(o);
   if (!valid) return undefined;
   const deadlines = { deadlineMs: x, impliedDeadlineMs: i };
   return { destinationId: d, events: e, dueMs: u, ...deadlines, oldestMs: o };
@@ -56,19 +62,26 @@ export function compressEvents(packed: Buffer): Buffer {
   return lz4.compressSync(packed);
 }
 
-/** What the compressed value says of its size comes first, and that much memory would be taken. */
-const mostPackedBytes = 4 * 1024 * 1024;
+/**
+ * What the compressed value says of its size comes first, and that much memory would be taken. Less than
+ * 64 KB and one event are put together: now of 64 KB, formerly with a body and ids of up to 385 KB each,
+ * the longest call that a gateway makes of a batch.
+ */
+const mostPackedBytes = 1024 * 1024;
 
-/** Undefined if it is a value of something else. */
-export function decompressEvents(value: Buffer): PackedRecord[] | undefined {
+/** Undefined if it is a value of something else, or holds more than `most` events. */
+export function decompressEvents(
+  value: Buffer,
+  most: number = mostEvents,
+): PackedRecord[] | undefined {
   try {
     if (value.readUInt32LE() > mostPackedBytes) return undefined;
-    return unpackRecords(lz4.uncompressSync(value));
+    return unpackRecords(lz4.uncompressSync(value), most);
   } catch {
     return undefined;
   }
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) > 0;
+function isEventCount(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= mostEvents;
 }

@@ -3,11 +3,11 @@ import type { Envelope } from '../../event/envelope.ts';
 import type { Claim, Job } from '../job.ts';
 import { packedBytes, type EventPacker } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
+import { mostEvents } from './format.ts';
 import type { BundleHeader } from './format.ts';
 import { Receipts } from './receipts.ts';
 
-/** A partition's window holds several bundles, and what waits in one is a small part of a window. */
-const mostEvents = 256;
+/** The event that reaches it is the last one. */
 const mostBundleBytes = 64 * 1024;
 /** An event's window may end so much earlier for being in a bundle, which takes no longer to gather. */
 const impliedWithinMs = 1_000;
