@@ -1,3 +1,4 @@
+import { isTime } from '../event/envelope.ts';
 import type { Origin } from '../event/parse-call.ts';
 import { decodeOrigin, originHeader } from '../event/rejected-headers.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
@@ -13,9 +14,13 @@ export interface Arrival {
  * write that header, so what it says must give no power that the call's own fields do not give: its
  * place only names a call that has no `messageId`, and its append time counts only backwards. A call
  * that claimed to come from the future would outlive every age limit and deletion.
+ *
+ * A record of before its topic had Kafka's append time may have any time, or none. One that cannot be is 0:
+ * the call then counts as older than all others.
  */
 export function arrivalOf(record: IncomingRecord): Arrival {
-  const { topic, partition, offset, timestampMs } = record;
+  const { topic, partition, offset } = record;
+  const timestampMs = isTime(record.timestampMs) ? record.timestampMs : 0;
   const first = decodeOrigin(record.headers[originHeader]);
   if (first === undefined) {
     const origin = { topic, partition, offset, appendTimeMs: timestampMs };

@@ -179,6 +179,14 @@ test('a forged origin cannot make a call younger than its record', () => {
   assert.equal(envelopeOf(record as OutgoingRecord).appendTimeMs, appendTimeMs);
 });
 
+test('a call whose record has no time that can be is routed, as one that is older than all others', () => {
+  for (const timestampMs of [-1, 8.64e15 + 1, 1.7e18]) {
+    const [record] = route(incoming(order, { timestampMs }), exampleDestination());
+    assert.equal(envelopeOf(record as OutgoingRecord).appendTimeMs, 0, `${timestampMs}`);
+    assert.match(String(record?.value), /"timestamp":"1970-01-01T00:00:00.000Z"/);
+  }
+});
+
 test('a header that is no origin is ignored', () => {
   for (const text of ['', 'web', 'p:1:2', 'p:1:2:x', 'p:1:2:3:4', `p:1:2:${'9'.repeat(16)}`]) {
     const record = incoming(order, { headers: { [originHeader]: Buffer.from(text) } });
