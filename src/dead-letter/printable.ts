@@ -30,8 +30,10 @@ export function bytesText(bytes: Buffer | null): string {
     : `${bytes.length} bytes that are no text, in base64: ${bytes.toString('base64')}`;
 }
 
+/** In ISO 8601. What no Date can be is shown as it is, because a list must not fail on one record. */
 export function timeText(timeMs: number): string {
-  return new Date(timeMs).toISOString();
+  const date = new Date(timeMs);
+  return Number.isNaN(date.getTime()) ? `(not a time: ${timeMs})` : date.toISOString();
 }
 
 /** With line breaks and indentation if it is JSON. */

@@ -1,3 +1,4 @@
+import { normalizeTimestamp } from '../event/timestamp.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
@@ -6,6 +7,7 @@ import { placeText, type Letter } from './letter.ts';
 
 /** When a letter was last sent again, and by which run. */
 export interface Redrive {
+  /** ISO 8601, UTC, with milliseconds. */
   readonly time: string;
   readonly redrive: string;
 }
@@ -63,9 +65,12 @@ function decode(value: Buffer | null): Mark | undefined {
     const json: unknown = JSON.parse(value?.toString() ?? '');
     if (typeof json !== 'object' || json === null) return undefined;
     const { time, redrive, letterMs } = json as Record<string, unknown>;
-    return typeof time === 'string' && typeof redrive === 'string' && typeof letterMs === 'number'
-      ? { time, redrive, letterMs }
-      : undefined;
+    const isMark =
+      typeof time === 'string' &&
+      normalizeTimestamp(time) === time &&
+      typeof redrive === 'string' &&
+      typeof letterMs === 'number';
+    return isMark ? { time, redrive, letterMs } : undefined;
   } catch {
     return undefined;
   }

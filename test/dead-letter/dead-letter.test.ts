@@ -73,6 +73,27 @@ test('a letter without an envelope is known by its key, shown as it is, and not 
   assert.equal(notWhole(letter()), undefined);
 });
 
+test('a letter that says what cannot be true is listed, shown as it is, and not sent', () => {
+  const { headers } = deadLetterRecord({ destinationId: 'crm', user: 'u1' });
+  const json = JSON.parse(headers[envelopeHeader] ?? '') as object;
+  const latestMs = 8.64e15;
+  for (const key of ['a', 'r', 'x'])
+    for (const timeMs of [2 ** 53 - 1, latestMs + 1, -1]) {
+      const odd = letter({}, { envelope: JSON.stringify({ ...json, [key]: timeMs }) });
+      const shown = presentLetter(odd, none, deadLetterView);
+      assert.match(shown, new RegExp(`^envelope +.*"${key}":${timeMs}[,}]`, 'm'));
+      const table = presentLetters([odd], none, 'table', deadLetterView);
+      assert.match(table, /\n1:7 .*\bcrm +u1\b/);
+      assert.match(presentLetters([odd], none, 'json', deadLetterView), /"callTime": null/);
+      assert.deepEqual(notWhole(odd), {
+        why: 'because there is no event in it that can be read',
+      });
+    }
+  const last = letter({}, { envelope: JSON.stringify({ ...json, a: latestMs, x: latestMs }) });
+  const shown = presentLetter(last, none, deadLetterView);
+  assert.match(shown, /^call time +\+275760-09-13T00:00:00.000Z$/m);
+});
+
 test('a redriven event has a fresh clock and nothing else is new', () => {
   const before = letter();
   const record = redriven(before, { topic: 't', configOffset: 9 }, 5_000);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { deliveryKey } from '../../src/event/envelope.ts';
+import { deliveryKey, envelopeHeader } from '../../src/event/envelope.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { deadLetterRecord } from './letters.ts';
 import { startLetterbox, type Letterbox } from './letterbox.ts';
@@ -217,4 +217,21 @@ test('a destination that is unknown now is only warned of, and no match is said'
   assert.equal(none.stdout, '[]\n');
   assert.match(none.stderr, /^no event matches$/m);
   assert.match((await box.run('redrive', '--user', 'nobody')).stderr, /^no event matches$/m);
+});
+
+test('a letter that says what cannot be true makes no command fail', async () => {
+  const { headers, ...letter } = deadLetterRecord({ destinationId: 'crm', user: 'odd times' });
+  const json = JSON.parse(headers[envelopeHeader] ?? '') as object;
+  const said = JSON.stringify({ ...json, a: 2 ** 53 - 1 });
+  await box.put([{ ...letter, headers: { ...headers, [envelopeHeader]: said } }]);
+  const selected = ['--user', 'odd times'];
+  assert.match((await box.run('list', ...selected)).stdout, /^\d:\d+ .* crm +odd times /m);
+  const [{ partition, offset, messageId } = assert.fail()] = await list(...selected);
+  assert.equal(messageId, null);
+  const { stdout } = await box.run('show', `${partition}:${offset}`);
+  assert.match(stdout, /^envelope +\{.*"a":9007199254740991,.*\}$/m);
+  for (const dryRun of [['--dry-run'], []]) {
+    const { stderr } = await box.run('redrive', ...selected, ...dryRun);
+    assert.match(stderr, /^1 event left out, because there is no event in it that can be read$/m);
+  }
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
 import { Redrives, redriveRecord } from '../../src/dead-letter/redrives.ts';
+import { readRejected } from '../../src/dead-letter/rejected.ts';
 import { rejectedView } from '../../src/dead-letter/rejected-view.ts';
 import { rejectedLetter } from './letters.ts';
 
@@ -43,6 +44,28 @@ test('the list for programs has everything but the bytes', () => {
       },
     ],
   );
+});
+
+test('a time that no date can have is shown as what it is, in the list, to programs and in full', () => {
+  const texts: readonly (readonly [number, string])[] = [
+    [2 ** 53 - 1, '(not a time: 9007199254740991)'],
+    [-(2 ** 63), '(not a time: -9223372036854776000)'],
+    [NaN, '(not a time: NaN)'],
+  ];
+  for (const [timestampMs, text] of texts) {
+    const { record } = rejectedLetter({ headers: { 'postrider-origin': 'none' } });
+    const letter = readRejected({ ...record, timestampMs });
+    const table = presentLetters([letter], none, 'table', rejectedView);
+    assert.ok(table.includes(`2:0    ${text}  unknown-write-key`), table);
+    const json = presentLetters([letter], none, 'json', rejectedView);
+    const [listed] = JSON.parse(json) as { time: string; origin: { time: string } }[];
+    assert.deepEqual([listed?.time, listed?.origin.time], [text, text]);
+    const shown = presentLetter(letter, none, rejectedView).split('\n');
+    assert.deepEqual(
+      shown.filter((line) => line.endsWith(text)).map((line) => line.replace(/ {2}.*/, '')),
+      ['time', 'origin time'],
+    );
+  }
 });
 
 test('one call is shown with its headers and its value', () => {
@@ -90,6 +113,15 @@ test('a letter of a topic that was made again does not count as sent, wherever i
   assert.equal(sent.of(other)?.time, time);
   assert.equal(sent.of(later), undefined);
   assert.equal(sent.of(rejectedLetter({ offset: 6 })), undefined);
+});
+
+test('a mark whose time cannot be read does not count', () => {
+  for (const odd of ['', 'soon', '2026-13-01T00:00:00.000Z', '2026-11-20 (\u001b[2J)', '275761']) {
+    const marked = new Redrives('p.ingest.rejected');
+    const { key, value } = redriveRecord('', rejectedLetter(), { time: odd, redrive: 'run1' });
+    marked.collect({ key: Buffer.from(String(key)), value: Buffer.from(String(value)) });
+    assert.equal(marked.of(rejectedLetter()), undefined, odd);
+  }
 });
 
 test('the list for programs commands no terminal, and is the same to a program', () => {
