@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { decodeBundleHeader } from '../../src/delivery/bundle/format.ts';
+import { decodeBundleHeader, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import {
   decodeEnvelope,
@@ -268,6 +268,40 @@ describe('the delivery role on Kafka', () => {
       assert.deepEqual(endpoint.bodies, ['{"old":1}']);
     });
     await role.stop(5_000);
+  });
+
+  test('a retry record of a clock that is hours ahead, and one that cannot be true, stop no partition', async () => {
+    const stage = await createStage({ retryTiersMs: [500] });
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    stage.config.put(destination('crm', endpoint.url));
+    const topic = stage.topology.retryTopic(500);
+    const dueMs = Date.now() + 5 * 3_600_000;
+    const header = { destinationId: 'crm', events: 1, dueMs, oldestMs: dueMs };
+    const envelope = encodeEnvelope({
+      ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'ahead', type: 'track' },
+      ...{ configOffset: stage.config.offset, appendTimeMs: dueMs, attempts: 1, dueMs },
+    });
+    const impossible = encodeBundleHeader({ ...header, events: 349_000 });
+    await producer.send(
+      [envelope, impossible].map((said) => ({
+        topic,
+        key: 'crm:u',
+        value: '{"ahead":1}',
+        headers: { [envelopeHeader]: said },
+      })),
+    );
+    const role = await stage.start();
+    closers.push(() => role.stop(0));
+    const [dead, ...more] = await stage.read(stage.topology.topics.deadLetter);
+    assert.equal(dead?.headers['reason']?.toString(), 'malformed');
+    assert.equal(dead.headers[envelopeHeader]?.toString(), impossible);
+    assert.equal(more.length, 0);
+    await eventually(() => {
+      assert.deepEqual(endpoint.bodies, ['{"ahead":1}']);
+    });
+    await role.stop(5_000);
+    assert.ok(await committed(topic, stage.topology.groups.delivery));
   });
 
   test('joins a dedicated topic when the configuration names it', async () => {
