@@ -35,18 +35,42 @@ describe('a destination that gets nothing for ten minutes', () => {
     assert.equal(world.requests.length, 1);
   });
 
-  test('is still known to be away', async () => {
-    const world = new SimulatedWorld();
-    world.addDestination('crm');
-    world.answer = () => hangs;
-    for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
-    await world.clock.pass(5_100);
-    // So that none of them comes back meanwhile.
-    for (const tierMs of world.topology.retryTiersMs) world.lose(world.topology.retryTopic(tierMs));
-    await world.clock.pass(20 * minuteMs);
+  test('is still known to be away until then', async () => {
+    const world = await worldOfAbsent();
+    await world.clock.pass(9 * minuteMs);
     const before = world.requests.length;
     for (let i = 0; i < 10; i++) world.publish('crm', `v${i}`);
     await world.clock.pass(4_000);
     assert.equal(world.requests.length - before, 1);
   });
+
+  test('is forgotten though it was away, and its breaker with it', async () => {
+    const world = await worldOfAbsent();
+    assert.deepEqual(world.engine.state().breakers, { closed: 0, open: 1, 'half-open': 0 });
+    await world.clock.pass(11 * minuteMs);
+    assert.equal(lanes(world), 0);
+    assert.deepEqual(world.engine.state().breakers, { closed: 0, open: 0, 'half-open': 0 });
+  });
+});
+
+/** Its destination has not answered, its breaker is open, and none of its events comes back. */
+async function worldOfAbsent(): Promise<SimulatedWorld> {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => hangs;
+  for (let i = 0; i < 5; i++) world.publish('crm', `u${i}`);
+  await world.clock.pass(5_100);
+  for (const tierMs of world.topology.retryTiersMs) world.lose(world.topology.retryTopic(tierMs));
+  return world;
+}
+
+test('a destination that is away is not forgotten while events come, though none waits', async () => {
+  const world = await worldOfAbsent();
+  world.answer = () => failsWith(503);
+  for (let minute = 0; minute < 30; minute++) {
+    world.publish('crm', `v${minute}`);
+    await world.clock.pass(minuteMs);
+    const { open, 'half-open': halfOpen } = world.engine.state().breakers;
+    assert.equal(open + halfOpen, 1, `after ${minute} min`);
+  }
 });

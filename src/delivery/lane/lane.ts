@@ -47,6 +47,8 @@ export class Lane implements SlotTaker {
   isInLine = false;
   isSlow = false;
   #lastUsedMs: number;
+  /** Since the last tick. */
+  #wasOffered = false;
 
   constructor(destination: Destination, context: LaneContext) {
     const { clock, random, rotation, shares } = context;
@@ -117,11 +119,13 @@ export class Lane implements SlotTaker {
   /** Takes responsibility for the job: it is delivered, put off or given up from here. */
   offer(job: Job): void {
     job.keeper = this;
+    this.#wasOffered = true;
     if (this.#backlog.take(job)) this.#pump();
   }
 
   /** Puts all of it off, if that is what would become of each of its events. */
   putOff(bundle: Bundle): boolean {
+    this.#wasOffered = true;
     return this.#backlog.putOff(bundle);
   }
 
@@ -185,7 +189,9 @@ export class Lane implements SlotTaker {
 
   /** About once a second. `othersHaveRoom`: other lanes could take more than they get. */
   tick(nowMs: number, othersHaveRoom: boolean): void {
-    const wasBusy = this.#isBusy;
+    // What is put off at once, or answered within milliseconds, is not seen in flight here.
+    const wasUsed = this.#wasOffered || this.#isBusy;
+    this.#wasOffered = false;
     this.#backlog.tick(nowMs);
     this.#judgeSpeed();
     if (this.#isSlowRefused) this.#backlog.review();
@@ -193,9 +199,10 @@ export class Lane implements SlotTaker {
     this.#backlog.reviewPaused(nowMs);
     this.#pump();
     this.#endpoints.dropIdleBreakers(nowMs);
-    if (wasBusy || this.#isBlocked || !this.#rate.isForgettable) this.#lastUsedMs = nowMs;
+    if (wasUsed || this.#hold.isOn || !this.#rate.isForgettable) this.#lastUsedMs = nowMs;
   }
 
+  /** Breakers do not count: with nothing to probe with, one stays half-open for ever. */
   isUnusedSince(timeMs: number): boolean {
     return this.#lastUsedMs < timeMs;
   }
@@ -305,10 +312,6 @@ export class Lane implements SlotTaker {
     if (isSlow === this.isSlow) return;
     this.isSlow = isSlow;
     this.#context.pool.moved(this.#slots.inFlight, isSlow);
-  }
-
-  get #isBlocked(): boolean {
-    return this.#hold.isOn || this.#endpoints.troubled;
   }
 
   get #isSlowRefused(): boolean {
