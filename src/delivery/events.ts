@@ -45,6 +45,16 @@ export class DeliveryEvents {
       this.#endpointFailed(job, endpoint, outcome);
   }
 
+  /** The URL does not get an event that another URL of its destination gets. */
+  urlSkipped(destination: string, endpoint: Endpoint): void {
+    const cause = endpoint.skipCause;
+    add(this.#metrics.urlSkips, cause);
+    const unlogged = endpoint.skipLog.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const fields = { destination, url: endpoint.prepared.publicUrl, cause, missed: unlogged + 1 };
+    this.#log.warn(fields, 'a URL misses events that another URL of its destination gets');
+  }
+
   retryPlanned(tierMs: number): void {
     add(this.#metrics.retries, formatDuration(tierMs));
   }

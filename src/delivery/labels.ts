@@ -9,6 +9,11 @@ export const outcomeLabels: readonly string[] = ['delivered', ...requestFailures
 /** Every value that `reasonLabel` gives. */
 export const reasonLabels: readonly string[] = [...permanent, ...unanswered];
 
+/** Why a URL does not get a request: so many are on their way to it as may be, or its breaker is not closed. */
+export const skipCauses = ['busy', 'breaker'] as const;
+
+export type SkipCause = (typeof skipCauses)[number];
+
 export function outcomeLabel(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'delivered':

@@ -10,7 +10,7 @@ import {
 } from '../ops/metrics.ts';
 import type { MetricsRegistry, Tally } from '../ops/metrics.ts';
 import { fencingIds, type Fence } from '../resources/fence/fence.ts';
-import { outcomeLabels, reasonLabels } from './labels.ts';
+import { outcomeLabels, reasonLabels, skipCauses } from './labels.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import { deferralCauses } from './retry-policy.ts';
 
@@ -45,6 +45,7 @@ export class DeliveryMetrics {
   /** Deliveries; a plain number for the hot path. */
   delivered = 0;
   readonly requests: Tally = new Map();
+  readonly urlSkips: Tally = new Map();
   readonly retries: Tally = new Map();
   readonly deferrals: Tally = new Map();
   readonly deadLetters: Tally = new Map();
@@ -83,6 +84,13 @@ export class DeliveryMetrics {
     const tiers = retryTiersMs.map(formatDuration);
     const states: BreakerState[] = ['closed', 'open', 'half-open'];
     counter('postrider_requests_total', 'By outcome.', 'outcome', outcomeLabels, requests);
+    counter(
+      'postrider_url_skips_total',
+      'Requests that a URL did not get while another URL of its destination got the event, by cause.',
+      'cause',
+      skipCauses,
+      this.urlSkips,
+    );
     counter('postrider_retries_total', 'Failed attempts to be repeated.', 'tier', tiers, retries);
     counter(
       'postrider_deferrals_total',

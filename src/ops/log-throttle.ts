@@ -1,13 +1,16 @@
-const intervalMs = 1_000;
-
-/** Lets one line a second through and counts the others. */
+/** Lets one line through in each interval, and counts the others. */
 export class LogThrottle {
+  readonly #intervalMs: number;
   #loggedMs = -Infinity;
   #unlogged = 0;
 
+  constructor(intervalMs = 1_000) {
+    this.#intervalMs = intervalMs;
+  }
+
   /** How many went unlogged since the last line, or undefined where this one goes unlogged too. */
   pass(nowMs: number): number | undefined {
-    if (nowMs - this.#loggedMs < intervalMs) {
+    if (nowMs - this.#loggedMs < this.#intervalMs) {
       this.#unlogged += 1;
       return undefined;
     }
@@ -18,7 +21,7 @@ export class LogThrottle {
   }
 }
 
-/** A throttle for each key. They are kept for good, so the keys must be few. */
+/** A throttle of one line a second for each key. They are kept for good, so the keys must be few. */
 export class LogThrottles<Key> {
   readonly #throttles = new Map<Key, LogThrottle>();
 

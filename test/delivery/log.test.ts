@@ -109,3 +109,30 @@ test('what an endpoint answers while it is well leaves no line', async () => {
   assert.equal(world.delivered.length, 1);
   assert.deepEqual(lines, []);
 });
+
+test('each URL that misses events has one line a minute, which counts them', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  world.addDestination('crm', {
+    webhooks: ['one', 'two', 'quick'].map((id) => ({
+      url: `https://${id}.example/hook?token=teehee`,
+      headers: {},
+    })),
+    maxInFlight: 1,
+  });
+  world.answer = (url) => ({ ...answerOk, afterMs: url.includes('quick') ? 5 : 10 * minuteMs });
+  for (let second = 0; second < 122; second++) {
+    world.publish('crm', `u${second}`);
+    await world.clock.pass(1_000);
+  }
+  const line = (id: string, missed: number): Line => ({
+    level: 'warn',
+    message: 'a URL misses events that another URL of its destination gets',
+    fields: { destination: 'crm', url: `https://${id}.example/hook`, cause: 'busy', missed },
+  });
+  const missed = [1, 60, 60];
+  assert.deepEqual(
+    lines,
+    missed.flatMap((count) => [line('one', count), line('two', count)]),
+  );
+});

@@ -66,6 +66,8 @@ test('every series is there before anything has happened, and none comes later',
     'postrider_dead_letters_total{reason="http-4xx"} 0',
     'postrider_retries_total{tier="1m"} 0',
     'postrider_deferrals_total{cause="rate-limit"} 0',
+    'postrider_url_skips_total{cause="busy"} 0',
+    'postrider_url_skips_total{cause="breaker"} 0',
     'postrider_delivery_rebalances_total{topics="dedicated"} 0',
   ])
     assert.ok(before.includes(`\n${series}\n`), series);

@@ -125,4 +125,40 @@ describe('several URLs', () => {
     assert.ok(hanging < 140, `${hanging} requests to the hanging URL`);
     assert.equal(world.atRetry, 0);
   });
+
+  test('do not wait for a busy one, and each event that it misses is counted', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks: webhooks.slice(0, 2), maxInFlight: 2 });
+    world.answer = (url) => ({ ...answerOk, afterMs: url.includes('a.') ? 1_000 : 5 });
+    for (let n = 0; n < 5; n++) {
+      world.publish('crm', `u${n}`);
+      await world.clock.pass(10);
+    }
+    assert.equal(world.finished.length, 5);
+    assert.deepEqual([...world.metrics.urlSkips], [['busy', 3]]);
+  });
+
+  test('do not wait for one whose breaker is not closed, and each event that it misses is counted', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });
+    world.answer = (url) => (url.includes('a.') ? failsWith(503) : answerOk);
+    for (let n = 0; n < 600; n++) {
+      world.publish('crm', `u${n}`);
+      await world.clock.pass(100);
+    }
+    assert.equal(world.finished.length, 600);
+    const tried = world.requests.filter(({ url }) => url.includes('a.')).length;
+    assert.ok(tried < 100, `${tried} requests to the failing URL`);
+    assert.deepEqual([...world.metrics.urlSkips], [['breaker', 600 - tried]]);
+  });
+
+  test('miss nothing while the event waits until one of them can take it', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { webhooks: webhooks.slice(0, 2), maxInFlight: 1 });
+    world.answer = () => ({ ...answerOk, afterMs: 1_000 });
+    for (let n = 0; n < 5; n++) world.publish('crm', `u${n}`);
+    await world.clock.pass(900);
+    assert.equal(world.requests.length, 2);
+    assert.deepEqual([...world.metrics.urlSkips], []);
+  });
 });

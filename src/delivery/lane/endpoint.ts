@@ -1,6 +1,7 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
-import { LogThrottles } from '../../ops/log-throttle.ts';
+import { LogThrottle, LogThrottles } from '../../ops/log-throttle.ts';
+import type { SkipCause } from '../labels.ts';
 import { conditionShownBy } from '../outcome.ts';
 import type { Outcome, RetryCause } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
@@ -16,6 +17,8 @@ export class Endpoint {
   prepared: PreparedEndpoint;
   inFlight = 0;
   readonly failureLogs: LogThrottles<RetryCause> = new LogThrottles();
+  /** One line a minute: a URL may miss events all day long. */
+  readonly skipLog: LogThrottle = new LogThrottle(60_000);
   readonly #breakerOptions: BreakerOptions;
   #breaker: EndpointBreaker | undefined;
   #probe: object | undefined;
@@ -34,6 +37,11 @@ export class Endpoint {
     const breaker = this.#breaker;
     if (breaker === undefined || breaker.closed || breaker.awaitsProbe) return 'yes';
     return breaker.state === 'half-open' ? 'wait' : 'no';
+  }
+
+  /** Why an event goes to other URLs without this one. */
+  get skipCause(): SkipCause {
+    return this.#breaker?.closed === false ? 'breaker' : 'busy';
   }
 
   /** A request goes out; `job` only tells it from others when it ends. */

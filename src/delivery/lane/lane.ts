@@ -274,6 +274,8 @@ export class Lane implements SlotTaker {
       const endpoint = endpoints[index];
       if (endpoint === undefined || !this.#endpoints.canTake(endpoint, this.#slots.max)) {
         job.outcome = worse(job.outcome, skipped);
+        // Some URL takes the event, or it would not have had its turn.
+        if (endpoint !== undefined) this.#context.events.urlSkipped(this.destination.id, endpoint);
         continue;
       }
       job.pending += 1;
