@@ -55,9 +55,13 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
 }
 
 /** For `dev`: lists what is wrong with the files before anything else is begun. */
-export function checkFirst(files: ParsedFile, stored: readonly Resource[] | undefined): void {
+export function checkFirst(
+  { settings }: Context,
+  files: ParsedFile,
+  stored: readonly Resource[] | undefined,
+): void {
   try {
-    checkFiles(files, stored);
+    checkFiles(files, stored, settings.deliveryMaxInFlight);
   } catch (error) {
     listProblems(error);
   }
@@ -82,7 +86,9 @@ async function plan(
   const { settings, kafka, log } = context;
   const access = { kafka, topology: await context.topology(), clock: systemClock, log };
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  return planFiles(access, files, { secretKeys, ...wishes }).catch(listProblems);
+  const { deliveryMaxInFlight } = settings;
+  const planOptions = { secretKeys, deliveryMaxInFlight, ...wishes };
+  return planFiles(access, files, planOptions).catch(listProblems);
 }
 
 /** Also for `delete`: writes with a producer of its own. */

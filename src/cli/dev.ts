@@ -30,7 +30,7 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
       ? undefined
       : await loadFiles(options.file, { environment: context.environment, stdin: process.stdin });
   const startsEmpty = context.settings.kafkaBrokers === undefined && options.dataDir === undefined;
-  if (resources !== undefined) checkFirst(resources, startsEmpty ? [] : undefined);
+  if (resources !== undefined) checkFirst(context, resources, startsEmpty ? [] : undefined);
   if (context.settings.deliveryAllowNetworks === undefined) {
     context.log.info({}, 'endpoints on loopback are allowed; DELIVERY_ALLOW_NETWORKS decides');
   }

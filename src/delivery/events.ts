@@ -4,6 +4,7 @@ import type { TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { FencedBy } from '../resources/fence/fence.ts';
+import type { Destination } from '../resources/resource.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Job } from './job.ts';
@@ -22,6 +23,8 @@ export class DeliveryEvents {
   readonly #clock: Clock;
   readonly #deadLetterLogs = new LogThrottles<string>();
   readonly #fencedLog = new LogThrottle();
+  /** Those whose `maxInFlight` has been told of. A change of a destination makes another object. */
+  readonly #bounded = new WeakSet<Destination>();
 
   constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock) {
     this.#log = log;
@@ -96,6 +99,16 @@ export class DeliveryEvents {
   breakerChanged(destination: string, state: BreakerState): void {
     add(this.#metrics.breakerChanges, state);
     this.#log.info({ destination, state }, 'the breaker of an endpoint changed');
+  }
+
+  /** Once for each version of the destination, however often its lane is forgotten and made anew. */
+  maxInFlightBounded(destination: Destination, most: number): void {
+    if (this.#bounded.has(destination)) return;
+    this.#bounded.add(destination);
+    this.#log.warn(
+      { destination: destination.id, maxInFlight: destination.maxInFlight, used: most },
+      "maxInFlight is more than a quarter of this worker's DELIVERY_MAX_IN_FLIGHT, which is used instead",
+    );
   }
 
   partitionStuck(partition: TopicPartition, offset: number, error: Error): void {

@@ -101,6 +101,16 @@ test('dev reports a wrong file before it starts anything', async () => {
   assert.match(stderr, /^postrider: nothing was applied, because of a problem\n$/m);
 });
 
+test('dev reports a maxInFlight that DELIVERY_MAX_IN_FLIGHT does not allow', async () => {
+  const file = join(folder, 'greedy.yaml');
+  const shop = 'kind: Source\nid: shop\nname: Shop\nwriteKeys: []\n---\n';
+  const crm = 'kind: Destination\nid: crm\nname: CRM\nsources: [shop]\nmaxInFlight: 11\n';
+  await writeFile(file, `${shop}${crm}webhooks:\n  - url: https://crm.example.com\n`);
+  const env = { PATH: '', DELIVERY_MAX_IN_FLIGHT: '40' };
+  const { stderr } = await postrider(['dev', '-f', file], env);
+  assert.match(stderr, /greedy\.yaml:10: maxInFlight: must be at most 10, a quarter of .* \(40\)/);
+});
+
 test('dev on an empty broker reports a source that does not exist before it starts anything', async () => {
   const file = join(folder, 'no-source.yaml');
   const webhooks = 'webhooks:\n  - url: https://crm.example.com\n';

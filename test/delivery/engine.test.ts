@@ -38,6 +38,17 @@ describe('a healthy endpoint', () => {
     assert.equal(world.delivered.length, 50);
   });
 
+  test('has a quarter of the process-wide slots at most, whatever its maxInFlight is', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 40 });
+    world.addDestination('crm', { maxInFlight: 1_024 });
+    world.answer = (url) => ({ ...answerOk, afterMs: url.includes('crm') ? 900 : 20 });
+    for (let i = 0; i < 100; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(500);
+    assert.equal(world.mostInFlight.get('https://crm.example/hook'), 10);
+    world.addDestination('crm', { maxInFlight: 512 });
+    assert.equal(world.engine.state().inFlight, 10);
+  });
+
   test('shares the process-wide slots with the others in turns', async () => {
     const world = new SimulatedWorld({ maxInFlight: 2 });
     for (const id of ['a', 'b', 'c']) world.addDestination(id);

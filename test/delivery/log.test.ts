@@ -136,3 +136,22 @@ test('each URL that misses events has one line a minute, which counts them', asy
     missed.flatMap((count) => [line('one', count), line('two', count)]),
   );
 });
+
+test('a maxInFlight above what this worker allows leaves one line at each change', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log, maxInFlight: 40 });
+  for (const maxInFlight of [11, 10, 12]) {
+    world.addDestination('crm', { maxInFlight });
+    for (let round = 0; round < 2; round++) {
+      world.publish('crm', `u${maxInFlight}-${round}`);
+      // So that the destination is forgotten in between.
+      await world.clock.pass(20 * minuteMs);
+    }
+  }
+  const message =
+    "maxInFlight is more than a quarter of this worker's DELIVERY_MAX_IN_FLIGHT, which is used instead";
+  const line = (maxInFlight: number): Line => {
+    return { level: 'warn', message, fields: { destination: 'crm', maxInFlight, used: 10 } };
+  };
+  assert.deepEqual(lines, [line(11), line(12)]);
+});

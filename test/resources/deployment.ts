@@ -55,6 +55,7 @@ export async function testDeployment(): Promise<TestDeployment> {
         prune,
         rename: false,
         newKey: false,
+        deliveryMaxInFlight: 1_024,
       });
       await writeChanges({ kafka, topology, producer }, changes);
       return changes.map(formatChange);

@@ -10,6 +10,7 @@ import type { Fencing } from '../fencing.ts';
 import { LaneBacklog } from './backlog.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneHold } from './hold.ts';
+import { maxInFlightOf } from './max-in-flight.ts';
 import { LaneRate } from './rate.ts';
 import { LaneSlots } from './slots.ts';
 import { LaneSpeed } from './speed.ts';
@@ -65,7 +66,7 @@ export class Lane implements SlotTaker {
     this.#endpoints = new LaneEndpoints({ clock, random, rotation, onChange });
     this.#prepared = new PreparedDestination(destination);
     this.#endpoints.update(this.#prepared);
-    this.#slots = new LaneSlots(destination.maxInFlight ?? context.maxInFlightPerDestination);
+    this.#slots = new LaneSlots(maxInFlightOf(destination, context));
     this.#rate.update(destination);
     this.#backlog = new LaneBacklog(
       {
@@ -159,7 +160,7 @@ export class Lane implements SlotTaker {
     this.#prepared = new PreparedDestination(destination);
     this.#endpoints.update(this.#prepared);
     if (this.#endpoints.all !== former) this.#hold.end();
-    this.#slots.max = destination.maxInFlight ?? this.#context.maxInFlightPerDestination;
+    this.#slots.max = maxInFlightOf(destination, this.#context);
     this.sharesChanged();
   }
 

@@ -1,5 +1,6 @@
 import { problemAt, type SourceDocument } from './document.ts';
 import { postgresUrlProblem } from '../schema/postgres-url.ts';
+import { mostInFlight } from '../most-in-flight.ts';
 import type { Problem } from '../problem.ts';
 import type { Resource } from '../resource.ts';
 import { parseResource } from '../schema/schema.ts';
@@ -18,8 +19,14 @@ export interface DesiredResources {
   readonly invalidIds: ReadonlySet<string>;
 }
 
-/** Every document as a resource; each problem at its own file and line. */
-export function parseDesired(documents: readonly SourceDocument[]): DesiredResources {
+/**
+ * Every document as a resource; each problem at its own file and line.
+ * @param deliveryMaxInFlight of a worker, by its setting
+ */
+export function parseDesired(
+  documents: readonly SourceDocument[],
+  deliveryMaxInFlight: number,
+): DesiredResources {
   const resources: DesiredResource[] = [];
   const problems: Problem[] = [];
   const invalidIds = new Set<string>();
@@ -33,6 +40,7 @@ export function parseDesired(documents: readonly SourceDocument[]): DesiredResou
     }
     problems.push(...findRepeatedUrls(parsed.resource, document));
     problems.push(...findWrongDatabase(parsed.resource, document));
+    problems.push(...findTooManyInFlight(parsed.resource, document, deliveryMaxInFlight));
     const { kind, id } = parsed.resource;
     const firstPlace = firstPlaces.get(recordKey(parsed.resource));
     if (firstPlace !== undefined)
@@ -68,4 +76,17 @@ function findWrongDatabase(resource: Resource, document: SourceDocument): Proble
   if (field === undefined || !('postgres' in rows)) return [];
   const reason = postgresUrlProblem(rows.postgres);
   return reason === undefined ? [] : [problemAt(document, [field, 'postgres'], reason)];
+}
+
+/** Not a matter of the schema, which also reads what was applied with another setting. */
+function findTooManyInFlight(
+  resource: Resource,
+  document: SourceDocument,
+  deliveryMaxInFlight: number,
+): Problem[] {
+  if (resource.kind !== 'Destination') return [];
+  const most = mostInFlight(deliveryMaxInFlight);
+  if ((resource.maxInFlight ?? 0) <= most) return [];
+  const reason = `must be at most ${most}, a quarter of DELIVERY_MAX_IN_FLIGHT (${deliveryMaxInFlight}); the rest is for other destinations`;
+  return [problemAt(document, ['maxInFlight'], reason)];
 }

@@ -40,6 +40,8 @@ export interface PlanOptions {
   readonly rename: boolean;
   /** The key that the stored secrets were encrypted with is lost. */
   readonly newKey: boolean;
+  /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may have a part. */
+  readonly deliveryMaxInFlight: number;
 }
 
 /**
@@ -51,9 +53,9 @@ export interface PlanOptions {
 export function planApply(
   files: ParsedFile,
   stored: StoredResources,
-  { secretKeys, prune, rename, newKey }: PlanOptions,
+  { secretKeys, prune, rename, newKey, deliveryMaxInFlight }: PlanOptions,
 ): readonly Change[] {
-  const parsed = parseDesired(files.documents);
+  const parsed = parseDesired(files.documents, deliveryMaxInFlight);
   const { desired, notes, ...settled } = settleTraits(parsed, stored, rename);
   const desiredKeys = new Set(desired.resources.map(({ resource }) => recordKey(resource)));
   const others = [...stored.values()].filter(({ name }) => !desiredKeys.has(recordKey(name)));
@@ -86,8 +88,12 @@ export function planApply(
  * @param stored all resources that are; undefined where that is not known yet
  * @throws InvalidResources with every problem of the files
  */
-export function checkFiles(files: ParsedFile, stored: readonly Resource[] | undefined): void {
-  const desired = parseDesired(files.documents);
+export function checkFiles(
+  files: ParsedFile,
+  stored: readonly Resource[] | undefined,
+  deliveryMaxInFlight: number,
+): void {
+  const desired = parseDesired(files.documents, deliveryMaxInFlight);
   const references = stored === undefined ? [] : findReferenceProblems(desired, stored);
   const problems = [...files.problems, ...desired.problems, ...references];
   if (problems.length > 0) throw new InvalidResources(problems);

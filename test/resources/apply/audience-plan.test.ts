@@ -39,7 +39,13 @@ function apply(
 ): readonly string[] {
   const text = documents.map((each) => JSON.stringify(each)).join('\n---\n');
   const files = parseDocuments('f.yaml', text, 'yaml', {});
-  const defaults = { secretKeys: exampleKeys, prune: false, rename: false, newKey: false };
+  const defaults = {
+    secretKeys: exampleKeys,
+    prune: false,
+    rename: false,
+    newKey: false,
+    deliveryMaxInFlight: 1_024,
+  };
   try {
     return planApply(files, stored, { ...defaults, ...options }).map(formatChange);
   } catch (error) {

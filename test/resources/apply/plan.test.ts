@@ -48,13 +48,18 @@ function plan(
 ): readonly Change[] {
   return planApply(files, stored, {
     ...{ secretKeys: exampleKeys, prune: false, rename: false, newKey: false },
+    deliveryMaxInFlight: 1_024,
     ...options,
   });
 }
 
-function problemsOf(files: ParsedFile, stored?: StoredResources, prune?: boolean): string[] {
+function problemsOf(
+  files: ParsedFile,
+  stored?: StoredResources,
+  options?: Partial<PlanOptions>,
+): string[] {
   try {
-    plan(files, stored, { prune: prune ?? false });
+    plan(files, stored, options);
   } catch (error) {
     assert.ok(error instanceof InvalidResources);
     return error.problems.map(formatProblem);
@@ -178,7 +183,7 @@ test('a destination may name a stored source, but none that does not exist or is
   assert.deepEqual(problemsOf(files, storedOf(exampleSource())), [
     'f.yaml:1: sources[1]: source gone does not exist',
   ]);
-  assert.equal(problemsOf(files, storedOf(exampleSource()), true).length, 2);
+  assert.equal(problemsOf(files, storedOf(exampleSource()), { prune: true }).length, 2);
 });
 
 test('a source with a mistake is not also reported as missing', () => {
@@ -199,7 +204,7 @@ test('a write key belongs to one source, of the files and of those stored', () =
   ]);
   const other = filesOf(exampleSource({ ...key, id: 'b' }));
   assert.equal(problemsOf(other, storedOf(exampleSource())).length, 1);
-  assert.deepEqual(problemsOf(other, storedOf(exampleSource()), true), []);
+  assert.deepEqual(problemsOf(other, storedOf(exampleSource()), { prune: true }), []);
 });
 
 test('a write key can move to another source in one apply', () => {
@@ -257,4 +262,22 @@ test('deleting what is not there is a clear sentence', () => {
     exitCode: 1,
     message: 'there is no Destination x',
   });
+});
+
+test('a maxInFlight of more than a quarter of what a worker may have in flight is refused', () => {
+  const problems = (maxInFlight: number, deliveryMaxInFlight: number): string[] =>
+    problemsOf(filesOf(exampleSource(), exampleDestination({ maxInFlight })), new Map(), {
+      deliveryMaxInFlight,
+    });
+  const reason = (most: number, of: number): string =>
+    `f.yaml:3: maxInFlight: must be at most ${most}, a quarter of DELIVERY_MAX_IN_FLIGHT (${of}); the rest is for other destinations`;
+  assert.deepEqual(problems(256, 1_024), []);
+  assert.deepEqual(problems(257, 1_024), [reason(256, 1_024)]);
+  assert.deepEqual(problems(26, 103), [reason(25, 103)]);
+  assert.deepEqual(problems(1, 1), []);
+});
+
+test('a maxInFlight that was applied with another setting stands in the way of no other resource', () => {
+  const stored = storedOf(exampleSource(), exampleDestination({ maxInFlight: 1_024 }));
+  assert.deepEqual(problemsOf(filesOf(exampleSource({ name: 'Shop' })), stored), []);
 });

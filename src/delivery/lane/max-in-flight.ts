@@ -1,0 +1,22 @@
+import { mostInFlight } from '../../resources/most-in-flight.ts';
+import type { Destination } from '../../resources/resource.ts';
+import type { DeliveryEvents } from '../events.ts';
+import type { SlotPool } from './slot-pool.ts';
+
+interface MaxInFlightContext {
+  readonly pool: SlotPool;
+  readonly events: DeliveryEvents;
+  readonly maxInFlightPerDestination: number;
+}
+
+/**
+ * How many deliveries of the destination this worker may have in flight. `apply` refuses more than mostInFlight,
+ * but it may have run before there was such a bound, or with another DELIVERY_MAX_IN_FLIGHT.
+ */
+export function maxInFlightOf(destination: Destination, context: MaxInFlightContext): number {
+  const wanted = destination.maxInFlight;
+  if (wanted === undefined) return context.maxInFlightPerDestination;
+  const most = mostInFlight(context.pool.size);
+  if (wanted > most) context.events.maxInFlightBounded(destination, most);
+  return Math.min(wanted, most);
+}
