@@ -33,22 +33,31 @@ export interface DisposalTopics {
 export interface DisposalDeps {
   readonly sink: RecordSink;
   readonly topics: DisposalTopics;
+  /** What the partition of a destination's events is computed from; undefined: their keys. */
+  readonly partitionKeyOf: (destinationId: string) => string | undefined;
   readonly events: DeliveryEvents;
   readonly clock: Clock;
+}
+
+interface RetryPlace {
+  readonly tierMs: number;
+  readonly destinationId: string;
 }
 
 /** Copies records to where they go next; only an acknowledged copy finishes the original. */
 export class Disposal {
   readonly #sink: RecordSink;
   readonly #topics: DisposalTopics;
+  readonly #partitionKeyOf: DisposalDeps['partitionKeyOf'];
   readonly #events: DeliveryEvents;
   readonly #bundler: Bundler;
   #writing = 0;
   #closed = false;
 
-  constructor({ sink, topics, events, clock }: DisposalDeps) {
+  constructor({ sink, topics, partitionKeyOf, events, clock }: DisposalDeps) {
     this.#sink = sink;
     this.#topics = topics;
+    this.#partitionKeyOf = partitionKeyOf;
     this.#events = events;
     this.#bundler = new Bundler({
       clock,
@@ -89,10 +98,11 @@ export class Disposal {
   deferBundle(bundle: Bundle, plan: Later, cause: DeferralCause): void {
     const { record, claim, header } = bundle;
     if (claim.lost || this.#closed) return;
-    this.#events.deferred(cause, header.events);
+    const { destinationId, events } = header;
+    this.#events.deferred(cause, events);
     const { tierMs, dueMs, deadlineMs } = plan;
     const next = encodeBundleHeader({ ...header, dueMs, deadlineMs });
-    this.#writeToRetry(tierMs, record, next, (refused) => {
+    this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else for (const job of this.unpack(bundle)) this.#putOffAlone(job, tierMs, dueMs);
     });
@@ -120,6 +130,7 @@ export class Disposal {
     const value = compressEvents(packer.packed);
     const copy = {
       topic: claim.topic,
+      partitionKey: this.#partitionKeyOf(header.destinationId),
       key: record.key,
       value,
       headers: { [envelopeHeader]: next },
@@ -144,9 +155,10 @@ export class Disposal {
   #putOff(job: Job, attempts: number, plan: Later): void {
     // Its new owner delivers it again, and counts this attempt by itself.
     if (job.claim.lost || this.#closed) return;
-    const { record } = job;
+    const { record, envelope } = job;
+    const { destinationId } = envelope;
     const next = encodeEnvelope(envelopeAfter(job, attempts, plan));
-    this.#writeToRetry(plan.tierMs, record, next, (refused) => {
+    this.#writeToRetry({ tierMs: plan.tierMs, destinationId }, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else this.deadLetter(job, 'record-refused', refused.message, attempts);
     });
@@ -156,7 +168,8 @@ export class Disposal {
     const { claim, plan, key, header, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
     const value = compressEvents(packed);
-    this.#writeToRetry(plan.tierMs, { key, value }, encodeBundleHeader(header), (refused) => {
+    const to = { tierMs: plan.tierMs, destinationId: header.destinationId };
+    this.#writeToRetry(to, { key, value }, encodeBundleHeader(header), (refused) => {
       if (refused === undefined) {
         receipts.finish();
         return;
@@ -212,13 +225,18 @@ export class Disposal {
   }
 
   #writeToRetry(
-    tierMs: number,
+    { tierMs, destinationId }: RetryPlace,
     { key, value }: Pick<OutgoingRecord, 'key' | 'value'>,
     header: string,
     done: (refused?: PostriderError) => void,
   ): void {
     const topic = this.#topics.retryTopic(tierMs);
-    this.#write({ topic, key, value, headers: { [envelopeHeader]: header }, mayWait: true }, done);
+    const partitionKey = this.#partitionKeyOf(destinationId);
+    // Where all of a destination's events come from one partition, a window full of them could wait for the
+    // producer, and with it whatever else comes from that partition.
+    const mayWait = partitionKey === undefined;
+    const headers = { [envelopeHeader]: header };
+    this.#write({ topic, partitionKey, key, value, headers, mayWait }, done);
   }
 
   #write(copy: OutgoingRecord, done: (refused?: PostriderError) => void): void {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { ageFromMs, decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
+import { partitionKeyOf } from '../resources/partition-key.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import type { BreakerState } from './lane/breaker.ts';
@@ -87,7 +88,13 @@ export class DeliveryEngine {
   constructor(deps: EngineDeps) {
     this.#deps = deps;
     this.#rotation.setMaxListeners(0);
-    this.#disposal = new Disposal(deps);
+    this.#disposal = new Disposal({
+      ...deps,
+      partitionKeyOf: (id) => {
+        const destination = deps.destinations.destination(id);
+        return destination === undefined ? undefined : partitionKeyOf(destination);
+      },
+    });
     this.#fencing = new Fencing(deps.fence, deps.events);
     this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());
     this.#gate = new DueGate(deps.clock, (record, claim) => {

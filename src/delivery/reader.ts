@@ -9,7 +9,6 @@ import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';
 import type { Claim } from './job.ts';
-import type { OwnedIndexes } from './lane/work-shares.ts';
 
 /**
  * More than one fetch brings of several partitions. With twice as many, what waits outlives a collection of
@@ -33,6 +32,8 @@ export interface ReaderOptions {
   readonly topics: readonly string[];
   /** The topics of retries among them. */
   isRetryTopic(topic: string): boolean;
+  /** Of the topics, the one that decides which partition index is a destination's home: see `WorkShares`. */
+  readonly homeTopic: string;
   /** Whose topic alone it is; undefined for topics that all destinations share. */
   readonly dedicatedTo: string | undefined;
   readonly observer: ConsumeObserver;
@@ -44,7 +45,7 @@ export interface ReaderOptions {
 
 /** Reads topics for the engine, and tells it which partitions come and go. */
 export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> {
-  const { engine, dedicatedTo } = options;
+  const { engine, homeTopic, dedicatedTo } = options;
   const redeliveries = new Redeliveries();
   const claims = new PartitionMap<Claim>();
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
@@ -56,9 +57,11 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     }
     return claim;
   };
-  const counts = new Map<string, number>();
+  let count: number | undefined;
   const tellShare = (): void => {
-    engine.sharesChanged(ownedIndexes(loop.assigned(), counts), dedicatedTo);
+    const owned = loop.assigned().filter(({ topic }) => topic === homeTopic);
+    const indexes = new Set(owned.map(({ partition }) => partition));
+    engine.sharesChanged({ indexes, count }, dedicatedTo);
   };
   const loop = await startConsumeLoop(options.kafka, {
     groupId: options.groupId,
@@ -79,7 +82,8 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     },
     onAssigned: tellShare,
     onPartitionCount: (topic, partitions) => {
-      counts.set(topic, partitions);
+      if (topic !== homeTopic) return;
+      count = partitions;
       tellShare();
     },
     onRevoked: (partitions) => {
@@ -94,20 +98,4 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     observer: options.observer,
   });
   return loop;
-}
-
-/** All topics of a group have their partitions of one index at one worker. */
-function ownedIndexes(
-  assigned: readonly TopicPartition[],
-  counts: ReadonlyMap<string, number>,
-): OwnedIndexes {
-  const topics = new Set(assigned.map(({ topic }) => topic));
-  const known = [...topics].map((topic) => counts.get(topic));
-  const indexes = new Set(assigned.map(({ partition }) => partition));
-  return {
-    owned: indexes.size,
-    count: known.every((count) => count !== undefined)
-      ? Math.max(...known, ...[...indexes].map((index) => index + 1))
-      : undefined,
-  };
 }

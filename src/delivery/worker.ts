@@ -20,6 +20,7 @@ import { DeliveryEvents } from './events.ts';
 import { HttpSender } from './http/http-sender.ts';
 import { DeliveryMetrics, exposeFence, exposeState } from './metrics.ts';
 import { CachingResolver } from './http/name-resolver.ts';
+import { noIndexes } from './lane/work-shares.ts';
 import { startReader } from './reader.ts';
 
 export interface DeliveryDeps {
@@ -72,10 +73,11 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   const read = (
     groupId: string,
     topics: readonly string[],
+    homeTopic: string,
     dedicatedTo?: string,
   ): Promise<ConsumeLoop> =>
     startReader({
-      ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, dedicatedTo },
+      ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, homeTopic, dedicatedTo },
       observer: {
         ...observeReading(metrics, topics),
         joined: (partitions) => {
@@ -93,12 +95,16 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     });
   const dedicated = new DedicatedTopics({
     ...{ kafka, topology, config, clock, events },
-    read: (topic, groupId, destinationId) => read(groupId, [topic], destinationId),
+    read: (topic, groupId, destinationId) => read(groupId, [topic], topic, destinationId),
     left: (destinationId) => {
-      engine.sharesChanged({ owned: 0, count: undefined }, destinationId);
+      engine.sharesChanged(noIndexes, destinationId);
     },
   });
-  const shared = await read(topology.groups.delivery, await sharedTopics(kafka, topology));
+  const shared = await read(
+    topology.groups.delivery,
+    await sharedTopics(kafka, topology),
+    homeTopicOf(topology),
+  );
   await dedicated.start();
   exposeState(
     metrics,
@@ -164,6 +170,14 @@ function createEngine(
     maxInFlight: deps.maxInFlight,
     maxInFlightPerDestination: deps.maxInFlightPerDestination,
   });
+}
+
+/**
+ * What is not at its home is put off to the shortest tier, so that is where its home has to be found: also
+ * while topics have different numbers of partitions.
+ */
+function homeTopicOf(topology: Topology): string {
+  return topology.retryTopic(Math.min(...topology.retryTiersMs));
 }
 
 /** With the retry topics of former tiers: what waits in them is still to be delivered. */

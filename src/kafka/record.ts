@@ -12,7 +12,7 @@ export interface OutgoingRecord {
   readonly value: Buffer | string | null;
   readonly headers?: Readonly<Record<string, HeaderValue>>;
   /** Nobody reads it soon: it is written within a fifth of a second, with others. */
-  readonly mayWait?: true;
+  readonly mayWait?: boolean;
 }
 
 export interface TopicPartition {

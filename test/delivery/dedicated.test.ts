@@ -82,7 +82,7 @@ test('a dedicated topic behind its rate limit is waited for while one of its URL
   const world = new SimulatedWorld();
   const webhooks = ['a', 'b'].map((id) => ({ url: `https://${id}.example/`, headers: {} }));
   world.addDestination('crm', { topic: 'dedicated', webhooks, rateLimit: 2 / 60 });
-  world.engine.sharesChanged({ owned: 1, count: 1 }, 'crm');
+  world.engine.sharesChanged({ indexes: new Set([0]), count: 1 }, 'crm');
   world.answer = (url) => (url.includes('a.') ? hangs : answerOk);
   const ids = Array.from({ length: 600 }, (_, n) => world.publish('crm', `u${n}`, {}, topic));
   await world.clock.pass(6 * hourMs);
@@ -99,7 +99,7 @@ describe('a record of a paused topic', () => {
       },
     });
     world.addDestination('crm', { topic: 'dedicated', rateLimit: 1 / 3_600 });
-    world.engine.sharesChanged({ owned: 1, count: 1 }, 'crm');
+    world.engine.sharesChanged({ indexes: new Set([0]), count: 1 }, 'crm');
     const old = { appendTimeMs: world.clock.now() - 13 * hourMs };
     for (let i = 0; i < 3; i++) world.publish('crm', `old${i}`, old, topic);
     for (let i = 0; i < 3; i++) world.publish('crm', `new${i}`, {}, topic);

@@ -18,8 +18,10 @@ import {
   envelopeHeader,
 } from '../../src/event/envelope.ts';
 import type { Envelope } from '../../src/event/envelope.ts';
+import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
+import { partitionKeyOf } from '../../src/resources/partition-key.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';
 import type { Topology } from '../../src/topology.ts';
@@ -41,6 +43,9 @@ export interface Answer {
   readonly outcome: Outcome;
   readonly afterMs: number;
 }
+
+/** What says to which partition a record goes. */
+export type Placed = Pick<OutgoingRecord, 'key' | 'partitionKey'>;
 
 export const hangs: Answer = { outcome: timedOut, afterMs: 5_000 };
 
@@ -157,7 +162,8 @@ export class SimulatedWorld {
       maxInFlight: options.maxInFlight ?? 1_024,
       maxInFlightPerDestination: 64,
     });
-    this.engine.sharesChanged({ owned: 1, count: 1 });
+    const indexes = new Set(Array.from({ length: this.#partitions }, (_, index) => index));
+    this.engine.sharesChanged({ indexes, count: this.#partitions });
   }
 
   addDestination(id: string, changes: Partial<Destination> = {}): Destination {
@@ -237,8 +243,10 @@ export class SimulatedWorld {
       ...changes,
     };
     const headers = { [envelopeHeader]: encodeEnvelope(envelope) };
+    const destination = this.destinations.get(destinationId);
     this.take({
       topic,
+      partitionKey: destination === undefined ? undefined : partitionKeyOf(destination),
       key: deliveryKey(destinationId, user),
       value: `{"n":"${messageId}"}`,
       headers,
@@ -267,16 +275,13 @@ export class SimulatedWorld {
     return this.retries.length;
   }
 
-  partitionOf(key: OutgoingRecord['key']): number {
-    const text = String(key);
-    let hash = 0;
-    for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
-    return (hash >>> 3) % this.#partitions;
+  partitionOf({ key, partitionKey }: Placed): number {
+    return partitionOf(partitionKey ?? key, this.#partitions);
   }
 
   /** A record is read from its topic. */
   take(record: OutgoingRecord): void {
-    const claim = this.claim(record.topic, this.partitionOf(record.key));
+    const claim = this.claim(record.topic, this.partitionOf(record));
     if (claim.revoked) this.#untaken.set(claim, [...(this.#untaken.get(claim) ?? []), record]);
     else this.engine.take(claim, [this.taken(record)]);
   }
@@ -291,7 +296,7 @@ export class SimulatedWorld {
     const ids = envelopes.length === 0 ? [''] : envelopes.map(({ messageId }) => messageId);
     const taken: TakenRecord = {
       topic: record.topic,
-      partition: this.partitionOf(record.key),
+      partition: this.partitionOf(record),
       offset: this.#sequence,
       timestampMs: envelope?.dueMs === undefined ? (envelope?.appendTimeMs ?? 0) : this.clock.now(),
       key: record.key === null ? null : Buffer.from(record.key),

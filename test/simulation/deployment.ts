@@ -1,8 +1,10 @@
 import { deliveryKey, type Envelope } from '../../src/event/envelope.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import type { OwnedIndexes } from '../../src/delivery/lane/work-shares.ts';
+import { partitionKeyOf } from '../../src/resources/partition-key.ts';
 import { seededRandom, SimulatedClock } from '../delivery/simulated-clock.ts';
 import { SimulatedWorld } from '../delivery/simulated-world.ts';
-import type { WorldOptions } from '../delivery/simulated-world.ts';
+import type { Placed, WorldOptions } from '../delivery/simulated-world.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 
 /** Several workers of one group, with the partitions of all topics dealt among them by index. */
@@ -21,7 +23,7 @@ export class Deployment {
     this.workers = Array.from({ length: workers }, (_, index) => {
       const seed = (options.seed ?? 1) * 1_000 + index;
       const worker = new SimulatedWorld({ ...options, clock, partitions, seed, name: `w${index}` });
-      worker.readerOf = ({ key }) => this.#ownerOf(worker.partitionOf(key));
+      worker.readerOf = (record) => this.#readerOf(record);
       return worker;
     });
     this.deal(this.workers);
@@ -35,18 +37,17 @@ export class Deployment {
       if (owner === undefined) throw new RangeError('no worker');
       return owner;
     });
-    for (const worker of this.workers) {
-      const owned = this.#owners.filter((owner) => owner === worker).length;
-      worker.engine.sharesChanged({ owned, count: this.#partitions });
-    }
+    const readAgain: OutgoingRecord[] = [];
     former.forEach((worker, index) => {
-      const owner = this.#ownerOf(index);
-      if (owner === worker) return;
+      if (this.#ownerOf(index) === worker) return;
       const { topics, retryTiersMs } = worker.topology;
       const retryTopics = retryTiersMs.map((tierMs) => worker.topology.retryTopic(tierMs));
       for (const topic of [topics.delivery, ...retryTopics])
-        for (const record of worker.lose(topic, index)) owner.take(record);
+        readAgain.push(...worker.lose(topic, index));
     });
+    // As in production: a worker knows what is its own before it reads any of it.
+    for (const worker of this.workers) worker.engine.sharesChanged(ownedBy(worker, this.#owners));
+    for (const record of readAgain) this.write(record);
   }
 
   addDestination(id: string, changes: Partial<Destination> = {}): void {
@@ -59,12 +60,15 @@ export class Deployment {
     user: string = `u${this.#users++}`,
     changes: Partial<Envelope> = {},
   ): string {
-    return this.#readerOf(deliveryKey(destinationId, user)).publish(destinationId, user, changes);
+    const key = deliveryKey(destinationId, user);
+    const destination = this.workers[0]?.destinations.get(destinationId);
+    const partitionKey = destination === undefined ? undefined : partitionKeyOf(destination);
+    return this.#readerOf({ key, partitionKey }).publish(destinationId, user, changes);
   }
 
   /** By somebody else than a worker. */
   write(record: OutgoingRecord): void {
-    this.#readerOf(record.key).take(record);
+    this.#readerOf(record).take(record);
   }
 
   /** Of these events, those that are neither delivered nor dead letters. */
@@ -82,10 +86,10 @@ export class Deployment {
     return this.#random;
   }
 
-  #readerOf(key: OutgoingRecord['key']): SimulatedWorld {
+  #readerOf(record: Placed): SimulatedWorld {
     const worker = this.workers[0];
     if (worker === undefined) throw new RangeError('no worker');
-    return this.#ownerOf(worker.partitionOf(key));
+    return this.#ownerOf(worker.partitionOf(record));
   }
 
   #ownerOf(partition: number): SimulatedWorld {
@@ -93,4 +97,13 @@ export class Deployment {
     if (owner === undefined) throw new RangeError(`nobody owns partition ${partition}`);
     return owner;
   }
+}
+
+/** @param owners of each partition index */
+export function ownedBy(worker: SimulatedWorld, owners: readonly SimulatedWorld[]): OwnedIndexes {
+  const indexes = new Set<number>();
+  owners.forEach((owner, index) => {
+    if (owner === worker) indexes.add(index);
+  });
+  return { indexes, count: owners.length };
 }

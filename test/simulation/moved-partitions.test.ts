@@ -10,7 +10,8 @@ import {
   minuteMs,
   SimulatedWorld,
 } from '../delivery/simulated-world.ts';
-import type { Answer } from '../delivery/simulated-world.ts';
+import type { Answer, Placed } from '../delivery/simulated-world.ts';
+import { ownedBy } from './deployment.ts';
 import type { RetryPolicy } from '../../src/delivery/retry-policy.ts';
 import { deliveryKey } from '../../src/event/envelope.ts';
 
@@ -111,7 +112,7 @@ class TwoWorkers {
     this.#owners = Array.from({ length: partitions }, (_, n) => (n % 2 === 0 ? first : second));
     const startMs = clock.now();
     for (const worker of this.#workers) {
-      worker.readerOf = ({ key }) => this.#ownerOf(key);
+      worker.readerOf = (record) => this.#ownerOf(record);
       worker.answer = (url, _sending, nowMs) => {
         const load = loads[Number(/d(\d+)/.exec(url)?.[1])];
         return answerOf(load?.kind ?? 'quick', nowMs - startMs, this.#random);
@@ -121,10 +122,9 @@ class TwoWorkers {
           ...{ maxInFlight: most, topic: isDedicated ? 'dedicated' : 'shared' },
           ...(isLimited ? { rateLimit: perSecond / 2 } : {}),
         });
-        worker.engine.sharesChanged({ owned: 1, count: 2 }, `d${index}`);
       });
-      worker.engine.sharesChanged({ owned: 1, count: 2 });
     }
+    this.#tellShares();
     const { topology } = first;
     this.#topics = [
       topology.topics.delivery,
@@ -181,17 +181,29 @@ class TwoWorkers {
     return this.#topics.reduce((sum, topic) => sum + worker.inWork(topic, partition), 0);
   }
 
-  #ownerOf(key: Parameters<SimulatedWorld['partitionOf']>[0]): SimulatedWorld {
-    const owner = this.#owners[this.#workers[0].partitionOf(key)];
+  /** Of all topics, the partitions of one index are one worker's. */
+  #tellShares(): void {
+    for (const worker of this.#workers) {
+      const owned = ownedBy(worker, this.#owners);
+      worker.engine.sharesChanged(owned);
+      this.#of.loads.forEach((_, index) => {
+        worker.engine.sharesChanged(owned, `d${index}`);
+      });
+    }
+  }
+
+  #ownerOf(record: Placed): SimulatedWorld {
+    const owner = this.#owners[this.#workers[0].partitionOf(record)];
     return owner ?? assert.fail('nobody owns the partition');
   }
 
-  #publish({ isDedicated, perSecond }: Load, index: number): void {
+  #publish({ isDedicated, isLimited, perSecond }: Load, index: number): void {
     const events = Math.floor((perSecond * stepMs) / 1_000 + this.#random());
     const topic = isDedicated ? `delivery.d${index}` : 'delivery';
     for (let n = 0; n < events; n += 1) {
       const user = `u${Math.floor(this.#random() * 20)}`;
-      const owner = this.#ownerOf(deliveryKey(`d${index}`, user));
+      const key = deliveryKey(`d${index}`, user);
+      const owner = this.#ownerOf({ key, partitionKey: isLimited ? `d${index}` : undefined });
       this.ids.push(owner.publish(`d${index}`, user, {}, topic));
     }
   }
@@ -215,8 +227,9 @@ class TwoWorkers {
     for (const { from, to, partition, sinceMs } of ready) {
       this.drainsMs.push(this.clock.now() - sinceMs);
       this.#owners[partition] = to;
-      for (const topic of this.#topics)
-        for (const record of from.lose(topic, partition)) to.take(record);
+      const readAgain = this.#topics.flatMap((topic) => from.lose(topic, partition));
+      this.#tellShares();
+      for (const record of readAgain) to.take(record);
     }
   }
 }

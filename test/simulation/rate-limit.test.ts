@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { burstMs } from '../../src/delivery/lane/rate-limit.ts';
+import { noIndexes } from '../../src/delivery/lane/work-shares.ts';
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import type { Envelope } from '../../src/event/envelope.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import {
   answerOk,
   failsWith,
@@ -9,7 +13,14 @@ import {
   minuteMs,
   SimulatedWorld,
 } from '../delivery/simulated-world.ts';
+import { SimulatedClock } from '../delivery/simulated-clock.ts';
 import { Deployment } from './deployment.ts';
+
+const startMs = new SimulatedClock().now();
+
+function numbered(name: string, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${name}${n}`);
+}
 
 /** When events went out, over all workers, in order. */
 function sentMs(deployment: Deployment): number[] {
@@ -31,9 +42,25 @@ function largestExcess(sent: readonly number[], perSecond: number): number {
   return most;
 }
 
-/** What is stated: a tenth of a second's worth, and one event for each worker each time that it gets a share. */
+/** What is stated: a tenth of a second's worth, and one event for each time that a worker gets the limit. */
 function allowedExcess(perSecond: number, shares: number): number {
   return (perSecond * burstMs) / 1_000 + shares + 1e-3;
+}
+
+/** An event for `crm` in the partition of its key: of a router that does not know of the limit. */
+function keyedRecord(user: string, changes: Partial<Envelope> = {}): OutgoingRecord {
+  const envelope = encodeEnvelope({
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId: user,
+    type: 'track',
+    configOffset: 1,
+    appendTimeMs: startMs,
+    attempts: 0,
+    ...changes,
+  });
+  const headers = { [envelopeHeader]: envelope };
+  return { topic: 'delivery', key: deliveryKey('crm', user), value: '{}', headers };
 }
 
 describe('a rate limit with several workers', () => {
@@ -49,6 +76,128 @@ describe('a rate limit with several workers', () => {
     assert.ok(largestExcess(sent, 50) <= allowedExcess(50, 3));
     const share = sent.filter((atMs) => atMs < startMs + 2 * minuteMs).length / (50 * 120);
     assert.ok(share >= 0.9, `${share} of the limit`);
+  });
+
+  test('is used by a user from whom more comes than from others', async () => {
+    const deployment = new Deployment(12, 12);
+    const { clock, workers } = deployment;
+    deployment.addDestination('crm', { rateLimit: 10 });
+    const publishedMs = new Map<string, number>();
+    for (let event = 0; event < 1_200; event++) {
+      publishedMs.set(deployment.publish('crm', 'busy'), clock.now());
+      await clock.pass(500);
+    }
+    const delivered = workers.reduce((sum, worker) => sum + worker.delivered.length, 0);
+    assert.ok(delivered >= 0.95 * 1_200, `${delivered} of 1,200`);
+    const waitedMs = workers
+      .flatMap(({ requests }) => requests)
+      .map(({ messageId, atMs }) => atMs - (publishedMs.get(messageId) ?? NaN))
+      .toSorted((a, b) => a - b);
+    const p99Ms = waitedMs[Math.floor(0.99 * waitedMs.length)] ?? NaN;
+    assert.ok(p99Ms <= 100, `p99 ${p99Ms} ms`);
+    assert.ok(largestExcess(sentMs(deployment), 10) <= allowedExcess(10, 1));
+  });
+
+  test('takes in what lies elsewhere, after one turn through the shortest tier', async () => {
+    const deployment = new Deployment(12, 12);
+    deployment.addDestination('crm', { rateLimit: 10 });
+    const users = numbered('u', 60);
+    for (const user of users) deployment.write(keyedRecord(user));
+    await deployment.clock.pass(20_000);
+    assert.deepEqual(deployment.unended(users), []);
+    const { workers } = deployment;
+    assert.equal(workers.filter(({ requests }) => requests.length > 0).length, 1);
+    const topics = workers.flatMap(({ retries }) => retries.map(({ topic }) => topic));
+    assert.deepEqual(new Set(topics), new Set(['retry.10s']));
+    assert.ok(topics.length > 50 && topics.length < 60, `${topics.length} deferrals`);
+    assert.ok(largestExcess(sentMs(deployment), 10) <= allowedExcess(10, 1));
+  });
+
+  test('is not exceeded, and loses nothing, when it is set and removed while events flow', async () => {
+    const deployment = new Deployment(3, 12, { maxInFlight: 12 });
+    const { clock, workers } = deployment;
+    for (const worker of workers) worker.answer = () => ({ ...answerOk, afterMs: 400 });
+    const ids: string[] = [];
+    const publish = async (seconds: number, isKnown: boolean): Promise<void> => {
+      for (let n = 0; n < seconds * 100; n++) {
+        const user = `k${ids.length}`;
+        if (isKnown) ids.push(deployment.publish('crm', user));
+        else {
+          deployment.write(keyedRecord(user));
+          ids.push(user);
+        }
+        await clock.pass(10);
+      }
+    };
+    deployment.addDestination('crm');
+    for (let round = 0; round < 2; round++) {
+      await publish(15, true);
+      const whoHasSome = (): SimulatedWorld[] =>
+        workers.filter(({ engine }) => engine.state().queued > 0);
+      assert.equal(whoHasSome().length, 3);
+      const setMs = clock.now();
+      deployment.addDestination('crm', { rateLimit: 20 });
+      assert.equal(whoHasSome().length, 1);
+      await publish(5, false);
+      await publish(15, true);
+      const sent = sentMs(deployment).filter((atMs) => atMs > setMs);
+      assert.ok(sent.length >= 0.95 * 20 * 20, `${sent.length} of 400`);
+      assert.ok(largestExcess(sent, 20) <= allowedExcess(20, 1));
+      deployment.addDestination('crm');
+    }
+    for (let step = 0; step < 60 && deployment.unended(ids).length > 0; step++)
+      await clock.pass(5 * minuteMs);
+    assert.deepEqual(deployment.unended(ids), []);
+  });
+
+  test('is exceeded by one event at most for each time that its home moves', async () => {
+    const deployment = new Deployment(4, 12);
+    const { clock, workers } = deployment;
+    deployment.addDestination('crm', { rateLimit: 10 });
+    const moves = 30;
+    for (let move = 0; move < moves; move++) {
+      const first = move % workers.length;
+      deployment.deal([...workers.slice(first), ...workers.slice(0, first)]);
+      for (let n = 0; n < 120; n++) {
+        deployment.publish('crm');
+        await clock.pass(50);
+      }
+    }
+    const sent = sentMs(deployment);
+    assert.ok(largestExcess(sent, 10) <= allowedExcess(10, moves));
+    assert.ok(sent.length >= 0.95 * 10 * 6 * moves, `${sent.length} of ${10 * 6 * moves}`);
+  });
+
+  test('keeps nothing waiting where it has gone away from', async () => {
+    const deployment = new Deployment(2, 12);
+    const [first, second] = deployment.workers;
+    assert.ok(first !== undefined && second !== undefined);
+    deployment.deal([first]);
+    deployment.addDestination('crm', { rateLimit: 10 });
+    const users = numbered('u', 15);
+    for (const user of users) deployment.write(keyedRecord(user));
+    assert.ok(first.engine.state().queued >= 13);
+    // Those of the odd indexes stay, and the home does not.
+    deployment.deal([second, first]);
+    assert.equal(first.engine.state().queued, 0);
+    await deployment.clock.pass(20_000);
+    assert.deepEqual(deployment.unended(users), []);
+    assert.ok(second.requests.length > 10);
+  });
+
+  test('gives up what lies elsewhere when it has no time left to get home', async () => {
+    const deployment = new Deployment(12, 12);
+    deployment.addDestination('crm', { rateLimit: 10 });
+    const deadlineMs = startMs + 5_000;
+    const users = numbered('u', 12);
+    for (const user of users) deployment.write(keyedRecord(user, { attempts: 1, deadlineMs }));
+    await deployment.clock.pass(100);
+    const letters = deployment.workers.flatMap(({ deadLetters }) => deadLetters);
+    assert.ok(letters.length >= 10, `${letters.length}`);
+    for (const { reason, detail } of letters)
+      assert.deepEqual([reason, detail], ['expired', 'no turn in time']);
+    await deployment.clock.pass(5_000);
+    assert.deepEqual(deployment.unended(users), []);
   });
 
   test('holds in any mixture of load, failures and rebalances, and loses nothing', async () => {
@@ -146,17 +295,49 @@ describe('a rate limit', () => {
   test('pauses a dedicated topic', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { rateLimit: 10, topic: 'dedicated' });
-    world.engine.sharesChanged({ owned: 1, count: 1 }, 'crm');
+    world.engine.sharesChanged({ indexes: new Set([0]), count: 1 }, 'crm');
     for (let i = 0; i < 1_000; i++) world.publish('crm', `u${i}`, {}, 'delivery.crm');
     await world.clock.pass(99 * 1_000);
     assert.equal(world.retries.length, 0);
     assert.ok(world.delivered.length >= 980, `${world.delivered.length}`);
   });
 
+  test('does not keep what lies in other partitions of a dedicated topic than its home', async () => {
+    const world = new SimulatedWorld({ partitions: 2 });
+    world.addDestination('crm', { rateLimit: 10, topic: 'dedicated' });
+    const away = { indexes: new Set([1]), count: 2 };
+    world.engine.sharesChanged(away);
+    world.engine.sharesChanged(away, 'crm');
+    for (const user of numbered('u', 20))
+      world.take({ ...keyedRecord(user), topic: 'delivery.crm' });
+    await world.clock.pass(1_000);
+    assert.equal(world.retries.length, 20);
+    assert.ok(world.retries.every(({ topic }) => topic === 'retry.10s'));
+    assert.equal(world.requests.length, 0);
+  });
+
+  test('has what is put off written at once, where others may wait for company', async () => {
+    const world = new SimulatedWorld();
+    const paces = new Map<string, Set<boolean | undefined>>();
+    world.refuses = (_topic, { key, mayWait }) => {
+      const [id = ''] = String(key).split(':');
+      paces.set(id, (paces.get(id) ?? new Set()).add(mayWait));
+      return undefined;
+    };
+    world.addDestination('limited', { rateLimit: 10 });
+    world.addDestination('failing');
+    world.answer = (url) => (url.includes('failing') ? failsWith(503) : answerOk);
+    for (let n = 0; n < 100; n++)
+      for (const id of ['limited', 'failing']) world.publish(id, `u${n}`);
+    await world.clock.pass(1_000);
+    assert.deepEqual(paces.get('limited'), new Set([false]));
+    assert.deepEqual(paces.get('failing'), new Set([true]));
+  });
+
   test('does not keep the rest of a topic that is no longer dedicated where there is no share', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { rateLimit: 10 });
-    world.engine.sharesChanged({ owned: 0, count: 1 });
+    world.engine.sharesChanged(noIndexes);
     world.publish('crm', 'u', {}, 'delivery.crm');
     await world.clock.pass(1_000);
     assert.deepEqual(

@@ -172,14 +172,18 @@ export class LaneBacklog {
   }
 
   #mustWait(job: Job): boolean {
-    return job.claim.dedicated && this.#parts.isDedicated();
+    return job.claim.dedicated && this.#parts.isDedicated() && !this.#parts.rate.isElsewhere;
   }
 
   #putOff(job: Job, { cause, wantedMs }: Deferral): boolean {
     if (this.#mustWait(job)) return false;
     const { rate } = this.#parts;
     const turnMs = cause === 'rate-limit' ? rate.reserve(wantedMs) : wantedMs;
-    return putOff(job, { cause, wantedMs: turnMs }, this.#context);
+    if (putOff(job, { cause, wantedMs: turnMs }, this.#context)) return true;
+    if (!rate.isElsewhere) return false;
+    const { attempts } = job.envelope;
+    this.#context.disposal.deadLetter(job, 'expired', 'no turn in time', attempts);
+    return true;
   }
 
   #keep(job: Job): void {

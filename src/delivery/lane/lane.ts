@@ -167,6 +167,7 @@ export class Lane implements SlotTaker {
   /** This worker has another share of the deployment's work. */
   sharesChanged(): void {
     this.#rate.update(this.destination);
+    if (this.#rate.isElsewhere) this.#backlog.review();
     this.#pump();
   }
 

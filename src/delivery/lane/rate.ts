@@ -25,6 +25,11 @@ export class LaneRate {
     return this.#limit !== undefined;
   }
 
+  /** Another worker has all of the limit: nothing goes from here. */
+  get isElsewhere(): boolean {
+    return this.#limit?.share === 0;
+  }
+
   /** The destination's limit or this worker's share of it may have changed. */
   update(destination: Destination): void {
     const { clock, random, shares } = this.#options;

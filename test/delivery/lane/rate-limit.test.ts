@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { burstMs, RateLimit } from '../../../src/delivery/lane/rate-limit.ts';
-import { WorkShares } from '../../../src/delivery/lane/work-shares.ts';
-import type { Destination } from '../../../src/resources/resource.ts';
+import {
+  noIndexes,
+  WorkShares,
+  type OwnedIndexes,
+} from '../../../src/delivery/lane/work-shares.ts';
+import { partitionOf } from '../../../src/kafka/produce/partitioner.ts';
 import { seededRandom } from '../simulated-clock.ts';
 
 const start = Date.UTC(2026, 0, 1);
@@ -76,34 +80,52 @@ describe('a rate limit', () => {
 });
 
 describe('the share of a worker', () => {
-  const destination = (topic: Destination['topic']): Destination => ({
-    ...{ kind: 'Destination', id: 'crm', name: 'crm', sources: [], enabled: true, webhooks: [] },
-    ...{ payload: 'standard', topic },
+  const shared = { id: 'crm', topic: 'shared' } as const;
+  const dedicated = { id: 'crm', topic: 'dedicated' } as const;
+  const home = partitionOf('crm', 12);
+  const others = new Set(Array.from({ length: 12 }, (_, index) => index).filter((n) => n !== home));
+  const owned = (...indexes: number[]): OwnedIndexes => ({ indexes: new Set(indexes), count: 12 });
+
+  test('is all of the limit at the home of the destination, and none elsewhere', () => {
+    const shares = new WorkShares();
+    shares.set(owned(home), start);
+    assert.deepEqual(shares.of(shared), { share: 1, sinceMs: start });
+    shares.set({ indexes: others, count: 12 }, start + 5);
+    assert.equal(shares.of(shared).share, 0);
   });
 
-  test('is its part of the partition indexes', () => {
+  test('is as old as its home is here, whatever else comes and goes', () => {
     const shares = new WorkShares();
-    shares.set({ owned: 4, count: 12 }, start);
-    assert.deepEqual(shares.of(destination('shared')), { share: 4 / 12, sinceMs: start });
+    shares.set(owned(home), start);
+    shares.set(owned(home, (home + 1) % 12), start + 5);
+    assert.deepEqual(shares.of(shared), { share: 1, sinceMs: start });
+    // With more partitions it is another home, though it may have the same index.
+    const all = new Set(Array.from({ length: 24 }, (_, index) => index));
+    shares.set({ indexes: all, count: 24 }, start + 9);
+    assert.deepEqual(shares.of(shared), { share: 1, sinceMs: start + 9 });
   });
 
-  test('of a dedicated destination is three quarters by its own topic and one by the retry topics', () => {
+  test('of a dedicated destination is three quarters at its home in its own topic and one in the retry topics', () => {
     const shares = new WorkShares();
-    shares.set({ owned: 4, count: 12 }, start);
-    shares.set({ owned: 1, count: 2 }, start + 5, 'crm');
-    assert.deepEqual(shares.of(destination('dedicated')), {
-      share: 0.75 / 2 + 0.25 / 3,
-      sinceMs: start + 5,
-    });
-    shares.set({ owned: 0, count: undefined }, start + 9, 'crm');
-    assert.equal(shares.of(destination('dedicated')).share, 0.25 / 3);
+    shares.set(owned(home), start);
+    assert.equal(shares.of(dedicated).share, 0.25);
+    shares.set({ indexes: new Set([partitionOf('crm', 2)]), count: 2 }, start + 5, 'crm');
+    assert.deepEqual(shares.of(dedicated), { share: 1, sinceMs: start + 5 });
+    shares.set(noIndexes, start + 9);
+    assert.equal(shares.of(dedicated).share, 0.75);
+    shares.set(noIndexes, start + 9, 'crm');
+    assert.equal(shares.of(dedicated).share, 0);
   });
 
-  test('is not known before the number of partitions is', () => {
+  test('is not known before the number of partitions is, nor while that is less than what is owned', () => {
     const shares = new WorkShares();
-    assert.equal(shares.of(destination('shared')).share, 0);
-    shares.set({ owned: 4, count: undefined }, start);
-    assert.equal(shares.of(destination('shared')).share, undefined);
+    assert.equal(shares.of(shared).share, 0);
+    shares.set({ ...owned(home), count: undefined }, start);
+    assert.equal(shares.of(shared).share, undefined);
+    shares.set({ ...owned(home, 13), count: 12 }, start);
+    assert.equal(shares.of(shared).share, undefined);
+    shares.set(owned(home), start + 5);
+    assert.deepEqual(shares.of(shared), { share: 1, sinceMs: start + 5 });
   });
 
   test('adds up to one over all workers, however the partitions are dealt', () => {
@@ -115,12 +137,15 @@ describe('the share of a worker', () => {
           let sum = 0;
           for (let worker = 0; worker < 4; worker++) {
             const shares = new WorkShares();
-            const owned = (of: number[]): number => of.filter((w) => w === worker).length;
-            shares.set({ owned: owned(indexes), count: indexes.length }, start);
-            shares.set({ owned: owned(own), count: own.length }, start, 'crm');
-            sum += shares.of(destination('dedicated')).share ?? 0;
+            const of = (owners: number[]): OwnedIndexes => ({
+              indexes: new Set(owners.flatMap((owner, index) => (owner === worker ? index : []))),
+              count: owners.length,
+            });
+            shares.set(of(indexes), start);
+            shares.set(of(own), start, 'crm');
+            sum += shares.of(dedicated).share ?? 0;
           }
-          assert.ok(Math.abs(sum - 1) < 1e-9, `${sum}`);
+          assert.equal(sum, 1);
         },
       ),
     );
