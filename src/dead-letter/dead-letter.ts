@@ -38,6 +38,8 @@ export function readDeadLetter(record: IncomingRecord): DeadLetter {
 /** Where an event goes on its way back. */
 export interface WayBack {
   readonly topic: string;
+  /** See `partitionKeyOf`. */
+  readonly partitionKey?: string | undefined;
   /** How far the configuration was known when this was decided: no worker may know less. */
   readonly configOffset: number;
 }
@@ -54,7 +56,7 @@ export function notWhole({ envelope, record }: DeadLetter): Objection | undefine
  */
 export function redriven(
   { envelope, record }: DeadLetter,
-  { topic, configOffset }: WayBack,
+  { topic, partitionKey, configOffset }: WayBack,
   nowMs: number,
 ): OutgoingRecord {
   if (envelope === undefined) throw new Error('a letter without an envelope cannot be sent');
@@ -64,5 +66,5 @@ export function redriven(
     ...{ deadlineMs: undefined, dueMs: undefined, last: undefined },
   };
   const headers = { [envelopeHeader]: encodeEnvelope(fresh) };
-  return { topic, key: record.key, value: record.value, headers };
+  return { topic, partitionKey, key: record.key, value: record.value, headers };
 }

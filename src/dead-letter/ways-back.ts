@@ -1,5 +1,6 @@
 import type { FollowedResources } from '../resources/config/config-topic.ts';
 import type { Destination } from '../resources/resource.ts';
+import { partitionKeyOf } from '../resources/partition-key.ts';
 import { recordKey } from '../resources/config/stored.ts';
 import type { Topology } from '../topology.ts';
 import type { DeadLetter, WayBack } from './dead-letter.ts';
@@ -29,12 +30,15 @@ export class WaysBack {
   /** To the destination's current topic; to the shared one if it has none. */
   of({ destinationId }: DeadLetter): WayBack {
     const destination = this.#reach(destinationId);
-    const isDedicated = typeof destination === 'object' && destination.topic === 'dedicated';
+    const { topics } = this.#topology;
+    const configOffset = this.#config.offset;
+    if (typeof destination === 'string')
+      return { topic: topics.delivery, partitionKey: undefined, configOffset };
+    const isDedicated = destination.topic === 'dedicated';
     return {
-      topic: isDedicated
-        ? this.#topology.dedicatedTopic(destinationId).name
-        : this.#topology.topics.delivery,
-      configOffset: this.#config.offset,
+      topic: isDedicated ? this.#topology.dedicatedTopic(destinationId).name : topics.delivery,
+      partitionKey: partitionKeyOf(destination),
+      configOffset,
     };
   }
 

@@ -5,6 +5,9 @@ import { SendWindow } from '../kafka/produce/send-window.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
+import { recordKey } from '../resources/config/stored.ts';
+import type { StoredResources } from '../resources/config/stored-resources.ts';
+import { partitionKeyOf } from '../resources/partition-key.ts';
 import { deletionRecord } from '../resources/fence/deletion-record.ts';
 import type { Topology } from '../topology.ts';
 import { affectedBy, type AffectedSource } from './affected.ts';
@@ -73,11 +76,25 @@ function* notifications(
       const messageId = `delete-${randomUUID()}`;
       for (const destinationId of destinationIds) {
         const { tierMs, dueMs } = planDeparture(retryTiersMs, fenceMs, clock.now(), random);
-        const common = { sourceId, userId, messageId, time, configOffset: config.offset };
-        yield notificationRecord(topology.retryTopic(tierMs), { ...common, destinationId, dueMs });
+        yield notificationRecord(topology.retryTopic(tierMs), {
+          destinationId,
+          partitionKey: partitionKeyIn(config.resources, destinationId),
+          sourceId,
+          userId,
+          messageId,
+          time,
+          configOffset: config.offset,
+          dueMs,
+        });
       }
     }
   }
+}
+
+function partitionKeyIn(resources: StoredResources, destinationId: string): string | undefined {
+  const stored = resources.get(recordKey({ kind: 'Destination', id: destinationId }));
+  const resource = stored?.sealed?.sealed;
+  return resource?.kind === 'Destination' ? partitionKeyOf(resource) : undefined;
 }
 
 /** Resolves when all are safe. */

@@ -38,6 +38,8 @@ function isLonger(tierMs: number, fenceMs: number): boolean {
 
 export interface Notification {
   readonly destinationId: string;
+  /** See `partitionKeyOf`. */
+  readonly partitionKey?: string | undefined;
   readonly sourceId: string;
   readonly userId: string;
   readonly messageId: string;
@@ -48,7 +50,7 @@ export interface Notification {
   readonly dueMs: number;
 }
 
-/** An event like any other for the delivery workers, in the partition of the user's other events. */
+/** An event like any other for the delivery workers, where the user's other events are. */
 export function notificationRecord(topic: string, notification: Notification): OutgoingRecord {
   const { destinationId, sourceId, userId, messageId, time, configOffset, dueMs } = notification;
   const envelope = encodeEnvelope({
@@ -57,6 +59,7 @@ export function notificationRecord(topic: string, notification: Notification): O
   });
   return {
     topic,
+    partitionKey: notification.partitionKey,
     key: deliveryKey(destinationId, userId),
     value: buildDeleteBody(userId, time),
     headers: { [envelopeHeader]: envelope },

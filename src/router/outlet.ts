@@ -1,9 +1,12 @@
 import type { Call } from '../event/call.ts';
 import type { RoutedDestination } from '../resources/config/config.ts';
+import { partitionKeyOf } from '../resources/partition-key.ts';
 
 /** What the router needs of a destination, looked up in constant time. */
 export interface Outlet {
   readonly topic: string;
+  /** See `partitionKeyOf`. */
+  readonly partitionKey: string | undefined;
   wants(call: Call): boolean;
 }
 
@@ -19,6 +22,7 @@ export function createOutlet(destination: RoutedDestination, topics: DeliveryTop
     destination.eventNames === undefined ? undefined : new Set<unknown>(destination.eventNames);
   return {
     topic: topic === 'dedicated' ? topics.dedicated(id) : topics.shared,
+    partitionKey: partitionKeyOf(destination),
     wants: ({ type, fields }) =>
       (events === undefined || events.has(type)) &&
       (names === undefined || type !== 'track' || names.has(fields['event'])),

@@ -54,6 +54,7 @@ export class Routes {
       if (!outlet.wants(read.call)) continue;
       records.push({
         topic: outlet.topic,
+        partitionKey: outlet.partitionKey,
         key: Buffer.from(deliveryKey(destination.id, user)),
         value: bodies.of(destination.payload),
         headers: { [envelopeHeader]: this.#envelope(read, source, destination) },

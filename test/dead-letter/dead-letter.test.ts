@@ -110,6 +110,13 @@ test('a redriven event has a fresh clock and nothing else is new', () => {
   assert.deepEqual(decodeEnvelope(header), expected);
 });
 
+test('a redriven event goes to the partition of its destination’s others', () => {
+  const way = { topic: 't', configOffset: 9 };
+  assert.equal(redriven(letter(), way, 5_000).partitionKey, undefined);
+  const record = redriven(letter(), { ...way, partitionKey: 'crm' }, 5_000);
+  assert.equal(record.partitionKey, 'crm');
+});
+
 test('the list says when an event was redriven that failed again', () => {
   const first = letter();
   const { headers = {} } = redriven(first, { topic: 't', configOffset: 0 }, 5_000);
@@ -153,15 +160,17 @@ test('an event goes back to the topic that its destination has now', async () =>
   const resources = new Map<string, { name: Destination; sealed?: { sealed: Destination } }>([
     stored({}),
     stored({ id: 'big', topic: 'dedicated' }),
+    stored({ id: 'limited', rateLimit: 1 }),
     stored({ id: 'off', enabled: false }),
     ['Destination/odd', { name: { ...destination, id: 'odd' } }],
   ]);
   const ways = new WaysBack({ resources, offset: 4, fresh: () => Promise.resolve() }, topology);
-  assert.deepEqual(ways.of(letter()), { topic: 'p.delivery', configOffset: 4 });
-  assert.deepEqual(ways.of(letter({ destinationId: 'big' })), {
-    topic: 'p.delivery.big',
-    configOffset: 4,
-  });
+  const shared = { topic: 'p.delivery', partitionKey: undefined, configOffset: 4 };
+  assert.deepEqual(ways.of(letter()), shared);
+  const big = { ...shared, topic: 'p.delivery.big' };
+  assert.deepEqual(ways.of(letter({ destinationId: 'big' })), big);
+  const limited = { ...shared, partitionKey: 'limited' };
+  assert.deepEqual(ways.of(letter({ destinationId: 'limited' })), limited);
   assert.equal(await ways.objection(letter()), undefined);
   const objections = await Promise.all(
     ['off', 'gone', 'odd'].map((destinationId) => ways.objection(letter({ destinationId }))),

@@ -32,6 +32,7 @@ function stored(...resources: readonly Resource[]): Map<string, StoredResource> 
 
 const app = exampleSource({ id: 'app', writeKeys: ['wk_app'] });
 const shared = exampleDestination({ id: 'both', sources: ['app', 'shop'] });
+const limited = exampleDestination({ id: 'limited', sources: ['app'], rateLimit: '10/s' });
 
 describe('whom a deletion concerns', () => {
   const resources = stored(
@@ -136,6 +137,22 @@ describe('deleting users', () => {
     const times = written.map(({ value }) => JSON.parse(String(value)) as Record<string, string>);
     assert.equal(new Set(times.map(({ time, timestamp }) => time ?? timestamp)).size, 1);
     assert.deepEqual([report.users, report.notifications], [1, 2]);
+  });
+
+  test('notifications go to the partition of their destination’s other events', async () => {
+    const config = {
+      resources: stored(exampleSource(), app, shared, limited),
+      offset: 9,
+      caughtUp: () => Promise.resolve(),
+    };
+    const { written, done } = run(['u1'], { config });
+    await done;
+    const places = written.slice(2).map(({ key, partitionKey }) => [key, partitionKey]);
+    assert.deepEqual(places, [
+      ['both:u1', undefined],
+      ['limited:u1', 'limited'],
+      ['both:u1', undefined],
+    ]);
   });
 
   test('notifications name their source, have ids of their own, and what the configuration was', async () => {

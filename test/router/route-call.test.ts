@@ -64,6 +64,23 @@ test('a call becomes one record for each destination of its source', () => {
   });
 });
 
+test('all events of a destination with a rate limit go to one partition, each with its own key', () => {
+  const records = route(
+    incoming(order),
+    exampleDestination({ id: 'a', rateLimit: '10/s' }),
+    exampleDestination({ id: 'b', rateLimit: '10/s', topic: 'dedicated' }),
+    exampleDestination({ id: 'c' }),
+  );
+  assert.deepEqual(
+    records.map(({ key, partitionKey }) => [String(key), partitionKey]),
+    [
+      ['a:u1', 'a'],
+      ['b:u1', 'b'],
+      ['c:u1', undefined],
+    ],
+  );
+});
+
 test('the envelope says what the router saw', () => {
   const [record] = route(incoming(order), exampleDestination());
   assert.deepEqual(
