@@ -275,6 +275,29 @@ describe('a rate limit', () => {
     assert.equal(world.delivered.length, 100);
   });
 
+  test("leaves room in its partition's window for its neighbours' events", async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 1_000 });
+    let most = 0;
+    world.answer = () => {
+      most = Math.max(most, world.engine.state().queued);
+      return answerOk;
+    };
+    for (let n = 0; n < 15_000; n++) {
+      world.publish('crm', `u${n}`);
+      if (n % 3 === 0) await world.clock.pass(1);
+    }
+    // Of 1,024 in the window of `delivery`.
+    assert.ok(most <= 520, `${most} fresh ones`);
+    await world.clock.pass(2_000);
+    const before = world.delivered.length;
+    most = 0;
+    await world.clock.pass(10_000);
+    assert.ok(world.delivered.length - before > 1_000);
+    // Of 256 in the window of a retry topic.
+    assert.ok(most <= 130, `${most} that have come back`);
+  });
+
   test('divides itself between retries and first attempts when there is too much of both', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { rateLimit: 10 });

@@ -154,6 +154,7 @@ export class LaneBacklog {
         availability: endpoints.availability,
         openForMs: endpoints.openForMs,
         waiting: size,
+        returned,
         maxInFlight: slots.max,
         heldMs: hold.leftMs(nowMs),
         rateWaitMs: rate.waitBehindMs(aheadOf(hasReturned, returned, size)),

@@ -8,6 +8,8 @@ export interface LaneView {
   readonly availability: Availability;
   readonly openForMs: number;
   readonly waiting: number;
+  /** Of them, those that have come back. */
+  readonly returned: number;
   readonly maxInFlight: number;
   /** For so long its endpoint wants to be left alone. */
   readonly heldMs: number;
@@ -28,9 +30,13 @@ export interface Deferral {
 
 /** So short a wait is waited for; a copy in a retry topic would come back later than that. */
 const shortWaitMs = 2_000;
-/** A record that has come back may wait for its turn as long as the shortest tier would take, if few do. */
+/** A record that has come back may wait for its turn as long as the shortest tier would take. */
 const returnedWaitMs = 10_000;
-const returnedWaiting = 256;
+/**
+ * So many may wait for a rate limit. All of them come from one partition of `delivery` or of a retry topic,
+ * and half of its window (see `reader.ts`) is left for its other destinations' events.
+ */
+const mostLimited = { fresh: 512, returned: 128 };
 /** Of a slow lane without a slot, for its turn. */
 const slowWaiting = 1;
 
@@ -41,11 +47,17 @@ export function deferralOf(view: LaneView, hasReturned: boolean): Deferral | und
   if (view.availability === 'no' || probing)
     return { cause: 'breaker', wantedMs: wantedBreakerDelayMs(view.openForMs, hasReturned) };
   if (view.heldMs > shortWaitMs) return { cause: 'retry-after', wantedMs: view.heldMs };
-  const mayWaitMs = hasReturned && view.waiting < returnedWaiting ? returnedWaitMs : shortWaitMs;
-  if (view.rateWaitMs > mayWaitMs) return { cause: 'rate-limit', wantedMs: view.rateWaitMs };
+  if (view.rateWaitMs > mayWaitMs(view, hasReturned))
+    return { cause: 'rate-limit', wantedMs: view.rateWaitMs };
   if (view.isSlowRefused && view.waiting >= slowWaiting)
     return { cause: 'slow', wantedMs: slowDelayMs(view, hasReturned) };
   return undefined;
+}
+
+/** For its turn under a rate limit. */
+function mayWaitMs({ waiting, returned }: LaneView, hasReturned: boolean): number {
+  if (hasReturned) return returned < mostLimited.returned ? returnedWaitMs : 0;
+  return waiting - returned < mostLimited.fresh ? shortWaitMs : 0;
 }
 
 /** One that fails all the time stays away as behind a breaker, which it may lack the slots to open. */
