@@ -42,9 +42,9 @@ function largestExcess(sent: readonly number[], perSecond: number): number {
   return most;
 }
 
-/** What is stated: a tenth of a second's worth, and one event for each time that a worker gets the limit. */
-function allowedExcess(perSecond: number, shares: number): number {
-  return (perSecond * burstMs) / 1_000 + shares + 1e-3;
+/** What is stated: a tenth of a second's worth, and one event. */
+function allowedExcess(perSecond: number): number {
+  return (perSecond * burstMs) / 1_000 + 1 + 1e-3;
 }
 
 /** An event for `crm` in the partition of its key: of a router that does not know of the limit. */
@@ -73,9 +73,9 @@ describe('a rate limit with several workers', () => {
       await deployment.clock.pass(100);
     }
     const sent = sentMs(deployment);
-    assert.ok(largestExcess(sent, 50) <= allowedExcess(50, 3));
+    assert.ok(largestExcess(sent, 50) <= allowedExcess(50));
     const share = sent.filter((atMs) => atMs < startMs + 2 * minuteMs).length / (50 * 120);
-    assert.ok(share >= 0.9, `${share} of the limit`);
+    assert.ok(share >= 0.99, `${share} of the limit`);
   });
 
   test('is used by a user from whom more comes than from others', async () => {
@@ -95,7 +95,7 @@ describe('a rate limit with several workers', () => {
       .toSorted((a, b) => a - b);
     const p99Ms = waitedMs[Math.floor(0.99 * waitedMs.length)] ?? NaN;
     assert.ok(p99Ms <= 100, `p99 ${p99Ms} ms`);
-    assert.ok(largestExcess(sentMs(deployment), 10) <= allowedExcess(10, 1));
+    assert.ok(largestExcess(sentMs(deployment), 10) <= allowedExcess(10));
   });
 
   test('takes in what lies elsewhere, after one turn through the shortest tier', async () => {
@@ -110,7 +110,7 @@ describe('a rate limit with several workers', () => {
     const topics = workers.flatMap(({ retries }) => retries.map(({ topic }) => topic));
     assert.deepEqual(new Set(topics), new Set(['retry.10s']));
     assert.ok(topics.length > 50 && topics.length < 60, `${topics.length} deferrals`);
-    assert.ok(largestExcess(sentMs(deployment), 10) <= allowedExcess(10, 1));
+    assert.ok(largestExcess(sentMs(deployment), 10) <= allowedExcess(10));
   });
 
   test('is not exceeded, and loses nothing, when it is set and removed while events flow', async () => {
@@ -142,7 +142,7 @@ describe('a rate limit with several workers', () => {
       await publish(15, true);
       const sent = sentMs(deployment).filter((atMs) => atMs > setMs);
       assert.ok(sent.length >= 0.95 * 20 * 20, `${sent.length} of 400`);
-      assert.ok(largestExcess(sent, 20) <= allowedExcess(20, 1));
+      assert.ok(largestExcess(sent, 20) <= allowedExcess(20));
       deployment.addDestination('crm');
     }
     for (let step = 0; step < 60 && deployment.unended(ids).length > 0; step++)
@@ -150,7 +150,7 @@ describe('a rate limit with several workers', () => {
     assert.deepEqual(deployment.unended(ids), []);
   });
 
-  test('is exceeded by one event at most for each time that its home moves', async () => {
+  test('is not exceeded, and is used, while its home moves from worker to worker', async () => {
     const deployment = new Deployment(4, 12);
     const { clock, workers } = deployment;
     deployment.addDestination('crm', { rateLimit: 10 });
@@ -164,7 +164,7 @@ describe('a rate limit with several workers', () => {
       }
     }
     const sent = sentMs(deployment);
-    assert.ok(largestExcess(sent, 10) <= allowedExcess(10, moves));
+    assert.ok(largestExcess(sent, 10) <= allowedExcess(10));
     assert.ok(sent.length >= 0.95 * 10 * 6 * moves, `${sent.length} of ${10 * 6 * moves}`);
   });
 
@@ -229,7 +229,7 @@ describe('a rate limit with several workers', () => {
           await clock.pass(5 * minuteMs);
         assert.deepEqual(deployment.unended(ids), []);
         const excess = largestExcess(sentMs(deployment), perSecond);
-        assert.ok(excess <= allowedExcess(perSecond, 4 * deals.length), `${excess} above`);
+        assert.ok(excess <= allowedExcess(perSecond), `${excess} above`);
       }),
       { numRuns: 12, seed: 4 },
     );
@@ -403,6 +403,6 @@ for (const [way, byMs] of [
     await world.clock.pass(2_000);
     assert.equal(world.delivered.length, published);
     const sent = world.requests.map(({ atMs }, n) => (n < 160 ? atMs : atMs - byMs));
-    assert.ok(largestExcess(sent, 10) <= allowedExcess(10, 1));
+    assert.ok(largestExcess(sent, 10) <= allowedExcess(10));
   });
 }

@@ -59,7 +59,7 @@ export class Lane implements SlotTaker {
       this.#pump();
     };
     this.#hold = new LaneHold(clock, pump);
-    this.#rate = new LaneRate({ clock, random, shares, onReady: pump });
+    this.#rate = new LaneRate({ clock, shares, onReady: pump });
     const onChange = (state: BreakerState): void => {
       this.#breakerChanged(state);
     };

@@ -1,4 +1,7 @@
-/** What a limit may be exceeded by in any span of time: this much of it at once, beside one event a worker. */
+/**
+ * What a limit may be exceeded by in any span of time: this much of it at once, beside one event for each
+ * worker that has a part of it.
+ */
 export const burstMs = 100;
 
 /**
@@ -20,10 +23,10 @@ export class RateLimit {
    * @param share of the deployment's work that is this worker's; undefined while it is not known
    * @param sinceMs since when; nothing was saved up then
    */
-  constructor(perSecond: number, share: number | undefined, sinceMs: number, random: () => number) {
+  constructor(perSecond: number, share: number | undefined, sinceMs: number) {
     this.#share = share;
     this.#intervalMs = intervalOf(perSecond, share);
-    this.#nextMs = startOf(sinceMs, this.#intervalMs, random);
+    this.#nextMs = sinceMs + this.#startMs;
   }
 
   get share(): number | undefined {
@@ -31,14 +34,16 @@ export class RateLimit {
   }
 
   /** Another limit, or another share. What has been used up already stays used up. */
-  change(perSecond: number, share: number | undefined, nowMs: number, random: () => number): void {
-    const formerMs = this.#intervalMs;
+  change(perSecond: number, share: number | undefined, nowMs: number): void {
+    const former = { share: this.#share ?? 0, intervalMs: this.#intervalMs };
     this.#share = share;
     this.#intervalMs = intervalOf(perSecond, share);
-    if (formerMs === Infinity) this.#nextMs = startOf(nowMs, this.#intervalMs, random);
+    if (former.intervalMs === Infinity) this.#nextMs = nowMs + this.#startMs;
     else if (this.#intervalMs !== Infinity) {
-      const scale = this.#intervalMs / formerMs;
-      this.#nextMs = nowMs + Math.max(0, this.#nextMs - nowMs) * scale;
+      const scale = this.#intervalMs / former.intervalMs;
+      // Of what is new in the share, nothing is saved up.
+      const newPart = Math.max(0, 1 - former.share / (share ?? 0));
+      this.#nextMs = nowMs + Math.max(0, this.#nextMs - nowMs) * scale + burstMs * newPart;
       this.#promisedMs = nowMs + Math.max(0, this.#promisedMs - nowMs) * scale;
     }
   }
@@ -70,6 +75,14 @@ export class RateLimit {
     return turnMs - nowMs;
   }
 
+  /**
+   * Until what would be the first event's time. Whoever had the share before may have sent one at the last
+   * moment, so the first goes an interval later.
+   */
+  get #startMs(): number {
+    return burstMs + this.#intervalMs;
+  }
+
   /** Forgetting it would let nothing through that it holds back. */
   isFull(nowMs: number): boolean {
     return this.#nextMs <= nowMs;
@@ -78,9 +91,4 @@ export class RateLimit {
 
 function intervalOf(perSecond: number, share: number | undefined): number {
   return share === undefined || share === 0 ? Infinity : 1_000 / (perSecond * share);
-}
-
-/** Workers that start together do not send their first events together. */
-function startOf(nowMs: number, intervalMs: number, random: () => number): number {
-  return intervalMs === Infinity ? Infinity : nowMs + burstMs + intervalMs * random();
 }

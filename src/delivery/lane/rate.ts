@@ -5,7 +5,6 @@ import type { WorkShares } from './work-shares.ts';
 
 export interface LaneRateOptions {
   readonly clock: SteadyClock;
-  readonly random: () => number;
   readonly shares: WorkShares;
   /** The next event may go. */
   readonly onReady: () => void;
@@ -32,7 +31,7 @@ export class LaneRate {
 
   /** The destination's limit or this worker's share of it may have changed. */
   update(destination: Destination): void {
-    const { clock, random, shares } = this.#options;
+    const { clock, shares } = this.#options;
     const { rateLimit } = destination;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -41,8 +40,8 @@ export class LaneRate {
       return;
     }
     const { share, sinceMs } = shares.of(destination);
-    if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, share, sinceMs, random);
-    else this.#limit.change(rateLimit, share, clock.steadyNow(), random);
+    if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, share, sinceMs);
+    else this.#limit.change(rateLimit, share, clock.steadyNow());
   }
 
   /** Whether an event may go now. */

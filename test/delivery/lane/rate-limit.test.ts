@@ -11,7 +11,6 @@ import { partitionOf } from '../../../src/kafka/produce/partitioner.ts';
 import { seededRandom } from '../simulated-clock.ts';
 
 const start = Date.UTC(2026, 0, 1);
-const middle = (): number => 0.5;
 
 describe('a rate limit', () => {
   test('lets through at most its rate and its burst in any span of time', () => {
@@ -22,7 +21,7 @@ describe('a rate limit', () => {
         fc.constantFrom(1, 0.5, 1 / 3, 1 / 12),
         (seed, perSecond, share) => {
           const random = seededRandom(seed);
-          const limit = new RateLimit(perSecond, share, start, random);
+          const limit = new RateLimit(perSecond, share, start);
           const taken: number[] = [];
           let nowMs = start;
           while (taken.length < 200) {
@@ -45,29 +44,63 @@ describe('a rate limit', () => {
     );
   });
 
+  test('that goes from worker to worker lets through no more for it, but one event for each of them', () => {
+    const parts = fc.constantFrom([1, 0], [0, 1], [0.75, 0.25], [0.25, 0.75]);
+    const moves = fc.array(fc.tuple(parts, fc.integer({ min: 1, max: 400 })), { minLength: 2 });
+    fc.assert(
+      fc.property(fc.nat(), fc.constantFrom(1, 20, 300), moves, (seed, perSecond, dealt) => {
+        const random = seededRandom(seed);
+        const limits = [0, 0].map(() => new RateLimit(perSecond, 0, start));
+        const taken: number[] = [];
+        let nowMs = start;
+        for (const [shares, steps] of dealt) {
+          limits.forEach((limit, index) => {
+            limit.change(perSecond, shares[index], nowMs);
+          });
+          for (let step = 0; step < steps; step++) {
+            nowMs += 1 + Math.floor(random() * 10);
+            for (const limit of limits)
+              while (random() < 0.9 && limit.waitMs(nowMs) === 0) {
+                limit.take(nowMs, false);
+                taken.push(nowMs);
+              }
+          }
+        }
+        taken.forEach((fromMs, from) => {
+          for (let to = from; to < taken.length; to++) {
+            const spanMs = (taken[to] ?? 0) - fromMs;
+            const allowed = limits.length + (perSecond * (spanMs + burstMs)) / 1_000;
+            assert.ok(to - from + 1 <= allowed + 1e-3, `${to - from + 1} in ${spanMs} ms`);
+          }
+        });
+      }),
+      { numRuns: 60, seed: 1 },
+    );
+  });
+
   test('does not give out again what was used up before its share changed', () => {
-    const limit = new RateLimit(1, 1, start - 10_000, middle);
+    const limit = new RateLimit(1, 1, start - 10_000);
     limit.take(start, false);
-    limit.change(1, 0.5, start, middle);
+    limit.change(1, 0.5, start);
     assert.equal(limit.waitMs(start), 2_000 - burstMs);
-    limit.change(2, 0.5, start, middle);
+    limit.change(2, 0.5, start);
     assert.equal(limit.waitMs(start), 1_000 - burstMs);
   });
 
   test('of a worker that has just got its share starts with nothing saved up', () => {
-    assert.equal(new RateLimit(1, 0.5, start, middle).waitMs(start), 1_000);
-    assert.equal(new RateLimit(1, 0.5, start - 5_000, middle).waitMs(start), 0);
+    assert.equal(new RateLimit(1, 0.5, start).waitMs(start), 2_000);
+    assert.equal(new RateLimit(1, 0.5, start - 5_000).waitMs(start), 0);
   });
 
   test('holds everything back while the share is not known, and says that it will be soon', () => {
-    const limit = new RateLimit(100, undefined, start, middle);
+    const limit = new RateLimit(100, undefined, start);
     assert.deepEqual([limit.waitMs(start), limit.waitBehindMs(50, start)], [Infinity, 0]);
-    limit.change(100, 1, start, middle);
-    assert.equal(limit.waitMs(start + 10), 0);
+    limit.change(100, 1, start);
+    assert.deepEqual([limit.waitMs(start), limit.waitMs(start + 10)], [10, 0]);
   });
 
   test('promises each event that is put off a later turn', () => {
-    const limit = new RateLimit(1, 1, start - 10_000, middle);
+    const limit = new RateLimit(1, 1, start - 10_000);
     limit.take(start, false);
     const turns = [1, 2, 3].map(() => limit.reserve(start, limit.waitBehindMs(2, start)));
     assert.deepEqual(turns, [2_900, 3_900, 4_900]);
