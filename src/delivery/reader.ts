@@ -1,6 +1,6 @@
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
-import type { KafkaClient } from '../kafka/client.ts';
+import type { ClusterClient } from '../kafka/cluster/cluster.ts';
 import { Redeliveries } from '../kafka/consume/redeliveries.ts';
 import { PartitionMap } from '../kafka/partition-map.ts';
 import type { TopicPartition } from '../kafka/record.ts';
@@ -24,10 +24,10 @@ const maxBytesPerPartition = 256 * 1024;
 const retryWindow: WindowLimits = { records: 256, bytes: 512 * 1024 };
 
 export interface ReaderOptions {
-  readonly kafka: KafkaClient;
+  readonly kafka: ClusterClient;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly engine: DeliveryEngine;
+  readonly engine: Pick<DeliveryEngine, 'take' | 'revoke' | 'lose' | 'sharesChanged'>;
   readonly groupId: string;
   readonly topics: readonly string[];
   /** The topics of retries among them. */
