@@ -27,6 +27,7 @@ export interface RecordSink {
 
 export interface DisposalTopics {
   retryTopic(tierMs: number): string;
+  dedicatedTopic(destinationId: string): string;
   readonly deadLetter: string;
 }
 
@@ -92,6 +93,25 @@ export class Disposal {
     const isAlone = cause === 'rate-limit' || plan.last;
     if (isAlone) this.#putOff(job, job.envelope.attempts, plan);
     else this.#bundler.add(job, plan);
+  }
+
+  /** Into the dedicated topic of its destination, where its turn under the rate limit is waited for. */
+  sendHome(job: Job): void {
+    if (job.claim.lost || this.#closed) return;
+    const { record, envelope, deadlineMs } = job;
+    const { destinationId } = envelope;
+    this.#events.deferred('rate-limit', 1);
+    const copy: OutgoingRecord = {
+      topic: this.#topics.dedicatedTopic(destinationId),
+      partitionKey: this.#partitionKeyOf(destinationId),
+      key: record.key,
+      value: record.value,
+      headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }) },
+    };
+    this.#write(copy, (refused) => {
+      if (refused === undefined) record.finish();
+      else this.deadLetter(job, 'record-refused', refused.message, envelope.attempts);
+    });
   }
 
   /** As it is, so the plan has to suit each of its events. */

@@ -157,6 +157,7 @@ function createEngine(
     fenceMs: fenceMs(deps.timeoutMs),
     topics: {
       retryTopic: (tierMs) => topology.retryTopic(tierMs),
+      dedicatedTopic: (destinationId) => topology.dedicatedTopic(destinationId).name,
       retryTierMs: (topic) => topology.retryTierMs(topic),
       deadLetter: topology.topics.deadLetter,
     },

@@ -154,6 +154,7 @@ export class SimulatedWorld {
       fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
+        dedicatedTopic: (destinationId) => this.topology.dedicatedTopic(destinationId).name,
         retryTierMs: (topic) => this.topology.retryTierMs(topic),
         deadLetter: this.topology.topics.deadLetter,
       },

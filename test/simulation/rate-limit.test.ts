@@ -325,6 +325,40 @@ describe('a rate limit', () => {
     assert.ok(world.delivered.length >= 980, `${world.delivered.length}`);
   });
 
+  test('of a dedicated destination is all there for what is in its topic, and for its retries too', async () => {
+    const clock = new SimulatedClock();
+    const home = new SimulatedWorld({ clock, name: 'home' });
+    const retrier = new SimulatedWorld({ clock, name: 'retrier' });
+    home.engine.sharesChanged(noIndexes);
+    home.engine.sharesChanged({ indexes: new Set([0]), count: 1 }, 'crm');
+    const failed = new Set<string>();
+    for (const world of [home, retrier]) {
+      world.addDestination('crm', { rateLimit: 10, topic: 'dedicated' });
+      world.readerOf = ({ topic }) => (topic === 'delivery.crm' ? home : retrier);
+      // Every ninth fails at first.
+      world.answer = (_url, { messageId }) => {
+        const fails = Number(messageId.slice(5)) % 9 === 0 && !failed.has(messageId);
+        failed.add(messageId);
+        return fails ? failsWith(503) : answerOk;
+      };
+    }
+    const ids: string[] = [];
+    for (let n = 0; n < 9 * 600; n++) {
+      ids.push(home.publish('crm', `u${n}`, {}, 'delivery.crm'));
+      await clock.pass(n % 9 === 0 ? 120 : 110);
+    }
+    assert.ok(home.engine.state().queued < 10, `${home.engine.state().queued} wait`);
+    await clock.pass(20_000);
+    assert.deepEqual(
+      ids.filter((id) => !home.delivered.includes(id)),
+      [],
+    );
+    assert.equal(retrier.requests.length, 0);
+    const sent = home.requests.map(({ atMs }) => atMs);
+    assert.equal(sent.length, 10 * 600);
+    assert.ok(largestExcess(sent, 10) <= allowedExcess(10));
+  });
+
   test('does not keep what lies in other partitions of a dedicated topic than its home', async () => {
     const world = new SimulatedWorld({ partitions: 2 });
     world.addDestination('crm', { rateLimit: 10, topic: 'dedicated' });

@@ -179,6 +179,12 @@ export class LaneBacklog {
   #putOff(job: Job, { cause, wantedMs }: Deferral): boolean {
     if (this.#mustWait(job)) return false;
     const { rate } = this.#parts;
+    // What is in the dedicated topic already, and not at its home, takes the long way, through a retry topic:
+    // two that differ about the home for a while would send it to and fro without end.
+    if (cause === 'rate-limit' && this.#parts.isDedicated() && !job.claim.dedicated) {
+      this.#context.disposal.sendHome(job);
+      return true;
+    }
     const turnMs = cause === 'rate-limit' ? rate.reserve(wantedMs) : wantedMs;
     if (putOff(job, { cause, wantedMs: turnMs }, this.#context)) return true;
     if (!rate.isElsewhere) return false;

@@ -11,20 +11,18 @@ export interface OwnedIndexes {
 export const noIndexes: OwnedIndexes = { indexes: new Set(), count: undefined };
 
 export interface WorkShare {
-  /** From 0 to 1; undefined while a part of it is not known. The shares of all workers add up to at most 1. */
-  readonly share: number | undefined;
-  /** Since when it has been so large, by the steady clock. */
+  /** 1: all of the limit; 0: another worker has it; undefined: not known yet. At most one worker has 1. */
+  readonly share: 0 | 1 | undefined;
+  /** Since when it has had all of it, by the steady clock. */
   readonly sinceMs: number;
 }
-
-/** How a destination's own topic and the retry topics divide its rate limit. */
-const dedicatedPart = 0.75;
 
 const nothing: WorkShare = { share: 0, sinceMs: 0 };
 
 /**
- * Which share of a destination's rate limit is this worker's. All events of such a destination have one
- * partition index, its home (see `partitionKeyOf`): the worker that owns the home has all of the limit.
+ * Whether a destination's rate limit is this worker's. All events of such a destination have one
+ * partition index, its home (see `partitionKeyOf`): the worker that owns the home has all of the limit. The
+ * home is in the destination's own topic if it has one, and else in the topics that all share.
  */
 export class WorkShares {
   #shared = new Homes(noIndexes, 0);
@@ -41,14 +39,8 @@ export class WorkShares {
   }
 
   of({ id, topic }: Pick<Destination, 'id' | 'topic'>): WorkShare {
-    const shared = this.#shared.shareOf(id);
-    if (topic === 'shared') return shared;
-    const own = this.#dedicated.get(id)?.shareOf(id) ?? nothing;
-    const isKnown = own.share !== undefined && shared.share !== undefined;
-    return {
-      share: isKnown ? dedicatedPart * own.share + (1 - dedicatedPart) * shared.share : undefined,
-      sinceMs: Math.max(own.sinceMs, shared.sinceMs),
-    };
+    const homes = topic === 'shared' ? this.#shared : this.#dedicated.get(id);
+    return homes?.shareOf(id) ?? nothing;
   }
 }
 
