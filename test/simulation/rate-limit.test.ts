@@ -253,6 +253,17 @@ describe('a rate limit', () => {
     assert.ok(world.deadLetters.length === 0);
   });
 
+  test('keeps no lane for a destination whose limit is elsewhere', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10 });
+    world.engine.sharesChanged(noIndexes);
+    world.readerOf = () => new SimulatedWorld();
+    world.publish('crm');
+    await world.clock.pass(20 * minuteMs);
+    const { lanesByState } = world.engine.state();
+    assert.deepEqual(Object.values(lanesByState), [0, 0, 0, 0, 0, 0]);
+  });
+
   test('counts events, not requests to their URLs', async () => {
     const world = new SimulatedWorld();
     const webhooks = ['a', 'b', 'c'].map((id) => ({ url: `https://${id}.example/`, headers: {} }));

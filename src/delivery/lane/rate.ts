@@ -1,7 +1,7 @@
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import type { Destination } from '../../resources/resource.ts';
 import { RateLimit } from './rate-limit.ts';
-import type { WorkShares } from './work-shares.ts';
+import type { WorkShare, WorkShares } from './work-shares.ts';
 
 export interface LaneRateOptions {
   readonly clock: SteadyClock;
@@ -13,6 +13,9 @@ export interface LaneRateOptions {
 /** A lane's rate limit, if its destination has one, and the timer for the next event that it lets through. */
 export class LaneRate {
   readonly #options: LaneRateOptions;
+  /** Of the limit. Where there is none, nobody else has it. */
+  #share: WorkShare['share'] = 1;
+  /** Undefined where there is none, and where it is another worker's or not known to be ours. */
   #limit: RateLimit | undefined;
   #timer: Timer | undefined;
 
@@ -21,38 +24,36 @@ export class LaneRate {
   }
 
   get isLimited(): boolean {
-    return this.#limit !== undefined;
+    return this.#limit !== undefined || this.#share !== 1;
   }
 
-  /** Another worker has all of the limit: nothing goes from here. */
+  /** Another worker has the limit: nothing goes from here. */
   get isElsewhere(): boolean {
-    return this.#limit?.share === 0;
+    return this.#share === 0;
   }
 
-  /** The destination's limit or this worker's share of it may have changed. */
+  /** The destination's limit, or whose it is, may have changed. */
   update(destination: Destination): void {
     const { clock, shares } = this.#options;
     const { rateLimit } = destination;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (rateLimit === undefined) {
-      this.#limit = undefined;
-      return;
-    }
     const { share, sinceMs } = shares.of(destination);
-    if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, share, sinceMs);
-    else this.#limit.change(rateLimit, share, clock.steadyNow());
+    this.#share = rateLimit === undefined ? 1 : share;
+    if (rateLimit === undefined || share !== 1) this.#limit = undefined;
+    else if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, sinceMs);
+    else this.#limit.change(rateLimit, clock.steadyNow());
   }
 
   /** Whether an event may go now. */
   get isReady(): boolean {
-    return this.#limit === undefined || this.#limit.waitMs(this.#options.clock.steadyNow()) === 0;
+    return this.#waitMs() === 0;
   }
 
   /** Calls `onReady` when the next event may go; not if it may now. */
   await(): void {
-    if (this.#limit === undefined || this.#timer !== undefined) return;
-    const waitMs = this.#limit.waitMs(this.#options.clock.steadyNow());
+    if (this.#timer !== undefined) return;
+    const waitMs = this.#waitMs();
     if (waitMs === 0 || waitMs === Infinity) return;
     this.#timer = this.#options.clock.after(Math.min(waitMs, maxTimerMs), () => {
       this.#timer = undefined;
@@ -64,12 +65,13 @@ export class LaneRate {
     this.#limit?.take(this.#options.clock.steadyNow(), promised);
   }
 
-  /** Until an event may go that has so many before it. */
+  /** Until an event may go that has so many before it. While it is not known whose the limit is, it will be soon. */
   waitBehindMs(ahead: number): number {
+    if (this.isElsewhere) return Infinity;
     return this.#limit?.waitBehindMs(ahead, this.#options.clock.steadyNow()) ?? 0;
   }
 
-  /** Until the turn of an event that is put off. */
+  /** Until the turn of an event that is put off. The worker that has the limit takes it as soon as may be. */
   reserve(waitMs: number): number {
     return this.#limit?.reserve(this.#options.clock.steadyNow(), waitMs) ?? 0;
   }
@@ -81,6 +83,11 @@ export class LaneRate {
 
   close(): void {
     this.#timer?.cancel();
+  }
+
+  #waitMs(): number {
+    if (this.#limit !== undefined) return this.#limit.waitMs(this.#options.clock.steadyNow());
+    return this.#share === 1 ? 0 : Infinity;
   }
 }
 
