@@ -309,6 +309,23 @@ describe('a rate limit', () => {
     assert.ok(most <= 130, `${most} that have come back`);
   });
 
+  test('lets nothing wait for long that is not put off, however much comes back meanwhile', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 10 });
+    const publishedMs = new Map<string, number>();
+    for (let n = 0; n < 6_000; n++) {
+      publishedMs.set(world.publish('crm', `u${n}`), world.clock.now());
+      await world.clock.pass(10);
+    }
+    const deferred = new Set(world.retries.map(({ envelope }) => envelope.messageId));
+    const waitedMs = world.requests
+      .filter(({ messageId }) => !deferred.has(messageId))
+      .map(({ messageId, atMs }) => atMs - (publishedMs.get(messageId) ?? NaN));
+    assert.ok(waitedMs.length > 100, `${waitedMs.length}`);
+    // An offset that is not finished lets so many windows pass, and then its partition rests.
+    assert.ok(Math.max(...waitedMs) <= 5_000, `${Math.max(...waitedMs)} ms`);
+  });
+
   test('divides itself between retries and first attempts when there is too much of both', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { rateLimit: 10 });

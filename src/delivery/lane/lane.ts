@@ -196,8 +196,9 @@ export class Lane implements SlotTaker {
     this.#wasOffered = false;
     this.#backlog.tick(nowMs);
     this.#judgeSpeed();
-    if (this.#isSlowRefused) this.#backlog.review();
-    else if (othersHaveRoom && this.#backlog.isBehind) this.#backlog.shedExcess();
+    if (this.#isSlowRefused || this.#isOvertaken) this.#backlog.review();
+    if (!this.#isSlowRefused && othersHaveRoom && this.#backlog.isBehind)
+      this.#backlog.shedExcess();
     this.#backlog.reviewPaused(nowMs);
     this.#pump();
     this.#endpoints.dropIdleBreakers(nowMs);
@@ -266,7 +267,7 @@ export class Lane implements SlotTaker {
   #start(job: Job): void {
     job.startedMs = this.#context.clock.steadyNow();
     this.#rate.take(job.hasReturned);
-    this.#slots.started(job.isRetry);
+    this.#slots.started(job);
     this.#speed.started(job.startedMs);
     const endpoints = this.#endpoints.all;
     job.endpoints = endpoints;
@@ -316,6 +317,11 @@ export class Lane implements SlotTaker {
     if (isSlow === this.isSlow) return;
     this.isSlow = isSlow;
     this.#context.pool.moved(this.#slots.inFlight, isSlow);
+  }
+
+  /** What has come back takes turns under the rate limit that fresh records were to have. */
+  get #isOvertaken(): boolean {
+    return this.#rate.isLimited && this.#waiting.returned > 0;
   }
 
   get #isSlowRefused(): boolean {

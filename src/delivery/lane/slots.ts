@@ -1,10 +1,12 @@
+import type { Job } from '../job.ts';
+
 /** Of a lane's slots, for retries at most: a first attempt finds one. */
 const retryShare = 0.75;
-/** While first attempts wait, one goes after so many retries. */
-const retriesInRow = 3;
+/** While fresh records wait, one goes after so many that have come back. */
+const returnedInRow = 3;
 
-/** `first-attempts-before`: a retry only where no first attempt waits. */
-export type Turn = 'any' | 'first-attempts-before' | 'no-retry';
+/** `fresh-before`: one that has come back only where no fresh one waits. */
+export type Turn = 'any' | 'fresh-before' | 'no-retry';
 
 /** A lane's cap on deliveries in flight, and who may use it. */
 export class LaneSlots {
@@ -13,7 +15,7 @@ export class LaneSlots {
   /** Fewer than allowed while the endpoint recovers: each answer adds one. */
   #recovering = Infinity;
   #retries = 0;
-  #retriesInRow = 0;
+  #returnedInRow = 0;
 
   constructor(max: number) {
     this.max = max;
@@ -26,15 +28,13 @@ export class LaneSlots {
   /** Which of what waits may start. */
   get turn(): Turn {
     if (this.#retries >= retryShare * this.max) return 'no-retry';
-    return this.#retriesInRow >= retriesInRow ? 'first-attempts-before' : 'any';
+    return this.#returnedInRow >= returnedInRow ? 'fresh-before' : 'any';
   }
 
-  started(isRetry: boolean): void {
+  started({ isRetry, hasReturned }: Pick<Job, 'isRetry' | 'hasReturned'>): void {
     this.inFlight += 1;
-    if (isRetry) {
-      this.#retries += 1;
-      this.#retriesInRow += 1;
-    } else this.#retriesInRow = 0;
+    if (isRetry) this.#retries += 1;
+    this.#returnedInRow = hasReturned ? this.#returnedInRow + 1 : 0;
   }
 
   ended(isRetry: boolean): void {
@@ -56,5 +56,5 @@ export class LaneSlots {
 export function aheadOf(hasReturned: boolean, returned: number, waiting: number): number {
   if (hasReturned) return returned;
   const fresh = waiting - returned;
-  return fresh + Math.min(returned, retriesInRow * (fresh + 1));
+  return fresh + Math.min(returned, returnedInRow * (fresh + 1));
 }

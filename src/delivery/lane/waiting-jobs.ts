@@ -80,8 +80,8 @@ export class WaitingJobs {
   }
 
   #isTurnOf(returned: Job, turn: Turn): boolean {
-    if (turn === 'any' || !isPlainRetry(returned)) return true;
-    return turn === 'first-attempts-before' && this.#fresh.isEmpty;
+    if (turn === 'any' || returned.urgent) return true;
+    return turn === 'fresh-before' ? this.#fresh.isEmpty : !isPlainRetry(returned);
   }
 
   #enqueue(job: Job): void {
