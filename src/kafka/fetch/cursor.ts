@@ -17,7 +17,10 @@ export interface Brought {
 export class Cursor implements TopicPartition, FetchPosition {
   readonly topic: string;
   readonly partition: number;
-  readonly maxBytes: number;
+  /** The most that a fetch may bring; one batch may exceed it. */
+  readonly limitBytes: number;
+  /** What the next fetch asks for, within the limit. */
+  maxBytes: number;
   /** The offset to read next. */
   offset: number;
   /** Of the last record that was read; -1: unknown. */
@@ -45,13 +48,14 @@ export class Cursor implements TopicPartition, FetchPosition {
   constructor(
     { topic, partition }: TopicPartition,
     offset: number,
-    maxBytes: number,
+    limitBytes: number,
     lastEpoch = -1,
   ) {
     this.topic = topic;
     this.partition = partition;
     this.offset = offset;
-    this.maxBytes = maxBytes;
+    this.limitBytes = limitBytes;
+    this.maxBytes = limitBytes;
     this.lastEpoch = lastEpoch;
   }
 

@@ -12,6 +12,7 @@ import { Leaders } from './leaders.ts';
 import { PartitionRecords } from './partition-records.ts';
 import { settlePosition, type LogRange, type Move } from './settle-position.ts';
 import { Sleeper } from './sleeper.ts';
+import { wholeBatches } from './whole-batches.ts';
 
 /** Who wants what cursors bring. All are called synchronously and must not throw. */
 export interface CursorOwner {
@@ -288,6 +289,7 @@ export class Fetcher {
   #finish(cursor: Cursor, { from, records, askedAtMs, end }: Brought): void {
     const { owner } = this.#options;
     cursor.brought = undefined;
+    cursor.maxBytes = wholeBatches(cursor.limitBytes, records);
     // Brokers bring the first batch whole, or nothing.
     const problem = records.problem ?? (cursor.offset === from ? endless : undefined);
     if (problem !== undefined) {

@@ -40,6 +40,10 @@ export class FetchedRecords {
   epoch: number = noEpoch;
   /** Why what comes next cannot be read, once `next` has returned false because of that. */
   problem: Error | undefined = undefined;
+  /** Of the whole batches that were reached, fields at the front included; 0: none. */
+  largestBytes = 0;
+  /** The same of the batch that is cut off at the end, once that is reached; undefined: none, or too little of it is there. */
+  cutBytes: number | undefined = undefined;
   readonly #bytes: Buffer;
   readonly #fromOffset: number;
   readonly #aborts: OpenAborts | undefined;
@@ -112,7 +116,11 @@ export class FetchedRecords {
     if (length <= magicAt - lengthEnd)
       throw new RangeError(`it states a length of ${length} bytes`);
     const end = start + lengthEnd + length;
-    if (end > bytes.length) return false;
+    if (end > bytes.length) {
+      this.cutBytes = end - start;
+      return false;
+    }
+    this.largestBytes = Math.max(this.largestBytes, end - start);
     const batch = bytes.subarray(start, end);
     const magic = batch.readInt8(magicAt);
     if (magic === 2) this.#enterBatch(batch);

@@ -18,13 +18,14 @@ const kafka = await testKafka();
 const partitions = 12;
 const recordsPerPartition = 5_000;
 /** As large as an event, and compressed like one: part of it is in no other. */
-function event(): string {
-  const properties = { text: 'lorem ipsum '.repeat(30), cart: randomBytes(40).toString('hex') };
+function event(ownBytes: number): string {
+  const cart = randomBytes(ownBytes).toString('hex');
+  const properties = { text: 'lorem ipsum '.repeat(30), cart };
   return JSON.stringify({ type: 'track', messageId: randomUUID(), properties });
 }
 
 /** A backlog in batches of so many records each. */
-async function fill(recordsPerBatch: number): Promise<string> {
+async function fill(recordsPerBatch: number, ownBytes = 40): Promise<string> {
   const topic = await makeTopic(kafka, partitions);
   const raw = kafka.producer({ allowAutoTopicCreation: false });
   await raw.connect();
@@ -32,7 +33,7 @@ async function fill(recordsPerBatch: number): Promise<string> {
     const messages = [];
     for (let partition = 0; partition < partitions; partition += 1)
       for (let i = at; i < Math.min(at + recordsPerBatch, recordsPerPartition); i += 1)
-        messages.push({ partition, value: event() });
+        messages.push({ partition, value: event(ownBytes) });
     await raw.send({ topic, messages, compression: kafkajs.CompressionTypes.ZSTD });
   }
   await raw.disconnect();
@@ -80,8 +81,14 @@ function batchesIn(records: Buffer): [string, number][] {
   return found;
 }
 
+type Window = Pick<ConsumeLoopOptions, 'windowRecords' | 'windowBytes' | 'maxBytesPerPartition'>;
+
 /** Reads all of the topic. Records are finished a turn later, so that windows fill and empty. */
-async function catchUp(client: ClusterClient, topic: string): Promise<{ most: number }> {
+async function catchUp(
+  client: ClusterClient,
+  topic: string,
+  window: Window = { windowRecords: 1_024, windowBytes: 10_000_000 },
+): Promise<{ most: number }> {
   let received = 0;
   let most = 0;
   const finishLater = async (records: readonly ConsumedRecord[]): Promise<void> => {
@@ -93,8 +100,7 @@ async function catchUp(client: ClusterClient, topic: string): Promise<{ most: nu
   const options: ConsumeLoopOptions = {
     groupId: `${topic}.group`,
     topics: [topic],
-    windowRecords: 1_024,
-    windowBytes: 10_000_000,
+    ...window,
     clock: systemClock,
     log: silentLogger,
     onRecords: (records) => void finishLater(records),
@@ -115,6 +121,20 @@ for (const recordsPerBatch of [20, 100, 500])
     const ratio = bytes.fetched / bytes.inLog();
     assert.ok(ratio <= 1.2, `${ratio.toFixed(2)} times the log in ${bytes.answers} answers`);
     assert.ok(most <= partitions * (1_024 + 128), `${most} in flight`);
+  });
+
+/** One batch fits, and most of a second one. */
+for (const { recordsPerBatch, maxBytesPerPartition } of [
+  { recordsPerBatch: 100, maxBytesPerPartition: 32 * 1_024 },
+  { recordsPerBatch: 500, maxBytesPerPartition: 192 * 1_024 },
+])
+  test(`batches of ${recordsPerBatch} records are hardly fetched twice where only one fits into an answer`, async () => {
+    const topic = await fill(recordsPerBatch, 170);
+    const { counted, bytes } = counting(kafka);
+    const window = { windowRecords: 1_024, windowBytes: 4 * 1_024 * 1_024, maxBytesPerPartition };
+    await catchUp(counted, topic, window);
+    const ratio = bytes.fetched / bytes.inLog();
+    assert.ok(ratio <= 1.2, `${ratio.toFixed(2)} times the log in ${bytes.answers} answers`);
   });
 
 test('windows that stay full for long cost no byte either', async () => {
