@@ -16,3 +16,14 @@ export function formatDuration(durationMs: number): string {
   }
   return `${String(durationMs)}ms`;
 }
+
+/** For a person who wants to know about how long: `8s`, `9m`, `2h 5m`, `3d 4h`. */
+export function roughDuration(durationMs: number): string {
+  const seconds = Math.round(Math.max(0, durationMs) / 1_000);
+  if (seconds < 100) return `${seconds}s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 100) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours}h${minutes % 60 === 0 ? '' : ` ${minutes % 60}m`}`;
+  return `${Math.floor(hours / 24)}d${hours % 24 === 0 ? '' : ` ${hours % 24}h`}`;
+}

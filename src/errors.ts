@@ -6,6 +6,7 @@ export type ErrorCode =
   | 'not-found'
   | 'secret-unreadable'
   | 'topics-differ'
+  | 'resources-differ'
   | 'broker-unavailable'
   | 'record-refused'
   | 'accounts-differ'
@@ -31,6 +32,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'not-found': { retry: false, exitCode: 1 },
   'secret-unreadable': { retry: false, exitCode: 1 },
   'topics-differ': { retry: false, exitCode: 1 },
+  'resources-differ': { retry: false, exitCode: 3 },
   'broker-unavailable': { retry: false, exitCode: 1 },
   'record-refused': { retry: false, exitCode: 1 },
   'accounts-differ': { retry: false, exitCode: 1 },

@@ -29,6 +29,13 @@ export interface Topic {
 const dayMs = 86_400_000;
 const deliveryDays = 7;
 const deadLetterDays = 30;
+const attemptsDays = 3;
+/** Of what is kept for a paused destination: somebody has to mend it, which may take a week or two. */
+const pausedDays = 14;
+/** Of each partition: some ten million lines. */
+const attemptsBytes = 512 * 1024 * 1024;
+/** Everything that holds is written anew every five minutes. */
+const statusMs = 3_600_000;
 /** Kafka removes whole segments, and by default a segment takes records for so long. */
 const segmentDays = 7;
 /** Marks of redrives have to outlive the letters that they are about, whose segments stay as long. */
@@ -52,16 +59,23 @@ export interface Topology {
     readonly ingestRejected: string;
     readonly delivery: string;
     readonly deadLetter: string;
+    readonly pauses: string;
+    readonly paused: string;
     readonly redrives: string;
+    readonly attempts: string;
+    readonly destinationStatus: string;
     readonly config: string;
     readonly deletions: string;
     readonly audienceMembers: string;
+    readonly audienceSyncs: string;
   };
   /** Every topic that calls are read from. */
   readonly ingestTopics: readonly string[];
   readonly retryTiersMs: readonly number[];
   /** Of the topic that all destinations share and of dedicated ones. */
   readonly deliveryRetentionMs: number;
+  /** Of what is kept for a paused destination. */
+  readonly pausedRetentionMs: number;
   /** How long deletions are known. */
   readonly deletionRetentionMs: number;
   readonly groups: { readonly router: string; readonly delivery: string };
@@ -89,17 +103,28 @@ export function createTopology(options: TopologyOptions): Topology {
     ingestRejected: `${prefix}ingest.rejected`,
     delivery: `${prefix}delivery`,
     deadLetter: `${prefix}dead-letter`,
+    pauses: `${prefix}pauses`,
+    paused: `${prefix}paused`,
     redrives: `${prefix}redrives`,
+    attempts: `${prefix}attempts`,
+    destinationStatus: `${prefix}destination-status`,
     config: `${prefix}config`,
     deletions: `${prefix}deletions`,
     audienceMembers: `${prefix}audience-members`,
+    audienceSyncs: `${prefix}audience-syncs`,
   };
+  const onePartition = [
+    topics.config,
+    topics.audienceSyncs,
+    topics.destinationStatus,
+    topics.pauses,
+  ];
   const retryPrefix = `${prefix}retry.`;
   const dedicatedPrefix = `${topics.delivery}.`;
   const topic = (name: string, holds: string, config: Record<string, string>): Topic => ({
     name,
     holds,
-    partitions: name === topics.config ? 1 : options.partitions,
+    partitions: onePartition.includes(name) ? 1 : options.partitions,
     replicationFactor: options.replicationFactor,
     config: {
       // Historical call timestamps must not decide retention, and producers cannot get this clock wrong.
@@ -122,6 +147,7 @@ export function createTopology(options: TopologyOptions): Topology {
     ingestTopics: [topics.ingest, topics.ingestAudience, ...options.extraIngestTopics],
     retryTiersMs,
     deliveryRetentionMs: deliveryDays * dayMs,
+    pausedRetentionMs: pausedDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
     groups: { router: `${prefix}router`, delivery: topics.delivery },
     all: [
@@ -137,9 +163,21 @@ export function createTopology(options: TopologyOptions): Topology {
         ),
       ),
       topic(topics.deadLetter, 'events given up, with the reason', kept(deadLetterDays, 2)),
+      topic(topics.pauses, 'which destinations are paused', compacted),
+      topic(topics.paused, 'events kept for paused destinations', kept(pausedDays, 2)),
       topic(topics.redrives, 'what was sent again from dead letters and rejected calls', {
         ...kept(redriveMarkDays, 0),
         'cleanup.policy': 'compact,delete',
+      }),
+      topic(topics.attempts, 'what has happened to events: JSON lines', {
+        ...kept(attemptsDays, 0),
+        'retention.bytes': String(attemptsBytes),
+      }),
+      topic(topics.destinationStatus, 'how destinations are, as each worker sees them', {
+        'cleanup.policy': 'compact,delete',
+        'retention.ms': String(statusMs),
+        // Whoever asks reads a few minutes; the rest goes soon, and with it what killed workers have said.
+        'segment.ms': String(statusMs / 6),
       }),
       topic(topics.config, 'sources, destinations, audiences', compacted),
       topic(topics.deletions, 'deletion requests of users', {
@@ -150,6 +188,7 @@ export function createTopology(options: TopologyOptions): Topology {
         ...compacted,
         'delete.retention.ms': String(7 * dayMs),
       }),
+      topic(topics.audienceSyncs, 'what audiences have told, and their last syncs', compacted),
     ],
     retryTopic,
     retryTierMs: (name) =>

@@ -3,8 +3,11 @@ import { test } from 'node:test';
 import { createTopology } from '../src/topology.ts';
 
 const { topics, all } = createTopology({
-  ...{ prefix: 'p.', partitions: 12, replicationFactor: 3 },
-  ...{ retryTiersMs: [10_000], extraIngestTopics: [] },
+  prefix: 'p.',
+  partitions: 12,
+  replicationFactor: 3,
+  retryTiersMs: [10_000],
+  extraIngestTopics: [],
 });
 
 function configOf(name: string): Readonly<Record<string, string>> {

@@ -1,5 +1,13 @@
 import { recordBytes } from '../kafka/produce/record-size.ts';
-import { placeName, type PlacedRecord } from '../kafka/produce/transactions.ts';
+import type { PlacedRecord } from '../kafka/produce/transactions.ts';
+
+/** A change, ready to be written. */
+export interface OutgoingChange {
+  readonly userId: string;
+  /** Of `audience-members`. */
+  readonly partition: number;
+  readonly records: readonly PlacedRecord[];
+}
 
 /** A transaction costs Kafka about as much as a thousand changes. */
 export const fullBatchChanges = 5_000;
@@ -9,9 +17,11 @@ const mostPartitionBytes = 900 * 1024;
 /** The records of the changes that are committed together; all users of one partition of `audience-members`. */
 export class ChangeBatch {
   readonly records: PlacedRecord[] = [];
-  readonly #bytes = new Map<string, number>();
+  /** By topic and partition. */
+  readonly #bytes = new Map<string, number[]>();
   readonly #mostChanges: number;
   #changes = 0;
+  #lastUserId = '';
 
   constructor(mostChanges: number) {
     this.#mostChanges = mostChanges;
@@ -21,17 +31,23 @@ export class ChangeBatch {
     return this.#changes;
   }
 
+  get lastUserId(): string {
+    return this.#lastUserId;
+  }
+
   /** False where the change's records do not fit in; they are then not added. */
-  add(records: readonly PlacedRecord[]): boolean {
+  add({ userId, records }: OutgoingChange): boolean {
     if (this.#changes === this.#mostChanges) return false;
     for (const record of records) {
-      const place = placeName(record.topic, record.partition);
-      const bytes = (this.#bytes.get(place) ?? 0) + recordBytes(record);
+      const ofTopic = this.#bytes.get(record.topic) ?? [];
+      if (ofTopic.length === 0) this.#bytes.set(record.topic, ofTopic);
+      const bytes = (ofTopic[record.partition] ?? 0) + recordBytes(record);
       if (bytes > mostPartitionBytes && this.#changes > 0) return false;
-      this.#bytes.set(place, bytes);
+      ofTopic[record.partition] = bytes;
     }
     this.records.push(...records);
     this.#changes += 1;
+    this.#lastUserId = userId;
     return true;
   }
 }

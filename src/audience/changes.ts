@@ -1,46 +1,86 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import type { SyncCounts } from '../resources/audiences/record.ts';
 import { numbersOf, textColumns } from './database.ts';
-import type { SyncCounts } from './safety.ts';
 import type { Change } from './sync-target.ts';
 
+/** A comparison of the data with what was told. */
+export interface Difference extends SyncCounts {
+  /** Users who were told before and were not deleted since. */
+  readonly before: number;
+  /** Of those whose value changes: as many get the same one. */
+  readonly changedAlike: number;
+}
+
+export interface DifferenceOptions {
+  /** Also those that do not differ. */
+  readonly withBaseline: boolean;
+  /** Of this sync, by Kafka's clock: who was deleted later is not told of. */
+  readonly sinceMs: number;
+  /** Deletions since then are all known: one that is not was taken back. */
+  readonly deletionsKnownFromMs: number;
+}
+
 /**
- * Compares `current` with `state.members` and leaves what differs as `changes (user_id, value, was)`.
- *
- * @param withBaseline also those that do not differ
+ * Compares `current` with `state.members` and `deletions`, and leaves what differs as
+ * `changes (user_id, value, was, deleted_ms)`.
  */
 export async function findChanges(
   connection: DuckDBConnection,
-  withBaseline: boolean,
-): Promise<SyncCounts> {
+  options: DifferenceOptions,
+): Promise<Difference> {
   const [members = 0] = await numbersOf(connection, 'select count(*) from current');
-  const [before = 0] = await numbersOf(connection, 'select count(*) from state.members');
-  // A first sync has no need of a second table as large as the first.
-  await connection.run(before === 0 ? allAreNew : difference(withBaseline));
-  const [added = 0, removed = 0, changed = 0, baseline = 0] = await numbersOf(
+  const [told = 0, rows = 0] = await numbersOf(
     connection,
-    `select
-       count(*) filter (was is null),
-       count(*) filter (value is null),
-       count(*) filter (value <> was),
-       count(*) filter (value = was)
-     from changes`,
+    `select count(*) filter (not starts_with(value, '{')), count(*) from state.members`,
   );
-  return { members, before, added, removed, changed, baseline };
+  const [deletedLately = 0] = await numbersOf(
+    connection,
+    `select count(*) from deletions where time_ms >= ${options.sinceMs}`,
+  );
+  // A first sync has no need of a second table as large as the first.
+  await connection.run(rows === 0 && deletedLately === 0 ? allAreNew : difference(options));
+  const [added = 0, removed = 0, changed = 0, baseline = 0, forgotten = 0, fallen = 0] =
+    await numbersOf(
+      connection,
+      `select
+         count(*) filter (deleted_ms is null and was is null),
+         count(*) filter (deleted_ms is null and value is null),
+         count(*) filter (deleted_ms is null and value <> was),
+         count(*) filter (deleted_ms is null and value = was),
+         count(*) filter (deleted_ms is not null),
+         count(*) filter (deleted_ms is not null and was is not null)
+       from changes`,
+    );
+  const [changedAlike = 0] = await numbersOf(
+    connection,
+    `select coalesce(max(users), 0) from
+       (select count(*) as users from changes where deleted_ms is null and value <> was group by value)`,
+  );
+  const before = told - fallen;
+  return { members, before, added, removed, changed, baseline, forgotten, changedAlike };
 }
 
-/** As many at a time as DuckDB gives; in no particular order. */
+/** As many at a time as DuckDB gives; in no particular order unless they are sorted. */
 export async function* readChanges(
   connection: DuckDBConnection,
-  mostRows?: number,
+  how: { readonly mostRows?: number; readonly isSorted?: boolean } = {},
 ): AsyncGenerator<Change[], void, undefined> {
-  const limit = mostRows === undefined ? '' : `limit ${mostRows}`;
-  const columns = textColumns(connection, `select user_id, value, was from changes ${limit}`);
-  for await (const [userIds = [], values = [], former = []] of columns) {
-    yield userIds.map((userId, row) => ({
-      userId: userId ?? '',
-      value: values[row] ?? null,
-      was: former[row] ?? null,
-    }));
+  const order = how.isSorted === true ? 'order by user_id' : '';
+  const limit = how.mostRows === undefined ? '' : `limit ${how.mostRows}`;
+  const columns = textColumns(
+    connection,
+    `select user_id, value, was, deleted_ms::varchar from changes ${order} ${limit}`,
+  );
+  for await (const [userIds = [], values = [], former = [], deleted = []] of columns) {
+    yield userIds.map((userId, row) => {
+      const deletedMs = deleted[row] ?? null;
+      return {
+        userId: userId ?? '',
+        value: values[row] ?? null,
+        was: former[row] ?? null,
+        deletedMs: deletedMs === null ? undefined : Number(deletedMs),
+      };
+    });
   }
 }
 
@@ -48,26 +88,52 @@ export async function* readChanges(
 export async function applyChanges(
   connection: DuckDBConnection,
   leftOut: readonly string[],
+  sinceMs: number,
 ): Promise<void> {
   await connection.run('create or replace temp table left_out (user_id varchar)');
   for (const userId of leftOut) await connection.run('insert into left_out values ($1)', [userId]);
   await connection.run(`
     create or replace temp view applied as
-      select user_id, value, was from changes
-      where value is distinct from was and user_id not in (select user_id from left_out);
-    delete from state.members
-      where user_id in (select user_id from applied where was is not null);
-    insert into state.members select user_id, value from applied where value is not null`);
+      select * from changes
+      where (value is distinct from was or deleted_ms is not null)
+        and user_id not in (select user_id from left_out);
+    delete from state.members where user_id in (select user_id from applied);
+    insert into state.members
+      select user_id,
+        case when deleted_ms is null then value else '{"deleted":' || deleted_ms::bigint || '}' end,
+        ${sinceMs}
+      from applied where value is not null`);
 }
 
 const allAreNew = `
   create or replace view changes as
-    select user_id, value, null::varchar as was from current`;
+    select user_id, value, null::varchar as was, null::double as deleted_ms from current`;
 
-function difference(withBaseline: boolean): string {
+/**
+ * A membership that was told before its user was deleted has ended. Who is in the data nevertheless is marked
+ * as deleted, until they are gone from the data or the deletion is taken back.
+ */
+function difference({ withBaseline, sinceMs, deletionsKnownFromMs }: DifferenceOptions): string {
   return `
     create or replace table changes as
-      select coalesce(c.user_id, m.user_id) as user_id, c.value as value, m.value as was
-      from current c full join state.members m on c.user_id = m.user_id
-      where ${withBaseline ? 'true' : 'c.value is distinct from m.value'}`;
+      with users as (
+        select coalesce(c.user_id, m.user_id) as user_id, c.value as value, m.value as told,
+          coalesce(m.since_ms, ${sinceMs}) as since_ms,
+          case when starts_with(m.value, '{') then (m.value->>'$.deleted')::double end as marked_ms
+        from current c full join state.members m on c.user_id = m.user_id
+      ), known as (
+        select u.* exclude (told, marked_ms), d.time_ms,
+          case when marked_ms is null then told end as told,
+          case when d.time_ms is null and marked_ms > ${deletionsKnownFromMs} then null
+            else marked_ms end as marked_ms
+        from users u left join deletions d on u.user_id = d.user_id
+      )
+      select user_id, value, told as was,
+        case when marked_ms is not null then marked_ms
+          when time_ms >= since_ms then time_ms end as deleted_ms
+      from known
+      where case
+        when marked_ms is not null then value is null
+        when time_ms >= since_ms then true
+        else ${withBaseline ? 'value is not null or told is not null' : 'value is distinct from told'} end`;
 }

@@ -5,7 +5,7 @@ import { numbersOf, openDatabase, quoted } from './database.ts';
 
 /** What a checkpoint must be about to be of use. */
 export interface CheckpointSubject {
-  /** Topic, partitions, audience and shard, as one text. */
+  /** Topic, its partitions, audience, source and trait, as one text. */
   readonly name: string;
   /** One past the last record, by partition. */
   readonly ends: ReadonlyMap<number, number>;
@@ -23,12 +23,13 @@ export interface LoadedState {
 }
 
 /** Of the tables below. */
-const version = 1;
+const version = 2;
 
 const tables = `
   create table state.about (version integer, name varchar, saved_ms double, members double);
   create table state.positions (part integer, next double);
-  create table state.members (user_id varchar, value varchar)`;
+  create table state.members (user_id varchar, value varchar, since_ms double);
+  create table state.everyone (part integer, value varchar)`;
 
 /**
  * Attaches a copy of the checkpoint as `state`, or an empty one where there is none that can be believed.
@@ -100,9 +101,10 @@ async function verify(
   file: string,
   subject: CheckpointSubject,
 ): Promise<Map<number, number> | string> {
-  const database = await openDatabase(file, `${file}.tmp`, 'READ_ONLY');
+  const database = await openDatabase(file, `${file}.tmp`, [], 'READ_ONLY');
   try {
     const { connection } = database;
+    if (!(await holdsTablesOnly(connection))) return 'the checkpoint is damaged';
     const about = (await connection.runAndReadAll('select version, name from about')).getRows()[0];
     if (about?.[0] !== version || about[1] !== subject.name)
       return 'the checkpoint is of another version or deployment';
@@ -121,6 +123,17 @@ async function verify(
   } finally {
     database.close();
   }
+}
+
+/** A view or a macro in the place of a table would be run, with the rights of this process. */
+async function holdsTablesOnly(connection: DuckDBConnection): Promise<boolean> {
+  const [others] = await numbersOf(
+    connection,
+    `select (select count(*) from duckdb_views() where not internal)
+       + (select count(*) from duckdb_functions() where not internal)
+       + (select count(*) from duckdb_indexes()) + (select count(*) from duckdb_types() where not internal)`,
+  );
+  return others === 0;
 }
 
 /** Undefined for a checkpoint that can be read on from. */

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 
 /**
@@ -18,10 +19,15 @@ export interface Database {
   close(): void;
 }
 
-/** `folder`: for what does not fit into memory. */
+/**
+ * It can read and write files in some folders only, and nothing can change that.
+ * @param folder for what does not fit into memory
+ * @param folders whose files SQL may name; only those above `file` and `folder` without it
+ */
 export async function openDatabase(
   file: string,
   folder: string,
+  folders: readonly string[] = [],
   access: 'READ_ONLY' | 'READ_WRITE' = 'READ_WRITE',
 ): Promise<Database> {
   const instance = await DuckDBInstance.create(file, {
@@ -30,6 +36,11 @@ export async function openDatabase(
     temp_directory: folder,
   });
   const connection = await instance.connect();
+  const allowed = [path.dirname(file), folder, ...folders].map((name) => quoted(`${name}/`));
+  await connection.run(`
+    set allowed_directories = [${allowed.join(', ')}];
+    set enable_external_access = false;
+    set lock_configuration = true`);
   return {
     connection,
     close: () => {

@@ -1,18 +1,10 @@
-import { ChangeBatch } from './change-batch.ts';
-import type { PlacedRecord } from '../kafka/produce/transactions.ts';
-
-/** A change, ready to be written. */
-export interface OutgoingChange {
-  /** Of `audience-members`. */
-  readonly partition: number;
-  readonly records: readonly PlacedRecord[];
-}
+import { ChangeBatch, type OutgoingChange } from './change-batch.ts';
 
 export interface EmitOptions {
   readonly changes: AsyncIterable<readonly OutgoingChange[]>;
-  /** Commits a batch of one partition; called again for the same partition only when it has resolved. */
   /** In one batch. */
   readonly mostChanges: number;
+  /** Commits a batch of one partition; called again for the same partition only when it has resolved. */
   readonly commit: (partition: number, batch: ChangeBatch) => Promise<void>;
 }
 
@@ -36,13 +28,14 @@ export async function emit({ changes, mostChanges, commit }: EmitOptions): Promi
   };
   try {
     for await (const some of changes) {
-      for (const { partition, records } of some) {
+      for (const change of some) {
+        const { partition } = change;
         const batch = filling.get(partition) ?? new ChangeBatch(mostChanges);
         filling.set(partition, batch);
-        if (!batch.add(records)) {
+        if (!batch.add(change)) {
           await submit(partition, batch);
           const next = new ChangeBatch(mostChanges);
-          next.add(records);
+          next.add(change);
           filling.set(partition, next);
         }
         waiting += 1;

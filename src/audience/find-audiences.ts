@@ -1,4 +1,5 @@
 import { PostriderError } from '../errors.ts';
+import { hintAmong } from '../near.ts';
 import { readStoredResources, type ConfigTopicAccess } from '../resources/config/config-topic.ts';
 import type { Audience, ComputedTrait } from '../resources/resource.ts';
 import type { SecretKeys } from '../resources/config/secrets.ts';
@@ -9,6 +10,8 @@ export interface FoundAudiences {
   readonly audiences: readonly (Audience | ComputedTrait)[];
   /** By source, the destinations connected to it. */
   readonly destinationsOf: (sourceId: string) => readonly string[];
+  /** Whether there is an audience or computed trait with this id, wanted or not. */
+  readonly isKnown: (id: string) => boolean;
 }
 
 /**
@@ -29,6 +32,7 @@ export async function findAudiences(
   );
   return {
     audiences,
+    isKnown: (id) => all.some(({ name }) => name.id === id),
     destinationsOf: (sourceId) =>
       connected.filter(({ sources }) => sources.includes(sourceId)).map(({ id }) => id),
   };
@@ -38,9 +42,12 @@ export async function findAudiences(
 function find(all: readonly StoredResource[], id: string): StoredResource {
   const found = all.find(({ name }) => name.id === id);
   if (found !== undefined) return found;
-  const known = all.map(({ name }) => name.id).join(', ');
-  const others = known === '' ? 'there are none yet: apply one first' : `known are: ${known}`;
-  throw new PostriderError('not-found', `there is no audience or computed trait ${id}; ${others}`);
+  const known = all.map(({ name }) => name.id);
+  const others =
+    known.length === 0
+      ? '; there are none yet: apply one first'
+      : hintAmong(id, known, 'known are');
+  throw new PostriderError('not-found', `there is no audience or computed trait ${id}${others}`);
 }
 
 function open({ name, sealed }: StoredResource, keys: SecretKeys): Audience | ComputedTrait {

@@ -13,14 +13,23 @@ export interface IdentifyOptions {
   readonly timeMs: number;
   readonly callTopic: string;
   readonly callPartitions: number;
+  /** Besides the target's own: they get what is taken back, and nothing else. */
+  readonly formerDestinations: readonly string[];
   readonly baseline: Baseline | undefined;
 }
 
 /** Calls about users who did not change. */
 export interface Baseline {
-  /** The only one that gets them; undefined: all that get the changes. */
-  readonly destination: string | undefined;
+  /** The only ones that get them; undefined: all that get the changes. */
+  readonly destinations: readonly string[] | undefined;
+  /** They are told that the user has the trait no more. */
+  readonly isTakenBack: boolean;
+  /** As the run that began it had them. */
+  readonly sync: string;
+  readonly timeMs: number;
 }
+
+type Headers = Readonly<Record<string, string>>;
 
 /**
  * Makes the call about a change. Its message id follows from audience, sync and user, so each call of a
@@ -28,52 +37,68 @@ export interface Baseline {
  */
 export class IdentifyCalls {
   readonly #options: IdentifyOptions;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #baselineHeaders: Readonly<Record<string, string>>;
-  readonly #idPrefix: string;
+  readonly #headers: Headers;
+  readonly #removedHeaders: Headers;
+  readonly #baselineHeaders: Headers;
   readonly #traitStart: string;
-  readonly #end: string;
+  readonly #change: Envelope;
+  readonly #baseline: Envelope;
 
   constructor(options: IdentifyOptions) {
-    const { target, sync, timeMs, baseline } = options;
+    const { target, sync, timeMs, baseline, formerDestinations } = options;
     const { id, name, trait, source: sourceId, destinations } = target;
     this.#options = options;
-    const headersFor = (ids: readonly string[] | undefined): Readonly<Record<string, string>> =>
+    const headersFor = (ids: readonly string[] | undefined): Headers =>
       encodeAudienceRoute({
         sourceId,
         destinationIds: ids === undefined ? undefined : new Set(ids),
       });
-    const { destination } = baseline ?? {};
     this.#headers = headersFor(destinations);
-    this.#baselineHeaders = headersFor(destination === undefined ? destinations : [destination]);
-    this.#idPrefix = `${id}\n${sync}\n`;
+    this.#removedHeaders = headersFor(destinations && [...destinations, ...formerDestinations]);
+    this.#baselineHeaders = headersFor(baseline?.destinations ?? destinations);
     this.#traitStart = `,"traits":{${JSON.stringify(trait)}:`;
-    const context = JSON.stringify({ audience: { id, name, sync } });
-    const timestamp = JSON.stringify(new Date(timeMs).toISOString());
-    this.#end = `},"context":${context},"timestamp":${timestamp}}`;
+    this.#change = envelopeOf(id, name, sync, timeMs);
+    this.#baseline = envelopeOf(id, name, baseline?.sync ?? sync, baseline?.timeMs ?? timeMs);
   }
 
   /** Undefined where the call would be larger than the pipeline takes. */
   of(change: Change): PlacedRecord | undefined {
     const { userId } = change;
     const { callTopic, callPartitions } = this.#options;
-    const value = `{"type":"identify","messageId":"${this.#messageId(userId)}","userId":${JSON.stringify(userId)}${this.#traitStart}${this.#traitOf(change)}${this.#end}`;
+    const isBaseline = kindOf(change) === 'baseline';
+    const { idPrefix, end } = isBaseline ? this.#baseline : this.#change;
+    const messageId = hash('sha1', idPrefix + userId, 'hex');
+    const value = `{"type":"identify","messageId":"${messageId}","userId":${JSON.stringify(userId)}${this.#traitStart}${this.#traitOf(change)}${end}`;
     if (Buffer.byteLength(value) > maxCallBytes) return undefined;
     return {
       topic: callTopic,
       partition: partitionOf(userId, callPartitions),
       key: userId,
       value,
-      headers: kindOf(change) === 'baseline' ? this.#baselineHeaders : this.#headers,
+      headers: isBaseline ? this.#baselineHeaders : this.#headersOf(change),
     };
   }
 
-  #messageId(userId: string): string {
-    return hash('sha1', this.#idPrefix + userId, 'hex');
+  #headersOf({ value }: Change): Headers {
+    return value === null ? this.#removedHeaders : this.#headers;
   }
 
-  #traitOf({ value }: Change): string {
-    if (value !== null) return value;
+  #traitOf(change: Change): string {
+    const { baseline } = this.#options;
+    const isTakenBack = kindOf(change) === 'baseline' && baseline?.isTakenBack === true;
+    if (change.value !== null && !isTakenBack) return change.value;
     return this.#options.target.kind === 'Audience' ? 'false' : 'null';
   }
+}
+
+/** What is the same in all calls of a sync. */
+interface Envelope {
+  readonly idPrefix: string;
+  readonly end: string;
+}
+
+function envelopeOf(id: string, name: string, sync: string, timeMs: number): Envelope {
+  const context = JSON.stringify({ audience: { id, name, sync } });
+  const timestamp = JSON.stringify(new Date(timeMs).toISOString());
+  return { idPrefix: `${id}\n${sync}\n`, end: `},"context":${context},"timestamp":${timestamp}}` };
 }

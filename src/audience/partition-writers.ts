@@ -7,39 +7,44 @@ import {
 } from '../kafka/produce/transactions.ts';
 import type { Topology } from '../topology.ts';
 import { barrierRecord } from './membership.ts';
-import type { SyncTarget } from './sync-target.ts';
 
 /** Opening takes connections, and a topic may have hundreds of partitions. */
 const openedAtOnce = 16;
 
-/**
- * The right to write what is remembered of an audience, one transactional id for each partition of
- * `audience-members`: so a sync that is cut into other shards fences the one before all the same.
- */
+/** The right to write what is remembered of an audience, one transactional id for each partition of `audience-members`. */
 export class PartitionWriters {
-  readonly #topic: string;
-  readonly #target: SyncTarget;
+  readonly #topology: Topology;
+  readonly #id: string;
   readonly #writers = new Map<number, Transactions>();
   /** By partition: behind the last record that this process, or a sync before it, has written. */
   readonly ends: Map<number, number> = new Map();
+  /** The same of `audience-syncs`. */
+  recordEnd = 0;
 
-  constructor(topic: string, target: SyncTarget) {
-    this.#topic = topic;
-    this.#target = target;
+  constructor(topology: Topology, id: string) {
+    this.#topology = topology;
+    this.#id = id;
   }
 
   /**
    * Once it resolves, no earlier sync can commit anything to these partitions, and all that they have
-   * committed is before `ends`.
+   * committed is before the ends.
    */
-  async take(kafka: KafkaClient, topology: Topology, partitions: readonly number[]): Promise<void> {
-    for (let from = 0; from < partitions.length; from += openedAtOnce) {
-      const some = partitions.slice(from, from + openedAtOnce);
+  async take(kafka: KafkaClient, partitions: number): Promise<void> {
+    const { topics } = this.#topology;
+    for (let from = 0; from < partitions; from += openedAtOnce) {
+      const some = Array.from(
+        { length: Math.min(openedAtOnce, partitions - from) },
+        (_, index) => from + index,
+      );
       await Promise.all(
         some.map(async (partition) => {
-          const id = topology.audienceTransaction(this.#target.id, partition);
+          const id = this.#topology.audienceTransaction(this.#id, partition);
           this.#writers.set(partition, await openTransactions(kafka, id));
-          await this.write(partition, [barrierRecord(this.#topic, partition, this.#target)]);
+          const barrier = barrierRecord(topics.audienceMembers, partition, this.#id);
+          // The first partition's writer also writes the audience's own record, so that has one writer too.
+          const more = partition === 0 ? [barrierRecord(topics.audienceSyncs, 0, '')] : [];
+          await this.write(partition, [barrier, ...more]);
         }),
       );
     }
@@ -48,10 +53,12 @@ export class PartitionWriters {
   /** Commits them together. Of `audience-members` they are all in this partition. */
   async write(partition: number, records: readonly PlacedRecord[]): Promise<void> {
     const writer = this.#writers.get(partition);
-    if (writer === undefined) throw new Error(`partition ${partition} is not of this shard`);
+    if (writer === undefined) throw new Error(`partition ${partition} was not taken`);
+    const { audienceMembers, audienceSyncs } = this.#topology.topics;
     const written = await writer.write(records);
-    const end = written.get(placeName(this.#topic, partition));
+    const end = written.get(placeName(audienceMembers, partition));
     if (end !== undefined) this.ends.set(partition, end);
+    this.recordEnd = written.get(placeName(audienceSyncs, 0)) ?? this.recordEnd;
   }
 
   async close(): Promise<void> {

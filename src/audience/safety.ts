@@ -1,45 +1,61 @@
+import type { AudienceLimits } from '../resources/resource.ts';
+import type { Difference } from './changes.ts';
 import type { SyncTarget } from './sync-target.ts';
 
-/** How many users a sync is about. */
-export interface SyncCounts {
-  /** In the data now. */
-  readonly members: number;
-  /** Whose value was emitted before and who have not left since. */
-  readonly before: number;
-  readonly added: number;
-  readonly removed: number;
-  readonly changed: number;
-  /** Unchanged, and told to a new destination. */
-  readonly baseline: number;
-}
-
-export interface SafetyLimits {
+/** What may change at once, in percent of those before, and what was confirmed. */
+export interface SafetyLimits extends Required<AudienceLimits> {
   /** Whether an audience may become empty. */
   readonly allowEmpty: boolean;
-  /** Of those before, a whole number from 0 to 100. */
-  readonly maxRemovedPercent: number;
 }
+
+export const defaultLimits: Required<AudienceLimits> = {
+  maxRemoved: 20,
+  maxChanged: 20,
+  maxAdded: 100,
+};
 
 /**
  * Why a sync must not go on: its data is more likely broken than true. Undefined where nothing is wrong.
  * One sentence that ends with how to go on all the same.
+ * @param expected as many as a sync that was cut off would have left: what it could not send is no surprise
  */
 export function objectionTo(
-  target: SyncTarget,
-  counts: SyncCounts,
+  target: Pick<SyncTarget, 'kind'> & { readonly id: string },
+  found: Difference,
   limits: SafetyLimits,
+  expected: number = 0,
 ): string | undefined {
-  const { members, before, removed } = counts;
+  const { members, before, added, removed, changedAlike } = found;
   if (before === 0) return undefined;
   const name = `${target.kind} ${target.id}`;
   if (members === 0) {
     if (limits.allowEmpty) return undefined;
     return `${name} has nobody in its data and had ${before}; nothing was sent. If that is right, use --allow-empty`;
   }
-  const { maxRemovedPercent } = limits;
-  // In whole numbers: 57 / 100 * 100 is less than 57.
-  if (removed * 100 <= before * maxRemovedPercent) return undefined;
-  // Rounded up, so that what is shown is enough as a limit.
-  const lost = Math.ceil((removed * 100) / before);
-  return `${name} would lose ${removed} of ${before} users (${lost} %), allowed: ${maxRemovedPercent} %; nothing was sent. If that is right, use --max-removed ${lost}`;
+  const rules = [
+    { verb: 'lose', users: removed, of: before, most: limits.maxRemoved, option: 'max-removed' },
+    {
+      verb: 'give the same new value to',
+      users: changedAlike,
+      of: before,
+      most: limits.maxChanged,
+      option: 'max-changed',
+    },
+    {
+      verb: 'gain',
+      users: added,
+      of: Math.max(before, expected),
+      most: limits.maxAdded,
+      option: 'max-added',
+    },
+  ];
+  for (const { verb, users, of, most, option } of rules) {
+    // In whole numbers: 57 / 100 * 100 is less than 57.
+    if (users * 100 <= of * most) continue;
+    // Rounded up, so that what is shown is enough as a limit.
+    const percent = Math.ceil((users * 100) / of);
+    const had = verb === 'gain' ? `${users} users and has ${of}` : `${users} of ${of} users`;
+    return `${name} would ${verb} ${had} (${percent} %), allowed: ${most} %; nothing was sent. If that is right, use --${option} ${percent}`;
+  }
+  return undefined;
 }

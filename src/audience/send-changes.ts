@@ -1,20 +1,25 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
+import type { OutgoingChange } from './change-batch.ts';
 import { readChanges } from './changes.ts';
-import { emit, type OutgoingChange } from './emit.ts';
-import type { IdentifyCalls } from './identify.ts';
-import { membershipRecord } from './membership.ts';
-import { kindOf, type SyncTarget } from './sync-target.ts';
+import type { Deletions } from './deletions.ts';
+import { emit } from './emit.ts';
+import { everyoneRecord, isUpTo } from './everyone.ts';
+import type { Baseline, IdentifyCalls } from './identify.ts';
+import { rememberedOf, type Memberships } from './membership.ts';
+import type { OpenAudience } from './open-audience.ts';
+import { kindOf, type Change } from './sync-target.ts';
 
 export interface SendOptions {
-  readonly connection: DuckDBConnection;
-  readonly target: SyncTarget;
-  readonly calls: IdentifyCalls;
+  readonly audience: OpenAudience;
+  readonly memberships: Memberships;
+  /** Undefined: nobody is told, only memory changes. */
+  readonly calls: IdentifyCalls | undefined;
+  readonly deletions: Deletions;
+  /** Everyone is told, except for users up to these ids, by partition: they were told before. */
+  readonly everyone:
+    { readonly baseline: Baseline; readonly after: ReadonlyMap<number, string> } | undefined;
   readonly membersTopic: string;
-  /** Of `audience-members`. */
-  readonly partitionOf: (userId: string) => number;
-  /** Commits them together. */
-  readonly write: (partition: number, records: readonly PlacedRecord[]) => Promise<void>;
   /** What is committed together. */
   readonly changesPerTransaction: number;
   readonly onSent: (changes: number) => void;
@@ -25,36 +30,99 @@ export interface SendOptions {
  * users who were left out because their calls would be too large.
  */
 export async function sendChanges(options: SendOptions): Promise<readonly string[]> {
-  const { write, onSent } = options;
+  const { audience, everyone, membersTopic: topic, onSent } = options;
   const leftOut: string[] = [];
+  if (everyone?.after.size === 0) {
+    const begun = { ...everyone.baseline, after: '' };
+    await audience.write(0, [everyoneRecord(topic, 0, audience.id, begun)]);
+  }
   await emit({
     changes: outgoing(options, leftOut),
     mostChanges: options.changesPerTransaction,
-    commit: async (partition, batch) => {
-      await write(partition, batch.records);
-      onSent(batch.changes);
+    commit: async (partition, { records, lastUserId: after, changes }) => {
+      const progress =
+        everyone === undefined
+          ? []
+          : [everyoneRecord(topic, partition, audience.id, { ...everyone.baseline, after })];
+      await audience.write(partition, [...records, ...progress]);
+      onSent(changes);
     },
   });
   return leftOut;
 }
 
+/** Takes over what a former version has written, before anything else is said of these users. */
+export async function adoptFormer(
+  { audience, memberships, changesPerTransaction }: SendOptions,
+  connection: DuckDBConnection,
+): Promise<void> {
+  await emit({
+    changes: adopted(audience, memberships, connection),
+    mostChanges: changesPerTransaction,
+    commit: (partition, { records }) => audience.write(partition, records),
+  });
+}
+
+async function* adopted(
+  audience: OpenAudience,
+  memberships: Memberships,
+  connection: DuckDBConnection,
+): AsyncGenerator<OutgoingChange[], void, undefined> {
+  const result = await connection.stream(
+    'select user_id, value from state.members semi join former using (user_id)',
+  );
+  for await (const rows of result.yieldRows())
+    yield rows.map(([userId, value]) => {
+      const user = String(userId);
+      const partition = audience.partitionOf(user);
+      return {
+        userId: user,
+        partition,
+        records: memberships.adopted(partition, user, String(value)),
+      };
+    });
+}
+
 async function* outgoing(
-  { connection, target, calls, membersTopic, partitionOf }: SendOptions,
+  options: SendOptions,
   leftOut: string[],
 ): AsyncGenerator<OutgoingChange[], void, undefined> {
-  for await (const changes of readChanges(connection)) {
+  const { audience, everyone } = options;
+  const { connection } = audience.workspace.database;
+  const isSorted = everyone !== undefined;
+  for await (const changes of readChanges(connection, { isSorted })) {
     const some: OutgoingChange[] = [];
     for (const change of changes) {
-      const call = calls.of(change);
-      if (call === undefined) {
-        leftOut.push(change.userId);
-        continue;
-      }
-      const partition = partitionOf(change.userId);
-      const isKnown = kindOf(change) === 'baseline';
-      const membership = membershipRecord(membersTopic, partition, target, change);
-      some.push({ partition, records: isKnown ? [call] : [call, membership] });
+      const partition = audience.partitionOf(change.userId);
+      const after = everyone?.after.get(partition);
+      const isTold = after !== undefined && isUpTo(change.userId, after);
+      if (isTold && kindOf(change) === 'baseline') continue;
+      const records = recordsOf(options, partition, whetherDeleted(options, change));
+      if (records === undefined) leftOut.push(change.userId);
+      else some.push({ userId: change.userId, partition, records });
     }
     yield some;
   }
+}
+
+/** Deleted since this run began: a call would come after the notification. */
+function whetherDeleted({ audience, deletions }: SendOptions, change: Change): Change {
+  const deletedMs = deletions.timeMs(change.userId);
+  return deletedMs === undefined || deletedMs < audience.sinceMs
+    ? change
+    : { ...change, deletedMs };
+}
+
+/** Undefined where the call would be too large. */
+function recordsOf(
+  { calls, memberships }: SendOptions,
+  partition: number,
+  change: Change,
+): readonly PlacedRecord[] | undefined {
+  const kind = kindOf(change);
+  const membership = memberships.record(partition, change.userId, rememberedOf(change));
+  if (kind === 'forgotten' || calls === undefined) return [membership];
+  const call = calls.of(change);
+  if (call === undefined) return undefined;
+  return kind === 'baseline' ? [call] : [call, membership];
 }

@@ -14,8 +14,12 @@ export interface TopicFacts {
 
 /** @throws PostriderError `not-found` where a topic is missing, `kafka-unavailable` */
 export async function readTopicFacts(kafka: KafkaClient, topology: Topology): Promise<TopicFacts> {
-  const { audienceMembers, ingestAudience } = topology.topics;
-  await requireTopics(kafka, [{ name: audienceMembers }, { name: ingestAudience }]);
+  const { audienceMembers, ingestAudience, audienceSyncs, deletions } = topology.topics;
+  const needed = [audienceMembers, ingestAudience, audienceSyncs, deletions];
+  await requireTopics(
+    kafka,
+    needed.map((name) => ({ name })),
+  );
   const found = await withAdmin(kafka, (admin) =>
     admin.describeTopics([audienceMembers, ingestAudience]),
   );

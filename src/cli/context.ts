@@ -3,12 +3,14 @@ import { withAdmin } from '../kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../kafka/client.ts';
 import { reachKafka } from '../kafka/reach.ts';
 import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
+import { printableLines } from '../printable.ts';
+import { describeOddSettings } from '../settings/misspelt.ts';
 import { readSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import { createTopology, type Topology } from '../topology.ts';
-import { explainConnection } from './explain-connection.ts';
-import { kafkaOptions } from './kafka-options.ts';
-import { note } from './note.ts';
+import { explainConnection } from './connect/explain-connection.ts';
+import { kafkaOptions } from './connect/kafka-options.ts';
+import { note } from './terminal/note.ts';
 
 /** What a command works with; each part is made at first use, so `--help` needs no settings. */
 export interface Context {
@@ -25,7 +27,9 @@ export interface Context {
    * does not let us in
    */
   reachKafka(giveUpMs?: number): Promise<void>;
-  /** One line of a command's answer, on stdout. */
+  /** Tells variables that were probably meant to be settings. Whoever asks for the topology is told already. */
+  warnOfSettings(): void;
+  /** Lines of a command's answer, on stdout, where no terminal obeys what is in them. */
   print(line: string): void;
   /** The same with some settings decided by the command, e.g. the brokers that `dev` started. */
   with(decided: Partial<Settings>): Context;
@@ -46,14 +50,19 @@ export function createContext(env: Environment = environment): Context {
 function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boolean): Context {
   const settings = once(read);
   const log = once(() =>
-    createLogger({ level: settings().logLevel, format: settings().logFormat }),
+    createLogger({
+      level: settings().logLevel,
+      format: settings().logFormat,
+      // https://no-color.org: set to anything but nothing.
+      isColored: process.stderr.isTTY && (env['NO_COLOR'] ?? '') === '',
+    }),
   );
   const isAnswer = isVerbose !== undefined;
   const clientLog = (): Logger =>
     !isAnswer || isVerbose() || settings().logLevel === 'debug' ? log() : silentLogger;
-  const kafka = once(() => createKafka(kafkaOptions(settings()), clientLog()));
+  const kafka = once(() => createKafka(kafkaOptions(settings(), env), clientLog()));
   const reach = async (giveUpMs?: number): Promise<void> => {
-    await reachKafka(kafkaOptions(settings()), {
+    await reachKafka(kafkaOptions(settings(), env), {
       giveUpMs,
       explain: (problem) => explainConnection(problem, settings()),
       onWaiting: (text) => {
@@ -62,9 +71,19 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
       },
     });
   };
+  const warnOfSettings = (): void => {
+    for (const hint of describeOddSettings(env))
+      if (isAnswer) note(`postrider: ${hint}`);
+      else log().warn({}, hint);
+  };
   const topology = once(async () => {
-    if (isAnswer) await reach(answerGiveUpMs);
-    return topologyOf(settings(), kafka());
+    // Without brokers there is one sentence only, which knows of these variables too.
+    const client = kafka();
+    if (isAnswer) {
+      warnOfSettings();
+      await reach(answerGiveUpMs);
+    }
+    return topologyOf(settings(), client);
   });
   return {
     environment: env,
@@ -79,8 +98,9 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
     },
     topology,
     reachKafka: reach,
+    warnOfSettings,
     print: (line) => {
-      process.stdout.write(`${line}\n`);
+      process.stdout.write(`${printableLines(line)}\n`);
     },
     with: (decided) =>
       contextOf(env, () => Object.freeze({ ...settings(), ...decided }), isVerbose),

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { CommanderError } from 'commander';
 import { PostriderError } from '../errors.ts';
+import { printable, printableLines } from '../printable.ts';
 import { createContext } from './context.ts';
 import { createProgram } from './program.ts';
 
@@ -10,6 +11,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // Whoever read the answer has seen enough, e.g. `head`: other programs are ended by that signal.
   if (error.code === 'EPIPE') process.exit(128 + constants.signals.SIGPIPE);
   process.exit(report(new Error(`stdout cannot be written to: ${error.message}`)));
+});
+
+// Node would print its message as it is.
+process.on('uncaughtException', (error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? stackOf(error) : oneLine(String(error))}\n`);
+  process.exit(1);
 });
 
 try {
@@ -24,7 +31,20 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const cause = error instanceof Error ? error : new Error(String(error));
   const verbose = program.opts<{ verbose?: true }>().verbose === true;
-  const text = verbose ? (cause.stack ?? cause.message) : cause.message.replaceAll('\n', ' ');
+  const text = verbose ? stackOf(cause) : oneLine(cause.message);
   process.stderr.write(`postrider: ${text}\n`);
   return error instanceof PostriderError ? error.exitCode : 1;
+}
+
+function stackOf({ name, message, stack = '' }: Error): string {
+  const head = `${name}: ${message}`;
+  // Only the stack's own line breaks are some.
+  const frames = stack.startsWith(head)
+    ? stack.slice(head.length)
+    : stack.replace(/^.*?(?=\n {4}at )/s, '');
+  return oneLine(head) + printableLines(frames);
+}
+
+function oneLine(text: string): string {
+  return printable(text.replaceAll('\n', ' '));
 }

@@ -1,38 +1,53 @@
 import { readFileSync } from 'node:fs';
+import tab from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
-import { registerApply } from './apply.ts';
+import { registerApply } from './commands/apply.ts';
+import { explainCommands, registerHelp } from './commands/help.ts';
+import { printable } from '../printable.ts';
 import type { Context } from './context.ts';
-import { registerAudienceSync } from './audience-sync.ts';
-import { registerDeadLetters } from './dead-letters.ts';
-import { registerDelete } from './delete.ts';
-import { registerDeleteUser } from './delete-user.ts';
-import { registerDemo } from './demo.ts';
-import { registerDev } from './dev.ts';
-import { registerGet } from './get.ts';
-import { registerListen } from './listen.ts';
-import { registerProduce } from './produce.ts';
-import { registerRejected } from './rejected.ts';
-import { registerRoles } from './run-role.ts';
-import { registerSchemas } from './schemas.ts';
-import { registerSecrets } from './secrets.ts';
-import { registerSendTest } from './send-test.ts';
-import { registerTopics } from './topics.ts';
+import { registerAttempts } from './commands/attempts.ts';
+import { registerAudienceSync } from './commands/audience-sync.ts';
+import { registerDeadLetters } from './commands/dead-letters.ts';
+import { registerDelete } from './commands/delete.ts';
+import { registerDeleteUser } from './commands/delete-user.ts';
+import { registerDemo } from './commands/demo.ts';
+import { registerDev } from './commands/dev.ts';
+import { registerDiff } from './commands/diff.ts';
+import { registerExplain } from './commands/explain.ts';
+import { registerGet } from './commands/get.ts';
+import { registerListen } from './commands/listen.ts';
+import { registerPause, registerResume } from './commands/pause.ts';
+import { registerProduce } from './commands/produce.ts';
+import { registerRejected } from './commands/rejected.ts';
+import { registerRoles } from './commands/roles.ts';
+import { registerSchemas } from './commands/schemas.ts';
+import { registerSecrets } from './commands/secrets.ts';
+import { registerSendTest } from './commands/send-test.ts';
+import { registerStatus } from './commands/status.ts';
+import { registerTopics } from './commands/topics.ts';
 
 /** Run until they are told to end. */
 const running = [registerDev, registerDemo, registerRoles, registerListen];
 /** Answer and end. */
 const answering = [
-  ...[registerApply, registerGet, registerDelete, registerTopics],
-  ...[
-    registerProduce,
-    registerAudienceSync,
-    registerDeleteUser,
-    registerRejected,
-    registerDeadLetters,
-    registerSchemas,
-    registerSecrets,
-    registerSendTest,
-  ],
+  registerApply,
+  registerDiff,
+  registerGet,
+  registerDelete,
+  registerTopics,
+  registerProduce,
+  registerAudienceSync,
+  registerDeleteUser,
+  registerRejected,
+  registerDeadLetters,
+  registerStatus,
+  registerAttempts,
+  registerExplain,
+  registerSchemas,
+  registerSecrets,
+  registerSendTest,
+  registerPause,
+  registerResume,
 ];
 
 /**
@@ -54,15 +69,19 @@ export function createProgram(context: Context): Command {
   const forAnswer = context.forAnswer(() => program.opts<{ verbose?: true }>().verbose === true);
   for (const register of running) register(program, context);
   for (const register of answering) register(program, forAnswer);
+  registerHelp(program, forAnswer);
+  tab(program, { completionCommandName: 'completion' });
+  explainCommands(program);
   return program;
 }
 
 /** Commander's `error: …`, sometimes with a hint on a second line, as one line like all other errors. */
 function usageError(text: string): string {
-  return `${text
+  const line = text
     .replace(/^error: /, 'postrider: ')
     .trimEnd()
-    .replaceAll('\n', ' ')}\n`;
+    .replaceAll('\n', ' ');
+  return `${printable(line)}\n`;
 }
 
 function version(): string {

@@ -1,6 +1,7 @@
 import type { CallType } from '../event/call.ts';
 import { BatchSender } from './batch-sender.ts';
 import type {
+  AcceptedCall,
   AliasCall,
   GroupCall,
   IdentifyCall,
@@ -15,6 +16,7 @@ import { AnalyticsError } from './error.ts';
 import { batchOverheadBytes } from './http-transport.ts';
 import { library } from './library.ts';
 import { maxBodyBytes } from '../event/limits.ts';
+import { Losses } from './losses.ts';
 import { openTransport } from './open-transport.ts';
 import {
   closeTimeoutMs,
@@ -30,13 +32,13 @@ import { warn } from './warning.ts';
  * Records calls for one source and sends them in the background.
  *
  * Each method checks the call, puts it into memory and returns its message id; nothing is sent before
- * it returns. A call that it accepts is delivered at least once, unless the endpoint refuses it for
- * good, or the process or `close()` ends before; `onError` is told of each that was given up.
+ * it returns. A valid call is delivered at least once, unless the queue is full or closed, the endpoint
+ * refuses it for good, or the process or `close()` ends before; `onError` is told of each that was lost.
  * While calls wait, the process stays alive; `process.exit()` loses what was not sent: await `close()`
  * before.
  *
- * Every method throws an AnalyticsError, and nothing is queued then: `invalid-call`, `unserializable`,
- * `too-large`, `queue-full`, `closed`.
+ * A method throws an AnalyticsError for an invalid call only, which is a mistake in the program:
+ * `invalid-call`, `unserializable`, `too-large`.
  */
 export class Analytics {
   readonly #options: Options;
@@ -46,6 +48,8 @@ export class Analytics {
   /** Accepted and not settled. */
   #queued = 0;
   #closed: Promise<void> | undefined;
+  #isTellingLoss = false;
+  readonly #losses = new Losses();
   readonly #context: object | undefined;
 
   /** @throws AnalyticsError `invalid-option` */
@@ -101,61 +105,85 @@ export class Analytics {
     return this.#accept('alias', call);
   }
 
-  /** Sends what is queued now, and resolves when every call accepted so far is delivered or given up. */
+  /**
+   * Sends what is queued now, and resolves when every call made so far is delivered.
+   * @throws CallsLostError if calls were lost, then or since the flush before, whether or not
+   * `onError` was told of them
+   */
   async flush(): Promise<void> {
     this.#outbox.flush();
-    await this.#sender.settled();
+    await this.#losses.tellAfter(this.#sender.settled());
   }
 
   /**
    * Takes no further calls and sends what is queued, for at most `timeoutMs` (default 60,000,
    * `Infinity` for as long as it takes). A second call returns the same promise.
-   * @throws AnalyticsError `not-delivered` if calls were left then, which `onError` gets one by one;
-   * `invalid-option` for a `timeoutMs` that is none, and the client stays open
+   * @throws CallsLostError as `flush` does, also for calls that were left at the end of that time;
+   * AnalyticsError `invalid-option` for a `timeoutMs` that is none, and the client stays open
    */
   close(options: CloseOptions = {}): Promise<void> {
     if (this.#closed !== undefined) return this.#closed;
     const timeoutMs = closeTimeoutMs(options);
     if (timeoutMs instanceof AnalyticsError) return Promise.reject(timeoutMs);
-    this.#closed = this.#close(timeoutMs);
+    this.#closed = this.#losses.tellAfter(this.#close(timeoutMs));
     return this.#closed;
   }
 
   #accept(type: CallType, given: unknown): string {
-    if (this.#closed !== undefined) {
-      throw new AnalyticsError('closed', 'The client is closed and takes no more calls.');
-    }
     const { maxQueued, anonymousPages } = this.#options;
-    if (this.#queued >= maxQueued) {
-      throw new AnalyticsError('queue-full', `${maxQueued} calls wait already.`);
-    }
     const context = this.#context;
-    const call = encodeCall(type, given, { anonymousPages, nowMs: Date.now(), context });
-    this.#queued += 1;
-    this.#debug?.(`queued ${type} ${call.messageId}, ${this.#queued} calls wait`);
-    this.#outbox.add(call);
+    const call = encodeCall(type, given, { anonymousPages, nowMs: systemClock.now(), context });
+    if (this.#closed !== undefined) {
+      this.#lost(call, new AnalyticsError('closed', 'The client is closed.'));
+    } else if (this.#queued >= maxQueued) {
+      this.#lost(call, new AnalyticsError('queue-full', `${maxQueued} calls wait already.`));
+    } else {
+      this.#queued += 1;
+      this.#debug?.(`queued ${type} ${call.messageId}, ${this.#queued} calls wait`);
+      this.#outbox.add(call);
+    }
     return call.messageId;
   }
 
   async #close(timeoutMs: number): Promise<void> {
     this.#debug?.(`closing, ${this.#queued} calls wait`);
     this.#outbox.flush();
-    const givenUp = await this.#sender.close(timeoutMs);
+    await this.#sender.close(timeoutMs);
     this.#debug?.('closed');
-    if (givenUp > 0) {
-      const message = `Calls that could not be delivered in time: ${givenUp}.`;
-      throw new AnalyticsError('not-delivered', this.#sender.withLastFailure(message));
-    }
   }
 
-  #settled({ messageId, type, json }: EncodedCall, error: AnalyticsError | undefined): void {
+  #settled(call: EncodedCall, error: AnalyticsError | undefined): void {
     this.#queued -= 1;
-    const call = { messageId, type, json };
-    try {
-      if (error === undefined) this.#options.onDelivered(call);
-      else this.#options.onError(error, call);
-    } catch (thrown) {
-      warn(`onDelivered or onError threw: ${String(thrown)}`, 'callback-threw');
+    if (error !== undefined) {
+      this.#lost(call, error);
+      return;
     }
+    tell(() => {
+      this.#options.onDelivered(seen(call));
+    });
+  }
+
+  #lost(call: EncodedCall, error: AnalyticsError): void {
+    this.#losses.add(error);
+    // A callback that makes calls would be called for them for ever while the queue is full.
+    if (this.#isTellingLoss) return;
+    this.#isTellingLoss = true;
+    tell(() => {
+      this.#options.onError(error, seen(call));
+    });
+    this.#isTellingLoss = false;
+  }
+}
+
+/** What callbacks get of a call. */
+function seen({ messageId, type, json }: EncodedCall): AcceptedCall {
+  return { messageId, type, json };
+}
+
+function tell(callback: () => void): void {
+  try {
+    callback();
+  } catch (thrown) {
+    warn(`onDelivered or onError threw: ${String(thrown)}`, 'callback-threw');
   }
 }

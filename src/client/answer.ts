@@ -13,16 +13,21 @@ export type Verdict =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * 2xx is delivered, 429 and 5xx are worth a repetition. Any other answer, redirects included, would be
- * the same again.
+ * As the pipeline judges an endpoint's answer (src/delivery/outcome.ts): 2xx is delivered; 408, 425, 429
+ * and 5xx are worth a repetition. Any other answer, redirects included, would be the same again.
  */
 export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verdict {
   if (status >= 200 && status < 300) return { kind: 'delivered' };
   const reason = `the endpoint answered ${status}${explanation(body)}`;
-  if (status === 429 || status >= 500) {
+  if (isPassing(status)) {
     return { kind: 'again', reason, waitMs: retryAfterMs(retryAfter, nowMs) };
   }
   return { kind: 'refused', reason };
+}
+
+/** 408: the request came too slowly. 425: it came in early data of TLS. Both pass. */
+function isPassing(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
 const longestExplanation = 200;

@@ -32,12 +32,11 @@ export class BatchSender {
   /** One for each batch that is not settled. */
   readonly #unsettled = new Set<Promise<void>>();
   #startIsNext = false;
-  /** What the endpoint asked for by `Retry-After`. */
+  /** What the endpoint asked for by `Retry-After`, in steady time. */
   #pausedUntilMs = 0;
   /** End the pauses that are being waited for. */
   readonly #wakeUps = new Set<() => void>();
   #isGivenUp = false;
-  #givenUpCalls = 0;
   /** Why the last attempt failed; undefined after one that did not. */
   #lastFailure: string | undefined;
   readonly #outage: OutageWarner;
@@ -69,9 +68,9 @@ export class BatchSender {
 
   /**
    * Waits until all is settled, but no longer than `timeoutMs`: then the rest is settled with the error
-   * `not-delivered`. Resolves with how many calls that were.
+   * `not-delivered`.
    */
-  async close(timeoutMs: number): Promise<number> {
+  async close(timeoutMs: number): Promise<void> {
     const { transport, clock } = this.#options;
     const timer = clock.after(timeoutMs, () => {
       this.#isGivenUp = true;
@@ -82,14 +81,6 @@ export class BatchSender {
     await this.settled();
     timer.cancel();
     await transport.close();
-    return this.#givenUpCalls;
-  }
-
-  /** For what is told of calls that were given up. */
-  withLastFailure(message: string): string {
-    return this.#lastFailure === undefined
-      ? message
-      : `${message} The last failure: ${this.#lastFailure}`;
   }
 
   #start(): void {
@@ -109,8 +100,8 @@ export class BatchSender {
     const { transport, clock, random, onSettled, debug } = this.#options;
     for (let attempts = 1; ; attempts += 1) {
       // In a loop: another batch may have been told a later time meanwhile.
-      while (clock.now() < this.#pausedUntilMs && !this.#isGivenUp) {
-        await this.#pause(this.#pausedUntilMs - clock.now());
+      while (clock.steadyNow() < this.#pausedUntilMs && !this.#isGivenUp) {
+        await this.#pause(this.#pausedUntilMs - clock.steadyNow());
       }
       if (this.#isGivenUp) break;
       debug?.(`sending ${calls.length} calls, attempt ${attempts}`);
@@ -128,12 +119,12 @@ export class BatchSender {
       this.#lastFailure = reason ?? this.#lastFailure;
       if (reason !== undefined) this.#outage.failed(reason);
       debug?.(`${reason ?? 'ended by closing'}; again in ${Math.round(pauseMs)} ms`);
-      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.now() + waitMs);
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.steadyNow() + waitMs);
       await this.#pause(pauseMs);
     }
-    this.#givenUpCalls += calls.length;
-    const message = this.withLastFailure('The time for closing was over.');
-    const error = new AnalyticsError('not-delivered', message);
+    const message = 'the time for closing was over';
+    const why = this.#lastFailure === undefined ? '' : `; the last failure: ${this.#lastFailure}`;
+    const error = new AnalyticsError('not-delivered', `${message}${why}`);
     for (const call of calls) onSettled(call, error);
   }
 

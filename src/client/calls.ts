@@ -21,9 +21,21 @@ export interface CommonFields {
 }
 
 /** Whom the call is about: at least one of the two. */
-export type Identity =
-  | { readonly userId: string; readonly anonymousId?: string | undefined }
-  | { readonly userId?: string | undefined; readonly anonymousId: string };
+export type Identity = WithUserId | WithoutUserId;
+
+export interface WithUserId {
+  readonly userId: string;
+  readonly anonymousId?: string | undefined;
+}
+
+/**
+ * `userId` is `undefined` and not any text, so that it tells the compiler which of the two is meant: else it
+ * says of a call with a `userId` and without an `event` that the `anonymousId` is missing.
+ */
+export interface WithoutUserId {
+  readonly userId?: undefined;
+  readonly anonymousId: string;
+}
 
 export type IdentifyCall = CommonFields & Identity & { readonly traits?: object | undefined };
 
@@ -66,7 +78,7 @@ export interface AliasCall extends CommonFields {
   readonly previousId: string;
 }
 
-/** A call that was accepted, as `onDelivered` and `onError` get it. */
+/** A valid call, as `onDelivered` and `onError` get it. */
 export interface AcceptedCall {
   readonly messageId: string;
   readonly type: CallType;

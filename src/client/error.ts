@@ -4,11 +4,13 @@
  * - `unserializable`: the call holds a value that JSON cannot express (a BigInt, a cycle, a getter or
  *   `toJSON` that throws). The value's own error is the `cause`.
  * - `too-large`: the call has more than 32 KB as JSON, or is nested deeper than 64 levels.
- * - `queue-full`: `maxQueued` calls wait already.
- * - `closed`: the call came after `close()`.
+ * - `queue-full`: `maxQueued` calls waited already, so the call was lost.
+ * - `closed`: the call came after `close()`, and was lost.
  * - `refused`: the endpoint, or Kafka, refused the call for good.
  * - `not-delivered`: the time that `close()` was given is over.
- * - `no-kafkajs`: the Kafka transport needs the package kafkajs, which cannot be loaded.
+ * - `no-kafkajs`: the Kafka transport needs the package kafkajs, or for a registry
+ *   @kafkajs/confluent-schema-registry, which cannot be loaded.
+ * - `calls-lost`: calls were lost before a `flush()` or `close()` ended. See `CallsLostError`.
  */
 export type AnalyticsErrorCode =
   | 'invalid-option'
@@ -19,7 +21,8 @@ export type AnalyticsErrorCode =
   | 'closed'
   | 'refused'
   | 'not-delivered'
-  | 'no-kafkajs';
+  | 'no-kafkajs'
+  | 'calls-lost';
 
 /** Every error that the library throws, rejects with or hands to `onError`. */
 export class AnalyticsError extends Error {
@@ -29,5 +32,16 @@ export class AnalyticsError extends Error {
   constructor(code: AnalyticsErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+  }
+}
+
+/** What `flush()` and `close()` reject with. */
+export class CallsLostError extends AnalyticsError {
+  /** How many, by the code of the error that `onError` got for each. */
+  readonly lost: Readonly<Partial<Record<AnalyticsErrorCode, number>>>;
+
+  constructor(message: string, lost: CallsLostError['lost']) {
+    super('calls-lost', message);
+    this.lost = lost;
   }
 }

@@ -1,4 +1,5 @@
 import { judge, type Answer } from './answer.ts';
+import { systemClock } from './clock.ts';
 import type { EncodedCall } from './encode-call.ts';
 import { library } from './library.ts';
 import { delivered, refusedAll, type SendResult, type Transport } from './transport.ts';
@@ -33,12 +34,12 @@ export class HttpTransport implements Transport {
   async send(calls: readonly EncodedCall[]): Promise<SendResult> {
     let answer: Answer;
     try {
-      answer = await this.#post(batchBody(calls, new Date()));
+      answer = await this.#post(batchBody(calls, new Date(systemClock.now())));
     } catch (error) {
       const reason = this.#isClosed ? undefined : networkReason(error);
       return { outcome: 'again', reason, waitMs: undefined };
     }
-    const verdict = judge(answer, Date.now());
+    const verdict = judge(answer, systemClock.now());
     switch (verdict.kind) {
       case 'delivered':
         return delivered;

@@ -1,5 +1,5 @@
 export { Analytics } from './analytics.ts';
-export { AnalyticsError, type AnalyticsErrorCode } from './error.ts';
+export { AnalyticsError, CallsLostError, type AnalyticsErrorCode } from './error.ts';
 export type {
   AcceptedCall,
   AliasCall,
@@ -10,6 +10,9 @@ export type {
   PageCall,
   ScreenCall,
   TrackCall,
+  WithoutUserId,
+  WithUserId,
 } from './calls.ts';
 export type { KafkaTransportOptions } from './kafka-options.ts';
+export type { RegistryOptions } from './registry-options.ts';
 export type { AnalyticsOptions, CloseOptions } from './options.ts';

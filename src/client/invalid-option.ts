@@ -21,3 +21,27 @@ export function refuseStrangers(
   const message = `${path}${stranger} is no option, allowed: ${allowed}.`;
   throw new AnalyticsError('invalid-option', message);
 }
+
+/** Of a value that is not shown: errors are logged. */
+export function checkText(name: string, given: unknown): void {
+  if (typeof given === 'string' && given !== '') return;
+  const kind = given === '' ? 'empty' : `of the type ${given === null ? 'null' : typeof given}`;
+  throw new AnalyticsError('invalid-option', `${name} is ${kind}, allowed: a text, not empty.`);
+}
+
+/** @throws AnalyticsError `invalid-option` */
+export function readHttpUrl(name: string, given: unknown): URL {
+  const allowed = 'an http or https URL without credentials';
+  let url: URL;
+  try {
+    url = new URL(given as string);
+  } catch {
+    throw invalid(name, given, allowed);
+  }
+  if (url.username !== '' || url.password !== '') {
+    // Not shown as it is: errors are logged.
+    throw invalid(name, `${url.protocol}//…@${url.host}`, allowed);
+  }
+  if (!/^https?:$/.test(url.protocol)) throw invalid(name, given, allowed);
+  return url;
+}

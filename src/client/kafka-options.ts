@@ -1,5 +1,6 @@
 import { AnalyticsError } from './error.ts';
-import { invalid, isObject, refuseStrangers } from './invalid-option.ts';
+import { checkText, invalid, isObject, refuseStrangers } from './invalid-option.ts';
+import { checkRegistry, type RegistryOptions } from './registry-options.ts';
 
 export interface KafkaTransportOptions {
   /** `host:port` each. */
@@ -24,10 +25,20 @@ export interface KafkaTransportOptions {
         readonly password: string;
       }
     | undefined;
+  /**
+   * A schema registry: calls are written with the latest schema of the topic's subject, in Avro, instead of as
+   * JSON. Needs the package @kafkajs/confluent-schema-registry.
+   */
+  readonly registry?: RegistryOptions | undefined;
 }
 
 const known: Readonly<Record<keyof KafkaTransportOptions, true>> = {
-  ...{ brokers: true, topic: true, clientId: true, ssl: true, sasl: true },
+  brokers: true,
+  topic: true,
+  clientId: true,
+  ssl: true,
+  sasl: true,
+  registry: true,
 };
 const knownOfSsl = { ca: true, cert: true, key: true } as const;
 const knownOfSasl = { mechanism: true, username: true, password: true } as const;
@@ -37,7 +48,7 @@ const mechanisms: readonly unknown[] = ['plain', 'scram-sha-256', 'scram-sha-512
 export function readKafkaOptions(given: KafkaTransportOptions | undefined): KafkaTransportOptions {
   if (!isObject(given)) throw invalid('kafka', given, "{ brokers: ['host:port', …] }");
   refuseStrangers(given, known, 'kafka.');
-  const { brokers, topic, ssl, sasl } = given;
+  const { brokers, topic, ssl, sasl, registry } = given;
   if (!Array.isArray(brokers) || brokers.length === 0) {
     throw invalid('kafka.brokers', brokers, "['host:port', …]");
   }
@@ -50,6 +61,7 @@ export function readKafkaOptions(given: KafkaTransportOptions | undefined): Kafk
   }
   if (ssl !== undefined) checkSsl(ssl);
   if (sasl !== undefined) checkSasl(sasl);
+  if (registry !== undefined) checkRegistry(registry);
   return given;
 }
 
@@ -72,13 +84,6 @@ function checkSasl(given: unknown): void {
   }
   checkText('kafka.sasl.username', username);
   checkText('kafka.sasl.password', password);
-}
-
-/** Of a value that is not shown: errors are logged. */
-function checkText(name: string, given: unknown): void {
-  if (typeof given === 'string' && given !== '') return;
-  const kind = given === '' ? 'empty' : `of the type ${given === null ? 'null' : typeof given}`;
-  throw new AnalyticsError('invalid-option', `${name} is ${kind}, allowed: a text, not empty.`);
 }
 
 /** An address of IPv6 stands in brackets. */

@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ConnectionOptions } from 'node:tls';
 import type { Logger } from '../ops/log.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
-import { createBareKafka } from '../kafka/bare-client.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
+import { createProducingClient } from '../kafka/producing-client.ts';
 import { systemClock } from './clock.ts';
 import type { DebugLog } from './debug.ts';
 import type { EncodedCall } from './encode-call.ts';
 import type { KafkaTransportOptions } from './kafka-options.ts';
 import { OutageWarner } from './outage-warner.ts';
+import { PublishedSchema } from './published-schema.ts';
 import type { Refusal, SendResult, Transport } from './transport.ts';
 import { warn } from './warning.ts';
 
@@ -37,6 +39,8 @@ class KafkaConnection implements ProducingTransport {
   readonly #topic: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #producer: Promise<Producer>;
+  /** Undefined: calls are written as JSON. */
+  readonly #schema: PublishedSchema | undefined;
   readonly #stop = new AbortController();
   readonly #pending = new Set<(result: SendResult) => void>();
   #goodbye: Promise<void> | undefined;
@@ -46,25 +50,23 @@ class KafkaConnection implements ProducingTransport {
 
   constructor(settings: KafkaSettings) {
     const { brokers, topic = 'postrider.ingest', clientId = 'postrider-client' } = settings;
-    const { ssl, sasl, writeKey, debug } = settings;
+    const { ssl, sasl, registry, writeKey, debug } = settings;
     this.#topic = topic;
     this.#headers = { [writeKeyHeader]: writeKey };
+    const failed = (reason: string): void => {
+      this.#lastFailure = reason;
+      this.#outage.failed(reason);
+    };
     const log = loggerOf((fields, message) => {
       debug?.(`${message} ${JSON.stringify(fields)}`);
-      if (!('reason' in fields)) return;
-      this.#lastFailure = message;
-      this.#outage.failed(message);
+      if ('reason' in fields) failed(message);
     });
-    const kafka = createBareKafka(
-      {
-        // The producer tries again itself, and can be told to end.
-        ...{ brokers, clientId, retries: 1 },
-        ...(ssl === undefined || ssl === false ? {} : { ssl: ssl === true ? {} : ssl }),
-        ...(sasl === undefined ? {} : { sasl }),
-      },
-      log,
-    );
+    const kafka = createProducingClient({ brokers, clientId, ssl: tlsOf(ssl), sasl }, log);
     const { signal } = this.#stop;
+    if (registry !== undefined) {
+      const { subject = `${topic}-value` } = registry;
+      this.#schema = new PublishedSchema({ ...registry, subject, signal, onFailure: failed });
+    }
     this.#producer = createProducer(kafka, { log, signal });
     // Whoever sends sees it.
     this.#producer.catch(() => undefined);
@@ -100,23 +102,35 @@ class KafkaConnection implements ProducingTransport {
     settle: (result: SendResult) => void,
   ): Promise<void> {
     const producer = await this.#connected();
-    if (producer === undefined || this.#stop.signal.aborted) {
+    const encode = this.#schema === undefined ? asJson : await this.#schema.encoder();
+    if (producer === undefined || encode === undefined || this.#stop.signal.aborted) {
       settle(this.#stopped());
       return;
     }
     const refused = new Map<EncodedCall, Refusal>();
     let open = calls.length;
+    const done = (call: EncodedCall, error: Error | undefined): void => {
+      if (error !== undefined) {
+        refused.set(call, { code: 'refused', message: error.message, cause: error });
+      }
+      open -= 1;
+      if (open > 0) return;
+      this.#lastFailure = undefined;
+      if (refused.size < calls.length) this.#outage.delivered();
+      settle({ outcome: 'settled', refused });
+    };
     for (const call of calls) {
-      const { user: key, json: value } = call;
-      producer.produce({ topic: this.#topic, key, value, headers: this.#headers }, (error) => {
-        if (error !== undefined) {
-          refused.set(call, { code: 'refused', message: error.message, cause: error });
-        }
-        open -= 1;
-        if (open > 0) return;
-        this.#lastFailure = undefined;
-        if (refused.size < calls.length) this.#outage.delivered();
-        settle({ outcome: 'settled', refused });
+      let value: Buffer | string;
+      try {
+        value = encode(call.json);
+      } catch (cause) {
+        const message = `the call cannot be written with the registry's schema: ${String(cause)}`;
+        done(call, new Error(message, { cause }));
+        continue;
+      }
+      const record = { topic: this.#topic, key: call.user, value, headers: this.#headers };
+      producer.produce(record, (error) => {
+        done(call, error);
       });
     }
   }
@@ -135,6 +149,15 @@ class KafkaConnection implements ProducingTransport {
   async #connected(): Promise<Producer | undefined> {
     return this.#producer.catch(() => undefined);
   }
+}
+
+function asJson(json: string): string {
+  return json;
+}
+
+function tlsOf(ssl: KafkaTransportOptions['ssl']): ConnectionOptions | undefined {
+  if (ssl === true) return {};
+  return ssl === false ? undefined : ssl;
 }
 
 function loggerOf(write: (fields: object, message: string) => void): Logger {

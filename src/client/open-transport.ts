@@ -47,12 +47,17 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
 }
 
 function whyNot(cause: unknown): string {
-  return isKafkajsAbsent(cause)
-    ? 'needs the package kafkajs'
-    : 'could not be loaded (when bundling, keep postrider-client and kafkajs external)';
+  const absent = ['kafkajs', registryPackage].find((name) => isAbsent(name, cause));
+  if (absent === undefined)
+    return 'could not be loaded (when bundling, keep postrider-client and kafkajs external)';
+  return absent === registryPackage
+    ? `with a registry needs the package ${absent}`
+    : `needs the package ${absent}`;
 }
 
-function isKafkajsAbsent(cause: unknown): boolean {
+const registryPackage = '@kafkajs/confluent-schema-registry';
+
+function isAbsent(name: string, cause: unknown): boolean {
   if (!(cause instanceof Error && 'code' in cause)) return false;
-  return cause.code === 'MODULE_NOT_FOUND' && cause.message.includes("'kafkajs'");
+  return cause.code === 'MODULE_NOT_FOUND' && cause.message.includes(`'${name}'`);
 }

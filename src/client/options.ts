@@ -1,7 +1,7 @@
 import type { AcceptedCall } from './calls.ts';
 import { longestDelayMs } from './clock.ts';
 import { AnalyticsError } from './error.ts';
-import { invalid, isObject, refuseStrangers } from './invalid-option.ts';
+import { invalid, isObject, readHttpUrl, refuseStrangers } from './invalid-option.ts';
 import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts';
 import { lossWarner } from './warning.ts';
 
@@ -14,7 +14,7 @@ export interface AnalyticsOptions {
   readonly flushAfter?: number | undefined;
   /** Base URL of the gateway; batches go to `/v1/batch` below it. Default `http://127.0.0.1:8080`. */
   readonly endpoint?: string | undefined;
-  /** Accepted calls, waiting or on their way, beyond which further ones are refused. Default 10,000. */
+  /** Calls, waiting or on their way, beyond which further ones are lost. Default 10,000. */
   readonly maxQueued?: number | undefined;
   /** `http` sends batches to a gateway; `kafka` writes straight to the ingest topic. Default `http`. */
   readonly transport?: 'http' | 'kafka' | undefined;
@@ -25,8 +25,10 @@ export interface AnalyticsOptions {
   /** Called once for each call that the gateway, or every in-sync replica of Kafka, has. */
   readonly onDelivered?: ((call: AcceptedCall) => void) | undefined;
   /**
-   * Called once for each accepted call that is given up. Without it, Node prints a warning, at most
-   * once a second. What a method throws does not come here too.
+   * Called once for each valid call that is lost: refused, not delivered in time, or not taken because
+   * the queue was full or closed, for which it is called before the method returns. Without it, a warning
+   * of the process tells of the first, and once a minute how many more there were. It is not called for
+   * calls that it makes itself and that are not taken.
    */
   readonly onError?: ((error: AnalyticsError, call: AcceptedCall) => void) | undefined;
 }
@@ -50,8 +52,16 @@ export interface Options {
 }
 
 const known: Readonly<Record<keyof AnalyticsOptions, true>> = {
-  ...{ endpoint: true, size: true, flushAt: true, flushAfter: true, maxQueued: true },
-  ...{ anonymousPages: true, onDelivered: true, onError: true, transport: true, kafka: true },
+  endpoint: true,
+  size: true,
+  flushAt: true,
+  flushAfter: true,
+  maxQueued: true,
+  anonymousPages: true,
+  onDelivered: true,
+  onError: true,
+  transport: true,
+  kafka: true,
 };
 
 /** @throws AnalyticsError `invalid-option`, which names the option */
@@ -99,18 +109,7 @@ function transportOf(given: AnalyticsOptions): Options['transport'] {
 
 /** A path is kept, with or without a slash at its end. */
 function batchUrl(endpoint: string): string {
-  const allowed = 'an http or https URL without credentials';
-  let url: URL;
-  try {
-    url = new URL(endpoint);
-  } catch {
-    throw invalid('endpoint', endpoint, allowed);
-  }
-  if (url.username !== '' || url.password !== '') {
-    // Not shown as it is: errors are logged.
-    throw invalid('endpoint', `${url.protocol}//…@${url.host}`, allowed);
-  }
-  if (!/^https?:$/.test(url.protocol)) throw invalid('endpoint', endpoint, allowed);
+  const url = readHttpUrl('endpoint', endpoint);
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/batch`;
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 const tellAfterMs = 10_000;
 
 export interface OutageWarnerOptions {
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'steadyNow'>;
   readonly warn: (message: string, code: string) => void;
 }
 
@@ -24,7 +24,7 @@ export class OutageWarner {
 
   failed(reason: string): void {
     const { clock, warn } = this.#options;
-    const nowMs = clock.now();
+    const nowMs = clock.steadyNow();
     this.#failingSinceMs ??= nowMs;
     const failingMs = nowMs - this.#failingSinceMs;
     if (this.#isTold || failingMs < tellAfterMs) return;

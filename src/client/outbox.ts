@@ -1,7 +1,6 @@
 import type { BatchSender } from './batch-sender.ts';
 import type { Clock, Timer } from './clock.ts';
 import type { EncodedCall } from './encode-call.ts';
-import { nextFlushMs } from './flush-time.ts';
 
 export interface OutboxOptions {
   readonly sender: BatchSender;
@@ -17,12 +16,13 @@ export class Outbox {
   readonly #options: OutboxOptions;
   #collecting: EncodedCall[] = [];
   #bytes = 0;
+  /** In steady time. */
   #lastFlushMs: number;
   #timer: Timer | undefined;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#lastFlushMs = options.clock.now();
+    this.#lastFlushMs = options.clock.steadyNow();
   }
 
   add(call: EncodedCall): void {
@@ -39,7 +39,7 @@ export class Outbox {
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#lastFlushMs = this.#options.clock.now();
+    this.#lastFlushMs = this.#options.clock.steadyNow();
     if (this.#collecting.length === 0) return;
     this.#options.sender.add(this.#collecting);
     this.#collecting = [];
@@ -48,8 +48,9 @@ export class Outbox {
 
   #startTimer(): void {
     const { clock, flushAfterMs } = this.#options;
-    const now = clock.now();
-    this.#timer = clock.after(nextFlushMs(this.#lastFlushMs, flushAfterMs, now) - now, () => {
+    // An interval in which nothing was queued counts as a flush of nothing, so nothing has to tick meanwhile.
+    const sinceMs = (clock.steadyNow() - this.#lastFlushMs) % flushAfterMs;
+    this.#timer = clock.after(flushAfterMs - sinceMs, () => {
       this.flush();
     });
   }

@@ -1,26 +1,44 @@
 import process from 'node:process';
 import type { AcceptedCall } from './calls.ts';
-import type { AnalyticsError } from './error.ts';
+import type { AnalyticsError, AnalyticsErrorCode } from './error.ts';
 
-const quietMs = 1_000;
+const quietMs = 60_000;
+
+/** Of the same reason, since it was told last. */
+interface Untold {
+  calls: number;
+  /** Of the latest. */
+  message: string;
+}
 
 /**
- * For clients without `onError`: a warning as Node prints its own, at most one a second, because a
- * write key that is wrong loses every call.
+ * For clients without `onError`: of each reason, a warning for the first call that is lost, because a write
+ * key that is wrong loses every call, and one a minute that counts the others.
  */
 export function lossWarner(): (error: AnalyticsError, call: AcceptedCall) => void {
-  let quietUntilMs = 0;
-  let untold = 0;
-  return (error, { type, messageId }) => {
-    const now = Date.now();
-    if (now < quietUntilMs) {
-      untold += 1;
+  const reasons = new Map<AnalyticsErrorCode, Untold>();
+  return ({ code, message }, { type, messageId }) => {
+    const known = reasons.get(code);
+    if (known !== undefined) {
+      known.calls += 1;
+      known.message = message;
       return;
     }
-    const more = untold === 0 ? '' : `, nor were ${untold} calls before`;
-    warn(`${type} ${messageId} was not delivered${more}: ${error.message}`, error.code);
-    quietUntilMs = now + quietMs;
-    untold = 0;
+    warn(`${type} ${messageId} was lost: ${message}`, code);
+    const untold: Untold = { calls: 0, message };
+    reasons.set(code, untold);
+    const minutes = setInterval(() => {
+      if (untold.calls > 0) {
+        const calls = untold.calls === 1 ? '1 more call was' : `${untold.calls} more calls were`;
+        warn(`${calls} lost: ${untold.message}`, code);
+        untold.calls = 0;
+        return;
+      }
+      clearInterval(minutes);
+      reasons.delete(code);
+    }, quietMs);
+    // A process that has nothing else to do may end.
+    minutes.unref();
   };
 }
 

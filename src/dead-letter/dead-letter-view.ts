@@ -1,21 +1,28 @@
 import { envelopeHeader } from '../event/envelope.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import type { LetterView } from './present.ts';
-import { bytesText, jsonText, printable, timeText } from './printable.ts';
+import { printable } from '../printable.ts';
+import { beginningText, bytesText, jsonOrText, jsonText, timeText } from './texts.ts';
 
 /** No headers but the envelope, which holds no secrets; the record has no others of ours. */
 export const deadLetterView: LetterView<DeadLetter> = {
   columns: {
     DESTINATION: ({ destinationId }) => destinationId,
+    MESSAGE: ({ envelope }) => envelope?.messageId ?? '',
+  },
+  wideColumns: {
     USER: ({ user }) => user,
     ATTEMPTS: ({ envelope }) => String(envelope?.attempts ?? ''),
     REDRIVEN: (letter) => redrivenTime(letter) ?? '',
+    DETAIL: ({ detail }) => detail,
   },
   counted: { REASON: ({ reason }) => reason, DESTINATION: ({ destinationId }) => destinationId },
   summary: (letter) => {
     const { envelope, destinationId, user } = letter;
     return {
-      ...{ destination: destinationId, user, redriven: redrivenTime(letter) ?? null },
+      destination: destinationId,
+      user,
+      redriven: redrivenTime(letter) ?? null,
       messageId: envelope?.messageId ?? null,
       type: envelope?.type ?? null,
       source: envelope?.sourceId ?? null,
@@ -25,16 +32,41 @@ export const deadLetterView: LetterView<DeadLetter> = {
     };
   },
   facts: (letter) => [
+    ['answer', letter.answer === null ? '-' : printable(beginningText(letter.answer))],
+    ...lastAnswerFacts(letter),
     ['destination', printable(letter.destinationId)],
     ['user', printable(letter.user)],
     ...envelopeFacts(letter),
   ],
   body: ({ record }) => jsonText(record.value),
+  whole: ({ answer, lastAnswer, record }) => ({
+    answer: answer === null ? null : beginningText(answer),
+    lastAttempt:
+      lastAnswer === undefined
+        ? null
+        : {
+            time: timeText(lastAnswer.atMs),
+            url: lastAnswer.url ?? null,
+            detail: lastAnswer.detail,
+            retryAfterMs: lastAnswer.retryAfterMs ?? null,
+          },
+    body: jsonOrText(record.value),
+  }),
 };
 
 /** When it was sent again before it became this letter. */
 function redrivenTime({ envelope }: DeadLetter): string | undefined {
   return envelope?.redrivenMs === undefined ? undefined : timeText(envelope.redrivenMs);
+}
+
+function lastAnswerFacts({ lastAnswer }: DeadLetter): readonly (readonly [string, string])[] {
+  if (lastAnswer === undefined) return [];
+  const { atMs, url, detail, retryAfterMs } = lastAnswer;
+  return [
+    ['last attempt', `${timeText(atMs)}, ${printable(detail)}`],
+    ['url', url === undefined ? '-' : printable(url)],
+    ['retry-after', retryAfterMs === undefined ? '-' : `${retryAfterMs / 1_000} s`],
+  ];
 }
 
 function envelopeFacts(letter: DeadLetter): readonly (readonly [string, string])[] {

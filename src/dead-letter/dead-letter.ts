@@ -2,9 +2,16 @@ import {
   decodeEnvelope,
   encodeEnvelope,
   envelopeHeader,
+  parseHeader,
   type Envelope,
 } from '../event/envelope.ts';
-import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
+import { decodeLastAnswer, type LastAnswer } from '../event/last-answer.ts';
+import {
+  answerHeader,
+  detailHeader,
+  lastAnswerHeader,
+  reasonHeader,
+} from '../event/rejected-headers.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import type { Letter } from './letter.ts';
 import type { Objection } from './sift.ts';
@@ -15,7 +22,13 @@ export interface DeadLetter extends Letter {
   readonly envelope: Envelope | undefined;
   readonly destinationId: string;
   readonly user: string;
+  /** How the last answer of its endpoint begins; null where there was none. */
+  readonly answer: Buffer | null;
+  /** What came of its last attempt; undefined where there was none, or a former version has given it up. */
+  readonly lastAnswer: LastAnswer | undefined;
 }
+
+const nothing = Buffer.from('null');
 
 /** A record of `dead-letter`, as what an operator sees and selects. */
 export function readDeadLetter(record: IncomingRecord): DeadLetter {
@@ -32,6 +45,8 @@ export function readDeadLetter(record: IncomingRecord): DeadLetter {
     envelope,
     destinationId: envelope?.destinationId ?? destinationId,
     user,
+    answer: headers[answerHeader] ?? null,
+    lastAnswer: decodeLastAnswer(parseHeader(headers[lastAnswerHeader] ?? nothing)),
   };
 }
 
@@ -62,8 +77,12 @@ export function redriven(
   if (envelope === undefined) throw new Error('a letter without an envelope cannot be sent');
   const fresh: Envelope = {
     ...envelope,
-    ...{ configOffset, redrivenMs: nowMs, attempts: 0 },
-    ...{ deadlineMs: undefined, dueMs: undefined, last: undefined },
+    configOffset,
+    redrivenMs: nowMs,
+    attempts: 0,
+    deadlineMs: undefined,
+    dueMs: undefined,
+    lastAnswer: undefined,
   };
   const headers = { [envelopeHeader]: encodeEnvelope(fresh) };
   return { topic, partitionKey, key: record.key, value: record.value, headers };

@@ -1,20 +1,25 @@
+import type { OutputFormat } from '../resources/present.ts';
 import { formatTable } from '../resources/table.ts';
 import { placeText, type Letter } from './letter.ts';
-import { printable, printableJson, timeText } from './printable.ts';
+import { printable, printableJson, printableYaml } from '../printable.ts';
+import { ageText, timeText } from './texts.ts';
 import type { Redrives } from './redrives.ts';
 
-export const letterFormats = ['table', 'json'] as const;
-export type LetterFormat = (typeof letterFormats)[number];
+type Columns<L extends Letter> = Readonly<Record<string, (letter: L) => string>>;
 
 /** What one kind of letters has to show besides what all have. */
 export interface LetterView<L extends Letter> {
-  /** In the table, before the detail. */
-  readonly columns: Readonly<Record<string, (letter: L) => string>>;
+  /** In the table, after place, age and reason. */
+  readonly columns: Columns<L>;
+  /** In the wide table, after these. */
+  readonly wideColumns: Columns<L>;
   /** In the list for programs. */
   summary(letter: L): object;
   /** What `show` says before the body. */
   facts(letter: L): readonly (readonly [name: string, text: string])[];
   body(letter: L): string;
+  /** What `show` adds to the summary for programs. */
+  whole(letter: L): object;
   /** What letters are counted by. */
   readonly counted: Readonly<Record<string, (letter: L) => string>>;
 }
@@ -25,26 +30,58 @@ const shownCharacters = 60;
 export function presentLetters<L extends Letter>(
   letters: readonly L[],
   redrives: Redrives,
-  format: LetterFormat,
+  format: OutputFormat,
   view: LetterView<L>,
+  nowMs: number = Date.now(),
 ): string {
   switch (format) {
     case 'json':
       return printableJson(letters.map((letter) => summaryOf(letter, redrives, view)));
-    case 'table':
-      return formatTable(
-        ['PLACE', 'TIME', 'REASON', ...Object.keys(view.columns), 'SENT AGAIN', 'DETAIL'],
-        letters.map((letter) => rowOf(letter, redrives, view)),
-      );
+    case 'yaml':
+      return printableYaml(letters.map((letter) => summaryOf(letter, redrives, view)));
+    case 'table': {
+      const age: Columns<L> = { AGE: ({ record }) => ageText(record.timestampMs, nowMs) };
+      const columns = { ...place, ...age, ...reason, ...view.columns };
+      return tableOf(letters, columns, (text) => cut(printable(text)));
+    }
+    case 'wide': {
+      const time: Columns<L> = { TIME: ({ record }) => timeText(record.timestampMs) };
+      const sent: Columns<L> = { 'SENT AGAIN': (letter) => redrives.of(letter)?.time ?? '' };
+      const columns = {
+        ...place,
+        ...time,
+        ...reason,
+        ...view.columns,
+        ...view.wideColumns,
+        ...sent,
+      };
+      return tableOf(letters, columns, printable, Infinity);
+    }
   }
 }
+
+const place: Columns<Letter> = { PLACE: ({ record }) => placeText(record) };
+const reason: Columns<Letter> = { REASON: (letter) => letter.reason };
 
 /** One letter as a whole. */
 export function presentLetter<L extends Letter>(
   letter: L,
   redrives: Redrives,
+  format: OutputFormat,
   view: LetterView<L>,
 ): string {
+  switch (format) {
+    case 'json':
+      return printableJson({ ...summaryOf(letter, redrives, view), ...view.whole(letter) });
+    case 'yaml':
+      return printableYaml({ ...summaryOf(letter, redrives, view), ...view.whole(letter) });
+    case 'table':
+    case 'wide':
+      return textOf(letter, redrives, view);
+  }
+}
+
+function textOf<L extends Letter>(letter: L, redrives: Redrives, view: LetterView<L>): string {
   const { record, reason, detail } = letter;
   const facts = [
     ['place', placeText(record)],
@@ -70,19 +107,33 @@ export class LetterCounts<L extends Letter> {
   }
 
   add(letter: L): void {
-    const cells = Object.values(this.#view.counted).map((cell) => printable(cell(letter)));
+    const cells = Object.values(this.#view.counted).map((cell) => cell(letter));
     const key = JSON.stringify(cells);
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
     this.total += 1;
   }
 
-  /** The most frequent first. */
+  /** For people; the most frequent first. */
   present(noun: string): string {
-    const rows = [...this.#counts].sort(([, a], [, b]) => b - a);
     return formatTable(
       [...Object.keys(this.#view.counted), `${noun.toUpperCase()}S`],
-      rows.map(([key, count]) => [...(JSON.parse(key) as string[]), String(count)]),
+      this.#sorted().map(([cells, count]) => [...cells, String(count)]),
     );
+  }
+
+  /** For programs. */
+  rows(): object[] {
+    const names = Object.keys(this.#view.counted).map((name) => name.toLowerCase());
+    return this.#sorted().map(([cells, count]) => ({
+      ...Object.fromEntries(names.map((name, index) => [name, cells[index]])),
+      count,
+    }));
+  }
+
+  #sorted(): (readonly [cells: readonly string[], count: number])[] {
+    return [...this.#counts]
+      .sort(([, a], [, b]) => b - a)
+      .map(([key, count]) => [JSON.parse(key) as string[], count]);
   }
 }
 
@@ -99,20 +150,14 @@ function summaryOf<L extends Letter>(letter: L, redrives: Redrives, view: Letter
   };
 }
 
-function rowOf<L extends Letter>(
-  letter: L,
-  redrives: Redrives,
-  view: LetterView<L>,
-): readonly string[] {
-  const { record, reason, detail } = letter;
-  return [
-    placeText(record),
-    timeText(record.timestampMs),
-    printable(reason),
-    ...Object.values(view.columns).map((cell) => cut(printable(cell(letter)))),
-    redrives.of(letter)?.time ?? '',
-    cut(printable(detail)),
-  ];
+function tableOf<L extends Letter>(
+  letters: readonly L[],
+  columns: Columns<L>,
+  shown: (text: string) => string,
+  width?: number,
+): string {
+  const rows = letters.map((letter) => Object.values(columns).map((cell) => shown(cell(letter))));
+  return formatTable(Object.keys(columns), rows, width);
 }
 
 function cut(text: string): string {

@@ -3,7 +3,7 @@ import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
-import { placeText, type Letter } from './letter.ts';
+import { placeText, type Letter, type Place } from './letter.ts';
 
 /** When a letter was last sent again, and by which run. */
 export interface Redrive {
@@ -29,8 +29,13 @@ export class Redrives {
 
   /** The last one of this letter. */
   of({ record }: Letter): Redrive | undefined {
-    const mark = this.#marks.get(placeText(record));
-    return mark?.letterMs === record.timestampMs ? mark : undefined;
+    return this.ofPlace(record);
+  }
+
+  /** The last one of the letter there. */
+  ofPlace(place: Place & Pick<IncomingRecord, 'timestampMs'>): Redrive | undefined {
+    const mark = this.#marks.get(placeText(place));
+    return mark?.letterMs === place.timestampMs ? mark : undefined;
   }
 
   /** Takes a record of the topic `redrives` into account; later ones win. */

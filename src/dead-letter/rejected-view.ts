@@ -1,10 +1,12 @@
 import type { LetterView } from './present.ts';
-import { bytesText, printable, timeText } from './printable.ts';
+import { printable } from '../printable.ts';
+import { bytesText, textOrBase64, timeText } from './texts.ts';
 import type { RejectedCall } from './rejected.ts';
 
 /** Write keys are shown: they are no secrets here, and name the missing source. */
 export const rejectedView: LetterView<RejectedCall> = {
-  columns: { KEY: (call) => keyText(call) ?? '' },
+  columns: { KEY: (call) => keyText(call) ?? '', DETAIL: ({ detail }) => detail },
+  wideColumns: { ORIGIN: ({ origin }) => `${origin.topic} ${origin.partition}:${origin.offset}` },
   counted: { REASON: ({ reason }) => reason },
   summary: (call) => {
     const { topic, partition, offset, appendTimeMs } = call.origin;
@@ -22,6 +24,12 @@ export const rejectedView: LetterView<RejectedCall> = {
     ),
   ],
   body: ({ record }) => bytesText(record.value),
+  whole: ({ record: { headers, value } }) => ({
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, bytes]) => [name, textOrBase64(bytes ?? null)]),
+    ),
+    body: textOrBase64(value),
+  }),
 };
 
 function keyText({ record: { key } }: RejectedCall): string | null {

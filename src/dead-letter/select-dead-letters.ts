@@ -7,14 +7,16 @@ export interface DeadLetterSelection {
   /** Also classes such as `http-4xx`. */
   readonly reasons?: ReadonlySet<string> | undefined;
   readonly user?: string | undefined;
+  readonly messageId?: string | undefined;
 }
 
 export function isSelected(
   letter: DeadLetter,
-  { destinationId, reasons, user }: DeadLetterSelection,
+  { destinationId, reasons, user, messageId }: DeadLetterSelection,
 ): boolean {
   if (destinationId !== undefined && letter.destinationId !== destinationId) return false;
   if (user !== undefined && letter.user !== user) return false;
+  if (messageId !== undefined && letter.envelope?.messageId !== messageId) return false;
   if (reasons === undefined) return true;
   return reasons.has(letter.reason) || reasons.has(reasonClass(letter.reason));
 }

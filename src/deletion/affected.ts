@@ -1,4 +1,5 @@
 import { PostriderError } from '../errors.ts';
+import { hintAmong } from '../near.ts';
 import { ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
 
 /** What the deletion of a user at one source concerns. */
@@ -20,7 +21,7 @@ export function findSources(resources: StoredResources, named: string | undefine
     throw new PostriderError('not-found', 'there are no sources yet: apply one first');
   if (named === undefined) return known;
   if (known.includes(named)) return [named];
-  const message = `there is no source ${named}; known are: ${known.join(', ')}`;
+  const message = `there is no source ${named}${hintAmong(named, known, 'known are')}`;
   throw new PostriderError('not-found', message);
 }
 

@@ -54,8 +54,14 @@ export interface Notification {
 export function notificationRecord(topic: string, notification: Notification): OutgoingRecord {
   const { destinationId, sourceId, userId, messageId, time, configOffset, dueMs } = notification;
   const envelope = encodeEnvelope({
-    ...{ destinationId, sourceId, messageId, configOffset, dueMs },
-    ...{ type: 'delete', appendTimeMs: Date.parse(time), attempts: 0 },
+    destinationId,
+    sourceId,
+    messageId,
+    configOffset,
+    dueMs,
+    type: 'delete',
+    appendTimeMs: Date.parse(time),
+    attempts: 0,
   });
   return {
     topic,

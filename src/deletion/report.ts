@@ -57,7 +57,9 @@ export class DeletionReport {
       users: this.#users,
       notifications: this.#notifications,
       sources: [...this.#sources].map(([source, { notified, disabled }]) => ({
-        ...{ source, destinations: Object.fromEntries(notified), disabled: [...disabled] },
+        source,
+        destinations: Object.fromEntries(notified),
+        disabled: [...disabled],
       })),
     };
   }

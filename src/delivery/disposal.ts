@@ -1,6 +1,13 @@
 import type { PostriderError } from '../errors.ts';
 import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
+import { encodeLastAnswer, lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
+import {
+  answerHeader,
+  detailHeader,
+  lastAnswerHeader,
+  reasonHeader,
+} from '../event/rejected-headers.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import { jobOfBundled, type Bundle } from './bundle/bundle.ts';
@@ -16,8 +23,9 @@ import type { DeliveryEvents } from './events.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
 import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
-import type { DeadLetterReason } from './outcome.ts';
-import type { DeferralCause, Later } from './retry-policy.ts';
+import type { Permanent, Retryable } from './outcome.ts';
+import type { Later } from './retry-policy.ts';
+import type { Ending, GiveUp, PutOff } from './verdict.ts';
 
 /** Where records go that are not delivered; the producer in production. */
 export interface RecordSink {
@@ -29,6 +37,8 @@ export interface DisposalTopics {
   retryTopic(tierMs: number): string;
   dedicatedTopic(destinationId: string): string;
   readonly deadLetter: string;
+  /** Where events of paused destinations are kept. */
+  readonly paused: string;
 }
 
 export interface DisposalDeps {
@@ -38,6 +48,11 @@ export interface DisposalDeps {
   readonly partitionKeyOf: (destinationId: string) => string | undefined;
   readonly events: DeliveryEvents;
   readonly clock: Clock;
+}
+
+interface Why extends Pick<GiveUp, 'reason' | 'detail'> {
+  /** What the endpoint said, where that has just happened. */
+  readonly answer?: Buffer | undefined;
 }
 
 interface RetryPlace {
@@ -51,6 +66,7 @@ export class Disposal {
   readonly #topics: DisposalTopics;
   readonly #partitionKeyOf: DisposalDeps['partitionKeyOf'];
   readonly #events: DeliveryEvents;
+  readonly #clock: Clock;
   readonly #bundler: Bundler;
   #writing = 0;
   #closed = false;
@@ -60,6 +76,7 @@ export class Disposal {
     this.#topics = topics;
     this.#partitionKeyOf = partitionKeyOf;
     this.#events = events;
+    this.#clock = clock;
     this.#bundler = new Bundler({
       clock,
       onGathered: (gathered) => {
@@ -82,25 +99,68 @@ export class Disposal {
     this.#bundler.close();
   }
 
-  retry(job: Job, plan: Later): void {
-    this.#events.retryPlanned(plan.tierMs);
-    this.#putOff(job, job.envelope.attempts + 1, plan);
+  /** The job's record is finished by it, as soon as nothing can be lost by that. */
+  carryOut(job: Job, ending: Ending): void {
+    switch (ending.kind) {
+      case 'finish':
+        this.#events.delivered(job);
+        job.record.finish();
+        break;
+      case 'drop':
+        this.#events.fenced(job, ending.fencedBy);
+        job.record.finish();
+        break;
+      case 'keep':
+        this.#keep(job);
+        break;
+      case 'retry':
+        this.#events.retryPlanned(job, ending.plan);
+        this.#retry(job, ending);
+        break;
+      case 'put-off':
+        this.#defer(job, ending);
+        break;
+      case 'send-home':
+        this.#sendHome(job);
+        break;
+      case 'give-up':
+        this.#giveUp(job, ending);
+    }
   }
 
-  defer(job: Job, plan: Later, cause: DeferralCause): void {
-    this.#events.deferred(cause, 1);
-    // Under a rate limit each has a turn of its own, and so has one that is at its last attempt.
-    const isAlone = cause === 'rate-limit' || plan.last;
-    if (isAlone) this.#putOff(job, job.envelope.attempts, plan);
+  #defer(job: Job, { plan, cause }: PutOff): void {
+    this.#events.deferred(job, cause, plan);
+    // Under a rate limit each has a turn of its own.
+    if (cause === 'rate-limit') this.#putOff(job, job.envelope.attempts, plan);
     else this.#bundler.add(job, plan);
   }
 
+  /** Where it is, it stays until its destination is resumed: no retry clock runs. */
+  #keep(job: Job): void {
+    if (job.claim.lost || this.#closed) return;
+    const { record, envelope } = job;
+    this.#events.kept(job);
+    const copy: OutgoingRecord = {
+      topic: this.#topics.paused,
+      key: record.key,
+      value: record.value,
+      headers: {
+        [envelopeHeader]: encodeEnvelope({ ...envelope, dueMs: undefined }),
+        [reasonHeader]: 'paused',
+      },
+    };
+    this.#write(copy, (refused) => {
+      if (refused === undefined) record.finish();
+      else this.#giveUp(job, recordRefused(refused, envelope.attempts));
+    });
+  }
+
   /** Into the dedicated topic of its destination, where its turn under the rate limit is waited for. */
-  sendHome(job: Job): void {
+  #sendHome(job: Job): void {
     if (job.claim.lost || this.#closed) return;
     const { record, envelope, deadlineMs } = job;
     const { destinationId } = envelope;
-    this.#events.deferred('rate-limit', 1);
+    this.#events.deferred(job, 'rate-limit');
     const copy: OutgoingRecord = {
       topic: this.#topics.dedicatedTopic(destinationId),
       partitionKey: this.#partitionKeyOf(destinationId),
@@ -110,16 +170,17 @@ export class Disposal {
     };
     this.#write(copy, (refused) => {
       if (refused === undefined) record.finish();
-      else this.deadLetter(job, 'record-refused', refused.message, envelope.attempts);
+      else this.#giveUp(job, recordRefused(refused, envelope.attempts));
     });
   }
 
   /** As it is, so the plan has to suit each of its events. */
-  deferBundle(bundle: Bundle, plan: Later, cause: DeferralCause): void {
+  deferBundle(bundle: Bundle, putOff: PutOff): void {
     const { record, claim, header } = bundle;
     if (claim.lost || this.#closed) return;
-    const { destinationId, events } = header;
-    this.#events.deferred(cause, events);
+    const { destinationId } = header;
+    const { plan } = putOff;
+    this.#events.bundleDeferred(bundle, putOff);
     const { tierMs, dueMs, deadlineMs } = plan;
     const next = encodeBundleHeader({ ...header, dueMs, deadlineMs });
     this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
@@ -161,27 +222,48 @@ export class Disposal {
     });
   }
 
-  deadLetter(job: Job, reason: DeadLetterReason, detail: string, attempts: number): void {
-    const envelope = { ...job.envelope, attempts, deadlineMs: job.deadlineMs };
-    this.#deadLetter(job.record, job.claim, encodeEnvelope(envelope), envelope, reason, detail);
+  #giveUp(job: Job, { reason, detail, attempts, outcome }: Omit<GiveUp, 'kind'>): void {
+    const lastAnswer =
+      outcome === undefined ? job.envelope.lastAnswer : this.#lastAnswer(job, outcome);
+    const { deadlineMs } = job;
+    const envelope = { ...job.envelope, attempts, deadlineMs, lastAnswer };
+    // Headers of its own, which have room for more, tell of the answer.
+    const header = encodeEnvelope({ ...envelope, lastAnswer: undefined });
+    const why = { reason, detail, answer: outcome?.answer };
+    this.#deadLetter(job.record, job.claim, header, envelope, why);
   }
 
   /** For a record whose envelope cannot be read: what it has instead is kept. */
   malformed(record: TakenRecord, claim: Claim, detail: string): void {
     const header = record.headers[envelopeHeader];
-    this.#deadLetter(record, claim, header, undefined, 'malformed', detail);
+    this.#deadLetter(record, claim, header, undefined, { reason: 'malformed', detail });
   }
 
-  #putOff(job: Job, attempts: number, plan: Later): void {
+  #retry(job: Job, { plan, outcome }: Extract<Ending, { kind: 'retry' }>): void {
+    this.#putOff(job, job.envelope.attempts + 1, plan, this.#lastAnswer(job, outcome));
+  }
+
+  #putOff(
+    job: Job,
+    attempts: number,
+    { tierMs, dueMs, deadlineMs }: Later,
+    lastAnswer: LastAnswer | undefined = job.envelope.lastAnswer,
+  ): void {
     // Its new owner delivers it again, and counts this attempt by itself.
     if (job.claim.lost || this.#closed) return;
     const { record, envelope } = job;
     const { destinationId } = envelope;
-    const next = encodeEnvelope(envelopeAfter(job, attempts, plan));
-    this.#writeToRetry({ tierMs: plan.tierMs, destinationId }, record, next, (refused) => {
+    const next = encodeEnvelope({ ...envelope, attempts, deadlineMs, dueMs, lastAnswer });
+    this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
       if (refused === undefined) record.finish();
-      else this.deadLetter(job, 'record-refused', refused.message, attempts);
+      else this.#giveUp(job, recordRefused(refused, attempts));
     });
+  }
+
+  #lastAnswer(job: Job, outcome: Retryable | Permanent): LastAnswer {
+    const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
+    const { detail, answer } = outcome;
+    return lastAnswerOf(this.#clock.now(), { detail, retryAfterMs }, job.outcomeUrl, answer);
   }
 
   #putOffGathered(gathered: Gathered): void {
@@ -212,7 +294,7 @@ export class Disposal {
   /** An event whose deadline is decided. */
   #putOffAlone(job: Job, tierMs: number, dueMs: number): void {
     const { deadlineMs } = job;
-    const plan: Later = { kind: 'later', tierMs, dueMs, deadlineMs, last: false };
+    const plan: Later = { kind: 'later', tierMs, dueMs, deadlineMs };
     this.#putOff(job, job.envelope.attempts, plan);
   }
 
@@ -221,16 +303,25 @@ export class Disposal {
     claim: Claim,
     header: HeaderValue | undefined,
     envelope: Envelope | undefined,
-    reason: DeadLetterReason,
-    detail: string,
+    { reason, detail, answer }: Why,
   ): void {
     if (claim.lost || this.#closed) return;
-    this.#events.deadLettered(reason, detail, envelope);
+    this.#events.deadLettered(record, envelope, { reason, detail });
+    const last = envelope?.lastAnswer;
+    const said = answer ?? last?.body;
     const copy = {
       topic: this.#topics.deadLetter,
       key: record.key,
       value: record.value,
-      headers: { ...(header === undefined ? {} : { [envelopeHeader]: header }), reason, detail },
+      headers: {
+        ...(header === undefined ? {} : { [envelopeHeader]: header }),
+        [reasonHeader]: reason,
+        [detailHeader]: detail,
+        ...(said === undefined ? {} : { [answerHeader]: said }),
+        ...(last === undefined
+          ? {}
+          : { [lastAnswerHeader]: encodeLastAnswer({ ...last, body: undefined }) }),
+      },
     };
     this.#write(copy, (refused) => {
       if (refused === undefined) {
@@ -268,7 +359,7 @@ export class Disposal {
   }
 }
 
-function envelopeAfter({ envelope }: Job, attempts: number, plan: Later): Envelope {
-  const { deadlineMs, dueMs, last } = plan;
-  return { ...envelope, attempts, deadlineMs, dueMs, last: last ? true : undefined };
+/** Of a copy that Kafka takes into no topic of ours but the dead letters, which allow more. */
+function recordRefused({ message }: Error, attempts: number): Omit<GiveUp, 'kind'> {
+  return { reason: 'record-refused', detail: message, attempts };
 }

@@ -14,12 +14,13 @@ const minTimerMs = 20;
  */
 export class DueGate {
   readonly #clock: Clock;
-  readonly #onDue: (record: TakenRecord, claim: Claim) => void;
+  readonly #onDue: (record: TakenRecord, claim: Claim, dueMs: number) => void;
   readonly #partitions = new Map<Claim, WaitingRecords>();
   #timer: Timer | undefined;
   #timerDueMs = Infinity;
 
-  constructor(clock: Clock, onDue: (record: TakenRecord, claim: Claim) => void) {
+  /** @param onDue is told when the record was due as well */
+  constructor(clock: Clock, onDue: (record: TakenRecord, claim: Claim, dueMs: number) => void) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
@@ -68,8 +69,10 @@ export class DueGate {
     const nowMs = this.#clock.now();
     let firstDueMs = Infinity;
     for (const [claim, partition] of this.#partitions) {
-      while (partition.firstDueMs <= nowMs)
-        this.#onDue(takeDown(partition.removeFirst(), claim), claim);
+      while (partition.firstDueMs <= nowMs) {
+        const held = partition.removeFirst();
+        this.#onDue(takeDown(held, claim), claim, held.dueMs);
+      }
       firstDueMs = Math.min(firstDueMs, partition.firstDueMs);
     }
     this.#timerDueMs = Infinity;

@@ -1,5 +1,7 @@
-import { formatDuration } from '../duration.ts';
+import { formatDuration, roughDuration } from '../duration.ts';
+import { isTrouble, type DestinationState } from '../event/destination-state.ts';
 import type { Envelope } from '../event/envelope.ts';
+import { beginningOf, type LastAnswer } from '../event/last-answer.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -7,29 +9,62 @@ import type { FencedBy } from '../resources/fence/fence.ts';
 import type { Destination } from '../resources/resource.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
-import type { Job } from './job.ts';
+import type { Job, TakenRecord } from './job.ts';
+import type { Bundle } from './bundle/bundle.ts';
+import type { AttemptJournal } from './journal/journal.ts';
+import {
+  attemptLine,
+  bundleDeferredLine,
+  deadLetterLine,
+  deferredLine,
+  droppedLine,
+  keptLine,
+  retryLine,
+  type Subject,
+} from './journal/lines.ts';
 import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import { add } from '../ops/metrics.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { outcomeLabel, reasonLabel } from './labels.ts';
 import { conditionShownBy } from './outcome.ts';
-import type { DeadLetterReason, Outcome, Retryable } from './outcome.ts';
-import type { DeferralCause } from './retry-policy.ts';
+import type { Outcome, Retryable } from './outcome.ts';
+import type { DeferralCause, Later } from './retry-policy.ts';
+import type { StateChange } from './status/standing.ts';
+import type { GiveUp, PutOff } from './verdict.ts';
 
-/** What happens in this stage, logged and counted. No bodies, no secrets, no queries of URLs. */
+const loggedAnswerBytes = 200;
+
+const stateLines: Readonly<Record<DestinationState, string>> = {
+  unreadable: 'a destination cannot be read here: its events wait',
+  failing: 'a destination fails',
+  held: 'a destination asked to be left alone',
+  saturated: 'a destination gets more than it takes',
+  slow: 'a destination takes long',
+  limited: "a destination's rate limit makes its events wait",
+  paused: 'a destination is paused: its events are kept',
+  disabled: 'a destination is disabled',
+  ok: 'a destination is well again',
+};
+
+/**
+ * What happens in this stage, logged, counted and written down. No events' bodies, no secrets, no queries of
+ * URLs; of an endpoint's answer at most 200 bytes.
+ */
 export class DeliveryEvents {
   readonly #log: Logger;
   readonly #metrics: DeliveryMetrics;
   readonly #clock: Clock;
+  readonly #journal: AttemptJournal | undefined;
   readonly #deadLetterLogs = new LogThrottles<string>();
   readonly #fencedLog = new LogThrottle();
   /** Those whose `maxInFlight` has been told of. A change of a destination makes another object. */
   readonly #bounded = new WeakSet<Destination>();
 
-  constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock) {
+  constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock, journal?: AttemptJournal) {
     this.#log = log;
     this.#metrics = metrics;
     this.#clock = clock;
+    this.#journal = journal;
   }
 
   delivered(job: Pick<Job, 'envelope' | 'hasReturned'>): void {
@@ -43,8 +78,13 @@ export class DeliveryEvents {
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
     this.#metrics.requestSeconds.observe(tookMs / 1_000);
     add(this.#metrics.requests, outcomeLabel(outcome));
+    if (this.#journal?.keeps(job, outcome) === true) {
+      const { publicUrl } = endpoint.prepared;
+      this.#write(job, (at, subject) => attemptLine(at, subject, publicUrl, outcome, tookMs));
+    }
     // An answer of 429 only asks for patience; what is refused for good is in the dead letters.
-    if (outcome.kind === 'retryable' && conditionShownBy(outcome) !== 'up')
+    const isCutOff = outcome.kind === 'retryable' && outcome.cause === 'cut-off';
+    if (outcome.kind === 'retryable' && conditionShownBy(outcome) !== 'up' && !isCutOff)
       this.#endpointFailed(job, endpoint, outcome);
   }
 
@@ -52,21 +92,46 @@ export class DeliveryEvents {
   urlSkipped(destination: string, endpoint: Endpoint): void {
     const cause = endpoint.skipCause;
     add(this.#metrics.urlSkips, cause);
+    // That it fails has been said when it began.
+    if (cause === 'breaker') return;
     const unlogged = endpoint.skipLog.pass(this.#clock.now());
     if (unlogged === undefined) return;
     const fields = { destination, url: endpoint.prepared.publicUrl, cause, missed: unlogged + 1 };
     this.#log.warn(fields, 'a URL misses events that another URL of its destination gets');
   }
 
-  retryPlanned(tierMs: number): void {
-    add(this.#metrics.retries, formatDuration(tierMs));
+  retryPlanned(job: Job, plan: Later): void {
+    add(this.#metrics.retries, formatDuration(plan.tierMs));
+    this.#write(job, (at, subject) => retryLine(at, subject, plan));
   }
 
-  deferred(cause: DeferralCause, events: number): void {
-    add(this.#metrics.deferrals, cause, events);
+  /** Without a plan it waits in its destination's own topic. */
+  deferred(job: Job, cause: DeferralCause, plan?: Later): void {
+    add(this.#metrics.deferrals, cause);
+    this.#write(job, (at, subject) => deferredLine(at, subject, cause, plan));
   }
 
-  deadLettered(reason: DeadLetterReason, detail: string, envelope: Envelope | undefined): void {
+  /** It waits for its destination to be resumed. */
+  kept(job: Job): void {
+    this.#metrics.kept += 1;
+    this.#write(job, (at, subject) => keptLine(at, subject));
+  }
+
+  bundleDeferred({ record, header }: Bundle, { cause, plan }: PutOff): void {
+    add(this.#metrics.deferrals, cause, header.events);
+    this.#journal?.write(record.key, bundleDeferredLine(this.#clock.now(), header, cause, plan));
+  }
+
+  deadLettered(
+    { key }: Pick<TakenRecord, 'key'>,
+    envelope: Envelope | undefined,
+    { reason, detail }: Pick<GiveUp, 'reason' | 'detail'>,
+  ): void {
+    if (envelope !== undefined && this.#journal !== undefined)
+      this.#journal.write(
+        key,
+        deadLetterLine(this.#clock.now(), { key, envelope }, { reason, detail }),
+      );
     const label = reasonLabel(reason);
     add(this.#metrics.deadLetters, label);
     const unlogged = this.#deadLetterLogs.pass(label, this.#clock.now());
@@ -77,16 +142,18 @@ export class DeliveryEvents {
       attempts: envelope?.attempts,
       reason,
       detail,
+      ...answerFields(envelope?.lastAnswer),
       unlogged,
     };
     this.#log.warn(fields, 'event given up: it is in the dead letters');
   }
 
-  fenced({ envelope }: Job, fencedBy: FencedBy): void {
+  fenced(job: Job, fencedBy: FencedBy): void {
     add(this.#metrics.fenced, fencedBy);
+    this.#write(job, (at, subject) => droppedLine(at, subject, fencedBy));
     const unlogged = this.#fencedLog.pass(this.#clock.now());
     if (unlogged === undefined) return;
-    const { destinationId: destination, sourceId: source, messageId } = envelope;
+    const { destinationId: destination, sourceId: source, messageId } = job.envelope;
     const fields = { destination, source, messageId, fencedBy, unlogged };
     this.#log.info(fields, 'event dropped: its user was deleted after the call');
   }
@@ -96,9 +163,40 @@ export class DeliveryEvents {
     else this.#log.warn({}, 'the latest deletions are not known: nothing is sent until they are');
   }
 
-  breakerChanged(destination: string, state: BreakerState): void {
+  /** So many providers could not be reached within seconds, the last one for that reason. */
+  cutOff(providers: number, detail: string): void {
+    const text = 'nobody can be reached: this worker waits, and probes; no attempt is counted';
+    this.#log.error({ providers, detail }, text);
+  }
+
+  reached(afterMs: number): void {
+    this.#log.warn({ afterMs }, 'endpoints can be reached again: sending goes on');
+  }
+
+  breakerChanged(state: BreakerState): void {
     add(this.#metrics.breakerChanges, state);
-    this.#log.info({ destination, state }, 'the breaker of an endpoint changed');
+  }
+
+  destinationChanged(change: StateChange): void {
+    const { destination, state, was, sinceMs, afterMs, waiting, url, last, untilMs } = change;
+    if (state === 'ok') {
+      const fields = { destination, was, after: roughDuration(afterMs), waited: waiting };
+      this.#log.info(fields, stateLines.ok);
+      return;
+    }
+    const said = last === undefined || last.kind === 'delivered' ? undefined : last;
+    const fields = {
+      destination,
+      url,
+      since: new Date(sinceMs).toISOString(),
+      cause: said === undefined ? undefined : outcomeLabel(said),
+      detail: said?.detail,
+      answer: said?.answer?.toString('utf8', 0, loggedAnswerBytes),
+      until: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+      waiting,
+    };
+    if (isTrouble(state)) this.#log.warn(fields, stateLines[state]);
+    else this.#log.info(fields, stateLines[state]);
   }
 
   /** Once for each version of the destination, however often its lane is forgotten and made anew. */
@@ -145,7 +243,14 @@ export class DeliveryEvents {
     this.#log.warn({ reason: error.message }, 'cannot look at the dedicated topics; trying again');
   }
 
-  #endpointFailed(job: Job, endpoint: Endpoint, { cause, detail }: Retryable): void {
+  #write({ record, envelope }: Job, line: (atMs: number, subject: Subject) => string): void {
+    if (this.#journal === undefined) return;
+    const { key } = record;
+    this.#journal.write(key, line(this.#clock.now(), { key, envelope }));
+  }
+
+  #endpointFailed(job: Job, endpoint: Endpoint, outcome: Retryable): void {
+    const { cause, detail, answer, retryAfterMs } = outcome;
     const unlogged = endpoint.failureLogs.pass(cause, this.#clock.now());
     if (unlogged === undefined) return;
     const fields = {
@@ -155,8 +260,21 @@ export class DeliveryEvents {
       attempt: job.envelope.attempts + 1,
       cause,
       detail,
+      ...(answer === undefined ? {} : { answer: beginningOf(answer) }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       unlogged,
     };
-    this.#log.error(fields, 'a request to an endpoint failed');
+    this.#log.debug(fields, 'a request to an endpoint failed');
   }
+}
+
+/** What is there of it. */
+function answerFields(last: LastAnswer | undefined): object {
+  if (last === undefined) return {};
+  const { url, body, retryAfterMs } = last;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(body === undefined ? {} : { answer: body }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
 }

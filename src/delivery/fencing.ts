@@ -1,4 +1,4 @@
-import type { Fence } from '../resources/fence/fence.ts';
+import type { Fence, FencedBy } from '../resources/fence/fence.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Job } from './job.ts';
 
@@ -27,12 +27,8 @@ export class Fencing {
     return isFresh;
   }
 
-  /** True if the job's user was deleted after its call: it is done with. */
-  drop(job: Job): boolean {
-    const fencedBy = this.#fence.covers(job.envelope, job.record.key);
-    if (fencedBy === undefined) return false;
-    this.#events.fenced(job, fencedBy);
-    job.record.finish();
-    return true;
+  /** By which of its ids the job's user was deleted after its call; undefined: not deleted. */
+  covers({ envelope, record }: Job): FencedBy | undefined {
+    return this.#fence.covers(envelope, record.key);
   }
 }

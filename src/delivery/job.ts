@@ -25,6 +25,19 @@ export interface Claim {
   revoked: boolean;
   /** Somebody else's now: nothing of it may be sent or written by us. */
   lost: boolean;
+  /** The part of its window that is taken: at 1 nothing more of the partition is read. */
+  fullness(): number;
+  /** Of events that were unpacked from bundles, which the window does not see, and are not done with. */
+  unpackedBytes: number;
+}
+
+/** @param dedicated it is of a dedicated topic */
+export function newClaim(
+  { topic, partition }: Pick<Claim, 'topic' | 'partition'>,
+  dedicated: boolean,
+  fullness: Claim['fullness'],
+): Claim {
+  return { topic, partition, dedicated, revoked: false, lost: false, fullness, unpackedBytes: 0 };
 }
 
 /** Lets go of what is of revoked partitions. Gives the rest, in its order. */
@@ -76,19 +89,23 @@ export class Job implements Sending {
   followers: Job[] | undefined = undefined;
 
   /** Since when it waits for a configuration as new as the one that the router had seen. */
-  aheadSinceMs: number | undefined = undefined;
+  heldSinceMs: number | undefined = undefined;
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
   signature: string | undefined = undefined;
   idempotencyHeader: string | undefined = undefined;
   /** By the steady clock. */
   startedMs = 0;
+  /** It came to its lane before its retry window was over. */
+  isInTime = true;
   /** There is no time left to put it off again: it goes out even where the lane is held. */
   urgent = false;
   /** Requests without an outcome yet. */
   pending = 0;
   /** The worst, or best, of the URLs' outcomes so far. */
   outcome: Outcome | undefined = undefined;
+  /** The URL that it is of. */
+  outcomeUrl: string | undefined = undefined;
   /** Its outcome is settled; requests to further URLs may still be on their way. */
   over = false;
 
@@ -100,6 +117,12 @@ export class Job implements Sending {
     this.hasReturned = envelope.dueMs !== undefined;
     this.deadlineMs = envelope.deadlineMs;
     this.user = envelope.attempts > 0 || record.key === null ? undefined : userKey(record.key);
+  }
+
+  /** As if it had not been sent. */
+  startOver(): void {
+    this.over = false;
+    this.outcome = undefined;
   }
 
   get messageId(): string {

@@ -1,8 +1,10 @@
 import { Counter, Histogram } from 'prom-client';
 import { formatDuration } from '../duration.ts';
+import { isTrouble } from '../event/destination-state.ts';
 import { dueTimeJitter } from '../event/tier-delay.ts';
 import {
   ageBucketsSeconds,
+  exposeCount,
   exposeGauge,
   exposeGauges,
   exposeTally,
@@ -10,9 +12,11 @@ import {
 } from '../ops/metrics.ts';
 import type { MetricsRegistry, Tally } from '../ops/metrics.ts';
 import { fencingIds, type Fence } from '../resources/fence/fence.ts';
+import type { AttemptJournal } from './journal/journal.ts';
 import { outcomeLabels, reasonLabels, skipCauses } from './labels.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import { deferralCauses } from './retry-policy.ts';
+import type { Standing } from './status/standing.ts';
 
 /** The first of these that holds for a lane. */
 export type LaneState = 'held' | 'open' | 'slow' | 'limited' | 'waiting' | 'free';
@@ -27,6 +31,8 @@ export interface EngineState {
   readonly breakers: Readonly<Record<BreakerState, number>>;
   /** Per retry tier: what is read and waits for its time. */
   readonly tiers: readonly { tierMs: number; records: number }[];
+  /** Nearly nobody can be reached from here. */
+  readonly isCutOff: boolean;
 }
 
 /** How far the worker is behind, by topic. */
@@ -44,6 +50,8 @@ const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3
 export class DeliveryMetrics {
   /** Deliveries; a plain number for the hot path. */
   delivered = 0;
+  /** Of paused destinations. */
+  kept = 0;
   readonly requests: Tally = new Map();
   readonly urlSkips: Tally = new Map();
   readonly retries: Tally = new Map();
@@ -61,16 +69,15 @@ export class DeliveryMetrics {
 
   constructor(registry: MetricsRegistry, retryTiersMs: readonly number[] = []) {
     const registers = [registry];
-    const read = (): number => this.delivered;
-    new Counter({
-      name: 'postrider_delivered_total',
-      help: 'Events delivered to a destination.',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
+    exposeCount(registry, 'postrider_delivered_total', 'Events delivered to a destination.', () => {
+      return this.delivered;
     });
+    exposeCount(
+      registry,
+      'postrider_kept_events_total',
+      'Events written to the topic paused, because their destination is paused.',
+      () => this.kept,
+    );
     const counter = (
       name: string,
       help: string,
@@ -210,6 +217,11 @@ export function exposeState(
   gauge('postrider_in_flight', 'Deliveries in flight.', ({ inFlight }) => inFlight);
   gauge('postrider_queued_records', 'Records waiting in lanes.', ({ queued }) => queued);
   gauge('postrider_queued_records_max', 'In the fullest lane.', ({ mostQueued }) => mostQueued);
+  gauge(
+    'postrider_cut_off',
+    '1 while nearly none of many endpoints can be reached: the network, the DNS or the way out fails here.',
+    ({ isCutOff }) => (isCutOff ? 1 : 0),
+  );
   gauges(
     'postrider_lanes',
     'Destinations with a lane, by what keeps it from taking more.',
@@ -249,4 +261,52 @@ function overdueByTier({ oldestAgeMs, tierMs }: Backlog): Map<string, number> {
       overdue.set(formatDuration(ms), Math.max(0, ageMs - ms * (1 + dueTimeJitter)));
   }
   return overdue;
+}
+
+/** Of the destinations that fail or are held, so many have a series: those that have done so for longest. */
+const mostFailingShown = 100;
+
+/** Destinations that events do not get through to. */
+export function exposeFailing(
+  registry: MetricsRegistry,
+  standings: () => Iterable<readonly [string, Standing]>,
+  now: () => number,
+): void {
+  const inTrouble = (): (readonly [string, Standing])[] =>
+    [...standings()].filter(([, { state }]) => isTrouble(state));
+  exposeGauges(
+    registry,
+    'postrider_failing_destination_seconds',
+    `Since when a destination has failed, been held or been unreadable; the ${mostFailingShown} longest, and none that is well.`,
+    'destination',
+    () =>
+      inTrouble()
+        .sort(([, a], [, b]) => a.sinceMs - b.sinceMs)
+        .slice(0, mostFailingShown)
+        .map(([id, { sinceMs }]) => [id, (now() - sinceMs) / 1_000]),
+  );
+  exposeGauge(
+    registry,
+    'postrider_failing_destinations',
+    'All destinations that fail, are held or are unreadable.',
+    () => inTrouble().length,
+  );
+}
+
+/** Lines of the topic `attempts`. */
+export function exposeJournal(
+  registry: MetricsRegistry,
+  journal: AttemptJournal | undefined,
+): void {
+  exposeTally(
+    registry,
+    'postrider_delivery_attempt_lines_total',
+    'Lines for the topic attempts: written, or dropped because Kafka did not take them in time.',
+    'outcome',
+    ['written', 'dropped'],
+    () => [
+      ['written', journal?.written ?? 0],
+      ['dropped', journal?.dropped ?? 0],
+    ],
+  );
 }

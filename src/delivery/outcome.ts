@@ -6,6 +6,8 @@ export type Outcome = Delivered | Retryable | Permanent;
 
 export interface Delivered {
   readonly kind: 'delivered';
+  /** Of its answer, as everywhere here. */
+  readonly status?: number;
 }
 
 export interface Retryable {
@@ -15,6 +17,9 @@ export interface Retryable {
   readonly detail: string;
   /** How long the endpoint asked to be left alone. */
   readonly retryAfterMs?: number;
+  readonly status?: number;
+  /** What its answer said, cut to `mostKeptAnswerBytes`. */
+  readonly answer?: Buffer;
   /** It failed before there was a connection: nobody was there, or there was no way. */
   readonly unreached?: true;
 }
@@ -23,7 +28,13 @@ export interface Permanent {
   readonly kind: 'permanent';
   readonly reason: PermanentReason;
   readonly detail: string;
+  readonly status?: number;
+  /** What the endpoint's answer said, cut to `mostKeptAnswerBytes`. */
+  readonly answer?: Buffer;
 }
+
+/** Enough for a sentence, or for JSON that says what was wrong; it goes into a header of the dead letter. */
+export const mostKeptAnswerBytes = 1_024;
 
 /** Of a request that was made. */
 export const requestFailures = [
@@ -36,6 +47,7 @@ export const requestFailures = [
   'dns',
   'tls',
   'local',
+  'cut-off',
   'other',
 ] as const;
 
@@ -60,6 +72,17 @@ export const unanswered = [
 export type DeadLetterReason = PermanentReason | (typeof unanswered)[number];
 
 export const delivered: Delivered = Object.freeze({ kind: 'delivered' });
+
+const byStatus = new Map<number, Delivered>();
+
+/** One object for each status: millions of answers have the same few. */
+export function deliveredWith(status: number): Delivered {
+  const known = byStatus.get(status);
+  if (known !== undefined) return known;
+  const made: Delivered = Object.freeze({ kind: 'delivered', status });
+  byStatus.set(status, made);
+  return made;
+}
 
 /** A URL that was not tried because its breaker is open. */
 export const skipped: Retryable = Object.freeze({
@@ -88,20 +111,26 @@ export const endlessInterim: Permanent = Object.freeze({
   detail: 'no end of interim answers',
 });
 
-/** The outcome of a complete answer. `retryAfter` is the header's value, or its values, if any. */
+/**
+ * The outcome of a complete answer.
+ * @param retryAfter the header's value, or its values, if any
+ * @param answer how its body begins, if it has one
+ */
 export function outcomeOfStatus(
   status: number,
   retryAfter: string | readonly string[] | undefined,
   nowMs: number,
+  answer?: Buffer,
 ): Outcome {
-  if (status >= 200 && status < 300) return delivered;
+  if (status >= 200 && status < 300) return deliveredWith(status);
   const cause = retryCauseOfStatus(status);
   const detail = `answered ${status}`;
-  if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail };
+  const said = answer === undefined ? { status } : { status, answer };
+  if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail, ...said };
   const retryAfterMs = longestRetryAfterMs(retryAfter, nowMs);
   return retryAfterMs === undefined
-    ? { kind: 'retryable', cause, detail }
-    : { kind: 'retryable', cause, detail, retryAfterMs };
+    ? { kind: 'retryable', cause, detail, ...said }
+    : { kind: 'retryable', cause, detail, retryAfterMs, ...said };
 }
 
 function retryCauseOfStatus(status: number): RetryCause | undefined {
@@ -253,7 +282,14 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   const [more, less] = tellsMore(b, a) ? [b, a] : [a, b];
   const retryAfterMs = Math.min(more.retryAfterMs ?? 0, less.retryAfterMs ?? 0);
   if ((more.retryAfterMs ?? 0) === retryAfterMs) return more;
-  return { kind: 'retryable', cause: more.cause, detail: more.detail };
+  const { kind, cause, detail, status, answer } = more;
+  return {
+    kind,
+    cause,
+    detail,
+    ...(status === undefined ? {} : { status }),
+    ...(answer === undefined ? {} : { answer }),
+  };
 }
 
 /** Somebody who was there tells more than nobody, and either more than a want of ours. */
@@ -264,7 +300,7 @@ function tellsMore(a: Retryable, b: Retryable): boolean {
 }
 
 function weight({ cause, unreached }: Retryable): number {
-  if (cause === 'local') return 0;
+  if (cause === 'local' || cause === 'cut-off') return 0;
   return unreached ? 1 : 2;
 }
 
@@ -284,6 +320,7 @@ export function conditionShownBy(outcome: Outcome): EndpointCondition {
     case 'status-429':
       return 'up';
     case 'local':
+    case 'cut-off':
     case 'skipped':
       return 'unknown';
   }

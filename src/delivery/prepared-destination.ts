@@ -1,4 +1,5 @@
 import type { Destination, Webhook } from '../resources/resource.ts';
+import { providerOf } from './provider.ts';
 import { sign, signingKey } from './sign.ts';
 import type { SigningKey } from './sign.ts';
 
@@ -13,6 +14,8 @@ export interface PreparedEndpoint {
   readonly headers: readonly string[];
   /** Without credentials and query: what logs may show. */
   readonly publicUrl: string;
+  /** Who fails together with it: see `providerOf`. */
+  readonly provider: string;
 }
 
 /** What one version of a destination means for sending. */
@@ -46,6 +49,7 @@ function prepareEndpoint(webhook: Webhook): PreparedEndpoint {
     path: url.pathname + url.search,
     headers,
     publicUrl: url.origin + url.pathname,
+    provider: providerOf(url.hostname),
   };
 }
 

@@ -8,20 +8,20 @@ import type { WindowLimits } from '../kafka/consume/window.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';
-import type { Claim } from './job.ts';
+import { newClaim, type Claim } from './job.ts';
 
 /**
  * More than one fetch brings of several partitions. With twice as many, what waits outlives a collection of
  * garbage more often: a delivery costs 2 % more.
  */
-const freshWindow: WindowLimits = { records: 1_024, bytes: 4 * 1024 * 1024 };
-/** Compressed: with more, most of what a fetch brings would be left undecoded and fetched again. */
+export const freshWindow: WindowLimits = { records: 1_024, bytes: 4 * 1024 * 1024 };
+/** Compressed: what a fetch brings beyond the window stays in memory until there is room for it. */
 const maxBytesPerPartition = 256 * 1024;
 /**
  * Held until they are due, in six times as many partitions. What a larger one lets in at once, when many
  * have come due, holds up what is fresh.
  */
-const retryWindow: WindowLimits = { records: 256, bytes: 512 * 1024 };
+export const retryWindow: WindowLimits = { records: 256, bytes: 512 * 1024 };
 
 export interface ReaderOptions {
   readonly kafka: ClusterClient;
@@ -51,8 +51,8 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
     let claim = claims.get(topic, partition);
     if (claim === undefined) {
-      const dedicated = dedicatedTo !== undefined;
-      claim = { topic, partition, dedicated, revoked: false, lost: false };
+      const place = { topic, partition };
+      claim = newClaim(place, dedicatedTo !== undefined, () => loop.fullness(place));
       claims.set(claim, claim);
     }
     return claim;

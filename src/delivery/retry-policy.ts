@@ -1,3 +1,4 @@
+import type { Clock } from '../ops/clock.ts';
 import { dueAfter, longestDelayMs } from '../event/tier-delay.ts';
 
 /** When to try again, and when to give up. Pure: time and chance are arguments. */
@@ -12,13 +13,29 @@ export interface RetryPolicy {
   readonly spillAfterMs: number;
 }
 
+/** Time, chance and settings. */
+export interface Circumstances {
+  readonly nowMs: number;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly policy: RetryPolicy;
+}
+
+/** As they are now. */
+export function circumstances({
+  clock,
+  random,
+  policy,
+}: Omit<Circumstances, 'nowMs'> & { readonly clock: Clock }): Circumstances {
+  return { nowMs: clock.now(), random, policy };
+}
+
 /** How far an event's retries have come; the envelope's part that decisions need. */
 export interface RetryState {
   /** Attempts made, including one that has just failed. */
   readonly attempts: number;
   /** Undefined until the retry clock runs. */
   readonly deadlineMs?: number | undefined;
-  readonly last?: true | undefined;
 }
 
 export interface Later {
@@ -26,7 +43,6 @@ export interface Later {
   readonly tierMs: number;
   readonly dueMs: number;
   readonly deadlineMs: number | undefined;
-  readonly last: boolean;
 }
 
 export interface GiveUp {
@@ -41,23 +57,17 @@ export interface NoTimeLeft {
 
 const second = 1_000;
 const minute = 60 * second;
-/** An attempt is the last only so close to the deadline: an endpoint may come back in the last minutes too. */
-const lastStretchMs = 60 * second;
 
 /** After a failed, retryable attempt. The clock starts here unless it runs. */
 export function planRetry(
   state: RetryState,
   retryAfterMs: number,
-  nowMs: number,
-  policy: RetryPolicy,
-  random: () => number,
+  now: Circumstances,
 ): Later | GiveUp {
-  if (state.last === true) return { kind: 'give-up', reason: 'expired' };
+  const { nowMs, policy } = now;
   const wantedMs = Math.max(delayAfterAttempt(state.attempts, policy.tiersMs), retryAfterMs);
   const deadlineMs = state.deadlineMs ?? nowMs + policy.windowMs;
-  return (
-    schedule(wantedMs, deadlineMs, nowMs, policy, random) ?? { kind: 'give-up', reason: 'expired' }
-  );
+  return schedule(wantedMs, deadlineMs, now) ?? { kind: 'give-up', reason: 'expired' };
 }
 
 /** The tiers are the schedule: 10s, 1m, 5m, 15m, 30m, 1h by default, and the longest one repeats. */
@@ -76,47 +86,42 @@ export const deferralCauses = [
   'lane',
   'retention',
   'unreadable',
+  'local',
 ] as const;
 
 /**
- * Puts a record off without an attempt. An open breaker is the endpoint's failure, so it starts the clock;
- * the other causes leave it as it is.
+ * Puts a record off without an attempt. An open breaker and a `Retry-After` are the endpoint's wish, so they
+ * start the clock; the other causes leave it as it is.
  */
 export function planDeferral(
   state: RetryState,
   cause: DeferralCause,
   wantedMs: number,
-  eventAppendMs: number,
-  nowMs: number,
-  policy: RetryPolicy,
-  random: () => number,
+  ageFromMs: number,
+  now: Circumstances,
 ): Later | GiveUp | NoTimeLeft {
-  if (nowMs - eventAppendMs > policy.maxAgeMs) return { kind: 'give-up', reason: 'too-old' };
-  const deadlineMs =
-    state.deadlineMs ?? (cause === 'breaker' ? nowMs + policy.windowMs : undefined);
-  const plan = schedule(wantedMs, deadlineMs, nowMs, policy, random);
-  if (plan === undefined)
-    return cause === 'breaker' ? { kind: 'give-up', reason: 'expired' } : { kind: 'no-time-left' };
-  return state.last === true ? { ...plan, last: true } : plan;
+  const { nowMs, policy } = now;
+  if (nowMs - ageFromMs > policy.maxAgeMs) return { kind: 'give-up', reason: 'too-old' };
+  const startsClock = cause === 'breaker' || cause === 'retry-after';
+  const deadlineMs = state.deadlineMs ?? (startsClock ? nowMs + policy.windowMs : undefined);
+  return (
+    schedule(wantedMs, deadlineMs, now) ??
+    (cause === 'breaker' ? { kind: 'give-up', reason: 'expired' } : { kind: 'no-time-left' })
+  );
 }
 
 /** Undefined when even the shortest tier would end past the deadline. */
 function schedule(
   wantedMs: number,
   deadlineMs: number | undefined,
-  nowMs: number,
-  policy: RetryPolicy,
-  random: () => number,
+  { nowMs, policy, random }: Circumstances,
 ): Later | undefined {
   const { tiersMs } = policy;
   const tierMs = tiersMs.find((delayMs) => delayMs >= wantedMs) ?? tiersMs.at(-1) ?? 0;
   if (deadlineMs === undefined || fits(tierMs, deadlineMs, nowMs))
     return later(tierMs, deadlineMs, nowMs, random);
   const longest = tiersMs.findLast((delayMs) => fits(delayMs, deadlineMs, nowMs));
-  if (longest === undefined) return undefined;
-  const plan = later(longest, deadlineMs, nowMs, random);
-  // By its own due time: a tenth of a long tier, which jitter may take off, is minutes.
-  return plan.dueMs < deadlineMs - lastStretchMs ? plan : { ...plan, last: true };
+  return longest === undefined ? undefined : later(longest, deadlineMs, nowMs, random);
 }
 
 function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
@@ -129,7 +134,7 @@ function later(
   nowMs: number,
   random: () => number,
 ): Later {
-  return { kind: 'later', tierMs, dueMs: dueAfter(tierMs, nowMs, random), deadlineMs, last: false };
+  return { kind: 'later', tierMs, dueMs: dueAfter(tierMs, nowMs, random), deadlineMs };
 }
 
 /**

@@ -32,7 +32,8 @@ export async function sendTestEvent(
   const sender = new HttpSender({
     guard: new AddressGuard(options.allowNetworks),
     resolver: new CachingResolver(clock),
-    ...{ clock, timeoutMs },
+    clock,
+    timeoutMs,
   });
   const call = testCall(new Date(clock.now()).toISOString());
   const body = Buffer.from(buildBody(call, destination.payload));

@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { KeptAttempts } from '../event/attempt-line.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
@@ -12,22 +15,33 @@ import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait-at-most.ts';
 import type { Config } from '../resources/config/config.ts';
 import { fenceMs, type Fence } from '../resources/fence/fence.ts';
+import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
 import { AddressGuard } from './http/address-guard.ts';
 import { DedicatedTopics } from './dedicated-topics.ts';
 import { DeliveryEngine } from './engine.ts';
 import { DeliveryEvents } from './events.ts';
 import { HttpSender } from './http/http-sender.ts';
-import { DeliveryMetrics, exposeFence, exposeState } from './metrics.ts';
+import { AttemptJournal } from './journal/journal.ts';
+import {
+  DeliveryMetrics,
+  exposeFailing,
+  exposeFence,
+  exposeJournal,
+  exposeState,
+} from './metrics.ts';
+import type { Backlog, EngineState } from './metrics.ts';
 import { CachingResolver } from './http/name-resolver.ts';
 import { noIndexes } from './lane/work-shares.ts';
 import { startReader } from './reader.ts';
+import { StatusPublisher, type StatusPublisherOptions } from './status/status-publisher.ts';
 
 export interface DeliveryDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly config: Config;
   readonly fence: Fence;
+  readonly pauses: Pick<FollowedPauses, 'has' | 'onChange'>;
   readonly producer: Producer;
   readonly clock: SteadyClock;
   readonly log: Logger;
@@ -36,6 +50,7 @@ export interface DeliveryDeps {
   readonly timeoutMs: number;
   readonly retryWindowMs: number;
   readonly maxAgeMs: number;
+  readonly attempts: KeptAttempts;
   readonly maxInFlight: number;
   readonly maxInFlightPerDestination: number;
   /** CIDRs that the address guard lets through although they are not public. */
@@ -53,10 +68,12 @@ const leaveMs = 2_000;
 export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   const { kafka, topology, config, clock, metrics } = deps;
   const log = deps.log.child({ role: 'delivery' });
+  const journal = await openJournal(deps);
   const events = new DeliveryEvents(
     log,
     new DeliveryMetrics(metrics, topology.retryTiersMs),
     clock,
+    journal,
   );
   const sender = new HttpSender({
     timeoutMs: deps.timeoutMs,
@@ -68,6 +85,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   config.onChange(({ kind, id }) => {
     if (kind === 'Destination') engine.destinationChanged(id);
   });
+  deps.pauses.onChange((id) => {
+    engine.destinationChanged(id);
+  });
 
   const isRetryTopic = (topic: string): boolean => topology.retryTierMs(topic) !== undefined;
   const read = (
@@ -77,7 +97,15 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     dedicatedTo?: string,
   ): Promise<ConsumeLoop> =>
     startReader({
-      ...{ kafka, clock, log, engine, groupId, topics, isRetryTopic, homeTopic, dedicatedTo },
+      kafka,
+      clock,
+      log,
+      engine,
+      groupId,
+      topics,
+      isRetryTopic,
+      homeTopic,
+      dedicatedTo,
       observer: {
         ...observeReading(metrics, topics),
         joined: (partitions) => {
@@ -94,7 +122,11 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       },
     });
   const dedicated = new DedicatedTopics({
-    ...{ kafka, topology, config, clock, events },
+    kafka,
+    topology,
+    config,
+    clock,
+    events,
     read: (topic, groupId, destinationId) => read(groupId, [topic], topic, destinationId),
     left: (destinationId) => {
       engine.sharesChanged(noIndexes, destinationId);
@@ -106,20 +138,28 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     homeTopicOf(topology),
   );
   await dedicated.start();
-  exposeState(
+  const backlog = (): Backlog => {
+    const loops = [shared, ...dedicated.readers];
+    const oldestAgeMs = oldestByTopic(loops, clock.now());
+    return { lag: lagByTopic(loops), oldestAgeMs, tierMs: (topic) => topology.retryTierMs(topic) };
+  };
+  const status = new StatusPublisher({
+    clock,
+    random: Math.random,
+    producer: deps.producer,
+    topic: topology.topics.destinationStatus,
+    worker: `${hostname()}-${randomBytes(3).toString('hex')}`,
+    reports: engine.reports,
+    self: () => selfStatus(engine.state(), backlog()),
+  });
+  exposeState(metrics, () => engine.state(), backlog);
+  exposeFailing(
     metrics,
-    () => engine.state(),
-    () => {
-      const loops = [shared, ...dedicated.readers];
-      const oldestAgeMs = oldestByTopic(loops, clock.now());
-      return {
-        lag: lagByTopic(loops),
-        oldestAgeMs,
-        tierMs: (topic) => topology.retryTierMs(topic),
-      };
-    },
+    () => engine.reports.standings(),
+    () => clock.now(),
   );
   exposeFence(metrics, deps.fence);
+  exposeJournal(metrics, journal);
   config.onChange(({ kind }) => {
     if (kind === 'Destination') void dedicated.look();
   });
@@ -136,9 +176,34 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await Promise.all([shared.stop(0), dedicated.stop(0)]);
       engine.close();
-      await waitAtMost(leaveMs, sender.close());
+      await Promise.all([
+        waitAtMost(leaveMs, sender.close()),
+        journal?.close(leaveMs),
+        status.close(leaveMs),
+      ]);
     },
   };
+}
+
+function selfStatus(
+  { inFlight, queued, isCutOff }: EngineState,
+  { lag, oldestAgeMs }: Backlog,
+): ReturnType<StatusPublisherOptions['self']> {
+  const topics = Object.fromEntries(
+    Array.from(lag, ([topic, records]) => [
+      topic,
+      { lag: records, oldestMs: oldestAgeMs.get(topic) ?? 0 },
+    ]),
+  );
+  return { inFlight, queued, isCutOff, topics };
+}
+
+async function openJournal(deps: DeliveryDeps): Promise<AttemptJournal | undefined> {
+  const { attempts: keeps, producer, topology, clock } = deps;
+  if (keeps === 'off') return undefined;
+  const topic = topology.topics.attempts;
+  const partitions = await producer.partitionCount(topic);
+  return new AttemptJournal({ producer, topic, partitions, clock, keeps });
 }
 
 function createEngine(
@@ -154,12 +219,14 @@ function createEngine(
     sink: producer,
     destinations: config,
     fence,
+    paused: deps.pauses,
     fenceMs: fenceMs(deps.timeoutMs),
     topics: {
       retryTopic: (tierMs) => topology.retryTopic(tierMs),
       dedicatedTopic: (destinationId) => topology.dedicatedTopic(destinationId).name,
       retryTierMs: (topic) => topology.retryTierMs(topic),
       deadLetter: topology.topics.deadLetter,
+      paused: topology.topics.paused,
     },
     policy: {
       tiersMs: topology.retryTiersMs,

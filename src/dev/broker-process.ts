@@ -55,7 +55,10 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
   const java = [
     'java',
     ...(command.jvmOptions ?? []),
-    ...['-cp', `${command.jarsDir}/*`, command.mainClass, ...command.args],
+    '-cp',
+    `${command.jarsDir}/*`,
+    command.mainClass,
+    ...command.args,
   ];
   // A group of its own: Ctrl-C in the terminal must reach us first, so that roles can still commit.
   const guard = spawn('sh', ['-c', guardScript, 'sh', command.temporaryDir ?? '', ...java], {

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
-import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,10 +11,11 @@ import {
   type BrokerPorts,
   type ExtraBrokerConfig,
 } from './broker-config.ts';
+import { freePorts, keptPorts } from './broker-ports.ts';
 import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
 import { startComposeBroker } from './compose-broker.ts';
 import type { DevBroker } from './dev-broker.ts';
-import { lockDataDir } from './data-dir-lock.ts';
+import { holdDataDir } from './data-dir.ts';
 import { kafkaJars } from './kafka-jars.ts';
 
 /** A cluster whose brokers can be crashed and started again. */
@@ -33,8 +32,10 @@ export interface DevCluster extends DevBroker {
 }
 
 export interface BrokerOptions {
-  /** Kept for the next start; without it, data is temporary. */
+  /** Kept for the next start, with the brokers' ports; without it, both are temporary. */
   readonly dataDir?: string;
+  /** Told why a start takes longer than others. */
+  readonly onNote?: (text: string) => void;
   readonly extra?: ExtraBrokerConfig;
   /** Who may log in by SCRAM-SHA-512: made with the data, so only at the first start. */
   readonly scramUsers?: Readonly<Record<string, string>>;
@@ -64,10 +65,13 @@ export async function startCluster(
 ): Promise<DevCluster> {
   const jarsDir = await kafkaJars();
   const { dataDir, extra, scramUsers = {}, steady = false, proxyPorts = [] } = options;
-  const unlock = dataDir === undefined ? undefined : await lockDataDir(dataDir);
+  const held = dataDir === undefined ? undefined : await holdDataDir(dataDir);
   const home = dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
   const temporaryDir = dataDir === undefined ? home : undefined;
-  const ports = await freePorts(count, proxyPorts);
+  const ports =
+    held === undefined || proxyPorts.length > 0
+      ? await freePorts(count, proxyPorts)
+      : await portsOfDataDir(home, count, held.wasLeft, options.onNote);
   const clusterId = randomBytes(16).toString('base64url');
   const nodes = new Map<number, BrokerProcess>();
   const nodeIds = ports.map((_, index) => index + 1);
@@ -79,7 +83,14 @@ export async function startCluster(
   let stopping = false;
   const start = async (nodeId: number): Promise<void> => {
     const node = await startNode({
-      ...{ jarsDir, home, temporaryDir, nodeId, ports, clusterId, extra, scramUsers },
+      jarsDir,
+      home,
+      temporaryDir,
+      nodeId,
+      ports,
+      clusterId,
+      extra,
+      scramUsers,
       jvm: steady ? steadyJvm : smallJvm,
     });
     nodes.set(nodeId, node);
@@ -92,7 +103,7 @@ export async function startCluster(
     const signal = options.dataDir === undefined ? 'SIGKILL' : 'SIGTERM';
     await Promise.all([...nodes.values()].map((node) => node.stop(signal)));
     if (options.dataDir === undefined) await rm(home, { recursive: true, force: true });
-    await unlock?.();
+    await held?.release();
   };
   await Promise.all(nodeIds.map(start));
   return {
@@ -115,6 +126,25 @@ const smallJvm = ['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
  * grows, and the first compiler alone, 10,000 events a second took 0.46 of a core instead of 0.28.
  */
 const steadyJvm = ['-Xms2g', '-Xmx2g', '-XX:+AlwaysPreTouch', '-XX:+UseZGC', '-XX:-ZProactive'];
+
+/** What the guard of a broker that was left takes to end it, and a little. */
+const leftBrokerMs = 12_000;
+
+async function portsOfDataDir(
+  dataDir: string,
+  count: number,
+  wasLeft: boolean,
+  onNote: (text: string) => void = () => undefined,
+): Promise<BrokerPorts[]> {
+  if (wasLeft)
+    onNote(
+      'the last start with this data folder was killed: its broker has to end, this one to check its data, and Kafka to miss the former members of its groups, which takes about 10 s',
+    );
+  const file = join(dataDir, 'ports');
+  const { ports, areOthers } = await keptPorts(file, count, wasLeft ? leftBrokerMs : 0);
+  if (areOthers) onNote("the broker's former port is taken, so it has another one now");
+  return ports;
+}
 
 interface NodeOptions {
   readonly jvm: readonly string[];
@@ -150,12 +180,20 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
     }
     const mainClass = 'kafka.tools.StorageTool';
     const format = await startJava({
-      ...{ jarsDir, jvmOptions, mainClass, args, logFile, temporaryDir },
+      jarsDir,
+      jvmOptions,
+      mainClass,
+      args,
+      logFile,
+      temporaryDir,
     });
     await format.exited;
   }
   const broker = await startJava({
-    ...{ jarsDir, jvmOptions, logFile, temporaryDir },
+    jarsDir,
+    jvmOptions,
+    logFile,
+    temporaryDir,
     mainClass: 'kafka.Kafka',
     args: [propertiesFile],
   });
@@ -183,36 +221,4 @@ async function runs(...commands: string[]): Promise<boolean> {
     if (!ok) return false;
   }
   return true;
-}
-
-/**
- * Below those that systems give to outgoing connections (from 32,768 on Linux): one of these could take a
- * broker's port while it is down, or be connected to itself, as if somebody listened.
- */
-const lowestPort = 20_000;
-const highestPort = 32_000;
-const mostTries = 100;
-
-async function holdFreePort(): Promise<Server> {
-  for (let tries = 1; ; tries += 1) {
-    const server = createServer().listen(randomInt(lowestPort, highestPort), '127.0.0.1');
-    try {
-      await once(server, 'listening');
-      return server;
-    } catch (error) {
-      if (tries === mostTries) throw error;
-    }
-  }
-}
-
-/** Held open together, so that no two are the same. */
-async function freePorts(count: number, proxyPorts: readonly number[]): Promise<BrokerPorts[]> {
-  const servers = await Promise.all(Array.from({ length: count * 3 }, holdFreePort));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return Array.from({ length: count }, (_, index) => {
-    const [client = 0, controller = 0, broker = 0] = ports.slice(index * 3);
-    const proxy = proxyPorts[index];
-    return { client, controller, ...(proxy === undefined ? {} : { proxied: { broker, proxy } }) };
-  });
 }

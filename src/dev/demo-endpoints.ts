@@ -29,7 +29,11 @@ export async function startDemoEndpoints(ledger: Ledger): Promise<DemoEndpoints>
     resources: [
       { kind: 'Source', id: demoSourceId, name: 'Gift shop', writeKeys: [demoWriteKey] },
       ...demoDestinations.map((id) => ({
-        ...{ kind: 'Destination', id, name: id, sources: [demoSourceId], sharedSecret },
+        kind: 'Destination',
+        id,
+        name: id,
+        sources: [demoSourceId],
+        sharedSecret,
         webhooks: [{ url: `${urls[id]}/events` }],
         idempotencyHeader: 'Idempotency-Key',
       })),

@@ -46,8 +46,13 @@ export async function kafkaJars(
     await writeFile(join(workDir, 'pom.xml'), pom);
     const outputDir = join(workDir, 'jars');
     await run('mvn', [
-      ...['-q', '-B', '-f', join(workDir, 'pom.xml'), copyGoal],
-      ...['-DincludeScope=runtime', `-DoutputDirectory=${outputDir}`],
+      '-q',
+      '-B',
+      '-f',
+      join(workDir, 'pom.xml'),
+      copyGoal,
+      '-DincludeScope=runtime',
+      `-DoutputDirectory=${outputDir}`,
     ]);
     // Another process may have been faster; its folder is as good as ours.
     await rename(outputDir, jarsDir).catch(async (error: unknown) => {

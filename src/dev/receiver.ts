@@ -17,6 +17,7 @@ export interface Arrival {
 export interface Answer {
   readonly status: number;
   readonly delayMs?: number;
+  readonly body?: string;
 }
 
 export interface ReceiverOptions {
@@ -38,9 +39,9 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   const server = createServer((request, response) => {
     void receive(request, options.sharedSecret)
       .then(async (arrival) => {
-        const { status, delayMs = 0 } = options.answer(arrival);
+        const { status, delayMs = 0, body } = options.answer(arrival);
         if (delayMs > 0) await delay(delayMs);
-        response.writeHead(status).end();
+        response.writeHead(status).end(body);
       })
       .catch(() => {
         // The sender went away in the middle: there is nobody to answer.

@@ -1,5 +1,8 @@
 import type { Call, EventType } from './call.ts';
 import { eventTypes } from './call.ts';
+import { decodeLastAnswer, encodeLastAnswer, type LastAnswer } from './last-answer.ts';
+import { quote } from './quote.ts';
+import { isTime } from './timestamp.ts';
 
 /** The one header that an event carries besides its body. */
 export const envelopeHeader = 'postrider';
@@ -24,13 +27,11 @@ export interface Envelope {
   readonly deadlineMs?: number | undefined;
   /** Earliest next attempt, for a record of a retry topic. Epoch milliseconds. */
   readonly dueMs?: number | undefined;
-  /** The next attempt is the last one. */
-  readonly last?: true | undefined;
+  /** Of an event that failed and waits, or that was given up. */
+  readonly lastAnswer?: LastAnswer | undefined;
 }
 
 const version = 1;
-/** The latest that a Date can be. */
-const latestTimeMs = 8.64e15;
 /** One a millisecond for four hours, which is the longest RETRY_WINDOW. */
 const mostAttempts = 14_400_000;
 const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
@@ -41,7 +42,7 @@ const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
  */
 export function encodeEnvelope(envelope: Envelope): string {
   const { destinationId, sourceId, messageId, previousId } = envelope;
-  const { redrivenMs, deadlineMs, dueMs } = envelope;
+  const { redrivenMs, deadlineMs, dueMs, lastAnswer } = envelope;
   return (
     `{"v":${version},"d":${quote(destinationId)},"s":${quote(sourceId)},"m":${quote(messageId)},` +
     `"t":"${envelope.type}","c":${envelope.configOffset},"a":${envelope.appendTimeMs},` +
@@ -49,15 +50,9 @@ export function encodeEnvelope(envelope: Envelope): string {
     (previousId === undefined ? '' : `,"p":${quote(previousId)}`) +
     (redrivenMs === undefined ? '' : `,"r":${redrivenMs}`) +
     (deadlineMs === undefined ? '' : `,"x":${deadlineMs}`) +
-    (dueMs === undefined ? '' : `,"u":${dueMs}`) +
-    (envelope.last === true ? ',"l":1}' : '}')
+    (lastAnswer === undefined ? '' : `,"l":${encodeLastAnswer(lastAnswer)}`) +
+    (dueMs === undefined ? '}' : `,"u":${dueMs}}`)
   );
-}
-
-const printableAscii = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
-
-function quote(text: string): string {
-  return printableAscii.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 /**
@@ -80,8 +75,7 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     (p === undefined || isId(p)) &&
     (r === undefined || isTime(r)) &&
     (x === undefined || isTime(x)) &&
-    (u === undefined || isTime(u)) &&
-    (l === undefined || l === 1);
+    (u === undefined || isTime(u));
   if (!valid) return undefined;
   // Each with all of its fields: whatever reads envelopes is twice as fast where they have one shape.
   return {
@@ -96,12 +90,15 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     attempts: n,
     deadlineMs: x,
     dueMs: u,
-    last: l === 1 ? true : undefined,
+    lastAnswer: l === undefined ? undefined : decodeLastAnswer(l),
   };
 }
 
 /** From when on the event's age counts: an operator who sends it again makes it as good as new. */
-export function ageFromMs({ appendTimeMs, redrivenMs = appendTimeMs }: Envelope): number {
+export function ageFromMs({
+  appendTimeMs,
+  redrivenMs = appendTimeMs,
+}: Pick<Envelope, 'appendTimeMs' | 'redrivenMs'>): number {
   return redrivenMs;
 }
 
@@ -127,11 +124,6 @@ export function parseHeader(bytes: Buffer): Record<string, unknown> | null {
   } catch {
     return null;
   }
-}
-
-/** Whether something can have happened, or be meant to happen, at this time: epoch milliseconds. */
-export function isTime(value: unknown): value is number {
-  return isCount(value) && value <= latestTimeMs;
 }
 
 function isId(value: unknown): value is string {

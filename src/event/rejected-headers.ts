@@ -3,6 +3,10 @@ import type { Origin } from './parse-call.ts';
 /** The headers that a record in `ingest.rejected` has besides its own. One of its own with such a name is replaced. */
 export const reasonHeader = 'reason';
 export const detailHeader = 'detail';
+/** Of a dead letter alone: how the endpoint's last answer begins. */
+export const answerHeader = 'answer';
+/** Of a dead letter alone: what came of its last attempt, without what the endpoint said. */
+export const lastAnswerHeader = 'last-answer';
 /** Stays on the record when it is sent again, so that the call keeps its id, its time and its age. */
 export const originHeader = 'postrider-origin';
 

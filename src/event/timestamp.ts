@@ -51,3 +51,11 @@ function parseDate(date: string): number | undefined {
   const exists = new Date(midnightMs).getUTCDate() === Number(date.slice(8));
   return exists ? midnightMs : undefined;
 }
+
+/** The latest that a Date can be. */
+const latestTimeMs = 8.64e15;
+
+/** Whether something can have happened, or be meant to happen, at this time: epoch milliseconds. */
+export function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= latestTimeMs;
+}

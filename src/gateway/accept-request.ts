@@ -1,13 +1,14 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { CallType } from '../event/call.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
 import type { IngestWriter } from './ingest-writer.ts';
 import type { KnownKeys } from './known-keys.ts';
-import { prepareCalls, type IngestTopics, type Prepared, type Receipt } from './prepare-call.ts';
+import { prepareCalls, type IngestTopics, type Receipt } from './prepare-call.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { overloaded, receiveBody, unpackBody } from './read-body.ts';
+import { overloaded, unpackBody } from './read-body.ts';
 import { readRequest, type Submission } from './read-request.ts';
 import type { Refusal } from './refusal.ts';
 import { basicWriteKey } from './write-key.ts';
@@ -16,8 +17,6 @@ export interface AcceptDeps {
   readonly keys: KnownKeys;
   readonly writer: Pick<IngestWriter, 'isAvailable' | 'write'>;
   readonly budget: ByteBudget;
-  /** The part of it for requests that have not shown a known write key yet. */
-  readonly strangers: ByteBudget;
   /** Undefined: none. */
   readonly rateLimits: RateLimits | undefined;
   readonly topics: IngestTopics;
@@ -26,21 +25,25 @@ export interface AcceptDeps {
 }
 
 export interface TrackingRequest {
-  readonly stream: IncomingMessage;
+  readonly headers: IncomingHttpHeaders;
+  /** What the lease has no room for is not held. */
+  readonly read: (lease: Lease) => Promise<Buffer | Refusal>;
   /** Of the path; undefined for a batch. */
   readonly type: CallType | undefined;
   readonly clientIp: () => string | undefined;
 }
+
+/** Who holds what came without a known write key so far. No key is empty. */
+const strangers = '';
 
 /** Undefined once Kafka has acknowledged every call of the request, else why it is not accepted. */
 export async function acceptRequest(
   deps: AcceptDeps,
   request: TrackingRequest,
 ): Promise<Refusal | undefined> {
-  const { budget, strangers, keys } = deps;
-  const headerKey = basicWriteKey(request.stream.headers.authorization);
-  // Else whoever sends bodies slowly, without any key, could take all the room.
-  const lease = (keys.find(headerKey) === undefined ? strangers : budget).lease();
+  const { budget, keys } = deps;
+  const headerKey = basicWriteKey(request.headers.authorization);
+  const lease = budget.lease(keys.find(headerKey) ?? strangers);
   try {
     return await accept(deps, request, headerKey, lease);
   } finally {
@@ -50,15 +53,14 @@ export async function acceptRequest(
 
 async function accept(
   deps: AcceptDeps,
-  { stream, type, clientIp }: TrackingRequest,
+  { headers, read, type, clientIp }: TrackingRequest,
   headerKey: string | undefined,
   lease: Lease,
 ): Promise<Refusal | undefined> {
-  const { keys, writer, clock, rateLimits, budget } = deps;
-  const { headers } = stream;
+  const { keys, writer, clock, rateLimits } = deps;
   if (!writer.isAvailable) return kafkaUnavailable;
   const receivedMs = clock.now();
-  const received = await receiveBody(stream, Number(headers['content-length'] ?? 0), lease);
+  const received = await read(lease);
   if (!Buffer.isBuffer(received)) return received;
   const body = unpackBody(received, headers['content-encoding']);
   if (!Buffer.isBuffer(body)) return body;
@@ -69,7 +71,7 @@ async function accept(
   const given = [headerKey, submission.writeKey];
   const writeKey = keys.find(...given) ?? (await keys.findCurrent(...given));
   if (typeof writeKey !== 'string') return writeKey;
-  lease.moveTo(budget);
+  if (!lease.moveTo(writeKey)) return overloaded;
   const calls = submission.calls.length;
   const waitS = rateLimits?.take(writeKey, calls);
   if (waitS !== undefined) return rateLimited(waitS);
@@ -79,27 +81,24 @@ async function accept(
 }
 
 async function write(
-  { writer, topics, events }: AcceptDeps,
+  { writer, topics, events, keys }: AcceptDeps,
   submission: Submission,
   receipt: Receipt,
   lease: Lease,
 ): Promise<Refusal | undefined> {
-  const prepared = prepareCalls(submission, receipt, topics);
-  if (!lease.grow(heldBytes(prepared))) return overloaded;
-  if (!(await writer.write(prepared.map(({ record }) => record)))) return kafkaUnavailable;
-  const rejections = prepared.flatMap(({ rejection }) => rejection ?? []);
-  events.accepted(prepared.length, rejections, receipt.receivedMs);
+  const { records, rejections, oddities } = prepareCalls(submission, receipt, topics);
+  if (!lease.grow(heldBytes(records))) return overloaded;
+  if (!(await writer.write(records))) return kafkaUnavailable;
+  events.accepted(submission.calls.length, rejections, receipt.receivedMs);
+  if (oddities.length > 0) events.odd(oddities, keys.sourceOf(receipt.writeKey));
   return undefined;
 }
 
 /** What the producer keeps of a record besides its value. */
 const recordOverheadBytes = 500;
 
-function heldBytes(prepared: readonly Prepared[]): number {
-  return prepared.reduce(
-    (sum, { record }) => sum + (record.value?.length ?? 0) + recordOverheadBytes,
-    0,
-  );
+function heldBytes(records: readonly OutgoingRecord[]): number {
+  return records.reduce((sum, { value }) => sum + (value?.length ?? 0) + recordOverheadBytes, 0);
 }
 
 const kafkaUnavailable: Refusal = {

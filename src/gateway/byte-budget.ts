@@ -1,67 +1,69 @@
-/** Bounds what all requests together hold in memory. */
+/**
+ * Bounds what all requests together hold in memory. Nobody may hold more than what is free: one holder
+ * alone half of all, two a third each. So there is room for one more, however much the others send.
+ */
 export class ByteBudget {
   readonly #maxBytes: number;
-  readonly #whole: ByteBudget | undefined;
+  readonly #held = new Map<string, number>();
   #usedBytes = 0;
 
-  /** With a `whole`, it is a part of that one: what is taken here is taken there too. */
-  constructor(maxBytes: number, whole?: ByteBudget) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-    this.#whole = whole;
-  }
-
-  half(): ByteBudget {
-    return new ByteBudget(this.#maxBytes / 2, this);
   }
 
   get usedBytes(): number {
     return this.#usedBytes;
   }
 
-  /** What one request holds. */
-  lease(): Lease {
-    return new Lease(this);
+  /** What one request of the holder holds. */
+  lease(holder: string): Lease {
+    return new Lease(this, holder);
   }
 
   /** False where so much more would be above the limit; nothing is taken then. */
-  take(bytes: number): boolean {
-    if (this.#usedBytes + bytes > this.#maxBytes) return false;
-    if (this.#whole?.take(bytes) === false) return false;
+  take(holder: string, bytes: number): boolean {
+    const held = (this.#held.get(holder) ?? 0) + bytes;
+    if (held > this.#maxBytes - this.#usedBytes) return false;
+    this.#held.set(holder, held);
     this.#usedBytes += bytes;
     return true;
   }
 
-  giveBack(bytes: number): void {
+  giveBack(holder: string, bytes: number): void {
+    const held = (this.#held.get(holder) ?? 0) - bytes;
+    if (held > 0) this.#held.set(holder, held);
+    else this.#held.delete(holder);
     this.#usedBytes -= bytes;
-    this.#whole?.giveBack(bytes);
   }
 }
 
 export class Lease {
-  #budget: ByteBudget;
+  readonly #budget: ByteBudget;
+  #holder: string;
   #bytes = 0;
 
-  constructor(budget: ByteBudget) {
+  constructor(budget: ByteBudget, holder: string) {
     this.#budget = budget;
+    this.#holder = holder;
   }
 
   /** False where there is no room. */
   grow(bytes: number): boolean {
-    if (!this.#budget.take(bytes)) return false;
+    if (!this.#budget.take(this.#holder, bytes)) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  /** To the whole that its budget is a part of: there is room for what it holds. */
-  moveTo(whole: ByteBudget): void {
+  /** False where the other has no room for what it holds, which is free then. */
+  moveTo(holder: string): boolean {
     const bytes = this.#bytes;
     this.release();
-    this.#budget = whole;
-    this.grow(bytes);
+    this.#holder = holder;
+    return this.grow(bytes);
   }
 
   release(): void {
-    this.#budget.giveBack(this.#bytes);
+    this.#budget.giveBack(this.#holder, this.#bytes);
     this.#bytes = 0;
   }
 }

@@ -6,7 +6,11 @@ import type { Logger } from '../ops/log.ts';
 import { add } from '../ops/metrics.ts';
 import type { WriterEvents } from './ingest-writer.ts';
 import type { GatewayMetrics } from './metrics.ts';
+import type { Oddity } from './odd-fields.ts';
 import type { Refusal } from './refusal.ts';
+
+/** Of a field's name, in the log. */
+const mostCharacters = 40;
 
 /** What happens in this stage, logged and counted. No values, no write keys. */
 export class GatewayEvents implements WriterEvents {
@@ -15,6 +19,7 @@ export class GatewayEvents implements WriterEvents {
   readonly #clock: Clock;
   readonly #refusals = new LogThrottle();
   readonly #rejections = new LogThrottle();
+  readonly #oddities = new LogThrottle();
 
   constructor(log: Logger, metrics: GatewayMetrics, clock: Clock) {
     this.#log = log;
@@ -33,6 +38,16 @@ export class GatewayEvents implements WriterEvents {
     if (unlogged === undefined) return;
     const reasons = [...new Set(rejections.map(({ reason }) => reason))];
     this.#log.warn({ reasons, calls: rejections.length, unlogged }, 'calls rejected');
+  }
+
+  /** Whoever made the calls should know. `source`: its id. */
+  odd(oddities: readonly Oddity[], source: string | undefined): void {
+    for (const { reason } of oddities) add(this.#metrics.oddFields, reason);
+    const unlogged = this.#oddities.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const { reason, field, meant } = oddities[0] as Oddity;
+    const facts = { source, reason, field: field.slice(0, mostCharacters), meant, unlogged };
+    this.#log.warn(facts, 'a field of a call is not what its sender means');
   }
 
   refusedRequest({ code }: Refusal): void {

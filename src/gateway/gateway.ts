@@ -33,7 +33,7 @@ export interface Gateway extends Role {
 /** Shorter than the 10 s after which the most impatient client gives its request up. */
 const ackTimeoutMs = 5_000;
 /** A thousand full batches of usual size; all of it together takes about three times as much memory. */
-const maxInFlightBytes = 64 * 1024 * 1024;
+export const maxInFlightBytes: number = 64 * 1024 * 1024;
 
 /**
  * Takes calls by HTTP and writes them to `ingest`; answers with success only when Kafka has them.
@@ -46,10 +46,13 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const events = new GatewayEvents(log, new GatewayMetrics(metrics), clock);
   const { openProducer } = deps;
   const writer = await IngestWriter.open({
-    ...{ openProducer, rejectedTopic: ingestRejected, ackTimeoutMs, clock, events },
+    openProducer,
+    rejectedTopic: ingestRejected,
+    ackTimeoutMs,
+    clock,
+    events,
   });
   const budget = new ByteBudget(maxInFlightBytes);
-  const strangers = budget.half();
   exposeState(metrics, () => ({
     inFlightBytes: budget.usedBytes,
     kafkaAvailable: writer.isAvailable,
@@ -57,10 +60,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
   const keys = new KnownKeys(config, clock);
   const topics = { ingest, ingestRejected };
-  const server = createServer(
-    { keys, writer, budget, strangers, rateLimits, topics, clock, events },
-    deps,
-  );
+  const server = createServer({ keys, writer, budget, rateLimits, topics, clock, events }, deps);
   const port = await listenOnAll(server, 'GATEWAY_PORT', deps.port);
   let stopping = false;
   return {

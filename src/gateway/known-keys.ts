@@ -26,7 +26,12 @@ export class KnownKeys {
     );
   }
 
-  /** The same once everything is known that was configured before the call: the source may be new. */
+  /** Its id. */
+  sourceOf(writeKey: string): string | undefined {
+    return this.#config.sourceByWriteKey(writeKey)?.id;
+  }
+
+  /** As `find`, once everything is known that was configured before the call: the source may be new. */
   async findCurrent(...given: readonly (string | undefined)[]): Promise<string | Refusal> {
     if (given.every((key) => key === undefined)) return noWriteKey;
     const isCurrent = await this.#inTime(this.#look());

@@ -1,6 +1,7 @@
 import { Counter, Histogram } from 'prom-client';
 import { rejectReasons, type RejectReason } from '../event/rejection.ts';
 import { exposeGauge, exposeTally, type MetricsRegistry } from '../ops/metrics.ts';
+import { oddFieldReasons, type Oddity } from './odd-fields.ts';
 import { refusalCodes, type RefusalCode } from './refusal.ts';
 
 /** What the gateway is doing now. */
@@ -16,6 +17,7 @@ const requestBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 export class GatewayMetrics {
   readonly requests: Map<'accepted' | RefusalCode, number> = new Map();
   readonly rejected: Map<RejectReason, number> = new Map();
+  readonly oddFields: Map<Oddity['reason'], number> = new Map();
   readonly calls: Counter;
   readonly givenUp: Counter;
   /** Without refusals: many are instant, and would hide a slow Kafka. `requests` counts them by code. */
@@ -38,6 +40,14 @@ export class GatewayMetrics {
       'reason',
       Object.keys(rejectReasons),
       () => this.rejected,
+    );
+    exposeTally(
+      registry,
+      'postrider_gateway_odd_fields_total',
+      'Fields of calls that nobody can have meant: misspelt ones, and texts in the place of objects.',
+      'reason',
+      oddFieldReasons,
+      () => this.oddFields,
     );
     this.calls = new Counter({
       name: 'postrider_gateway_calls_total',

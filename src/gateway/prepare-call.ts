@@ -6,9 +6,11 @@ import { type JsonObject } from '../event/read-json.ts';
 import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
-import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
 import { correctTime, timesOf, type RequestTimes } from './correct-time.ts';
+import { findOddities, type Oddity } from './odd-fields.ts';
 import { isObject, type Submission } from './read-request.ts';
+import { inFewRecords, type Rejected } from './rejected-together.ts';
 
 export interface Receipt {
   /** Epoch milliseconds. */
@@ -24,53 +26,68 @@ export interface IngestTopics {
   readonly ingestRejected: string;
 }
 
+/** What becomes of a request's calls. */
 export interface Prepared {
-  readonly record: OutgoingRecord;
-  readonly rejection: Rejection | undefined;
+  readonly records: readonly OutgoingRecord[];
+  /** One for each call that goes to `ingest.rejected`. */
+  readonly rejections: readonly Rejection[];
+  /** Fields that nobody can have meant, of calls on their way and of rejected ones. */
+  readonly oddities: readonly Oddity[];
 }
 
-/** A record for every call of a request, and why some go to `ingest.rejected`. The calls are changed in place. */
+/** The calls are changed in place. */
 export function prepareCalls(
   submission: Submission,
   receipt: Receipt,
   topics: IngestTopics,
-): Prepared[] {
+): Prepared {
   const times = timesOf(receipt.receivedMs, submission.sentAt);
   const headers = { [writeKeyHeader]: receipt.writeKey };
-  return submission.calls.map((call): Prepared => {
-    if (!isObject(call)) {
-      const value = JSON.stringify(call);
-      return rejected({ key: null, value }, headers, notAnObject, topics.ingestRejected);
-    }
-    complete(call, submission, receipt, times);
-    const rejection = checkCall(call) ?? correctTime(call, times);
-    const value = JSON.stringify(call);
-    const key = textOf(call['userId']) ?? textOf(call['anonymousId']) ?? null;
+  const records: OutgoingRecord[] = [];
+  const rejected: Rejected[] = [];
+  const oddities: Oddity[] = [];
+  submission.calls.forEach((call, index) => {
+    const beyond = submission.beyondLimits.get(index);
+    if (beyond === undefined && isObject(call)) findOddities(call, oddities);
+    const rejection = beyond?.rejection ?? readyCall(call, submission, receipt, times);
     if (rejection !== undefined) {
-      return rejected({ key, value }, headers, rejection, topics.ingestRejected);
+      rejected.push({ key: userOf(call), value: beyond?.bytes ?? JSON.stringify(call), rejection });
+      return;
     }
+    const value = JSON.stringify(call);
     const isLarge = value.length * 3 > maxCallBytes && Buffer.byteLength(value) > maxCallBytes;
     const own = isLarge ? { ...headers, [mergedHeader]: '' } : headers;
-    const record = { topic: topics.ingest, key, value, headers: own };
-    return { record, rejection: undefined };
+    records.push({ topic: topics.ingest, key: userOf(call), value, headers: own });
   });
+  for (const { key, value, rejection } of inFewRecords(rejected)) {
+    const { reason, detail } = rejection;
+    const own = { ...headers, [reasonHeader]: reason, [detailHeader]: detail };
+    records.push({ topic: topics.ingestRejected, key, value, headers: own });
+  }
+  return { records, rejections: rejected.map(({ rejection }) => rejection), oddities };
+}
+
+/** Leaves what goes on its way, or says why it is rejected. */
+function readyCall(
+  call: unknown,
+  submission: Submission,
+  receipt: Receipt,
+  times: RequestTimes,
+): Rejection | undefined {
+  if (!isObject(call)) return notAnObject;
+  complete(call, submission, receipt, times);
+  return checkCall(call) ?? correctTime(call, times);
+}
+
+function userOf(call: unknown): string | null {
+  if (!isObject(call)) return null;
+  return textOf(call['userId']) ?? textOf(call['anonymousId']) ?? null;
 }
 
 const notAnObject: Rejection = {
   reason: 'not-an-object',
   detail: 'An item of the batch is not an object.',
 };
-
-function rejected(
-  content: Pick<OutgoingRecord, 'key' | 'value'>,
-  headers: Readonly<Record<string, HeaderValue>>,
-  rejection: Rejection,
-  topic: string,
-): Prepared {
-  const { reason, detail } = rejection;
-  const all = { ...headers, [reasonHeader]: reason, [detailHeader]: detail };
-  return { record: { ...content, topic, headers: all }, rejection };
-}
 
 /** Gives the call what its request says about it. Undefined fields are left out when it is written. */
 function complete(

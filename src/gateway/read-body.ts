@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { maxBodyBytes } from '../event/limits.ts';
+import type { Clock } from '../ops/clock.ts';
 import type { Lease } from './byte-budget.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -13,17 +14,41 @@ export const overloaded: Refusal = {
   retryAfterS: 1,
 };
 
+/** As fast as the slowest of phones; whoever sends less holds memory and means no good. */
+const leastBytesPerS = 1024;
+
+/** How fast a body must come. */
+export interface BodyPace {
+  readonly clock: Clock;
+  /** It is looked at so often. */
+  readonly windowMs: number;
+}
+
 /** Reads a request's body up to the limits. Never rejects: a body that ends early is a refusal too. */
 export async function receiveBody(
   stream: Readable,
   declaredBytes: number,
   lease: Lease,
+  { clock, windowMs }: BodyPace,
 ): Promise<Buffer | Refusal> {
   if (declaredBytes > maxReadBytes) return bodyTooLarge;
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
+    // Until the first look it holds nothing, or it has begun.
+    let wantedBytes = 0;
+    const look = (): void => {
+      if (bytes < wantedBytes) {
+        settle(bodyTooSlow);
+        stream.pause();
+        return;
+      }
+      wantedBytes = bytes + leastBytesPerS * (windowMs / 1_000);
+      timer = clock.after(windowMs, look);
+    };
+    let timer = clock.after(windowMs, look);
     const settle = (result: Buffer | Refusal): void => {
+      timer.cancel();
       stream.off('data', onData).off('end', onEnd).off('close', onCut);
       resolve(result);
     };
@@ -92,6 +117,11 @@ function looksLikeJson(body: Buffer): boolean {
 const bodyTooLarge: Refusal = {
   code: 'body-too-large',
   message: `The body is larger than ${maxReadBytes} bytes, before or after gunzip.`,
+};
+
+const bodyTooSlow: Refusal = {
+  code: 'request-timeout',
+  message: `The body came slower than ${leastBytesPerS} bytes a second; send it again.`,
 };
 
 const bodyCut: Refusal = {

@@ -4,12 +4,15 @@ import { textOf } from '../event/check-call.ts';
 import { maxBatchFieldsBytes } from '../event/merged-call.ts';
 import { maxCallBytes, maxDepth } from '../event/limits.ts';
 import { isDeeper, position, withoutByteOrderMark, type JsonObject } from '../event/read-json.ts';
-import { largestItemBytes } from './item-size.ts';
+import type { Rejection } from '../event/rejection.ts';
+import { batchItems } from './batch-items.ts';
 import type { Refusal } from './refusal.ts';
 
 /** What a request brings: one call, whose type its path names, or a batch. */
 export interface Submission {
   readonly calls: readonly unknown[];
+  /** By their place among `calls`: those that are beyond a limit, as they were sent. */
+  readonly beyondLimits: ReadonlyMap<number, BeyondLimits>;
   /** Of the path; undefined for a batch, whose calls say it themselves. */
   readonly type: CallType | undefined;
   readonly writeKey: string | undefined;
@@ -20,10 +23,17 @@ export interface Submission {
   readonly sentAt: unknown;
 }
 
+export interface BeyondLimits {
+  readonly rejection: Rejection;
+  readonly bytes: Buffer;
+}
+
 export type ReadRequest =
   | { readonly submission: Submission; readonly refusal?: undefined }
   | { readonly submission?: undefined; readonly refusal: Refusal };
 
+/** No client sends so many, and each takes more memory than its bytes. */
+const maxBatchCalls = 5_000;
 /** Many small calls times large batch fields must not become gigabytes. */
 const maxMergedRequestBytes = 16 * 1024 * 1024;
 
@@ -52,11 +62,20 @@ function parse(
 }
 
 function readSingle(body: Buffer, call: JsonObject, type: CallType): ReadRequest {
-  if (body.length > maxCallBytes) return callTooLarge(body.length);
-  if (isDeeper(call, maxDepth)) return tooDeep();
+  const objection = objectionTo(call, body.length);
+  if (objection !== undefined) return refuse(objection.reason, objection.detail);
   const writeKey = textOf(call['writeKey']);
-  const [context, integrations] = [undefined, undefined];
-  return { submission: { calls: [call], type, writeKey, context, integrations, sentAt: null } };
+  return {
+    submission: {
+      calls: [call],
+      beyondLimits: new Map(),
+      type,
+      writeKey,
+      context: undefined,
+      integrations: undefined,
+      sentAt: null,
+    },
+  };
 }
 
 function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
@@ -67,32 +86,58 @@ function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
       'The body has no array `batch`; a single call has a path of its own.',
     );
   }
-  const largest = body.length > maxCallBytes ? largestItemBytes(body) : 0;
-  if (largest > maxCallBytes) return callTooLarge(largest);
+  const calls = batch as readonly unknown[];
+  if (calls.length > maxBatchCalls) {
+    const message = `The batch has ${calls.length} calls; it may have ${maxBatchCalls}.`;
+    return refuse('too-many-calls', message);
+  }
   const context = objectOf(fields['context']);
   const integrations = objectOf(fields['integrations']);
   const sentAt = fields['sentAt'] ?? null;
   const shared = [context, integrations, sentAt];
   // In a call, these stand one level below it.
-  if (batch.some(isTooDeep) || shared.some(isTooDeepBelow)) return tooDeep();
+  if (shared.some(isTooDeepBelow)) return refuse('too-deep', tooDeep);
   const sharedBytes = shared.reduce<number>((sum, field) => sum + lengthOf(field), 0);
   if (
     sharedBytes > maxBatchFieldsBytes ||
-    sharedBytes * batch.length + body.length > maxMergedRequestBytes
+    sharedBytes * calls.length + body.length > maxMergedRequestBytes
   ) {
     return fieldsTooLarge(sharedBytes);
   }
+  const beyondLimits = findBeyondLimits(body, calls);
   const writeKey = textOf(fields['writeKey']);
-  const calls = batch as readonly unknown[];
-  return { submission: { calls, type: undefined, writeKey, context, integrations, sentAt } };
+  return {
+    submission: { calls, beyondLimits, type: undefined, writeKey, context, integrations, sentAt },
+  };
+}
+
+/** Most batches are no larger than one call may be, and none of their calls is deep. */
+function findBeyondLimits(
+  body: Buffer,
+  calls: readonly unknown[],
+): ReadonlyMap<number, BeyondLimits> {
+  const found = new Map<number, BeyondLimits>();
+  if (body.length <= maxCallBytes && !calls.some(isTooDeep)) return found;
+  batchItems(body).forEach((bytes, index) => {
+    const rejection = objectionTo(calls[index], bytes.length);
+    if (rejection !== undefined) found.set(index, { rejection, bytes });
+  });
+  return found;
+}
+
+function objectionTo(
+  call: unknown,
+  bytes: number,
+): { readonly reason: 'too-large' | 'too-deep'; readonly detail: string } | undefined {
+  if (bytes > maxCallBytes) {
+    const detail = `A call has ${bytes} bytes; it may have ${maxCallBytes}.`;
+    return { reason: 'too-large', detail };
+  }
+  return isTooDeep(call) ? { reason: 'too-deep', detail: tooDeep } : undefined;
 }
 
 function refuse(code: Refusal['code'], message: string): { readonly refusal: Refusal } {
   return { refusal: { code, message } };
-}
-
-function callTooLarge(bytes: number): { readonly refusal: Refusal } {
-  return refuse('too-large', `A call has ${bytes} bytes; it may have ${maxCallBytes}.`);
 }
 
 function fieldsTooLarge(bytes: number): { readonly refusal: Refusal } {
@@ -101,9 +146,7 @@ function fieldsTooLarge(bytes: number): { readonly refusal: Refusal } {
   return refuse('too-large', `${fields}; they may have ${limits}.`);
 }
 
-function tooDeep(): { readonly refusal: Refusal } {
-  return refuse('too-deep', `Objects and arrays of a call are nested deeper than ${maxDepth}.`);
-}
+const tooDeep = `Objects and arrays of a call are nested deeper than ${maxDepth}.`;
 
 function isTooDeep(item: unknown): boolean {
   return typeof item === 'object' && item !== null && isDeeper(item, maxDepth);

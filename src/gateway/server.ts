@@ -1,10 +1,13 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import cors from '@fastify/cors';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
-import { acceptRequest, type AcceptDeps } from './accept-request.ts';
-import { errorBody, internalError, statusOf, type Refusal } from './refusal.ts';
+import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
+import { pixel, pixelBody } from './pixel.ts';
+import { overloaded, receiveBody } from './read-body.ts';
+import { errorBody, internalError, statusOf, type Refusal, type RefusalCode } from './refusal.ts';
 
 export interface Timeouts {
   /** For a request's line and headers, from its first byte or from the connection on. */
@@ -15,11 +18,17 @@ export interface Timeouts {
   readonly idleMs: number;
   /** How often the first two are looked at. */
   readonly checkEveryMs: number;
+  /** How often it is looked at whether a body still comes. */
+  readonly bodyWindowMs: number;
 }
 
 /** Longer than load balancers keep their connections, which usually is a minute. */
 const timeouts: Timeouts = {
-  ...{ headersMs: 10_000, requestMs: 30_000, idleMs: 75_000, checkEveryMs: 2_000 },
+  headersMs: 10_000,
+  requestMs: 30_000,
+  idleMs: 75_000,
+  checkEveryMs: 2_000,
+  bodyWindowMs: 5_000,
 };
 
 export interface ServerOptions {
@@ -31,10 +40,13 @@ export interface ServerOptions {
   readonly timeouts?: Timeouts;
 }
 
+/** Undefined: a batch. The short ones are those of clients in browsers and phones. */
 const paths: Readonly<Record<string, CallType | undefined>> = {
   ...Object.fromEntries(callTypes.map((type) => [type, type])),
   batch: undefined,
   import: undefined,
+  ...Object.fromEntries(callTypes.map((type) => [type.slice(0, 1), type])),
+  b: undefined,
 };
 
 const jsonType = 'application/json; charset=utf-8';
@@ -59,6 +71,7 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
     // What comes on open connections while the server closes is finished like everything else.
     return503OnClosing: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    exposeHeadRoutes: false,
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     frameworkErrors: (_error, _request, reply) => {
       refuse(deps, reply, invalidRequest);
@@ -72,7 +85,11 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
     const origin = corsOrigins.includes('*') ? '*' : [...corsOrigins];
     const allowedHeaders = ['Authorization', 'Content-Type', 'Content-Encoding'];
     void server.register(cors, {
-      ...{ origin, methods: ['POST'], allowedHeaders, maxAge: 86_400, strictPreflight: false },
+      origin,
+      methods: ['POST'],
+      allowedHeaders,
+      maxAge: 86_400,
+      strictPreflight: false,
     });
   }
   let isClosing = false;
@@ -98,33 +115,61 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
     deps.events.failed(error);
     refuse(deps, reply, internalError);
   });
+  server.server.on('checkExpectation', (_request, response: ServerResponse) => {
+    deps.events.refusedRequest(unknownExpectation);
+    const head = { 'content-type': jsonType, connection: 'close' };
+    response.writeHead(statusOf(unknownExpectation), head).end(errorBody(unknownExpectation));
+  });
+  const pace = { clock: deps.clock, windowMs: limits.bodyWindowMs };
   for (const [path, type] of Object.entries(paths)) {
     server.post(`/v1/${path}`, async (request, reply) => {
-      const refusal = await acceptRequest(deps, {
-        ...{ stream: request.raw, type },
-        clientIp: () => clientIp(request),
-      });
-      if (refusal === undefined) return reply.type(jsonType).send(success);
-      return refuse(deps, reply, refusal);
+      const { headers } = request.raw;
+      const declaredBytes = Number(headers['content-length'] ?? 0);
+      const read: TrackingRequest['read'] = (lease) =>
+        receiveBody(request.raw, declaredBytes, lease, pace);
+      const ip = (): string | undefined => clientIp(request);
+      const refusal = await acceptRequest(deps, { headers, read, type, clientIp: ip });
+      if (refusal !== undefined) return refuse(deps, reply, refusal);
+      return reply.type(jsonType).send(success);
+    });
+  }
+  for (const type of callTypes) {
+    server.get(`/v1/pixel/${type}`, async (request, reply) => {
+      const read: TrackingRequest['read'] = (lease) => {
+        const body = pixelBody(request.query);
+        const hasRoom = !Buffer.isBuffer(body) || lease.grow(body.length);
+        return Promise.resolve(hasRoom ? body : overloaded);
+      };
+      const ip = (): string | undefined => clientIp(request);
+      const refusal = await acceptRequest(deps, { headers: {}, read, type, clientIp: ip });
+      if (refusal !== undefined) return refuse(deps, reply, refusal);
+      return reply.type('image/gif').header('cache-control', 'no-store').send(pixel);
     });
   }
   return server;
 }
+
+const unreadRest: ReadonlySet<RefusalCode> = new Set(['body-too-large', 'request-timeout']);
 
 function refuse(deps: AcceptDeps, reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { retryAfterS } = refusal;
   deps.events.refusedRequest(refusal);
   if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
   // Its rest is not read, so no other request can follow. Node drops the rest of other unread bodies.
-  if (refusal.code === 'body-too-large') reply.header('connection', 'close');
+  if (unreadRest.has(refusal.code)) reply.header('connection', 'close');
   return reply.code(statusOf(refusal)).type(jsonType).send(errorBody(refusal));
 }
 
 const invalidRequest: Refusal = { code: 'invalid-request', message: 'This is not valid HTTP.' };
 
+const unknownExpectation: Refusal = {
+  code: 'unknown-expectation',
+  message: 'The header Expect may only say 100-continue.',
+};
+
 const notFound: Refusal = {
   code: 'not-found',
-  message: `There is only POST /v1/ and one of ${Object.keys(paths).join(', ')}.`,
+  message: `There is only POST /v1/ and one of ${Object.keys(paths).join(', ')}; GET /v1/pixel/ and one of ${callTypes.join(', ')}.`,
 };
 
 const unparsed: Readonly<Record<string, Refusal>> = {

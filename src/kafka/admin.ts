@@ -1,6 +1,8 @@
 import type { Admin } from 'kafkajs';
 import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
 import type { KafkaClient } from './bare-client.ts';
+import { decodeCommitMetadata } from './consume/commit-metadata.ts';
+import { UnfinishedPart } from './consume/unfinished-part.ts';
 import { kafkajs } from './kafkajs/library.ts';
 
 /** A topic as it should be or as it is. `config` holds topic-level settings. */
@@ -44,6 +46,8 @@ export interface KafkaAdmin {
   offsetsAt(topic: string, timeMs: number): Promise<number[]>;
   /** By topic and partition: the offset that the group reads next, -1 where it has committed none. */
   committedOffsets(groupId: string, topics: readonly string[]): Promise<Map<string, number[]>>;
+  /** What the group has yet to finish of the topic, in the order of partitions. */
+  unfinished(groupId: string, topic: string): Promise<UnfinishedPart[]>;
   close(): Promise<void>;
 }
 
@@ -199,6 +203,20 @@ class Questions implements KafkaAdmin {
       groupId,
     );
     return new Map(offsets.map(({ topic, partitions }) => [topic, byPartition(partitions)]));
+  }
+
+  async unfinished(groupId: string, topic: string): Promise<UnfinishedPart[]> {
+    // The commits first: what is finished meanwhile counts as unfinished, and nothing is left out.
+    const [commits] = await ask(
+      () => this.#admin.fetchOffsets({ groupId, topics: [topic] }),
+      groupId,
+    );
+    return (await this.offsets(topic)).map(({ partition, start, end }) => {
+      const commit = commits?.partitions.find((each) => each.partition === partition);
+      const next = Number(commit?.offset ?? -1);
+      const { ahead } = decodeCommitMetadata(next, commit?.metadata ?? null);
+      return new UnfinishedPart({ partition, start: Math.max(start, next), end }, ahead);
+    });
   }
 
   async close(): Promise<void> {

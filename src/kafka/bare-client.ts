@@ -2,8 +2,9 @@ import type { ConnectionOptions } from 'node:tls';
 import type { SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { KafkaCluster, type Cluster } from './cluster/cluster.ts';
+import { timeouts } from './kafkajs/broker-connection.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
-import { kafkajs } from './kafkajs/library.ts';
+import { kafkajs, network } from './kafkajs/library.ts';
 import type { Compressor } from './protocol/compressor.ts';
 import { gzip } from './protocol/gzip.ts';
 
@@ -18,11 +19,6 @@ export interface KafkaOptions {
   /** How often kafkajs tries again by itself; enough for a broker's restart where not given. */
   readonly retries?: number;
 }
-
-/** kafkajs's default of 1 s is too short for TLS to a cloud region under load. */
-const connectionTimeout = 5_000;
-/** How long a broker that hangs, without closing its connections, can hold one of kafkajs's requests up. */
-const requestTimeout = 20_000;
 
 /**
  * What the other stages hold of Kafka: they pass it on and never look inside. kafkajs has admin and
@@ -41,8 +37,7 @@ export class KafkaClient extends kafkajs.Kafka {
       clientId: options.clientId,
       ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
       ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
-      connectionTimeout,
-      requestTimeout,
+      ...timeouts,
       // At most 2 s between attempts, so that work resumes soon after an outage; about 12 s in all.
       retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: options.retries ?? 8 },
       logLevel: kafkajs.logLevel.INFO,
@@ -58,10 +53,10 @@ export class KafkaClient extends kafkajs.Kafka {
     const { brokers, clientId, ssl, sasl } = this.#options;
     return new KafkaCluster(brokers, {
       clientId,
-      ...(ssl === undefined ? {} : { ssl }),
-      ...(sasl === undefined ? {} : { sasl }),
-      connectionTimeout,
-      requestTimeout,
+      ssl,
+      sasl,
+      network,
+      ...timeouts,
       logger: this.logger(),
     });
   }

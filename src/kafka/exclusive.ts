@@ -31,7 +31,10 @@ export async function acquireExclusive(
   const lost = new AbortController();
   const joined = Promise.withResolvers<boolean>();
   const loop = await startConsumeLoop(kafka, {
-    ...{ groupId, topics: [topic], clock, log },
+    groupId,
+    topics: [topic],
+    clock,
+    log,
     // What comes is never finished, so that nothing more is read, and nothing committed.
     windowRecords: 1,
     windowBytes: 1,

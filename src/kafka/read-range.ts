@@ -2,21 +2,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
 import { adminError } from './admin-error.ts';
 import type { OffsetRange } from './admin.ts';
-import { earliestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
+import { earliestTime, latestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
 import { listOffsets } from './cluster/list-offsets.ts';
 import { Cursor } from './fetch/cursor.ts';
 import { judgePart } from './fetch/judge-part.ts';
 import { PartitionRecords } from './fetch/partition-records.ts';
 import { KafkaAnswerError } from './protocol/errors.ts';
 import type { FetchAnswer, FetchedPartition } from './protocol/fetch.ts';
+import type { Wanted } from './protocol/fetched-records.ts';
 import type { IncomingRecord } from './record.ts';
 
 export interface ReadRangeOptions {
   readonly topic: string;
-  /** What to read: as from `KafkaAdmin.offsets`, or narrower. `end` is not read. */
-  readonly ranges: readonly OffsetRange[];
+  /**
+   * What to read: as from `KafkaAdmin.offsets`, or narrower. `end` is not read. Default: all that is written
+   * when reading begins, also behind a transaction that is open then, whose end is waited for.
+   */
+  readonly ranges?: readonly OffsetRange[];
   /** Default 4 MB; less where small records compress so well that as many bytes are too many objects. */
   readonly maxFetchBytes?: number;
+  /** Records of batches that cannot hold it are left out. */
+  readonly wanted?: Wanted | undefined;
 }
 
 /** Less than a consumer takes: only one answer is being worked on, and nobody is in a hurry. */
@@ -34,12 +40,12 @@ const againMs = 500;
  */
 export async function* readRange(
   kafka: ClusterClient,
-  { topic, ranges, maxFetchBytes = defaultMaxFetchBytes }: ReadRangeOptions,
+  { topic, ranges, maxFetchBytes = defaultMaxFetchBytes, wanted }: ReadRangeOptions,
 ): AsyncGenerator<IncomingRecord, void, undefined> {
   const cluster = kafka.openCluster();
-  const reader = new RangeReader(cluster, topic, maxFetchBytes, kafka.rack);
+  const reader = new RangeReader(cluster, topic, maxFetchBytes, wanted);
   try {
-    reader.add(ranges);
+    reader.add(ranges ?? (await reader.written()));
     while (reader.isOpen) {
       const answers = await reader.next();
       for (const records of answers) yield* reader.recordsOf(records);
@@ -60,17 +66,17 @@ class RangeReader {
   readonly #cluster: Cluster;
   readonly #topic: string;
   readonly #maxFetchBytes: number;
-  readonly #rack: string;
+  readonly #wanted: Wanted | undefined;
   /** By partition, until its end is reached. */
   readonly #open = new Map<number, Range>();
   #failures = 0;
   #turn = 0;
 
-  constructor(cluster: Cluster, topic: string, maxFetchBytes: number, rack: string) {
+  constructor(cluster: Cluster, topic: string, maxFetchBytes: number, wanted: Wanted | undefined) {
     this.#cluster = cluster;
     this.#topic = topic;
     this.#maxFetchBytes = maxFetchBytes;
-    this.#rack = rack;
+    this.#wanted = wanted;
   }
 
   get isOpen(): boolean {
@@ -86,6 +92,24 @@ class RangeReader {
     }
   }
 
+  /** Of all partitions, up to the high watermark. */
+  async written(): Promise<readonly OffsetRange[]> {
+    for (;;) {
+      try {
+        await this.#cluster.refresh([this.#topic]);
+        const starts = await listOffsets(this.#cluster, this.#topic, earliestTime);
+        const ends = await listOffsets(this.#cluster, this.#topic, latestTime);
+        return Array.from(starts, ([partition, start]) => ({
+          partition,
+          start,
+          end: ends.get(partition) ?? start,
+        }));
+      } catch (error) {
+        await this.#failed(error);
+      }
+    }
+  }
+
   /** What one broker brings, none of it empty; the brokers are asked in turn. */
   async next(): Promise<readonly PartitionRecords[]> {
     try {
@@ -95,7 +119,8 @@ class RangeReader {
       const answer = await this.#cluster.fetch(first.leader, {
         maxWaitMs,
         maxBytes: this.#maxFetchBytes,
-        rack: this.#rack,
+        // Only leaders are asked, and they would send us elsewhere.
+        rack: '',
         topics: [{ id: first.topicId ?? '', partitions: asked }],
       });
       const brought = await this.#judge(answer);
@@ -147,9 +172,12 @@ class RangeReader {
       const { offset } = range.cursor;
       const verdict = judgePart(part, offset);
       if (verdict.kind === 'records')
-        brought.push(new PartitionRecords(range.cursor, part.records, offset, part.aborted));
+        brought.push(
+          new PartitionRecords(range.cursor, part.records, offset, part.aborted, this.#wanted),
+        );
       else if (verdict.kind === 'out-of-range') await this.#leaveOutRemoved(range);
       else if (verdict.kind === 'diverged') this.#goOn(range, range.end);
+      else if (verdict.kind === 'end') await this.#leaveOutLost(range);
       else if (part.error !== 'NONE') throw errorOf(part, this.#topic);
     }
     return brought;
@@ -161,6 +189,14 @@ class RangeReader {
     const starts = await listOffsets(this.#cluster, topic, earliestTime, [partition]);
     const start = starts.get(partition) ?? offset;
     this.#goOn(range, start > offset ? start : range.end);
+  }
+
+  /** The log may have been cut off since the range was made: what it does not reach any more is gone. */
+  async #leaveOutLost(range: Range): Promise<void> {
+    const { topic, partition, offset } = range.cursor;
+    const ends = await listOffsets(this.#cluster, topic, latestTime, [partition]);
+    // A leader that does not know the end yet says so instead.
+    if ((ends.get(partition) ?? Infinity) <= offset) this.#goOn(range, range.end);
   }
 
   #goOn({ cursor, end }: Range, position: number): void {

@@ -32,3 +32,18 @@ export interface IncomingRecord extends TopicPartition {
   /** Why `headers` is empty although the record has some: more than may be kept in memory. */
   readonly flaw?: string | undefined;
 }
+
+/** The record with buffers of its own. */
+export function copied(record: IncomingRecord): IncomingRecord {
+  const copy = (bytes: Buffer | null): Buffer | null =>
+    bytes === null ? null : Buffer.from(bytes);
+  const headers = Object.entries(record.headers).map(
+    ([name, bytes]) => [name, bytes === undefined ? undefined : Buffer.from(bytes)] as const,
+  );
+  return {
+    ...record,
+    key: copy(record.key),
+    value: copy(record.value),
+    headers: Object.fromEntries(headers),
+  };
+}

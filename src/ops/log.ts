@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
+import { asJsonOfPrintable, asPrintableJson } from '../printable.ts';
 
 /** The part of pino that the code uses: fields first, then a sentence. */
 export interface Logger {
@@ -16,13 +17,24 @@ export const logFormats = ['json', 'pretty'] as const;
 export interface LogOptions {
   readonly level: (typeof logLevels)[number];
   readonly format: (typeof logFormats)[number];
+  /** Of pretty lines. */
+  readonly isColored?: boolean;
 }
 
-/** Logs go to stderr; stdout belongs to a command's answer. */
+/** Logs go to stderr; stdout belongs to a command's answer. What is logged commands no terminal, in either format. */
 export function createLogger(options: LogOptions): Logger {
-  const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const streamWrite = options.format === 'pretty' ? asJsonOfPrintable : asPrintableJson;
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    hooks: { streamWrite },
+  };
   return options.format === 'pretty'
-    ? pino(settings, PinoPretty({ destination: 2, sync: true }))
+    ? pino(
+        settings,
+        PinoPretty({ destination: 2, sync: true, colorize: options.isColored === true }),
+      )
     : pino(settings, pino.destination({ dest: 2, sync: true }));
 }
 

@@ -15,8 +15,8 @@ export function createMetrics(): MetricsRegistry {
  * window of four hours.
  */
 export const ageBucketsSeconds: number[] = [
-  ...[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-  ...[60, 300, 900, 1_800, 3_600, 7_200, 14_400],
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 7_200,
+  14_400,
 ];
 
 /** A gauge that asks when it is scraped. */
@@ -71,6 +71,24 @@ export function add<Value extends string>(
   count: number = 1,
 ): void {
   tally.set(value, (tally.get(value) ?? 0) + count);
+}
+
+/** A plain number, copied to a counter when it is scraped. */
+export function exposeCount(
+  registry: MetricsRegistry,
+  name: string,
+  help: string,
+  read: () => number,
+): void {
+  new Counter({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read());
+    },
+  });
 }
 
 /**

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
 import { PostriderError } from '../errors.ts';
 
 /**
@@ -16,3 +18,23 @@ const reasons: ReadonlyMap<unknown, string> = new Map([
   ['EADDRINUSE', 'which another process uses'],
   ['EACCES', 'which this user may not listen on'],
 ]);
+
+/**
+ * To be called before much else is begun: listens on each for a moment. Of 0 any is free.
+ * @param ports by the setting that decides each
+ * @throws PostriderError `setting-invalid` with the first that cannot be listened on
+ */
+export async function requireFreePorts(ports: Readonly<Record<string, number>>): Promise<void> {
+  const held: Server[] = [];
+  try {
+    for (const [setting, port] of Object.entries(ports)) {
+      const server = createServer().listen(port);
+      await once(server, 'listening').catch((error: unknown) => {
+        throw portProblem(error, setting, port);
+      });
+      held.push(server);
+    }
+  } finally {
+    await Promise.all(held.map((server) => new Promise((closed) => server.close(closed))));
+  }
+}

@@ -1,4 +1,5 @@
 import { PostriderError } from '../errors.ts';
+import { hintAmong } from '../near.ts';
 import { readStoredResources, type ConfigTopicAccess } from './config/config-topic.ts';
 import type { Source } from './resource.ts';
 import { ofKind } from './config/stored-resources.ts';
@@ -13,7 +14,10 @@ export async function findSource(access: ConfigTopicAccess, id: string): Promise
   );
   const found = sources.find((source) => source.id === id);
   if (found !== undefined) return found;
-  const known = sources.map((source) => source.id).join(', ');
-  const others = known === '' ? 'there are none yet: apply one first' : `known are: ${known}`;
-  throw new PostriderError('not-found', `there is no source ${id}; ${others}`);
+  const known = sources.map((source) => source.id);
+  const others =
+    known.length === 0
+      ? '; there are none yet: apply one first'
+      : hintAmong(id, known, 'known are');
+  throw new PostriderError('not-found', `there is no source ${id}${others}`);
 }

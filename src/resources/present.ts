@@ -1,5 +1,6 @@
-import { stringify } from 'yaml';
 import { PostriderError } from '../errors.ts';
+import { hintAmong } from '../near.ts';
+import { printableJson, printableYaml } from '../printable.ts';
 import { formatTable } from './table.ts';
 import { formatRate } from './schema/rate.ts';
 import {
@@ -9,12 +10,13 @@ import {
   type Destination,
   type FileRows,
   type PostgresRows,
+  type SqlRows,
   type Resource,
   type ResourceKind,
 } from './resource.ts';
 import { toDocument } from './config/stored.ts';
 
-export const outputFormats = ['table', 'yaml', 'json'] as const;
+export const outputFormats = ['table', 'wide', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /**
@@ -27,8 +29,8 @@ export function parseKind(text: string): ResourceKind {
     [name.toLowerCase(), typedKind(name)].some((one) => [one, `${one}s`].includes(wanted)),
   );
   if (kind !== undefined) return kind;
-  const allowed = resourceKinds.map(typedKind).join(', ');
-  throw new PostriderError('usage', `"${text}" is not a kind of resource, allowed: ${allowed}`);
+  const hint = hintAmong(wanted, resourceKinds.map(typedKind), 'allowed');
+  throw new PostriderError('usage', `"${text}" is not a kind of resource${hint}`);
 }
 
 /** Resources of one kind, whose secrets the caller has masked; without a final line break. */
@@ -39,21 +41,25 @@ export function presentList(
 ): string {
   switch (format) {
     case 'json':
-      return presentJson(resources.map(toDocument));
+      return printableJson(resources.map(toDocument));
     case 'yaml':
-      return resources
-        .map((resource) => stringify(toDocument(resource)))
-        .join('---\n')
-        .trimEnd();
+      return resources.map((resource) => printableYaml(toDocument(resource))).join('\n---\n');
     case 'table':
-      return formatTable(columns[kind], resources.map(rowOf));
+      return formatTable(
+        columns[kind].filter((name) => !onlyWide.has(name)),
+        resources.map((resource) =>
+          rowOf(resource).filter((_, index) => !onlyWide.has(columns[kind][index] ?? '')),
+        ),
+      );
+    case 'wide':
+      return formatTable(columns[kind], resources.map(rowOf), Infinity);
   }
 }
 
 /** One resource; with `json`, an object and not a list. */
 export function presentOne(resource: Resource, format: OutputFormat): string {
   return format === 'json'
-    ? presentJson(toDocument(resource))
+    ? printableJson(toDocument(resource))
     : presentList(resource.kind, [resource], format);
 }
 
@@ -63,6 +69,8 @@ const columns: Readonly<Record<ResourceKind, readonly string[]>> = {
   Audience: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'MEMBERS'],
   ComputedTrait: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'VALUES'],
 };
+
+const onlyWide: ReadonlySet<string> = new Set(['TOPIC', 'LIMITS', 'SIGNED']);
 
 function rowOf(resource: Resource): readonly string[] {
   return [resource.id, resource.name, ...cellsOf(resource)];
@@ -83,9 +91,9 @@ function cellsOf(resource: Resource): readonly string[] {
 
 function syncedCells(
   { trait, source, destinations }: Audience | ComputedTrait,
-  rows: FileRows | PostgresRows,
+  rows: FileRows | PostgresRows | SqlRows,
 ): readonly string[] {
-  const from = 'file' in rows ? rows.file : 'postgres';
+  const from = 'file' in rows ? rows.file : 'postgres' in rows ? 'postgres' : 'sql';
   return [trait, source, destinations?.join(' ') ?? 'all', from];
 }
 
@@ -105,11 +113,7 @@ function destinationCells(destination: Destination): readonly string[] {
   ];
 }
 
-function presentJson(value: unknown): string {
-  return JSON.stringify(value, null, 2);
-}
-
 /** `computed-trait` of `ComputedTrait`. */
-function typedKind(kind: ResourceKind): string {
+export function typedKind(kind: ResourceKind): string {
   return kind.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 }

@@ -44,8 +44,10 @@ export interface Destination {
 
 /** Rows in files: CSV, NDJSON or Parquet, as their names say unless `format` does. */
 export interface FileRows {
-  /** A file, a folder of files, or a glob; a relative one where the sync runs. */
+  /** A file, a folder of files, or a glob, in `AUDIENCE_FILES_DIR` of the sync. */
   readonly file: string;
+  /** A file that stands in the folder, or beside the file, once all is written; it may hold the number of rows. */
+  readonly complete?: string;
   readonly format?: RowFormat;
   /** Of CSV: without a header, columns are numbers, from 1. */
   readonly header?: boolean;
@@ -69,10 +71,25 @@ export interface PostgresRows {
   readonly query: string;
 }
 
+/** What a DuckDB query over files in `AUDIENCE_FILES_DIR` returns: columns as of {@link PostgresRows}. */
+export interface SqlRows {
+  readonly sql: string;
+}
+
 export const rowFormats = ['csv', 'ndjson', 'parquet'] as const;
 export type RowFormat = (typeof rowFormats)[number];
 export const valueTypes = ['text', 'number', 'boolean'] as const;
 export type ValueType = (typeof valueTypes)[number];
+
+/** How much a sync may change at once, in percent of the users before. */
+export interface AudienceLimits {
+  /** Users who leave, from 0 to 100. */
+  readonly maxRemoved?: number;
+  /** Users who all get the same new value, from 0 to 100. */
+  readonly maxChanged?: number;
+  /** Users who come; 100 is twice as many as before. */
+  readonly maxAdded?: number;
+}
 
 interface Synced {
   readonly id: string;
@@ -83,18 +100,19 @@ interface Synced {
   readonly source: string;
   /** Only these of the source's destinations; all without it. */
   readonly destinations?: readonly string[];
+  readonly limits?: AudienceLimits;
 }
 
 /** A set of users. Its trait is `true` for those in it, and becomes `false` for those who leave. */
 export interface Audience extends Synced {
   readonly kind: 'Audience';
-  readonly members: FileRows | PostgresRows;
+  readonly members: FileRows | PostgresRows | SqlRows;
 }
 
 /** A value for each user: text, a number, true or false. */
 export interface ComputedTrait extends Synced {
   readonly kind: 'ComputedTrait';
-  readonly values: FileValues | PostgresRows;
+  readonly values: FileValues | PostgresRows | SqlRows;
 }
 
 export type Resource = Source | Destination | Audience | ComputedTrait;

@@ -83,7 +83,7 @@ function diffPartitions(topology: Topology, wanted: Topic, existing: TopicSpec):
 
 /** More partitions would part a key's later records from its earlier ones, which are state here. */
 function isFixed({ topics }: Topology, name: string): boolean {
-  return name === topics.config || name === topics.audienceMembers;
+  return [topics.config, topics.audienceMembers, topics.audienceSyncs].includes(name);
 }
 
 function diffForeign(

@@ -1,6 +1,6 @@
-import { isTime } from '../event/envelope.ts';
 import type { Origin } from '../event/parse-call.ts';
 import { decodeOrigin, originHeader } from '../event/rejected-headers.ts';
+import { isTime } from '../event/timestamp.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 
 export interface Arrival {

@@ -135,6 +135,11 @@ export class CallRouter {
     }
   }
 
+  /** The registry did not give this schema and is asked again: its partitions go on waiting. */
+  schemaDelayed(id: number, error: unknown): void {
+    this.#events.schemaDelayed(id, error, this.#stalled.waitingFor(id));
+  }
+
   #releaseWaiting(isGone: (record: ConsumedRecord) => boolean): void {
     release(this.#backlog.takeOut(isGone));
     release(this.#held.takeOut(({ record }) => isGone(record)).map(({ record }) => record));

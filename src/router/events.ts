@@ -1,8 +1,8 @@
-import type { PostriderError } from '../errors.ts';
+import { PostriderError } from '../errors.ts';
 import { shownError, type Rejection } from '../event/rejection.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
-import { LogThrottle } from '../ops/log-throttle.ts';
+import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import type { Logger } from '../ops/log.ts';
 import { add } from '../ops/metrics.ts';
 import type { RouterMetrics } from './metrics.ts';
@@ -13,7 +13,8 @@ export class RouterEvents {
   readonly #metrics: RouterMetrics;
   readonly #clock: Clock;
   readonly #rejections = new LogThrottle();
-  readonly #registryFailures = new LogThrottle();
+  /** By topic and partition. */
+  readonly #schemaDelays = new LogThrottles<string>();
 
   constructor(log: Logger, metrics: RouterMetrics, clock: Clock) {
     this.#log = log;
@@ -32,13 +33,17 @@ export class RouterEvents {
     this.#metrics.unwanted += 1;
   }
 
-  /** What names an unknown schema waits until the registry answers. */
-  registryFailed(error: unknown): void {
-    this.#metrics.registryFailures += 1;
-    const unlogged = this.#registryFailures.pass(this.#clock.now());
-    if (unlogged === undefined) return;
-    const fields = { err: error, unlogged };
-    this.#log.warn(fields, 'the schema registry cannot be asked: records with new schemas wait');
+  /** `stalled`: the first record of each partition that waits for the schema. */
+  schemaDelayed(schemaId: number, error: unknown, stalled: readonly IncomingRecord[]): void {
+    const isUnknown = error instanceof PostriderError && error.code === 'not-found';
+    if (!isUnknown) this.#metrics.registryFailures += 1;
+    for (const record of stalled) {
+      const place = `${record.topic}/${record.partition}`;
+      const unlogged = this.#schemaDelays.pass(place, this.#clock.now());
+      if (unlogged === undefined) continue;
+      const fields = { schemaId, ...placeOf(record), err: error, unlogged };
+      this.#log.warn(fields, 'the schema registry does not give a schema: its partition waits');
+    }
   }
 
   /** The same call has been routed from a smaller offset. */

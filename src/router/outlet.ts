@@ -2,12 +2,16 @@ import type { Call } from '../event/call.ts';
 import type { RoutedDestination } from '../resources/config/config.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
 
+/** The rule by which a destination does not get a call. */
+export type Unwanted = 'integrations' | 'audience' | 'events' | 'event-names';
+
 /** What the router needs of a destination, looked up in constant time. */
 export interface Outlet {
   readonly topic: string;
   /** See `partitionKeyOf`. */
   readonly partitionKey: string | undefined;
-  wants(call: Call): boolean;
+  /** By its own rules; undefined: it wants the call. */
+  unwanted(call: Call): Unwanted | undefined;
 }
 
 export interface DeliveryTopics {
@@ -23,8 +27,9 @@ export function createOutlet(destination: RoutedDestination, topics: DeliveryTop
   return {
     topic: topic === 'dedicated' ? topics.dedicated(id) : topics.shared,
     partitionKey: partitionKeyOf(destination),
-    wants: ({ type, fields }) =>
-      (events === undefined || events.has(type)) &&
-      (names === undefined || type !== 'track' || names.has(fields['event'])),
+    unwanted: ({ type, fields }) => {
+      if (events?.has(type) === false) return 'events';
+      return type === 'track' && names?.has(fields['event']) === false ? 'event-names' : undefined;
+    },
   };
 }

@@ -6,7 +6,7 @@ import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config, RoutedDestination } from '../resources/config/config.ts';
 import type { Source } from '../resources/resource.ts';
-import { createOutlet, type DeliveryTopics, type Outlet } from './outlet.ts';
+import { createOutlet, type DeliveryTopics, type Outlet, type Unwanted } from './outlet.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** What the router needs of the configuration. */
@@ -47,11 +47,9 @@ export class Routes {
     if (destinations.length === 0 || !webhooksEnabled(read.call)) return records;
     const user = userOf(read.call);
     const bodies = new Bodies(read.call);
-    const allowed = read.audience?.destinationIds;
     for (const destination of destinations) {
-      if (allowed !== undefined && !allowed.has(destination.id)) continue;
-      const outlet = this.#outletOf(destination);
-      if (!outlet.wants(read.call)) continue;
+      if (this.#unwanted(read, destination) !== undefined) continue;
+      const outlet = this.outletOf(destination);
       records.push({
         topic: outlet.topic,
         partitionKey: outlet.partitionKey,
@@ -61,6 +59,17 @@ export class Routes {
       });
     }
     return records;
+  }
+
+  /** Why an enabled destination of its source does not get the call; undefined: it does. */
+  unwanted(read: ReadCall, destination: RoutedDestination): Unwanted | undefined {
+    return webhooksEnabled(read.call) ? this.#unwanted(read, destination) : 'integrations';
+  }
+
+  #unwanted(read: ReadCall, destination: RoutedDestination): Unwanted | undefined {
+    const allowed = read.audience?.destinationIds;
+    if (allowed !== undefined && !allowed.has(destination.id)) return 'audience';
+    return this.outletOf(destination).unwanted(read.call);
   }
 
   #envelope({ call, arrival }: ReadCall, source: Source, destination: RoutedDestination): string {
@@ -77,7 +86,7 @@ export class Routes {
     });
   }
 
-  #outletOf(destination: RoutedDestination): Outlet {
+  outletOf(destination: RoutedDestination): Outlet {
     let outlet = this.#outlets.get(destination);
     if (outlet === undefined) {
       outlet = createOutlet(destination, this.#topics);

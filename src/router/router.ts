@@ -4,7 +4,7 @@ import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { observeReading } from '../kafka/consume/consume-metrics.ts';
 import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
@@ -23,7 +23,7 @@ export interface RouterDeps {
   readonly topology: Topology;
   readonly config: RouterConfig;
   readonly producer: Producer;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
   /** How long a call's message id is remembered; 0: duplicates are not looked for. */
@@ -74,7 +74,9 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     rejectedTopic: topology.topics.ingestRejected,
     audienceTopic: topology.topics.ingestAudience,
     duplicates,
-    schemas: schemasOf(deps, events),
+    schemas: schemasOf(deps, (id, error) => {
+      router.schemaDelayed(id, error);
+    }),
     events,
   });
   const loop = await startConsumeLoop(kafka, {
@@ -123,14 +125,16 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
   };
 }
 
-function schemasOf({ registry, clock }: RouterDeps, events: RouterEvents): Schemas {
+function schemasOf(
+  { registry, clock }: RouterDeps,
+  onDelay: (id: number, error: unknown) => void,
+): Schemas {
   if (registry === undefined) return noRegistry;
   const client = new RegistryClient(registry);
   return new SchemaBook({
     fetchSchema: (id) => client.schemaOf(id),
+    isAwake: (knownId) => client.isAwake(knownId),
     clock,
-    onFailure: (error) => {
-      events.registryFailed(error);
-    },
+    onDelay,
   });
 }

@@ -1,5 +1,6 @@
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { TopicPartition } from '../kafka/record.ts';
+import { schemaIdOf } from '../schemas/wire-format.ts';
 
 /**
  * Records that cannot be read yet, and all that came behind them in their partitions: what a partition
@@ -25,6 +26,13 @@ export class StalledRecords {
     if (queue === undefined) this.#queues.set(keyOf(record), [record]);
     else queue.push(record);
     this.#size += 1;
+  }
+
+  /** Of each partition that this schema holds up, the record that names it. */
+  waitingFor(schemaId: number): readonly ConsumedRecord[] {
+    return [...this.#queues.values()]
+      .flatMap((queue) => queue.slice(0, 1))
+      .filter(({ value }) => schemaIdOf(value) === schemaId);
   }
 
   /** All of the partition, in order; it is not stalled any more. */

@@ -50,8 +50,15 @@ class KnownLogicalType extends avro.types.LogicalType {
 
 const logicalTypes = Object.fromEntries(
   [
-    ...['timestamp-millis', 'timestamp-micros', 'timestamp-nanos', 'date', 'decimal'],
-    ...['local-timestamp-millis', 'local-timestamp-micros', 'time-millis', 'time-micros'],
+    'timestamp-millis',
+    'timestamp-micros',
+    'timestamp-nanos',
+    'date',
+    'decimal',
+    'local-timestamp-millis',
+    'local-timestamp-micros',
+    'time-millis',
+    'time-micros',
   ].map((name) => [name, KnownLogicalType]),
 );
 

@@ -18,22 +18,31 @@ type Registry = Pick<
   'compatibilityWithLatest' | 'levelOf' | 'setLevel' | 'register'
 >;
 
-/** What `schema` would break of the subject; a subject without a version has nothing to break. */
+/**
+ * What `schema` would break of the subject. Undefined: no such subject, or no right to see it, which
+ * registries answer alike.
+ */
 export async function checkSchema(
   registry: Registry,
   subject: string,
   schema: string = ingestSchema,
-): Promise<Compatibility> {
+): Promise<Compatibility | undefined> {
   try {
     return await registry.compatibilityWithLatest(subject, schema);
   } catch (error) {
     if (!(error instanceof PostriderError) || error.code !== 'not-found') throw error;
-    return { compatible: true, messages: [] };
+    return undefined;
   }
 }
 
+export interface Registered {
+  readonly id: number;
+  /** No version was to be seen before: none was there, or the right to see it is missing. */
+  readonly unseenBefore: boolean;
+}
+
 /**
- * Makes the schema the subject's latest version and returns its id. The subject's level is set first,
+ * Makes the schema the subject's latest version. The subject's level is set first,
  * so that the very first change is held to it too; a level that somebody else chose stays.
  * @throws PostriderError `schema-incompatible`
  */
@@ -41,11 +50,12 @@ export async function registerSchema(
   registry: Registry,
   subject: string,
   schema: string = ingestSchema,
-): Promise<number> {
+): Promise<Registered> {
   if ((await registry.levelOf(subject)) === undefined) await registry.setLevel(subject, level);
-  const { compatible, messages } = await checkSchema(registry, subject, schema);
-  if (!compatible) throw incompatible(subject, messages);
-  return registry.register(subject, schema);
+  const seen = await checkSchema(registry, subject, schema);
+  if (seen?.compatible === false) throw incompatible(subject, seen.messages);
+  const id = await registry.register(subject, schema);
+  return { id, unseenBefore: seen === undefined };
 }
 
 export function incompatible(subject: string, messages: readonly string[]): PostriderError {

@@ -1,4 +1,7 @@
+import { Agent } from 'node:https';
+import api from '@kafkajs/confluent-schema-registry/dist/api/index.js';
 import { PostriderError } from '../errors.ts';
+import { failureOf, isNotFound, withoutItsErrors, type Failure } from './registry-failure.ts';
 import { schemaTypes, type ReferencedSchema, type RegisteredSchema } from './registered-schema.ts';
 
 export interface RegistryAccess {
@@ -6,6 +9,14 @@ export interface RegistryAccess {
   readonly url: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
+  /** PEM, for an https URL; without `ca`, the public authorities are believed. */
+  readonly tls?: RegistryTls | undefined;
+}
+
+export interface RegistryTls {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
 }
 
 /** The registry's verdict on a schema that would become a subject's next version. */
@@ -16,28 +27,42 @@ export interface Compatibility {
 }
 
 const requestTimeoutMs = 5_000;
-const contentType = 'application/vnd.schemaregistry.v1+json';
-/** A registry's own codes, which tell an unknown id from a wrong address. */
-const notFoundCodes: ReadonlySet<unknown> = new Set([40401, 40402, 40403, 40408]);
+/** Karapace's; others answer that there is no such path. */
+const healthPath = '/_health';
 
-interface Answer {
-  readonly status: number;
-  readonly body: Readonly<Record<string, unknown>>;
-}
+type Body = Readonly<Record<string, unknown>>;
+type Api = ReturnType<typeof api.default>;
+type Method = Api['Schema']['find'];
+type Params = Readonly<Record<string, string | number | boolean | object>>;
+
+type Answer =
+  | { readonly body: Body; readonly failure?: undefined }
+  | { readonly body?: undefined; readonly failure: Failure };
 
 /**
- * The HTTP API that registries share. Every method throws `registry-unavailable` for whatever may be
- * otherwise the next time: no answer in 5 s, a refused password, an answer that is none of a registry.
+ * The HTTP API that registries share, over `@kafkajs/confluent-schema-registry`. Every method throws
+ * `registry-unavailable` for whatever may be otherwise the next time: no answer in 5 s, a refused
+ * password, an answer that is none of a registry.
  */
 export class RegistryClient {
-  readonly #base: string;
-  readonly #authorization: string | undefined;
+  readonly #url: string;
+  readonly #timeoutMs: number;
+  readonly #api: Api;
 
-  constructor({ url, username, password }: RegistryAccess) {
-    this.#base = url.replace(/\/+$/, '');
-    const pair = `${username ?? ''}:${password ?? ''}`;
-    this.#authorization =
-      username === undefined ? undefined : `Basic ${Buffer.from(pair).toString('base64')}`;
+  constructor(access: RegistryAccess, timeoutMs: number = requestTimeoutMs) {
+    const { url, username, password = '', tls } = access;
+    this.#url = url.replace(/\/+$/, '');
+    this.#timeoutMs = timeoutMs;
+    this.#api = withoutItsErrors(() =>
+      api.default({
+        host: this.#url,
+        clientId: 'postrider',
+        // Whoever asks knows better when to ask again.
+        retry: { retries: 0 },
+        ...(username === undefined ? {} : { auth: { username, password } }),
+        ...(tls === undefined ? {} : { agent: new Agent({ ...tls, keepAlive: true }) }),
+      }),
+    );
   }
 
   /**
@@ -45,7 +70,7 @@ export class RegistryClient {
    * @throws PostriderError `not-found` for an id that the registry does not know
    */
   async schemaOf(id: number): Promise<RegisteredSchema> {
-    const { body } = await this.#ask('GET', `/schemas/ids/${id}`);
+    const body = await this.#ask(this.#api.Schema.find, { id });
     const references: ReferencedSchema[] = [];
     await this.#collect(body['references'], references, new Set());
     const type = schemaTypes.find((each) => each === (body['schemaType'] ?? 'AVRO'));
@@ -55,24 +80,40 @@ export class RegistryClient {
     return { type, schema: body['schema'], references };
   }
 
-  /** @throws PostriderError `not-found` where the subject has no version yet */
+  /**
+   * Whether it shows that it has read all that was registered: one that has just started says "not found"
+   * until then. `knownId`: of a schema that it once gave.
+   * @throws PostriderError `registry-unavailable` also where it says itself that it is not ready
+   */
+  async isAwake(knownId: number | undefined): Promise<boolean> {
+    const health = await this.#request(this.#api.Schema.find, { path: healthPath });
+    const ready = objectOf(health.body?.['status'])['schema_registry_ready'];
+    if (ready === false) throw this.#unavailable('it is still reading what was registered');
+    if (ready === true) return true;
+    const isIll = health.failure !== undefined && health.failure.status >= 500;
+    if (isIll || knownId === undefined) return false;
+    const known = await this.#request(this.#api.Schema.find, { id: knownId });
+    return typeof known.body?.['schema'] === 'string';
+  }
+
+  /** @throws PostriderError `not-found`: no such subject, or no right to see it; registries do not tell which */
   async compatibilityWithLatest(subject: string, schema: string): Promise<Compatibility> {
-    const path = `/compatibility/subjects/${encodeURIComponent(subject)}/versions/latest?verbose=true`;
-    const { body } = await this.#ask('POST', path, { schema });
+    const asked = { subject, verbose: true, body: { schema } };
+    const body = await this.#ask(this.#api.Subject.compatible, asked);
     const messages = Array.isArray(body['messages']) ? body['messages'].map(String) : [];
     return { compatible: body['is_compatible'] === true, messages };
   }
 
   /** Of the subject itself; undefined where the registry's default holds. */
   async levelOf(subject: string): Promise<string | undefined> {
-    const { status, body } = await this.#request('GET', `/config/${encodeURIComponent(subject)}`);
-    if (status === 404) return undefined;
-    if (status !== 200) throw this.#unavailable(describe(status, body));
+    const { body, failure } = await this.#request(this.#api.Subject.config, { subject });
+    if (failure?.status === 404) return undefined;
+    if (failure !== undefined) throw this.#unavailable(failure.message);
     return String(body['compatibilityLevel']);
   }
 
   async setLevel(subject: string, compatibility: string): Promise<void> {
-    await this.#ask('PUT', `/config/${encodeURIComponent(subject)}`, { compatibility });
+    await this.#ask(this.#api.Subject.updateConfig, { subject, body: { compatibility } });
   }
 
   /**
@@ -80,75 +121,69 @@ export class RegistryClient {
    * @throws PostriderError `schema-incompatible` with what breaks
    */
   async register(subject: string, schema: string): Promise<number> {
-    const path = `/subjects/${encodeURIComponent(subject)}/versions`;
-    const { status, body } = await this.#request('POST', path, { schema });
-    if (status === 409) throw new PostriderError('schema-incompatible', String(body['message']));
-    if (status !== 200) throw this.#unavailable(describe(status, body));
+    const asked = { subject, body: { schema } };
+    const { body, failure } = await this.#request(this.#api.Subject.register, asked);
+    if (failure?.status === 409) throw new PostriderError('schema-incompatible', failure.message);
+    if (failure !== undefined) throw this.#unavailable(failure.message);
     return Number(body['id']);
   }
 
   async #collect(given: unknown, into: ReferencedSchema[], seen: Set<string>): Promise<void> {
     for (const reference of Array.isArray(given) ? (given as unknown[]) : []) {
-      const { name, subject, version } = reference as Readonly<Record<string, unknown>>;
-      const path = `/subjects/${encodeURIComponent(String(subject))}/versions/${String(version)}`;
-      if (seen.has(path)) continue;
-      seen.add(path);
-      const { status, body } = await this.#request('GET', path);
+      const { name, subject, version } = objectOf(reference);
+      const place = `${String(subject)}/${String(version)}`;
+      if (seen.has(place)) continue;
+      seen.add(place);
+      const asked = { subject: String(subject), version: String(version) };
+      const { body, failure } = await this.#request(this.#api.Subject.version, asked);
       // Also for a 404: what refers to it is registered, so it is there as soon as the registry is whole.
-      if (status !== 200 || typeof body['schema'] !== 'string') {
-        const what = `its answer for the reference "${String(name)}" is no schema`;
-        throw this.#unavailable(`${what}: ${describe(status, body)}`);
+      if (typeof body?.['schema'] !== 'string') {
+        const why = failure === undefined ? '' : `: ${failure.message}`;
+        throw this.#unavailable(
+          `its answer for the reference "${String(name)}" is no schema${why}`,
+        );
       }
       await this.#collect(body['references'], into, seen);
       into.push({ name: String(name), schema: body['schema'] });
     }
   }
 
-  async #ask(method: string, path: string, sent?: object): Promise<Answer> {
-    const answer = await this.#request(method, path, sent);
-    const { status, body } = answer;
-    if (status === 404 && notFoundCodes.has(body['error_code'])) {
-      throw new PostriderError('not-found', `The schema registry says: ${describe(status, body)}.`);
+  async #ask(method: Method, params: Params): Promise<Body> {
+    const { body, failure } = await this.#request(method, params);
+    if (failure === undefined) return body;
+    if (isNotFound(failure)) {
+      throw new PostriderError('not-found', `The schema registry says: ${failure.message}`);
     }
-    if (status !== 200) throw this.#unavailable(describe(status, body));
-    return answer;
+    throw this.#unavailable(failure.message);
   }
 
-  async #request(method: string, path: string, sent?: object): Promise<Answer> {
-    const headers: Record<string, string> = { Accept: `${contentType}, application/json` };
-    if (sent !== undefined) headers['Content-Type'] = contentType;
-    if (this.#authorization !== undefined) headers['Authorization'] = this.#authorization;
+  /** The package never settles where an answer is cut off in its middle, whatever time-out it is given. */
+  async #request(method: Method, params: Params): Promise<Answer> {
+    const deadline = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        reject(this.#unavailable(`no answer in ${this.#timeoutMs / 1_000} s`));
+        deadline.abort();
+      }, this.#timeoutMs);
+    });
     try {
-      const response = await fetch(this.#base + path, {
-        method,
-        headers,
-        ...(sent === undefined ? {} : { body: JSON.stringify(sent) }),
-        signal: AbortSignal.timeout(requestTimeoutMs),
-      });
-      const body: unknown = await response.json().catch(() => undefined);
-      const isObject = typeof body === 'object' && body !== null;
-      return { status: response.status, body: isObject ? (body as Answer['body']) : {} };
-    } catch (cause) {
-      throw this.#unavailable(reasonOf(cause), cause);
+      const response = await Promise.race([method({ ...params, signal: deadline.signal }), late]);
+      return { body: objectOf(response.data()) };
+    } catch (error) {
+      if (error instanceof PostriderError) throw error;
+      return { failure: failureOf(error) };
+    } finally {
+      clearTimeout(timer);
     }
   }
 
-  #unavailable(reason: string, cause?: unknown): PostriderError {
-    const message = `The schema registry at ${this.#base} cannot be used: ${reason}`;
-    return new PostriderError('registry-unavailable', message, { cause });
+  #unavailable(reason: string): PostriderError {
+    const message = `The schema registry at ${this.#url} cannot be used: ${reason}`;
+    return new PostriderError('registry-unavailable', message);
   }
 }
 
-function describe(status: number, body: Answer['body']): string {
-  const { message } = body;
-  const code = typeof body['error_code'] === 'number' ? body['error_code'] : status;
-  return typeof message === 'string' ? `${message} (${code})` : `it answers ${status}`;
-}
-
-/** fetch hides the reason in the cause. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer in ${requestTimeoutMs / 1_000} s`;
-  const { cause } = error as { cause?: { code?: string; message?: string } };
-  return cause?.code ?? cause?.message ?? error.message;
+function objectOf(value: unknown): Body {
+  return typeof value === 'object' && value !== null ? (value as Body) : {};
 }

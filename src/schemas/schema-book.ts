@@ -1,6 +1,6 @@
 import { PostriderError } from '../errors.ts';
 import type { Rejection } from '../event/rejection.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import { createDecoder, type Decoder } from './decoder.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
 
@@ -20,17 +20,26 @@ export interface Schemas {
 export interface SchemaBookOptions {
   /** @throws PostriderError `not-found`, `registry-unavailable` */
   readonly fetchSchema: (id: number) => Promise<RegisteredSchema>;
-  readonly clock: Clock;
-  /** The registry could not be asked; it is asked again. */
-  readonly onFailure: (error: unknown) => void;
+  /**
+   * Whether the registry shows that it has read what was registered. `knownId`: a schema that it once gave.
+   * @throws PostriderError `registry-unavailable`
+   */
+  readonly isAwake: (knownId: number | undefined) => Promise<boolean>;
+  readonly clock: SteadyClock;
+  /** It did not give the schema, `not-found` or `registry-unavailable`; it is asked again. */
+  readonly onDelay: (id: number, error: unknown) => void;
 }
 
 /** A producer writes its first record right after it registered the schema: a registry's replica may not have it yet. */
 const askAgainMs = 1_000;
+/** A registry that has just started knows no schema until it has read them all; Karapace takes 2 s for 10,000. */
+const believedAfterMs = 15_000;
 /** How long an id counts as unknown. */
 export const unknownForMs: number = 60_000;
 const firstBackoffMs = 500;
 const longestBackoffMs = 15_000;
+/** Registries number their schemas with signed 32-bit integers: what they say of a larger number is not about a schema. */
+const largestId = 0x7fffffff;
 /** A schema never changes under its id; this only bounds the memory. */
 const mostSchemas = 10_000;
 
@@ -44,14 +53,17 @@ export class SchemaBook implements Schemas {
   readonly #options: SchemaBookOptions;
   readonly #entries = new Map<number, Entry>();
   readonly #lookups = new Map<number, Promise<void>>();
+  /** Schemas are numbered as they are registered: a registry that knows the last one has read the others. */
+  #largestKnown: number | undefined;
 
   constructor(options: SchemaBookOptions) {
     this.#options = options;
   }
 
   find(id: number): KnownSchema | undefined {
+    if (id > largestId) return unknownSchema(id);
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.untilMs > this.#options.clock.now()) return entry?.known;
+    if (entry === undefined || entry.untilMs > this.#options.clock.steadyNow()) return entry?.known;
     this.#entries.delete(id);
     return undefined;
   }
@@ -66,22 +78,31 @@ export class SchemaBook implements Schemas {
   }
 
   async #lookUp(id: number): Promise<void> {
+    const { clock, fetchSchema, isAwake, onDelay } = this.#options;
     let backoffMs = firstBackoffMs;
-    let unknownTimes = 0;
+    let unknownSinceMs: number | undefined;
     for (;;) {
+      let awake = false;
       try {
-        this.#keep(id, knownSchema(id, await this.#options.fetchSchema(id)), Infinity);
+        // Before it is asked for the schema, so that it was awake when it did not know it.
+        awake = unknownSinceMs !== undefined && (await isAwake(this.#largestKnown));
+        this.#keep(id, knownSchema(id, await fetchSchema(id)), Infinity);
+        this.#largestKnown = Math.max(id, this.#largestKnown ?? 0);
         return;
       } catch (error) {
         if (error instanceof PostriderError && error.code === 'not-found') {
-          unknownTimes += 1;
-          if (unknownTimes > 1) {
-            this.#keep(id, unknownSchema(id), this.#options.clock.now() + unknownForMs);
+          const nowMs = clock.steadyNow();
+          unknownSinceMs ??= nowMs;
+          if (awake || nowMs - unknownSinceMs >= believedAfterMs) {
+            this.#keep(id, unknownSchema(id), nowMs + unknownForMs);
             return;
           }
+          onDelay(id, error);
           await this.#delay(askAgainMs);
         } else {
-          this.#options.onFailure(error);
+          // It may be starting just now: what it said before counts no longer.
+          unknownSinceMs = undefined;
+          onDelay(id, error);
           await this.#delay(backoffMs);
           backoffMs = Math.min(backoffMs * 2, longestBackoffMs);
         }

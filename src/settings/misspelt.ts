@@ -1,19 +1,68 @@
-import { closest, distance } from 'fastest-levenshtein';
 import type { Environment } from '../environment.ts';
+import { PostriderError } from '../errors.ts';
+import { almost, nearest } from '../near.ts';
 import { settingsTable } from './table.ts';
 
 const names = Object.values(settingsTable).flatMap(({ name, secret: isSecret }) =>
   isSecret === true ? [name, `${name}_FILE`] : [name],
 );
-/** Letters of a name that are wrong, missing or too many. In a short one, two may make another word. */
-const mostSlips = (name: string): number => (name.length < 12 ? 1 : 2);
+const known: ReadonlySet<string> = new Set(names);
 
-/** A sentence for each variable that is almost named like a setting, which has its default then. */
-export function likelyMisspelt(env: Environment): string[] {
-  return Object.keys(env).flatMap((given) => {
-    const meant = closest(given, names);
-    const slips = distance(given, meant);
-    if (slips === 0 || slips > mostSlips(meant)) return [];
-    return [`${given} is no setting and has no effect; did you mean ${meant}?`];
+/** Words that variables of any program begin with. */
+const everybodys = new Set(['LOG', 'MAX', 'SECRET']);
+/** What our names begin with; a second word tells where the first is everybody's. */
+const beginnings: ReadonlySet<string> = new Set(['POSTRIDER', ...names.map(beginningOf)]);
+
+interface Odd {
+  readonly given: string;
+  /** The setting that was probably meant. */
+  readonly meant: string | undefined;
+}
+
+/** A sentence for each variable that is named almost like a setting, or begins like one, and is none. */
+export function describeOddSettings(env: Environment): string[] {
+  return oddSettings(env).map(({ given, meant }) => {
+    const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+    return `${given} is not a setting${hint}`;
   });
+}
+
+/** Of a setting that what is to be done cannot do without; names a variable that was probably meant to be it. */
+export function notSet(name: string, allowed: string, env: Environment): PostriderError {
+  const given = oddSettings(env).find(({ meant }) => meant === name)?.given;
+  const hint = given === undefined ? '' : `; ${given} is set: did you mean ${name}?`;
+  return new PostriderError('setting-invalid', `${name} is not set, allowed: ${allowed}${hint}`);
+}
+
+function oddSettings(env: Environment): Odd[] {
+  return Object.entries(env).flatMap(([given, value]): Odd[] => {
+    if (known.has(given) || isOthers(given, value)) return [];
+    if (beginsLikeOurs(given)) return [{ given, meant: nearest(given, names) }];
+    const meant = almost(given, names);
+    return meant === undefined ? [] : [{ given, meant }];
+  });
+}
+
+function beginsLikeOurs(given: string): boolean {
+  return beginnings.has(beginningOf(given));
+}
+
+function beginningOf(name: string): string {
+  const [first = '', second = ''] = name.split('_');
+  return everybodys.has(first) ? `${first}_${second}` : first;
+}
+
+/** Whether another program has set it: Kubernetes for a service, or somebody for the scripts of Kafka itself. */
+function isOthers(name: string, value: string | undefined): boolean {
+  return isServiceLink(name, value) || /^KAFKA_(?:HOME|(?:\w+_)?OPTS)$/.test(name);
+}
+
+/**
+ * Whether Kubernetes or Docker set it for a service of that name, e.g. KAFKA_SERVICE_HOST for `kafka`.
+ * (Kubernetes, "Service": environment variables)
+ */
+export function isServiceLink(name: string, value: string | undefined): boolean {
+  if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
+  if (/_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name)) return true;
+  return name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value ?? '');
 }

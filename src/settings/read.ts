@@ -4,6 +4,7 @@ import { environment, type Environment } from '../environment.ts';
 import { PostriderError } from '../errors.ts';
 import { longestDelayMs } from '../event/tier-delay.ts';
 import { formatRate } from '../resources/schema/rate.ts';
+import { isServiceLink } from './misspelt.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
 
 /**
@@ -42,6 +43,20 @@ export function describeSettings(settings: Settings): Record<string, string> {
   );
 }
 
+/** What applies where nothing is set. */
+export function describeDefaults(): Record<string, string> {
+  const fallbacks = Object.entries(settingsTable).map(([field, { fallback }]) => [field, fallback]);
+  return describeSettings(Object.fromEntries(fallbacks) as Settings);
+}
+
+/** Those of them that are not as they are by themselves. */
+export function describeChosenSettings(settings: Settings): Record<string, string> {
+  const byDefault = describeDefaults();
+  return Object.fromEntries(
+    Object.entries(describeSettings(settings)).filter(([name, text]) => text !== byDefault[name]),
+  );
+}
+
 function show(field: string, value: Exclude<Settings[keyof Settings], undefined>): string {
   const items = Array.isArray(value) ? value : [value];
   const spell = (item: unknown): string => {
@@ -74,7 +89,11 @@ function givenText(
   problems: string[],
 ): string | undefined {
   const fileName = setting.secret === true ? env[`${setting.name}_FILE`] : undefined;
-  if (fileName === undefined || fileName === '') return env[setting.name];
+  if (fileName === undefined || fileName === '') {
+    const given = env[setting.name];
+    // GATEWAY_PORT is `tcp://10.0.0.1:80` beside a service named `gateway`.
+    return isServiceLink(setting.name, given) ? undefined : given;
+  }
   try {
     return readFileSync(fileName, 'utf8').trimEnd();
   } catch {
@@ -92,6 +111,7 @@ function crossProblems(settings: Settings): string[] {
   if ((settings.gatewayTlsCertFile === undefined) !== (settings.gatewayTlsKeyFile === undefined)) {
     problems.push('GATEWAY_TLS_CERT_FILE and GATEWAY_TLS_KEY_FILE are allowed only together');
   }
+  problems.push(...registryTlsProblems(settings));
   const { schemaRegistryUsername, schemaRegistryPassword } = settings;
   if ((schemaRegistryUsername === undefined) !== (schemaRegistryPassword === undefined)) {
     problems.push(
@@ -130,4 +150,25 @@ function unusedFiles(settings: Settings): string[] {
   return fields
     .filter((field) => settings[field] !== undefined)
     .map((field) => `${settingsTable[field].name} is given, allowed: only with KAFKA_SSL=true`);
+}
+
+function registryTlsProblems(settings: Settings): string[] {
+  const { schemaRegistryUrl, schemaRegistrySslCertFile, schemaRegistrySslKeyFile } = settings;
+  const problems =
+    (schemaRegistrySslCertFile === undefined) === (schemaRegistrySslKeyFile === undefined)
+      ? []
+      : [
+          'SCHEMA_REGISTRY_SSL_CERT_FILE and SCHEMA_REGISTRY_SSL_KEY_FILE are allowed only together',
+        ];
+  if (/^https:/i.test(schemaRegistryUrl ?? '')) return problems;
+  const fields = [
+    'schemaRegistrySslCaFile',
+    'schemaRegistrySslCertFile',
+    'schemaRegistrySslKeyFile',
+  ] as const;
+  const unused = fields
+    .filter((field) => settings[field] !== undefined)
+    .map((field) => settingsTable[field].name)
+    .map((name) => `${name} is given, allowed: only with a SCHEMA_REGISTRY_URL that is https`);
+  return [...problems, ...unused];
 }

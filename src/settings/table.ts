@@ -1,4 +1,5 @@
 import { formatDuration, parseDuration } from '../duration.ts';
+import { keptAttempts, type KeptAttempts } from '../event/attempt-line.ts';
 import { logFormats, logLevels } from '../ops/log.ts';
 import { parseRate } from '../resources/schema/rate.ts';
 import {
@@ -34,6 +35,9 @@ export interface Settings {
   readonly schemaRegistryUrl: string | undefined;
   readonly schemaRegistryUsername: string | undefined;
   readonly schemaRegistryPassword: string | undefined;
+  readonly schemaRegistrySslCaFile: string | undefined;
+  readonly schemaRegistrySslCertFile: string | undefined;
+  readonly schemaRegistrySslKeyFile: string | undefined;
   readonly secretKey: Buffer | undefined;
   readonly secretKeyPrevious: Buffer | undefined;
   readonly gatewayPort: number;
@@ -50,12 +54,17 @@ export interface Settings {
   readonly maxAgeMs: number;
   /** 0: duplicates are not looked for. */
   readonly dedupeWindowMs: number;
+  readonly attempts: KeptAttempts;
   readonly deliveryMaxInFlight: number;
   readonly deliveryMaxInFlightPerDestination: number;
   /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
   readonly deliveryAllowNetworks: readonly string[] | undefined;
   /** Where `audience-sync` keeps its checkpoints. */
   readonly audienceCheckpointDir: string | undefined;
+  /** The only folder that `audience-sync` reads lists from. */
+  readonly audienceFilesDir: string;
+  /** For one query of a database. */
+  readonly audienceQueryTimeoutMs: number;
   readonly logLevel: (typeof logLevels)[number];
   readonly logFormat: (typeof logFormats)[number];
 }
@@ -116,6 +125,9 @@ export const settingsTable: Table = {
   schemaRegistryUrl: optional('SCHEMA_REGISTRY_URL', 'an http(s) URL without a password', webUrl),
   schemaRegistryUsername: optional('SCHEMA_REGISTRY_USERNAME', 'a name', text),
   schemaRegistryPassword: secret('SCHEMA_REGISTRY_PASSWORD', 'a password', text),
+  schemaRegistrySslCaFile: optional('SCHEMA_REGISTRY_SSL_CA_FILE', 'a path', text),
+  schemaRegistrySslCertFile: optional('SCHEMA_REGISTRY_SSL_CERT_FILE', 'a path', text),
+  schemaRegistrySslKeyFile: optional('SCHEMA_REGISTRY_SSL_KEY_FILE', 'a path', text),
   secretKey: secret('SECRET_KEY', '32 bytes in base64', key),
   secretKeyPrevious: secret('SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
   gatewayPort: integer('GATEWAY_PORT', 8080, 0, 65_535),
@@ -149,6 +161,12 @@ export const settingsTable: Table = {
   },
   maxAgeMs: duration('MAX_AGE', 3 * 86_400_000, 60_000, 7 * 86_400_000),
   dedupeWindowMs: orOff(duration('DEDUPE_WINDOW', 600_000, 1_000, 86_400_000)),
+  attempts: {
+    name: 'ATTEMPTS',
+    fallback: 'all',
+    allowed: keptAttempts.join(', '),
+    parse: oneOf(keptAttempts),
+  },
   deliveryMaxInFlight: integer('DELIVERY_MAX_IN_FLIGHT', 1024, 1, 100_000),
   deliveryMaxInFlightPerDestination: integer(
     'DELIVERY_MAX_IN_FLIGHT_PER_DESTINATION',
@@ -165,6 +183,8 @@ export const settingsTable: Table = {
     emptyAllowed: true,
   },
   audienceCheckpointDir: optional('AUDIENCE_CHECKPOINT_DIR', 'a path', text),
+  audienceFilesDir: { name: 'AUDIENCE_FILES_DIR', fallback: '.', allowed: 'a path', parse: text },
+  audienceQueryTimeoutMs: duration('AUDIENCE_QUERY_TIMEOUT', 1_800_000, 1_000, 86_400_000),
   logLevel: {
     name: 'LOG_LEVEL',
     fallback: 'info',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -18,7 +18,10 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postrider-test-'));
   members = join(folder, 'members.csv');
   textfile = join(folder, 'audience.prom');
-  installation = await install({ AUDIENCE_CHECKPOINT_DIR: join(folder, 'checkpoints') });
+  installation = await install({
+    AUDIENCE_CHECKPOINT_DIR: join(folder, 'checkpoints'),
+    AUDIENCE_FILES_DIR: folder,
+  });
   await writeFile(
     join(folder, 'resources.yaml'),
     `
@@ -74,9 +77,23 @@ test('from a file to identify calls: a dry run first, then all, then what change
   assert.match(rows ?? '', /1 repeated a user/);
   assert.deepEqual(sample.sort(), ['  + 007', '  + ada', '  + bob']);
 
-  assert.match((await sync()).stdout, /^Audience big-spenders: 3 added, 0 removed; 3 users in /);
+  const asked = await sync();
+  assert.equal(asked.code, 1);
+  assert.match(
+    asked.stderr,
+    /has told nobody yet: its first sync would tell 3 users `big_spenders`; nothing was sent\. If that is right, use --yes/,
+  );
+  assert.match(
+    (await sync('--yes')).stdout,
+    /^Audience big-spenders: 3 added, 0 removed; 3 users in /,
+  );
   await writeFile(members, 'customer\n007\nada\ncleo\n');
-  const { stdout, stderr } = await sync('--json', '--textfile', textfile);
+  const refused = await sync();
+  assert.match(
+    refused.stderr,
+    /would lose 1 of 3 users \(34 %\), allowed: 20 %; .*--max-removed 34/,
+  );
+  const { stdout, stderr } = await sync('--json', '--textfile', textfile, '--max-removed', '34');
   const report = JSON.parse(stdout) as { audiences: Record<string, unknown>[] };
   const { added, removed, trait, rebuilt } = report.audiences[0] ?? {};
   assert.deepEqual([added, removed, trait, rebuilt], [1, 1, 'big_spenders', undefined], stderr);
@@ -144,8 +161,8 @@ test('what cannot be meant is refused before anything is read', async () => {
     [['nobody'], 1, /no audience or computed trait nobody; known are: big-spenders, ltv/],
     [['ltv', '--destination', 'crm'], 2, /--destination is allowed only with --full/],
     [['ltv', '--full', '--destination', 'dwh'], 1, /does not go to destination dwh; allowed: crm/],
-    [['ltv', '--shard', '9/8'], 2, /Allowed: <n>\/<count> such as 3\/8/],
     [['ltv', '--max-removed', '200'], 2, /Allowed: a whole number from 0 to 100/],
+    [['ltv', '--retire', '--keep-traits'], 2, /either --retire or --keep-traits, not both/],
   ];
   await Promise.all(
     refusals.map(async ([args, expected, says]) => {
@@ -154,4 +171,75 @@ test('what cannot be meant is refused before anything is read', async () => {
       assert.match(stderr, says);
     }),
   );
+});
+
+test('what the last syncs did is shown, refused ones too', async () => {
+  const { stdout } = await succeed(['audience-sync', 'big-spenders', '--history']);
+  const [head, ...lines] = stdout.trimEnd().split('\n');
+  assert.match(head ?? '', /^STARTED +TRAIT +WHAT +OUTCOME +USERS +CHANGES +TOOK +WHY$/);
+  assert.ok(
+    lines.some((line) => / big_spenders +sync +done +3 +\+3 /.test(line)),
+    stdout,
+  );
+  assert.ok(
+    lines.some((line) => / refused .* would lose 1 of 3 users /.test(line)),
+    stdout,
+  );
+  const shown = await succeed(['get', 'audience', 'big-spenders']);
+  assert.match(shown.stdout, /^ID +NAME[^]*\n\nSTARTED +TRAIT/);
+});
+
+test('an audience whose users have its trait goes only when somebody says what becomes of that', async () => {
+  const kept = await installation.run(['delete', 'audience', 'big-spenders']);
+  assert.equal(kept.code, 1);
+  assert.match(
+    kept.stderr,
+    /because 3 users have big_spenders from it: `delete` with --retire tells them .*, with --keep-traits it stays/,
+  );
+  await writeFile(
+    join(folder, 'rest.yaml'),
+    'kind: Source\nid: shop\nname: Web shop\nwriteKeys: [wk_shop]\n',
+  );
+  const pruned = await installation.run(['apply', '-f', join(folder, 'rest.yaml'), '--prune']);
+  assert.match(pruned.stderr, /Audience big-spenders cannot be deleted like that/);
+
+  await writeFile(
+    join(folder, 'gold.yaml'),
+    `{ kind: Audience, id: big-spenders, name: Gold, trait: gold, source: shop, members: { file: members.csv, userId: customer } }`,
+  );
+  const renamed = await succeed(['apply', '-f', join(folder, 'gold.yaml'), '--rename']);
+  assert.match(
+    renamed.stdout,
+    /3 users will be told gold; 3 users keep big_spenders unless you retire it with `audience-sync big-spenders --retire`/,
+  );
+  await succeed(['audience-sync', 'big-spenders', '--yes']);
+  const retired = await succeed(['audience-sync', 'big-spenders', '--retire']);
+  assert.match(
+    retired.stdout,
+    /^Audience big-spenders: 3 users were told that they have big_spenders no more, at source shop$/m,
+  );
+  const gone = await succeed(['delete', 'audience', 'big-spenders', '--retire', '--yes']);
+  assert.match(
+    gone.stdout,
+    /^delete Audience big-spenders\nAudience big-spenders: 3 users were told/,
+  );
+  const again = await installation.run(['delete', 'audience', 'big-spenders']);
+  assert.match(again.stderr, /there is no Audience big-spenders/);
+  assert.deepEqual(
+    (await readdir(join(folder, 'checkpoints'))).filter((name) => name.endsWith('big-spenders')),
+    [],
+  );
+});
+
+test('what holds user ids is readable by its owner only', async () => {
+  await writeFile(
+    join(folder, 'own.yaml'),
+    `{ kind: Audience, id: own, name: Own, source: shop, members: { file: members.csv, userId: customer } }`,
+  );
+  await succeed(['apply', '-f', join(folder, 'own.yaml')]);
+  await succeed(['audience-sync', 'own', '--yes']);
+  const { TOPIC_PREFIX: prefix = '' } = installation.environment;
+  const own = join(folder, 'checkpoints', `${prefix}own`);
+  assert.equal((await stat(own)).mode & 0o777, 0o700);
+  assert.equal((await stat(join(own, 'checkpoint.duckdb'))).mode & 0o777, 0o600);
 });

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { whyUseless } from '../../src/audience/checkpoint.ts';
-import { membershipKey, userOfMembership } from '../../src/audience/membership.ts';
-import { objectionTo } from '../../src/audience/safety.ts';
-import { ownPartitions, parseShard } from '../../src/audience/shard.ts';
+import { Memberships } from '../../src/audience/membership.ts';
+import type { Difference } from '../../src/audience/changes.ts';
+import { cutOffRun } from '../../src/audience/everyone.ts';
+import { defaultLimits, objectionTo } from '../../src/audience/safety.ts';
 import { kindOf } from '../../src/audience/sync-target.ts';
 import { audience } from './members.ts';
 
@@ -31,64 +32,72 @@ test('a checkpoint is of no use to a topic that is shorter, or to other partitio
 
 const madeAgain = 'the topic was made again since';
 
-test('each partition has exactly one shard', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 9 }), (all, count) => {
-      const shards = Array.from({ length: count }, (_, i) =>
-        ownPartitions({ index: i + 1, count }, all),
-      );
-      assert.deepEqual(
-        shards.flat().sort((a, b) => a - b),
-        Array.from({ length: all }, (_, partition) => partition),
-      );
-    }),
-  );
-});
-
-test('a shard is named by a number from 1, or by Kubernetes from 0', () => {
-  assert.deepEqual(parseShard('3/8', undefined), { index: 3, count: 8 });
-  assert.deepEqual(parseShard('8/8', '0'), { index: 8, count: 8 });
-  assert.deepEqual(parseShard('auto/8', '0'), { index: 1, count: 8 });
-  assert.deepEqual(parseShard('auto/8', '7'), { index: 8, count: 8 });
-  for (const wrong of ['9/8', '0/8', '3', '3/', 'auto/8', '-1/8', '1.5/8', '3/08'])
-    assert.equal(parseShard(wrong, undefined), undefined, wrong);
-  assert.equal(parseShard('auto/8', '8'), undefined);
-  assert.equal(parseShard('auto/8', ''), undefined);
-});
-
-test('a user of one audience is nobody in another, whatever the ids look like', () => {
+test('a user of one audience is nobody in another, nor under another trait, whatever the ids look like', () => {
   const target = audience('a');
+  const keysOf = (changes: Parameters<typeof audience>[1], id = 'a'): Memberships =>
+    new Memberships('m', audience(id, changes), 0);
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (userId) => {
-      const key = Buffer.from(membershipKey(target, userId));
-      assert.equal(userOfMembership(target, key), userId);
-      assert.equal(userOfMembership(audience('ab'), key), undefined);
+      const { key } = new Memberships('m', target, 0).record(0, userId, 'true');
+      const bytes = Buffer.from(key ?? '');
+      assert.equal(keysOf({}).userOf(bytes), userId);
+      assert.equal(keysOf({}, 'ab').userOf(bytes), undefined);
+      assert.equal(keysOf({ trait: 'gold' }).userOf(bytes), undefined);
+      assert.equal(keysOf({ source: 'app' }).userOf(bytes), undefined);
+      const [former] = keysOf({}).adopted(0, userId, 'true');
+      assert.equal(keysOf({}).formerUserOf(Buffer.from(former?.key ?? '')), userId);
     }),
   );
-  assert.equal(userOfMembership(target, Buffer.from('ab:user')), undefined);
-  assert.equal(userOfMembership(target, Buffer.from('a')), undefined);
-  assert.equal(userOfMembership(target, null), undefined);
+  assert.equal(keysOf({}).userOf(Buffer.from('a')), undefined);
+  assert.equal(keysOf({}).formerUserOf(Buffer.from('a')), undefined);
 });
 
-test('a loss of just what is allowed passes, and more is refused with the limit that would do', () => {
+const calm: Difference = {
+  members: 100,
+  before: 100,
+  added: 0,
+  removed: 0,
+  changed: 0,
+  baseline: 0,
+  forgotten: 0,
+  changedAlike: 0,
+};
+const usual = { allowEmpty: false, ...defaultLimits };
+
+test('a change of just what is allowed passes, and more is refused with the limit that would do', () => {
   const target = audience('a');
-  const counts = { members: 50, before: 100, added: 0, removed: 50, changed: 0, baseline: 0 };
-  const limits = { allowEmpty: false, maxRemovedPercent: 50 };
-  assert.equal(objectionTo(target, counts, limits), undefined);
-  const objection = objectionTo(target, { ...counts, members: 49, removed: 51 }, limits) ?? '';
-  assert.match(objection, /would lose 51 of 100 users \(51 %\).*--max-removed 51$/);
-  const first = { ...counts, members: 0, before: 0, removed: 0 };
-  assert.equal(objectionTo(target, first, limits), undefined);
+  const objection = (found: Partial<Difference>): string | undefined =>
+    objectionTo(target, { ...calm, ...found }, usual);
+  assert.equal(objection({ removed: 20, changedAlike: 20, added: 100 }), undefined);
+  assert.match(
+    objection({ removed: 21 }) ?? '',
+    /would lose 21 of 100 users \(21 %\), allowed: 20 %; .*--max-removed 21$/,
+  );
+  assert.match(
+    objection({ changedAlike: 21 }) ?? '',
+    /would give the same new value to 21 of 100 users \(21 %\), .*--max-changed 21$/,
+  );
+  assert.match(
+    objection({ added: 101 }) ?? '',
+    /would gain 101 users and has 100 \(101 %\), .*--max-added 101$/,
+  );
+  assert.equal(objection({ members: 0, before: 0, added: 0 }), undefined);
+  assert.match(objection({ members: 0, removed: 100 }) ?? '', /has nobody .* use --allow-empty$/);
+});
+
+test('what a sync that was cut off could not send is no surprise to the next', () => {
+  const rest = { ...calm, before: 10, members: 100, added: 90 };
+  assert.match(objectionTo(audience('a'), rest, usual) ?? '', /--max-added 900$/);
+  assert.equal(objectionTo(audience('a'), rest, usual, 100), undefined);
 });
 
 test('the limit that a refusal names is enough, and the one that was given is shown as it is', () => {
   const target = audience('a');
-  const counts = { members: 1, added: 0, changed: 0, baseline: 0 };
-  const limit = (maxRemovedPercent: number) => ({ allowEmpty: false, maxRemovedPercent });
+  const limit = (maxRemoved: number) => ({ ...usual, maxRemoved });
   for (const before of [7, 100, 3_000_000]) {
     for (let percent = 1; percent <= 100; percent += 1) {
       const removed = Math.ceil((before * percent) / 100);
-      const lost = { ...counts, before, removed };
+      const lost = { ...calm, members: 1, before, removed };
       const objection = objectionTo(target, lost, limit(percent - 1)) ?? '';
       assert.ok(objection.includes(` %), allowed: ${percent - 1} %;`), objection);
       const enough = Number(/--max-removed (\d+)$/.exec(objection)?.[1]);
@@ -99,9 +108,31 @@ test('the limit that a refusal names is enough, and the one that was given is sh
 });
 
 test('a change is named after what was before', () => {
-  const userId = 'u';
-  assert.equal(kindOf({ userId, value: 'true', was: null }), 'added');
-  assert.equal(kindOf({ userId, value: null, was: 'true' }), 'removed');
-  assert.equal(kindOf({ userId, value: '1', was: '2' }), 'changed');
-  assert.equal(kindOf({ userId, value: '1', was: '1' }), 'baseline');
+  const change = { userId: 'u', deletedMs: undefined };
+  assert.equal(kindOf({ ...change, value: 'true', was: null }), 'added');
+  assert.equal(kindOf({ ...change, value: null, was: 'true' }), 'removed');
+  assert.equal(kindOf({ ...change, value: '1', was: '2' }), 'changed');
+  assert.equal(kindOf({ ...change, value: '1', was: '1' }), 'baseline');
+  assert.equal(kindOf({ ...change, value: null, was: '1', deletedMs: 5 }), 'forgotten');
+});
+
+test('a run that tells everyone goes on from one of the same kind that was cut off, if it is not too old', () => {
+  const wanted = { destinations: ['crm'], isTakenBack: false };
+  const text = (changes: object): string =>
+    JSON.stringify({ ...wanted, sync: 's1', timeMs: 1_000, after: 'm', ...changes });
+  const found = cutOffRun(
+    new Map([
+      [0, text({})],
+      [1, text({ sync: 's0', timeMs: 900 })],
+    ]),
+    wanted,
+    2_000,
+  );
+  assert.ok(found);
+  assert.deepEqual(found.baseline, { ...wanted, sync: 's1', timeMs: 1_000 });
+  assert.deepEqual(found.after, new Map([[0, 'm']]));
+  const one = new Map([[0, text({})]]);
+  assert.equal(cutOffRun(one, { ...wanted, destinations: undefined }, 2_000), undefined);
+  assert.equal(cutOffRun(one, { ...wanted, isTakenBack: true }, 2_000), undefined);
+  assert.equal(cutOffRun(one, wanted, 1_000 + 86_400_001), undefined);
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChangeBatch } from '../../src/audience/change-batch.ts';
-import { emit, type OutgoingChange } from '../../src/audience/emit.ts';
+import type { ChangeBatch, OutgoingChange } from '../../src/audience/change-batch.ts';
+import { emit } from '../../src/audience/emit.ts';
 
 function change(partition: number, value: string): OutgoingChange {
-  return { partition, records: [{ topic: 'calls', partition: 0, key: 'u', value }] };
+  return { userId: 'u', partition, records: [{ topic: 'calls', partition: 0, key: 'u', value }] };
 }
 
 async function* inChunks(changes: readonly OutgoingChange[]): AsyncGenerator<OutgoingChange[]> {

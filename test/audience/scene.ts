@@ -1,21 +1,22 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fullBatchChanges } from '../../src/audience/change-batch.ts';
-import { wholeAudience } from '../../src/audience/shard.ts';
+import { withAudience, type SyncDeps } from '../../src/audience/open-audience.ts';
+import { retireAudience, retireFormer, type Retired } from '../../src/audience/retire.ts';
 import { syncAudience, type SyncOptions, type SyncResult } from '../../src/audience/sync.ts';
 import type { SyncTarget } from '../../src/audience/sync-target.ts';
 import {
   audienceDestinationsHeader,
   audienceSourceHeader,
 } from '../../src/event/audience-headers.ts';
-import { withAdmin } from '../../src/kafka/admin.ts';
-import { openTransactions, placeName } from '../../src/kafka/produce/transactions.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import type { AudienceRecord } from '../../src/resources/audiences/record.ts';
+import { readAudienceRecords } from '../../src/resources/audiences/records.ts';
+import { deletionRecord } from '../../src/resources/fence/deletion-record.ts';
 import { testDeployment, type TestDeployment } from '../resources/deployment.ts';
 import { fillCurrent, type Members } from './members.ts';
 
@@ -45,16 +46,48 @@ export class SyncScene {
     options: Partial<SyncOptions> = {},
     beforeReading: () => Promise<void> = () => Promise.resolve(),
   ): Promise<SyncResult> {
+    return syncAudience(this.#deps, target, { ...defaults, ...options }, async (connection) => {
+      await beforeReading();
+      await fillCurrent(connection, members);
+    });
+  }
+
+  /** Takes back what the audience says no more. */
+  async retireFormer(target: SyncTarget, isSilent = false): Promise<readonly Retired[]> {
+    return retireFormer(this.#deps, target, defaults.connected, { ...retiring, isSilent });
+  }
+
+  async retireAudience(target: SyncTarget, isSilent = false): Promise<readonly Retired[]> {
+    return retireAudience(this.#deps, target.id, undefined, { ...retiring, isSilent });
+  }
+
+  async record(target: SyncTarget): Promise<AudienceRecord | undefined> {
     const { kafka, topology } = this.deployment;
-    return syncAudience(
-      { kafka, topology, clock: systemClock, log: silentLogger, onProgress: () => undefined },
-      target,
-      { ...defaults, ...options },
-      async (connection) => {
-        await beforeReading();
-        await fillCurrent(connection, members);
-      },
-    );
+    return (await readAudienceRecords(kafka, topology)).get(target.id);
+  }
+
+  async deleteUser(userId: string, source = 'shop'): Promise<void> {
+    const { producer, topology } = this.deployment;
+    const time = new Date().toISOString();
+    await producer.send([
+      deletionRecord(topology.topics.deletions, { userId, sourceId: source, time }),
+    ]);
+  }
+
+  async takeDeletionBack(userId: string): Promise<void> {
+    const { producer, topology } = this.deployment;
+    await producer.send([{ topic: topology.topics.deletions, key: `shop:${userId}`, value: null }]);
+  }
+
+  get #deps(): SyncDeps {
+    const { kafka, topology } = this.deployment;
+    return { kafka, topology, clock: systemClock, log: silentLogger, onProgress: () => undefined };
+  }
+
+  /** The same once whichever sync came before can write nothing more. */
+  async settledRecord({ id }: SyncTarget): Promise<AudienceRecord> {
+    const options = { directory: undefined, filesDir: process.cwd(), dryRun: false };
+    return withAudience(this.#deps, id, options, ({ record }) => Promise.resolve(record));
   }
 
   /** All calls about one audience that are committed now. */
@@ -72,25 +105,11 @@ export class SyncScene {
     return calls;
   }
 
-  /**
-   * Up to records of its own: the end that Kafka tells lies before what other syncs have committed while
-   * one has a transaction open.
-   */
   async #committed(): Promise<IncomingRecord[]> {
     const { kafka, topology } = this.deployment;
-    const topic = topology.topics.ingestAudience;
-    const kept = await withAdmin(kafka, (admin) => admin.offsets(topic));
-    const writer = await openTransactions(kafka, `${topology.prefix}${randomUUID()}`);
-    const ends = await writer.write(
-      kept.map(({ partition }) => ({ topic, partition, key: null, value: null })),
-    );
-    await writer.close();
-    const ranges = kept.map(({ partition, start }) => ({
-      ...{ partition, start },
-      end: ends.get(placeName(topic, partition)) ?? 0,
-    }));
     const records: IncomingRecord[] = [];
-    for await (const record of readRange(kafka, { topic, ranges })) records.push(record);
+    for await (const record of readRange(kafka, { topic: topology.topics.ingestAudience }))
+      records.push(record);
     return records;
   }
 
@@ -108,12 +127,22 @@ export class SyncScene {
 }
 
 const defaults: SyncOptions = {
-  shard: wholeAudience,
+  filesDir: process.cwd(),
   directory: undefined,
   dryRun: false,
-  baseline: undefined,
+  full: undefined,
+  connected: ['crm', 'ads', 'new'],
   allowEmpty: false,
-  maxRemovedPercent: 50,
+  maxRemoved: 50,
+  maxChanged: 50,
+  maxAdded: 100,
+  confirmFirst: () => Promise.resolve(),
+  changesPerTransaction: fullBatchChanges,
+};
+
+const retiring = {
+  directory: undefined,
+  filesDir: process.cwd(),
   changesPerTransaction: fullBatchChanges,
 };
 

@@ -1,4 +1,4 @@
-import { wholeAudience } from '../../src/audience/shard.ts';
+import { defaultLimits } from '../../src/audience/safety.ts';
 import { syncAudience } from '../../src/audience/sync.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { systemClock } from '../../src/ops/clock.ts';
@@ -43,12 +43,14 @@ await measureAudience(async () => {
       source: 'shop',
     },
     {
-      shard: wholeAudience,
+      filesDir: process.cwd(),
       directory,
       dryRun: false,
-      baseline: undefined,
+      full: undefined,
+      connected: [],
       allowEmpty: false,
-      maxRemovedPercent: 50,
+      ...defaultLimits,
+      confirmFirst: () => Promise.resolve(),
       changesPerTransaction,
     },
     async (connection) => {

@@ -42,8 +42,8 @@ export async function benchAudience(options: AudienceBenchOptions): Promise<Benc
   ): Promise<AudienceMeasurement> => {
     // Nobody reads what another has written.
     const topology = audienceTopology(`${prefix}${load.audienceId}.`);
-    const { audienceMembers, ingestAudience } = topology.topics;
-    const topics = [audienceMembers, ingestAudience];
+    const { audienceMembers, ingestAudience, audienceSyncs, deletions } = topology.topics;
+    const topics = [audienceMembers, ingestAudience, audienceSyncs, deletions];
     await ensureTopics(
       kafka,
       topology.all.filter(({ name }) => topics.includes(name)),

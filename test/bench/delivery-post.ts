@@ -78,8 +78,12 @@ export class Poster<T extends Item> {
     this.#deadlines.add(request, systemClock.steadyNow());
     const signature = createHmac('sha1', this.#key).update(body).digest('hex');
     const headers = [
-      ...['Content-Type', 'application/json', 'User-Agent', 'Postrider/1.0'],
-      ...['X-Signature', signature],
+      'Content-Type',
+      'application/json',
+      'User-Agent',
+      'Postrider/1.0',
+      'X-Signature',
+      signature,
     ];
     const target = { origin: this.#origin, path: '/bare', method: 'POST', headers, body } as const;
     this.#agent.dispatch(target, request);

@@ -10,6 +10,7 @@ import { HandMadeConfig } from '../delivery/hand-made-config.ts';
 import { loadDestinations, loadTopology, timeoutMs } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
 import { reportMeasurement } from './measure.ts';
+import { noPauses } from '../delivery/hand-made-pauses.ts';
 
 /** The delivery role, measured: argument 1 is the load as JSON; prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as DeliveryLoad;
@@ -21,13 +22,19 @@ for (const destination of loadDestinations(load)) config.put(destination);
 const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
+  pauses: noPauses,
   fence: await startFence({ kafka, topology, log: silentLogger }),
-  ...{ kafka, config, producer, metrics, timeoutMs },
+  kafka,
+  config,
+  producer,
+  metrics,
+  timeoutMs,
   topology: { ...topology, groups: { ...topology.groups, delivery: load.group } },
   clock: systemClock,
   log: silentLogger,
   retryWindowMs: 4 * 3_600_000,
   maxAgeMs: 3 * 86_400_000,
+  attempts: 'off',
   maxInFlight: load.inFlight,
   maxInFlightPerDestination: 64,
   allowNetworks: ['127.0.0.0/8'],

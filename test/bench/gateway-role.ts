@@ -23,7 +23,10 @@ const gateway = await startGateway({
   log: silentLogger,
   metrics,
   port: 0,
-  ...{ rateLimit: undefined, tls: undefined, corsOrigins: [], trustedProxies: [] },
+  rateLimit: undefined,
+  tls: undefined,
+  corsOrigins: [],
+  trustedProxies: [],
 });
 process.send?.(Number(new URL(gateway.url).port));
 await reportMeasurement(load, async () => {

@@ -148,7 +148,10 @@ function percentilesOf(latencies: readonly number[]): Percentiles {
 
 function topologyOf(prefix: string): ReturnType<typeof createTopology> {
   return createTopology({
-    ...{ prefix, partitions: 12, replicationFactor: 1, retryTiersMs: [10_000] },
+    prefix,
+    partitions: 12,
+    replicationFactor: 1,
+    retryTiersMs: [10_000],
     extraIngestTopics: [],
   });
 }

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../src/dev/broker.ts';
+import { benchAttempts } from './attempts.ts';
 import { benchAudience } from './audience.ts';
 import { benchClient } from './client.ts';
 import { benchCrash } from './crash.ts';
 import { benchDecode } from './decode.ts';
 import { benchDelivery } from './delivery.ts';
+import { benchExplain } from './explain.ts';
 import { benchFence } from './fence.ts';
 import { benchGateway } from './gateway.ts';
 import { benchDestinations } from './destinations.ts';
@@ -17,6 +19,7 @@ import { benchPostgres } from './postgres.ts';
 import { benchReading } from './reading.ts';
 import { benchRebalance } from './rebalance.ts';
 import { benchRouter } from './router.ts';
+import { benchStatus } from './status.ts';
 
 /**
  * `npm run bench [NAME…]`: every figure of the README's performance section, each as a ratio inside one
@@ -24,6 +27,8 @@ import { benchRouter } from './router.ts';
  */
 const benches = {
   delivery: benchDelivery,
+  attempts: benchAttempts,
+  explain: benchExplain,
   fence: benchFence,
   router: benchRouter,
   gateway: benchGateway,
@@ -39,6 +44,7 @@ const benches = {
   reading: benchReading,
   rebalance: benchRebalance,
   crash: benchCrash,
+  status: benchStatus,
 };
 
 const withoutBroker = ['client', 'decode', 'outages', 'postgres'];

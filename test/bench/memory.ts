@@ -26,7 +26,9 @@ export async function benchMemory(options: MemoryBenchOptions): Promise<BenchRes
   log(describe('delivery', delivery));
   const router = await withRouterLoad(
     {
-      ...{ brokers, prefix: `${prefix}router.`, calls: records },
+      brokers,
+      prefix: `${prefix}router.`,
+      calls: records,
       warmUp: earlyRecords * copiesPerCall,
     },
     (run) => run('router-role.ts', `${prefix}memory`, roleArgv),

@@ -11,6 +11,7 @@ import { HandMadeConfig } from '../delivery/hand-made-config.ts';
 import { loadTopology, sharedSecret, timeoutMs } from './delivery-load.ts';
 import type { Behaviour } from './stand-endpoints.ts';
 import type { RoleQuestion, RoleWork, StandRole } from './stand.ts';
+import { noPauses } from '../delivery/hand-made-pauses.ts';
 
 /** The delivery role of a stand: the first message says what to do, every further one asks a question. */
 const [load] = (await once(process, 'message')) as [StandRole];
@@ -19,8 +20,15 @@ const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-role' }, sil
 const config = new HandMadeConfig();
 for (const { id, url } of load.destinations) {
   config.put({
-    ...{ kind: 'Destination', id, name: id, sources: ['bench'], enabled: true, sharedSecret },
-    ...{ webhooks: [{ url, headers: {} }], payload: 'standard', topic: 'shared' },
+    kind: 'Destination',
+    id,
+    name: id,
+    sources: ['bench'],
+    enabled: true,
+    sharedSecret,
+    webhooks: [{ url, headers: {} }],
+    payload: 'standard',
+    topic: 'shared',
   });
 }
 /** As if the users of this source had been deleted. */
@@ -33,12 +41,19 @@ const fence: Fence = {
 const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
-  ...{ kafka, config, fence, producer, metrics, timeoutMs },
+  kafka,
+  config,
+  fence,
+  pauses: noPauses,
+  producer,
+  metrics,
+  timeoutMs,
   topology: loadTopology(load.prefix),
   clock: systemClock,
   log: silentLogger,
   retryWindowMs: 4 * 3_600_000,
   maxAgeMs: 3 * 86_400_000,
+  attempts: 'all',
   maxInFlight: load.maxInFlight,
   maxInFlightPerDestination: 64,
   allowNetworks: ['127.0.0.0/8'],

@@ -60,7 +60,9 @@ export async function buildStand(options: StandOptions): Promise<Stand> {
     arrivals.arrived(n);
   });
   const role = await startStandRole({
-    ...{ brokers, prefix, maxInFlight },
+    brokers,
+    prefix,
+    maxInFlight,
     destinations: destinations.map(({ id, behaviour }, index) => ({
       id,
       url: `http://${originHost(index)}:${endpoints.port}/${behaviour}`,

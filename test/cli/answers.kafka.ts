@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
 import { install } from '../harness/postrider.ts';
 
 test('a role without topics ends with one sentence that says how to make them', async () => {
@@ -54,7 +58,11 @@ test('a destination that the key cannot read is not said to be missing', async (
   await postrider.run(['topics', '--create']);
   const source = { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] };
   const destination = (id: string): object => ({
-    ...{ kind: 'Destination', id, name: id, sources: ['shop'], sharedSecret: 'teehee' },
+    kind: 'Destination',
+    id,
+    name: id,
+    sources: ['shop'],
+    sharedSecret: 'teehee',
     webhooks: [{ url: 'https://crm.example.com/' }],
   });
   const otherKey = { SECRET_KEY: Buffer.alloc(32, 4).toString('base64') };
@@ -64,7 +72,8 @@ test('a destination that the key cannot read is not said to be missing', async (
     [['--new-key'], otherKey, destination('erp')],
   ] as const) {
     const { code, stderr } = await postrider.run(['apply', '-f', '-', ...args], {
-      ...{ env, stdin: JSON.stringify(resource) },
+      env,
+      stdin: JSON.stringify(resource),
     });
     assert.equal(code, 0, stderr);
   }
@@ -76,4 +85,77 @@ test('a destination that the key cannot read is not said to be missing', async (
     last,
     'postrider: destination crm is not readable with these keys and this version; the log says why',
   );
+});
+
+/** `get` prints what `apply` takes: a document each. */
+function parseDocuments(text: string): unknown {
+  return parseAllDocuments(text).map((document) => document.toJS() as unknown);
+}
+
+test('whatever prints data says it in JSON and YAML alike, and in tables', async (t) => {
+  const postrider = await install();
+  const endpoint = createServer((_request, response) => {
+    response.writeHead(422).end('no such \u001b[2Jlist');
+  }).listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  t.after(() => {
+    endpoint.close();
+    endpoint.closeAllConnections();
+  });
+  const { port } = endpoint.address() as AddressInfo;
+  await postrider.run(['topics', '--create']);
+  const resources = [
+    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    {
+      kind: 'Destination',
+      id: 'crm',
+      name: 'CRM',
+      sources: ['shop'],
+      webhooks: [{ url: `http://127.0.0.1:${port}/` }],
+    },
+    {
+      kind: 'Audience',
+      id: 'vip',
+      name: 'VIP',
+      source: 'shop',
+      members: { file: 'vip.csv', userId: 'user' },
+    },
+  ];
+  const applied = await postrider.run(['apply', '-f', '-'], { stdin: JSON.stringify(resources) });
+  assert.equal(applied.code, 0, applied.stderr);
+
+  const answer = async (args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await postrider.run(args);
+    assert.equal(code, args[0] === 'send-test' ? 1 : 0, stderr);
+    return stdout;
+  };
+  // How long an answer took is another time each time.
+  const read = (text: string, parseText: (text: string) => unknown): unknown =>
+    parseText(text.replaceAll(/(tookMs"?: )[\d.]+/g, '$10'));
+  for (const [args, head] of [
+    [['topics'], /^TOPIC +STATE /],
+    [['get', 'destination'], /^ID +NAME +SOURCES +ENABLED +WEBHOOKS\n/],
+    [['dead-letters', 'list'], /^PLACE +AGE +REASON +DESTINATION +MESSAGE\n/],
+    [['rejected', 'list'], /^PLACE +AGE +REASON +KEY +DETAIL\n/],
+    [['audience-sync', '--history'], /^STARTED +TRAIT /],
+    [['delete-user', 'u1', '--dry-run'], /^SOURCE +DESTINATION +NOTIFICATIONS\n/],
+    [['send-test', 'crm'], /answered 422 \(http-422\); it said: no such \\u001b\[2Jlist\n$/],
+  ] as const) {
+    const [table, wide, json, yaml] = await Promise.all([
+      answer(args),
+      answer([...args, '-o', 'wide']),
+      answer([...args, '-o', 'json']),
+      answer([...args, '-o', 'yaml']),
+    ]);
+    assert.match(table, head);
+    assert.equal(wide.split('\n')[0]?.split(' ')[0], table.split('\n')[0]?.split(' ')[0]);
+    const parseYaml = args[0] === 'get' ? parseDocuments : parse;
+    assert.deepEqual(read(yaml, parseYaml), read(json, JSON.parse), args.join(' '));
+  }
+  assert.match(await answer(['get', 'destination', '-o', 'wide']), /^ID .* TOPIC +LIMITS +SIGNED /);
+  for (const args of [
+    ['audience-sync', '--history'],
+    ['delete-user', 'u1', '--dry-run'],
+  ])
+    assert.equal(await answer([...args, '--json']), await answer([...args, '-o', 'json']));
 });

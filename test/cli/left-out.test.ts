@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LeftOut } from '../../src/cli/left-out.ts';
+import { LeftOut } from '../../src/cli/letters/left-out.ts';
 
 test('what was left out is said once for each reason, with the names and what can be done', () => {
   const leftOut = new LeftOut('event');
@@ -18,6 +18,6 @@ test('a name out of a record cannot command the terminal', () => {
   const leftOut = new LeftOut('event');
   leftOut.add({ why: 'because it is deleted', name: '\u001b[2Jcrm' });
   assert.deepEqual(leftOut.sentences(), [
-    '1 event left out, because it is deleted: 1 \\u{1b}[2Jcrm',
+    '1 event left out, because it is deleted: 1 \\u001b[2Jcrm',
   ]);
 });

@@ -23,7 +23,8 @@ test('output that cannot be written for another reason is an error in one senten
   const main = fileURLToPath(import.meta.resolve('../../src/cli/main.ts'));
   const readOnly = openSync(main, 'r');
   const child: ChildProcess = spawn(process.execPath, [main, 'listen', '--port', '0'], {
-    ...{ env, stdio: ['ignore', readOnly, 'pipe'] },
+    env,
+    stdio: ['ignore', readOnly, 'pipe'],
   });
   closeSync(readOnly);
   assert.ok(child.stderr);

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Command } from 'commander';
-import { registerApply } from '../../src/cli/apply.ts';
+import { registerApply } from '../../src/cli/commands/apply.ts';
 import { createContext, type Context } from '../../src/cli/context.ts';
-import { registerDelete } from '../../src/cli/delete.ts';
-import { registerGet } from '../../src/cli/get.ts';
-import { registerTopics } from '../../src/cli/topics.ts';
+import { registerDelete } from '../../src/cli/commands/delete.ts';
+import { registerGet } from '../../src/cli/commands/get.ts';
+import { registerTopics } from '../../src/cli/commands/topics.ts';
 import { secretMask } from '../../src/resources/schema/schema-parts.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 
@@ -75,10 +75,11 @@ test('resources are applied, shown without their secrets, and deleted', async (t
   assert.match(await postrider('topics', '--create', '--check'), /config +ok +1 /);
 
   const resources = await file('resources.yaml', `${shop}---\n${crm}`);
-  assert.equal(
-    await postrider('apply', '--dry-run', '-f', resources),
-    'create Source shop (dry run)\ncreate Destination crm (dry run)',
-  );
+  await assert.rejects(postrider('apply', '--dry-run', '-f', resources), {
+    code: 'resources-differ',
+    exitCode: 3,
+    message: '2 of 2 resources would change',
+  });
   assert.equal(await postrider('get', 'source', '-o', 'json'), '[]');
   assert.equal(
     await postrider('apply', '-f', resources),
@@ -109,8 +110,8 @@ test('resources are applied, shown without their secrets, and deleted', async (t
     exitCode: 1,
     message: 'Source shop cannot be deleted, because it is named by Destination crm',
   });
-  assert.equal(await postrider('delete', 'destination', 'crm'), 'delete Destination crm');
-  assert.equal(await postrider('delete', 'source', 'shop'), 'delete Source shop');
+  assert.equal(await postrider('delete', 'destination', 'crm', '--yes'), 'delete Destination crm');
+  assert.equal(await postrider('delete', 'source', 'shop', '--yes'), 'delete Source shop');
   await assert.rejects(postrider('get', 'source', 'shop'), { message: 'there is no Source shop' });
   await assert.rejects(postrider('delete', 'source', 'shop'), {
     message: 'there is no Source shop',
@@ -139,12 +140,12 @@ members: { postgres: "\${DATABASE_URL}", query: select customer_id from big_spen
   await assert.rejects(postrider('delete', 'source', 'shop'), {
     message: 'Source shop cannot be deleted, because it is named by Audience big-spenders',
   });
-  await postrider('delete', 'audience', 'big-spenders');
-  await postrider('delete', 'source', 'shop');
+  await postrider('delete', 'audience', 'big-spenders', '--yes');
+  await postrider('delete', 'source', 'shop', '--yes');
 });
 
 test('every problem is one line on stderr, and nothing is applied', async (t) => {
-  const broken = await file('broken.yaml', `${shop}color: red\n---\n${crm.replace('shop', 'x')}`);
+  const broken = await file('broken.yaml', `${shop}color: red\n---\n${crm}payload: half\n`);
   const written = t.mock.method(process.stderr, 'write', () => true);
   await assert.rejects(postrider('apply', '-f', broken), {
     exitCode: 1,
@@ -155,10 +156,51 @@ test('every problem is one line on stderr, and nothing is applied', async (t) =>
     written.mock.calls.map(({ arguments: [line] }) => line),
     [
       `${broken}:5: color: is not a known field; allowed: kind, id, name, writeKeys\n`,
-      `${broken}:10: sources[0]: source x does not exist\n`,
+      `${broken}:15: payload: must be one of standard, full\n`,
     ],
   );
   assert.equal(await postrider('get', 'sources', '-o', 'json'), '[]');
+});
+
+test('an id that is almost right is told with the right one', async () => {
+  await postrider('apply', '-f', await file('near.yaml', shop));
+  const message = 'there is no Source shopp; did you mean shop?';
+  await assert.rejects(postrider('get', 'source', 'shopp'), { code: 'not-found', message });
+  await assert.rejects(postrider('delete', 'source', 'shopp'), { code: 'not-found', message });
+  await postrider('delete', 'source', 'shop');
+});
+
+test('a webhook that delivery will refuse is told, unless the setting here allows it', async (t) => {
+  const urls = [
+    'http://10.1.2.3/',
+    'http://localhost:9000/',
+    'http://[::ffff:169.254.169.254]/',
+    'http://0x7f.1/',
+    'https://crm.example.com/',
+  ];
+  const webhooks = urls.map((url) => `  - url: ${url}\n`).join('');
+  const inner = await file(
+    'inner.yaml',
+    `${shop}---\nkind: Destination\nid: inner\nname: I\nsources: [shop]\nwebhooks:\n${webhooks}`,
+  );
+  const told = async (allowed: string): Promise<unknown[]> => {
+    environment['DELIVERY_ALLOW_NETWORKS'] = allowed;
+    const written = t.mock.method(process.stderr, 'write', () => true);
+    assert.match(await postrider('apply', '--dry-run', '-f', inner), /create Destination inner/);
+    written.mock.restore();
+    delete environment['DELIVERY_ALLOW_NETWORKS'];
+    return written.mock.calls.map(({ arguments: [line] }) => line);
+  };
+  const warning = (line: number, index: number, host: string): string =>
+    `warning: ${inner}:${line}: webhooks[${index}].url: ${host} is not a public address; deliveries there are refused unless DELIVERY_ALLOW_NETWORKS of the workers allows them\n`;
+  const metadata = warning(13, 2, '::ffff:a9fe:a9fe');
+  assert.deepEqual(await told(''), [
+    warning(11, 0, '10.1.2.3'),
+    warning(12, 1, 'localhost'),
+    metadata,
+    warning(14, 3, '127.0.0.1'),
+  ]);
+  assert.deepEqual(await told('127.0.0.0/8,10.0.0.0/8'), [metadata]);
 });
 
 test('wrong usage is refused before Kafka is asked', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext } from '../../src/cli/context.ts';
-import { startRoles, type RoleName } from '../../src/cli/roles.ts';
+import { startRoles, type RoleName } from '../../src/cli/roles/start-roles.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { install } from '../harness/postrider.ts';
 

@@ -30,7 +30,10 @@ test(
     const resources = [
       { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
       {
-        ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'] },
+        kind: 'Destination',
+        id: 'crm',
+        name: 'CRM',
+        sources: ['shop'],
         webhooks: [{ url: 'https://crm.example.com/' }],
       },
     ];

@@ -30,7 +30,7 @@ const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['get'], /missing required argument 'kind'/],
   [
     ['get', 'source', '-o', 'xml'],
-    /argument 'xml' is invalid. Allowed choices are table, yaml, json/,
+    /argument 'xml' is invalid. Allowed choices are table, wide, json, yaml/,
   ],
   [['get', 'sources', 'a', 'b'], /too many arguments/],
   [['apply'], /required option '-f, --file <files...>' not specified/],
@@ -117,4 +117,80 @@ test('dev on an empty broker reports a source that does not exist before it star
   await writeFile(file, `kind: Destination\nid: crm\nname: CRM\nsources: [shop]\n${webhooks}`);
   const { stderr } = await postrider(['dev', '-f', file], { PATH: '' });
   assert.match(stderr, /no-source\.yaml:4: sources\[0\]: source shop does not exist\n/);
+});
+
+suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
+  const shop = 'kind: Source\nid: shop\nname: Shop\nwriteKeys: [wk]\n';
+  const crm = 'kind: Destination\nid: crm\nname: CRM\nsources: [shop]\nwebhooks: [{ url: URL }]\n';
+  const given = async (name: string, text: string): Promise<string> => {
+    const file = join(folder, name);
+    await writeFile(file, text);
+    return file;
+  };
+
+  for (const args of [['apply'], ['apply', '--prune'], ['apply', '--dry-run'], ['diff']]) {
+    test(`a wrong file is told by ${args.join(' ')} at once, with no broker running`, async () => {
+      const file = await given(`bad-${args.join('')}.yaml`, `${shop}---\n${crm}`);
+      for (const env of [{}, { KAFKA_BROKERS: nowhere }]) {
+        const { code, stdout, stderr } = await postrider([...args, '-f', file], env);
+        assert.deepEqual([code, stdout], [1, '']);
+        const [problem = '', last = '', ...more] = stderr.trimEnd().split('\n');
+        assert.match(problem, /bad-.*\.yaml:10: webhooks\[0\]\.url: /);
+        assert.equal(last, 'postrider: nothing was applied, because of a problem');
+        assert.deepEqual(more, []);
+      }
+    });
+  }
+
+  test('without KAFKA_BROKERS, a dry run checks the files and says so', async () => {
+    const good = crm.replace('URL', 'https://e.test/');
+    const both = await given('both.yaml', `${shop}---\n${good}`);
+    const whole = await postrider(['apply', '--dry-run', '--prune', '-f', both]);
+    assert.deepEqual(
+      [whole.code, whole.stdout, whole.stderr],
+      [
+        0,
+        '',
+        'the files are valid; they were compared with nothing, because KAFKA_BROKERS is not set\n',
+      ],
+    );
+    const part = await given('part.yaml', good);
+    const { code, stdout, stderr } = await postrider(
+      ['apply', '--dry-run', '-o', 'json', '-f', part],
+      {},
+    );
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), { compared: false, changes: [] });
+    assert.match(stderr, /is not set, and what only others define was not looked for\n$/);
+
+    const pruned = await postrider(['apply', '--dry-run', '--prune', '-f', part]);
+    assert.equal(pruned.code, 1);
+    assert.match(pruned.stderr, /part\.yaml:4: sources\[0\]: source shop does not exist\n/);
+  });
+
+  test('write keys and ids that clash among the files are found without a broker', async () => {
+    const twin = shop.replace('id: shop', 'id: app');
+    const clash = await given('clash.yaml', `${shop}---\n${twin}`);
+    const { code, stderr } = await postrider(['apply', '--dry-run', '-f', clash]);
+    assert.equal(code, 1);
+    assert.match(stderr, /clash\.yaml:9: writeKeys\[0\]: wk is already a write key of source shop/);
+  });
+
+  test('a comparison needs Kafka', async () => {
+    const good = await given('good.yaml', shop);
+    for (const args of [
+      ['diff', '-f', good],
+      ['apply', '-f', good],
+    ]) {
+      const { code, stderr } = await postrider(args);
+      assert.deepEqual(
+        [code, stderr],
+        [1, 'postrider: KAFKA_BROKERS is not set, allowed: host:port,…\n'],
+      );
+    }
+    const env = { ...soon, KAFKA_BROKERS: nowhere };
+    const { code, stderr } = await postrider(['apply', '--dry-run', '-f', good], env);
+    assert.equal(code, 1);
+    assert.match(stderr, /postrider: Kafka cannot be reached: .*127\.0\.0\.1:1\n$/);
+  });
 });

@@ -4,12 +4,13 @@ import { afterEach, beforeEach, test } from 'node:test';
 import {
   Analytics,
   AnalyticsError,
+  CallsLostError,
   type AcceptedCall,
   type AnalyticsOptions,
 } from '../../src/client/index.ts';
 import { library } from '../../src/client/library.ts';
 import { maxBodyBytes } from '../../src/event/limits.ts';
-import packageJson from '../../package.json' with { type: 'json' };
+import packageJson from '../../src/client/package.json' with { type: 'json' };
 import { eventually } from '../harness/eventually.ts';
 import { ok, startFakeGateway, type FakeGateway } from './fake-gateway.ts';
 
@@ -151,53 +152,104 @@ test('a call that is refused leaves the others alone', async () => {
   );
 });
 
-test('a full queue refuses the next call and takes it once there is room', async () => {
-  const analytics = connect({ maxQueued: 2 });
+test('a full queue loses the next call, which onError gets, and takes one once there is room', async () => {
+  const lost: string[] = [];
+  const analytics = connect({
+    maxQueued: 2,
+    onError: ({ code, message }, { json }) => {
+      lost.push(`${code}: ${message} ${(JSON.parse(json) as { userId: string }).userId}`);
+    },
+  });
   analytics.identify({ userId: 'u1' });
   analytics.identify({ userId: 'u2' });
+  const id = analytics.identify({ userId: 'u3', messageId: 'mine' });
+  assert.equal(id, 'mine');
+  assert.deepEqual(lost, ['queue-full: 2 calls wait already. u3']);
   assert.equal(
-    codeOf(() => analytics.identify({ userId: 'u3' })),
-    'queue-full',
+    codeOf(() => analytics.identify({ userId: '' })),
+    'invalid-call',
   );
-  await analytics.flush();
-  assert.equal(
-    codeOf(() => analytics.identify({ userId: 'u3' })),
-    'none',
-  );
+  await assert.rejects(analytics.flush(), { lost: { 'queue-full': 1 } });
+  analytics.identify({ userId: 'u4' });
   await analytics.close();
-  assert.equal(gateway.calls.length, 3);
+  assert.deepEqual(
+    gateway.calls.map(({ userId }) => userId),
+    ['u1', 'u2', 'u4'],
+  );
 });
 
 test('what is on its way counts as queued', async () => {
   const { promise, resolve } = Promise.withResolvers<typeof ok>();
   gateway.answer = () => promise;
-  const analytics = connect({ maxQueued: 1, flushAt: 1 });
+  const lost: string[] = [];
+  const analytics = connect({ maxQueued: 1, flushAt: 1, onError: ({ code }) => lost.push(code) });
   analytics.identify({ userId: 'u1' });
   await eventually(() => {
     assert.equal(gateway.requests.length, 1);
   });
-  assert.equal(
-    codeOf(() => analytics.identify({ userId: 'u2' })),
-    'queue-full',
-  );
+  analytics.identify({ userId: 'u2' });
+  assert.deepEqual(lost, ['queue-full']);
   resolve(ok);
-  await analytics.close();
+  await assert.rejects(analytics.close(), { lost: { 'queue-full': 1 } });
 });
 
-test('a server that answers 500, then 429, gets the same calls again, with a new time of sending', async () => {
-  const answers = [{ status: 500 }, { status: 429, headers: { 'retry-after': '0' } }, ok];
+test('an onError that makes a call is not called again for that one when it is lost too', async () => {
+  let told = 0;
+  const analytics = connect({
+    maxQueued: 1,
+    onError: () => {
+      told += 1;
+      analytics.track({ userId: 'u', event: 'Call Lost' });
+    },
+  });
+  for (let i = 0; i < 3; i += 1) analytics.identify({ userId: 'u' });
+  assert.equal(told, 2);
+  await assert.rejects(analytics.close(), { lost: { 'queue-full': 4 } });
+  assert.equal(gateway.calls.length, 1);
+});
+
+test('a server that answers 500, 408 or 429 gets the same calls again, with a new time of sending', async () => {
+  const answers = [
+    { status: 500 },
+    { status: 408 },
+    { status: 429, headers: { 'retry-after': '0' } },
+    ok,
+  ];
   gateway.answer = (nth) => answers[nth - 1] ?? ok;
   const analytics = connect();
   const id = analytics.identify({ userId: 'u' });
   await analytics.close();
-  assert.equal(gateway.requests.length, 3);
+  assert.equal(gateway.requests.length, 4);
   const bodies = gateway.requests.map(({ body }) => body);
   assert.deepEqual(
     bodies.map(({ batch }) => batch.map(({ messageId }) => messageId)),
-    [[id], [id], [id]],
+    [[id], [id], [id], [id]],
   );
-  assert.notEqual(bodies[0]?.['sentAt'], bodies[2]?.['sentAt']);
+  assert.notEqual(bodies[0]?.['sentAt'], bodies[3]?.['sentAt']);
 });
+
+test(
+  'a clock that is set back while the endpoint wants a pause does not stretch it',
+  {
+    timeout: 10_000,
+  },
+  async (context) => {
+    context.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+    gateway.answer = (nth) => {
+      if (nth > 1) return ok;
+      // Once the client has read this, and before its pause is over.
+      setTimeout(() => {
+        context.mock.timers.setTime(Date.now() - 3_600_000);
+      }, 500);
+      return { status: 503, headers: { 'retry-after': '2' } };
+    };
+    const analytics = connect();
+    context.after(() => analytics.close({ timeoutMs: 0 }).catch(() => undefined));
+    analytics.identify({ userId: 'u' });
+    await analytics.flush();
+    assert.equal(gateway.calls.length, 1);
+  },
+);
 
 test('callbacks are called once for each call', async () => {
   const delivered: AcceptedCall[] = [];
@@ -211,7 +263,7 @@ test('callbacks are called once for each call', async () => {
   await analytics.flush();
   gateway.answer = () => ({ status: 401, body: '{"code":"x","message":"no such write key"}' });
   const second = analytics.identify({ userId: 'u' });
-  await analytics.close();
+  await assert.rejects(analytics.close(), CallsLostError);
   assert.deepEqual(
     delivered.map(({ messageId, type }) => [messageId, type]),
     [[first, 'track']],
@@ -228,37 +280,52 @@ test('a redirect is not followed', async () => {
   const errors: string[] = [];
   const analytics = connect({ onError: ({ message }) => errors.push(message) });
   analytics.identify({ userId: 'u' });
-  await analytics.close();
+  await assert.rejects(analytics.close(), CallsLostError);
   assert.deepEqual(errors, ['the endpoint answered 301']);
   assert.equal(gateway.requests.length, 1);
 });
 
-test('without onError lost calls are a warning a second, and so is a callback that throws', async () => {
-  gateway.answer = (nth) => (nth === 1 ? { status: 403 } : ok);
-  const warnings: Error[] = [];
-  const listen = (warning: Error): void => void warnings.push(warning);
-  process.on('warning', listen);
+test('without onError the first lost call of a reason is a warning, and so is how many more a minute', async (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  gateway.answer = () => ({ status: 403 });
+  const warnings: string[] = [];
+  context.mock.method(process, 'emitWarning', (message: string, { type }: { type: string }) => {
+    warnings.push(`${type}: ${message}`);
+  });
+  const analytics = connect({ maxQueued: 2 });
+  const id = analytics.identify({ userId: 'u' });
+  analytics.identify({ userId: 'u' });
+  const third = analytics.identify({ userId: 'u' });
+  for (let i = 0; i < 5; i += 1) analytics.identify({ userId: 'u' });
+  await assert.rejects(analytics.flush(), CallsLostError);
+  context.mock.timers.tick(60_000);
+  const refused = 'lost: the endpoint answered 403';
+  const expected = [
+    `identify ${third} was lost: 2 calls wait already.`,
+    `identify ${id} was ${refused}`,
+    '5 more calls were lost: 2 calls wait already.',
+    `1 more call was ${refused}`,
+  ].map((message) => `PostriderClientWarning: ${message}`);
+  assert.deepEqual(warnings, expected);
+  context.mock.timers.tick(60_000);
+  assert.deepEqual(warnings, expected);
+  const again = analytics.identify({ userId: 'u' });
+  await assert.rejects(analytics.flush(), CallsLostError);
+  assert.equal(warnings.at(-1), `PostriderClientWarning: identify ${again} was ${refused}`);
+  await analytics.close();
+});
+
+test('a callback that throws is a warning, and nothing else', async () => {
+  const warned = once(process, 'warning');
   const analytics = connect({
     onDelivered: () => {
       throw new Error('mine');
     },
   });
-  const id = analytics.identify({ userId: 'u' });
-  for (let i = 0; i < 5; i += 1) analytics.identify({ userId: 'u' });
-  await analytics.flush();
   analytics.identify({ userId: 'u' });
   await analytics.close();
-  await eventually(() => {
-    assert.equal(warnings.length, 2);
-  });
-  process.off('warning', listen);
-  assert.deepEqual(
-    warnings.map(({ name, message }) => `${name}: ${message}`),
-    [
-      `PostriderClientWarning: identify ${id} was not delivered: the endpoint answered 403`,
-      'PostriderClientWarning: onDelivered or onError threw: Error: mine',
-    ],
-  );
+  const [{ message }] = (await warned) as [Error];
+  assert.equal(message, 'onDelivered or onError threw: Error: mine');
 });
 
 test('callbacks that are null are as if they were not given', async () => {
@@ -267,26 +334,67 @@ test('callbacks that are null are as if they were not given', async () => {
   const none = { onDelivered: null, onError: null } as unknown as AnalyticsOptions;
   const analytics = connect(none);
   const id = analytics.identify({ userId: 'u' });
-  await analytics.flush();
+  await assert.rejects(analytics.flush(), CallsLostError);
   analytics.identify({ userId: 'u' });
   await analytics.close();
   const [{ message }] = (await warned) as [Error];
-  assert.equal(message, `identify ${id} was not delivered: the endpoint answered 403`);
+  assert.equal(message, `identify ${id} was lost: the endpoint answered 403`);
 });
 
-test('after close every call is refused, and closing again is the same', async () => {
-  const analytics = connect();
+test('after close every call is lost, which onError gets, and closing again is the same', async () => {
+  const lost: string[] = [];
+  const analytics = connect({ onError: ({ code }, { messageId }) => lost.push(code, messageId) });
   analytics.identify({ userId: 'u' });
   const closed = analytics.close();
-  assert.equal(
-    codeOf(() => analytics.identify({ userId: 'late' })),
-    'closed',
-  );
+  const late = analytics.identify({ userId: 'late' });
+  assert.deepEqual(lost, ['closed', late]);
   assert.equal(analytics.close(), closed);
-  await closed;
+  await assert.rejects(closed, { lost: { closed: 1 } });
   await analytics.flush();
   assert.equal(gateway.calls.length, 1);
   await connect().close();
+});
+
+test('flush and close reject when calls were lost: each flush with those since the one before', async () => {
+  const told: string[] = [];
+  const analytics = connect({
+    ...{ maxQueued: 4, flushAt: 2 },
+    onError: ({ code }) => told.push(code),
+  });
+  gateway.answer = (nth) => ({ status: 401, body: `{"message":"unknown key ${nth}"}` });
+  for (let i = 0; i < 5; i += 1) analytics.identify({ userId: 'u' });
+  const first = { code: 'calls-lost', lost: { 'queue-full': 1, refused: 4 } };
+  const both = [analytics.flush(), analytics.flush()];
+  await assert.rejects(both[0] ?? assert.fail(), {
+    ...first,
+    message:
+      '5 calls were lost: 1 queue-full, 4 refused (the endpoint answered 401: unknown key 1, and others).',
+  });
+  // It was asked while the first one was waiting, and the call that found the queue full was told there.
+  await assert.rejects(both[1] ?? assert.fail(), { code: 'calls-lost', lost: { refused: 4 } });
+  await analytics.flush();
+  gateway.answer = () => ok;
+  analytics.identify({ userId: 'u' });
+  await analytics.flush();
+  analytics.identify({ userId: 'u' });
+  const closed = analytics.close();
+  analytics.identify({ userId: 'late' });
+  await assert.rejects(closed, { lost: { closed: 1 }, message: '1 call was lost: 1 closed.' });
+  assert.deepEqual(told, ['queue-full', 'refused', 'refused', 'refused', 'refused', 'closed']);
+});
+
+test('calls that are lost while nobody waits for a flush reject nothing but the next one', async () => {
+  gateway.answer = () => ({ status: 400 });
+  const told: string[] = [];
+  const analytics = connect({ flushAt: 1, onError: ({ code }) => told.push(code) });
+  analytics.identify({ userId: 'u' });
+  await eventually(() => {
+    assert.deepEqual(told, ['refused']);
+  });
+  // An unhandled rejection would end this process.
+  await new Promise(setImmediate);
+  await assert.rejects(analytics.flush(), CallsLostError);
+  await analytics.close();
 });
 
 test('close ends at its time and tells which calls were not delivered', async () => {
@@ -297,8 +405,8 @@ test('close ends at its time and tells which calls were not delivered', async ()
   analytics.identify({ userId: 'u2' });
   const closed = analytics.close({ timeoutMs: 100 });
   await assert.rejects(closed, {
-    code: 'not-delivered',
-    message: 'Calls that could not be delivered in time: 2.',
+    code: 'calls-lost',
+    message: '2 calls were lost: 2 not-delivered (the time for closing was over).',
   });
   assert.deepEqual(errors, ['not-delivered', 'not-delivered']);
 });

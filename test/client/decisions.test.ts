@@ -3,17 +3,15 @@ import { test } from 'node:test';
 import { judge } from '../../src/client/answer.ts';
 import { backoffMs, retryAfterMs } from '../../src/client/backoff.ts';
 import { isNamed } from '../../src/client/debug.ts';
-import { nextFlushMs } from '../../src/client/flush-time.ts';
+import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 
-test('2xx is delivered, 429 and 5xx are worth a repetition, nothing else is', () => {
-  const kindOf = (status: number): string =>
-    judge({ status, retryAfter: null, body: '' }, nowMs).kind;
-  for (const status of [200, 201, 204]) assert.equal(kindOf(status), 'delivered');
-  for (const status of [429, 500, 502, 503, 504, 599]) assert.equal(kindOf(status), 'again');
-  for (const status of [301, 304, 307, 400, 401, 403, 404, 408, 413, 425]) {
-    assert.equal(kindOf(status), 'refused');
+test('an answer is delivered, worth a repetition or refused as the pipeline itself judges it', () => {
+  const kinds = { delivered: 'delivered', retryable: 'again', permanent: 'refused' };
+  for (let status = 200; status < 600; status += 1) {
+    const { kind } = judge({ status, retryAfter: null, body: '' }, nowMs);
+    assert.equal(kind, kinds[outcomeOfStatus(status, undefined, nowMs).kind], String(status));
   }
 });
 
@@ -51,17 +49,6 @@ test('up to half of a wait is left out at random', () => {
     backoffMs(10_000, () => 0),
     5_000,
   );
-});
-
-test('the next flush is flushAfter after the last one, or whole intervals later', () => {
-  assert.equal(nextFlushMs(1_000, 500, 1_200), 1_500);
-  assert.equal(nextFlushMs(1_000, 500, 1_000), 1_500);
-  assert.equal(nextFlushMs(1_000, 500, 1_500), 2_000);
-  assert.equal(nextFlushMs(1_000, 500, 9_999), 10_000);
-});
-
-test('a clock that was set back does not hold calls up', () => {
-  assert.equal(nextFlushMs(1_000_000, 500, 1_000), 1_500);
 });
 
 test('DEBUG names the library alone, in a list, or with everything', () => {

@@ -6,6 +6,10 @@ import { Analytics, type AnalyticsOptions } from '../../src/client/index.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { ingestSubject, registerSchema } from '../../src/schemas/publish.ts';
+import { RegistryClient } from '../../src/schemas/registry-client.ts';
+import { startFaultyRegistry } from '../harness/registry.ts';
+import { makeTopic, readAll } from '../kafka/topics.ts';
 import { testDeployment, type TestDeployment } from '../resources/deployment.ts';
 import {
   installPacked,
@@ -78,7 +82,7 @@ test('what cannot be delivered in time is given up when the client closes', asyn
     onError: ({ code }) => errors.push(code),
   });
   analytics.identify({ userId: 'u' });
-  await assert.rejects(analytics.close({ timeoutMs: 500 }), { code: 'not-delivered' });
+  await assert.rejects(analytics.close({ timeoutMs: 500 }), { code: 'calls-lost' });
   assert.deepEqual(errors, ['not-delivered']);
 });
 
@@ -109,4 +113,44 @@ test("the README's example writes its call", async () => {
     env: { KAFKA_BROKERS: deployment.brokers.join(','), CALLS_TOPIC: topic },
   });
   assert.equal((await written()).size, before + 1);
+});
+
+test('the example of typed calls writes its call with the published schema, once its package is there', async (context) => {
+  const registry = await startFaultyRegistry();
+  context.after(() => registry.stop());
+  const typed = await makeTopic(deployment.kafka, 1);
+  const access = { url: registry.url };
+  const { id } = await registerSchema(new RegistryClient(access), ingestSubject(typed));
+  const code = (await readmeExamples('docs/calls.md')).get('typed.mjs') ?? assert.fail('none');
+  const env = {
+    KAFKA_BROKERS: deployment.brokers.join(','),
+    CALLS_TOPIC: typed,
+    SCHEMA_REGISTRY_URL: registry.url,
+  };
+  const files = [
+    await consumer.write('typed.mjs', code),
+    await consumer.write(
+      'typed.cjs',
+      `const { Analytics } = require('postrider-client');(async () => {${code.replace(/^import .*/, '')}})()`,
+    ),
+  ];
+  for (const file of files) {
+    await assert.rejects(run(process.execPath, [file], { env }), {
+      code: 1,
+      stderr: /with a registry needs the package @kafkajs\/confluent-schema-registry/,
+    });
+  }
+  await consumer.link('@kafkajs/confluent-schema-registry');
+  let written = 0;
+  for (const file of files) {
+    for (const node of await nodes()) {
+      await run(node, [file], { env });
+      written += 1;
+    }
+  }
+  const records = await readAll(deployment.kafka, typed);
+  assert.deepEqual(
+    records.map(({ value }) => value?.readUInt32BE(1)),
+    Array<number>(written).fill(id),
+  );
 });

@@ -86,6 +86,30 @@ test('options for Kafka that cannot work are refused by name', () => {
       /^kafka\.sasl\.username is of the type undefined, allowed: a text, not empty\.$/,
     ],
     [
+      { brokers, registry: 'http://registry' },
+      /^kafka\.registry is "http:\/\/registry", allowed: \{ url: 'https:\/\/…' \}\.$/,
+    ],
+    [
+      { brokers, registry: {} },
+      /^kafka\.registry\.url is undefined, allowed: an http or https URL/,
+    ],
+    [
+      { brokers, registry: { url: 'http://me:word@registry' } },
+      /^kafka\.registry\.url is "http:\/\/…@registry", allowed: an http or https URL without/,
+    ],
+    [
+      { brokers, registry: { url: 'http://registry', user: 'me' } },
+      /^kafka\.registry\.user is no option, allowed: url, subject, username, password, ssl\.$/,
+    ],
+    [
+      { brokers, registry: { url: 'http://registry', username: 'me' } },
+      /^kafka\.registry\.password is of the type undefined, allowed: a text, not empty\.$/,
+    ],
+    [
+      { brokers, registry: { url: 'https://registry', ssl: true } },
+      /^kafka\.registry\.ssl is true, allowed: \{ ca, cert, key \}\.$/,
+    ],
+    [
       { brokers, sasl: { ...sasl, password: '' } },
       /^kafka\.sasl\.password is empty, allowed: a text, not empty\.$/,
     ],

@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { firstLine } from '../bench/measure.ts';
@@ -34,10 +34,44 @@ after(async () => {
 });
 
 test('the file to install has the name that the documents give it', async () => {
-  for (const document of ['docs/client.md', 'README.md']) {
+  for (const document of ['src/client/README.md', 'README.md']) {
     const text = await readFile(new URL(`../../${document}`, import.meta.url), 'utf8');
     const named = text.match(/[\w.-]+\.tgz/g);
     assert.deepEqual(named, [basename(consumer.tarball)], document);
+  }
+});
+
+test('the package has the two entries, as ES modules and CommonJS, and nothing that replaces kafkajs', async () => {
+  const names = consumer.packed.files.map(({ path }) => path.replace(/-[\w-]{8}\./, '.')).sort();
+  assert.deepEqual(names, [
+    'README.md',
+    ...['LICENSE', 'index.cjs', 'index.d.cts', 'index.d.ts', 'index.js', 'kafka.cjs'].map(inDist),
+    ...['kafka.js', 'verify.cjs', 'verify.d.cts', 'verify.d.ts', 'verify.js'].map(inDist),
+    ...['warning.cjs', 'warning.js'].map(inDist),
+    'package.json',
+  ]);
+  const folder = join(consumer.folder, 'node_modules/postrider-client');
+  for (const { path } of consumer.packed.files) {
+    const text = await readFile(join(folder, path), 'utf8');
+    assert.doesNotMatch(text, /compileFunction|replaceModule|fetchExchange/, path);
+  }
+});
+
+function inDist(name: string): string {
+  return `dist/${name}`;
+}
+
+test('the README states the size of the package', async () => {
+  const readme = await readFile(new URL('../../src/client/README.md', import.meta.url), 'utf8');
+  const [, packed, unpacked] = /(\d+) KB to download, (\d+) KB unpacked/.exec(readme) ?? [];
+  const { size, unpackedSize } = consumer.packed;
+  for (const [stated, bytes] of [
+    [packed, size],
+    [unpacked, unpackedSize],
+  ] as const) {
+    // Compression differs a little between releases of Node.js.
+    const ratio = bytes / 1_000 / Number(stated);
+    assert.ok(ratio > 0.95 && ratio < 1.05, `${stated} KB stated, ${bytes} bytes`);
   }
 });
 
@@ -99,7 +133,7 @@ test('without kafkajs each call for Kafka is refused with an error of the same c
   for (const [name, text] of Object.entries(kafkaPrograms)) {
     const file = await consumer.write(name, text);
     const { stdout } = await run(process.execPath, [file, '127.0.0.1:1', 'ingest']);
-    assert.match(stdout, /^no-kafkajs true\n/);
+    assert.equal(stdout, "no-kafkajs true\n{ 'no-kafkajs': 1 }\n");
   }
 });
 
@@ -150,10 +184,55 @@ for (const name of ['use.mts', 'use.cts']) {
   });
 }
 
+/** Each call, and what the compiler says of it. */
+const incomplete: Readonly<Record<string, string>> = {
+  "track({ userId: 'u' })": "Property 'event' is missing",
+  "track({ anonymousId: 'a', properties: {} })": "Property 'event' is missing",
+  "track({ event: 'E' })": "Property 'anonymousId' is missing … required in type 'WithoutUserId'",
+  "track({ userId, event: 'E' })":
+    "Property 'anonymousId' is missing … required in type 'WithoutUserId'",
+  "track({ userId: 'u', evnt: 'E' })": "'evnt' does not exist … Did you mean to write 'event'?",
+  "group({ userId: 'u', traits: {} })": "Property 'groupId' is missing",
+  "alias({ userId: 'u' })": "Property 'previousId' is missing",
+};
+
+test('the compiler names what a call lacks', async () => {
+  const calls = Object.keys(incomplete).map((call) => `analytics.${call};`);
+  const head =
+    "import { Analytics } from 'postrider-client'; const analytics = new Analytics('wk'); declare const userId: string | undefined;";
+  const whole = "analytics.track({ userId, anonymousId: 'a', event: 'E' });";
+  const file = await consumer.write('incomplete.mts', [head, ...calls, whole].join('\n'));
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--pretty', 'false'];
+  const { message } = await tool('typescript/bin/tsc', [...flags, file], consumer.folder).then(
+    () => assert.fail('nothing is missing'),
+    (error: unknown) => error as Error,
+  );
+  const told = message.split(/^incomplete\.mts\(/m).slice(1);
+  assert.equal(told.length, calls.length, message);
+  for (const [index, expected] of Object.values(incomplete).entries()) {
+    const error = told[index] ?? '';
+    assert.ok(error.startsWith(`${index + 2},`), error);
+    for (const part of expected.split(' … ')) assert.ok(error.includes(part), error);
+  }
+});
+
 test("the README's first example delivers its call", async () => {
   const file = await exampleFile('quick-start.mjs');
   await run(process.execPath, [file], { env: { POSTRIDER_URL: gateway.url } });
   assert.equal(gateway.calls.at(-1)?.['event'], 'Order Completed');
+});
+
+test("the README's first example ends with exit 1 and says why when its write key is wrong", async (context) => {
+  const endpoint = await startFakeGateway();
+  context.after(() => endpoint.close());
+  endpoint.answer = () => ({ status: 401, body: '{"message":"unknown write key"}' });
+  const file = await exampleFile('quick-start.mjs');
+  const ended = run(process.execPath, [file], { env: { POSTRIDER_URL: endpoint.url } });
+  await assert.rejects(ended, {
+    code: 1,
+    stderr:
+      /1 call was lost: 1 refused \(the endpoint answered 401: unknown write key\)\.[^]*lost: { refused: 1 }/,
+  });
 });
 
 test("the README's service delivers what is queued when it is told to end", async (context) => {

@@ -1,30 +1,42 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { packClient } from '../../src/dev/pack-client.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(root, 'node_modules');
 const run = promisify(execFile);
 
+/** What npm says of the package. */
+interface Packed {
+  readonly filename: string;
+  /** Bytes of the file, and of what is in it. */
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
 /** A project of somebody who uses the packed client. */
 export interface Consumer {
   readonly folder: string;
   readonly tarball: string;
+  readonly packed: Packed;
   /** Writes a file into it and returns its path. */
   write(name: string, text: string): Promise<string>;
+  /** Makes a package of this project's known to it. */
+  link(name: string): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** Packs the client, and installs the tarball into a new folder beside links to `others`. */
+/** Packs the client as its README says, and installs the tarball into a new folder beside links to `others`. */
 export async function installPacked(others: readonly string[] = []): Promise<Consumer> {
   const folder = await mkdtemp(join(tmpdir(), 'postrider-client-'));
-  const packed = await packClient(join(folder, 'packed'));
-  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder, packed]);
-  const tarball = join(folder, stdout.trim());
+  const pack = ['pack', '--workspace', 'postrider-client', '--json', '--pack-destination', folder];
+  const { stdout } = await run('npm', pack, { cwd: root, env: cleanEnvironment() });
+  const packed = packedOf(stdout);
+  const tarball = join(folder, packed.filename);
   const write = async (name: string, text: string): Promise<string> => {
     const file = join(folder, name);
     await writeFile(file, text);
@@ -33,10 +45,29 @@ export async function installPacked(others: readonly string[] = []): Promise<Con
   await write('package.json', '{ "private": true }');
   const install = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', tarball];
   await run('npm', install, { cwd: folder });
-  for (const name of others) {
-    await symlink(join(modules, name), join(folder, 'node_modules', name), 'dir');
-  }
-  return { folder, tarball, write, remove: () => rm(folder, { recursive: true }) };
+  const link = async (name: string): Promise<void> => {
+    const path = join(folder, 'node_modules', name);
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(join(modules, name), path, 'dir');
+  };
+  for (const name of others) await link(name);
+  return { folder, tarball, packed, write, link, remove: () => rm(folder, { recursive: true }) };
+}
+
+/** Without what `npm test` tells npm by its variables, and with the Node.js that runs this. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
+  const path = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);
+  return { ...Object.fromEntries(own), PATH: path };
+}
+
+/** What the build prints stands before it. */
+function packedOf(stdout: string): Packed {
+  const json: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]$/m)));
+  // A list of packages, or from npm 12 on an object with their names.
+  const [packed] = Object.values(json as Record<string, Packed>);
+  if (packed === undefined) throw new Error(`nothing was packed: ${stdout}`);
+  return packed;
 }
 
 /** A command of the project's own tools; resolves with what it printed. */
@@ -64,9 +95,11 @@ export async function nodes(): Promise<string[]> {
   return [...found.values()];
 }
 
-/** The examples of the package's README: the code of each by its file name, its first line. */
-export async function readmeExamples(): Promise<Map<string, string>> {
-  const readme = await readFile(join(root, 'docs/client.md'), 'utf8');
+/** The examples of the package's README, or of another page: the code of each by its file name, its first line. */
+export async function readmeExamples(
+  page: string = 'src/client/README.md',
+): Promise<Map<string, string>> {
+  const readme = await readFile(join(root, page), 'utf8');
   const blocks = [...readme.matchAll(/^```js\n\/\/ (\S+)\n(.*?)^```$/gms)];
   return new Map(blocks.map(([, name = '', code = '']) => [name, code]));
 }
@@ -78,7 +111,7 @@ const analytics = new Analytics('wk_shop', {
   onError: (error) => console.log(error.code, error instanceof AnalyticsError),
 });
 const id = analytics.track({ userId: 'packed', event: 'E' });
-analytics.close().then(() => console.log(id));
+analytics.close().then(() => console.log(id), ({ lost }) => console.log(lost));
 `;
 
 /** Each writes one call to the topic that is its second argument, and prints the message id. */
@@ -99,10 +132,10 @@ try {
   for (;;) open.push(openSync(process.argv[1]));
 } catch {}
 analytics.identify({ userId: 'u' });
-analytics.flush().then(() => {
+analytics.flush().catch(() => {
   for (const file of open) closeSync(file);
   analytics.identify({ userId: 'u' });
-  analytics.close().then(() => console.log(JSON.stringify(messages)));
+  analytics.close().catch(() => console.log(JSON.stringify(messages)));
 });
 `;
 

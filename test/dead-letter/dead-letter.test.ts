@@ -31,7 +31,10 @@ function letter(
     ...(changes.envelope === undefined ? {} : { [envelopeHeader]: changes.envelope }),
   };
   return readDeadLetter({
-    ...{ topic: 'p.dead-letter', partition: 1, offset: 7, timestampMs: 2_000 },
+    topic: 'p.dead-letter',
+    partition: 1,
+    offset: 7,
+    timestampMs: 2_000,
     key: Buffer.from(String(key)),
     value: changes.value === null ? null : Buffer.from(String(value)),
     headers: Object.fromEntries(
@@ -62,12 +65,14 @@ test('dead letters are selected by destination, user, reason and class of reason
   assert.ok(!isSelected(one, { reasons: new Set(['http-5xx', 'http-41']) }));
   assert.ok(!isSelected(one, { destinationId: 'cr' }));
   assert.ok(!isSelected(one, { user: 'b' }));
+  assert.ok(isSelected(one, { messageId: 'm-crm-a:b' }));
+  assert.ok(!isSelected(one, { messageId: 'm-crm' }));
 });
 
 test('a letter without an envelope is known by its key, shown as it is, and not sent', () => {
   const broken = letter({}, { envelope: '{"v":9}' });
   assert.deepEqual([broken.destinationId, broken.user], ['crm', 'u1']);
-  assert.match(presentLetter(broken, none, deadLetterView), /^envelope +\{"v":9\}$/m);
+  assert.match(presentLetter(broken, none, 'table', deadLetterView), /^envelope +\{"v":9\}$/m);
   assert.ok(notWhole(broken));
   assert.ok(notWhole(letter({}, { value: null })));
   assert.equal(notWhole(letter()), undefined);
@@ -80,17 +85,17 @@ test('a letter that says what cannot be true is listed, shown as it is, and not 
   for (const key of ['a', 'r', 'x'])
     for (const timeMs of [2 ** 53 - 1, latestMs + 1, -1]) {
       const odd = letter({}, { envelope: JSON.stringify({ ...json, [key]: timeMs }) });
-      const shown = presentLetter(odd, none, deadLetterView);
+      const shown = presentLetter(odd, none, 'table', deadLetterView);
       assert.match(shown, new RegExp(`^envelope +.*"${key}":${timeMs}[,}]`, 'm'));
-      const table = presentLetters([odd], none, 'table', deadLetterView);
-      assert.match(table, /\n1:7 .*\bcrm +u1\b/);
+      const table = presentLetters([odd], none, 'wide', deadLetterView);
+      assert.match(table, /\n1:7 .*\bcrm +- +u1\b/);
       assert.match(presentLetters([odd], none, 'json', deadLetterView), /"callTime": null/);
       assert.deepEqual(notWhole(odd), {
         why: 'because there is no event in it that can be read',
       });
     }
   const last = letter({}, { envelope: JSON.stringify({ ...json, a: latestMs, x: latestMs }) });
-  const shown = presentLetter(last, none, deadLetterView);
+  const shown = presentLetter(last, none, 'table', deadLetterView);
   assert.match(shown, /^call time +\+275760-09-13T00:00:00.000Z$/m);
 });
 
@@ -102,9 +107,14 @@ test('a redriven event has a fresh clock and nothing else is new', () => {
     ['t', before.record.key, before.record.value],
   );
   const expected = wholeEnvelope({
-    ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'm-crm-u1', type: 'track' },
-    ...{ configOffset: 9, appendTimeMs: before.envelope?.appendTimeMs ?? NaN },
-    ...{ attempts: 0, redrivenMs: 5_000 },
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId: 'm-crm-u1',
+    type: 'track',
+    configOffset: 9,
+    appendTimeMs: before.envelope?.appendTimeMs ?? NaN,
+    attempts: 0,
+    redrivenMs: 5_000,
   });
   const header = Buffer.from(String(record.headers?.[envelopeHeader]));
   assert.deepEqual(decodeEnvelope(header), expected);
@@ -121,7 +131,7 @@ test('the list says when an event was redriven that failed again', () => {
   const first = letter();
   const { headers = {} } = redriven(first, { topic: 't', configOffset: 0 }, 5_000);
   const second = letter({}, { envelope: String(headers[envelopeHeader]) });
-  const table = presentLetters([first, second], none, 'table', deadLetterView);
+  const table = presentLetters([first, second], none, 'wide', deadLetterView);
   assert.deepEqual(
     table.split('\n').map((line) => line.includes('1970-01-01T00:00:05.000Z')),
     [false, false, true],
@@ -133,6 +143,23 @@ test('the list says when an event was redriven that failed again', () => {
     json.map((each) => each.redriven),
     [null, '1970-01-01T00:00:05.000Z'],
   );
+});
+
+test('the answer of the endpoint is shown, as far as it was kept', () => {
+  const { record } = letter();
+  // Cut in the middle of the last character.
+  const answer = Buffer.from('{"error":"gone\u202e"} é').subarray(0, -1);
+  const answered = readDeadLetter({ ...record, headers: { ...record.headers, answer } });
+  const shown = presentLetter(answered, none, 'table', deadLetterView);
+  assert.match(shown, /^answer +\{"error":"gone\\u202e"\} $/m);
+  const json = JSON.parse(presentLetter(answered, none, 'json', deadLetterView)) as object;
+  assert.partialDeepStrictEqual(json, {
+    messageId: 'm-crm-u1',
+    answer: '{"error":"gone\u202e"} ',
+    body: { event: 'Order', note: 'a\u202eb' },
+  });
+  const without = readDeadLetter({ ...record, headers: {} });
+  assert.match(presentLetter(without, none, 'table', deadLetterView), /^answer +-$/m);
 });
 
 test('dead letters are counted by reason and destination', () => {
@@ -148,8 +175,14 @@ test('dead letters are counted by reason and destination', () => {
 
 test('an event goes back to the topic that its destination has now', async () => {
   const destination: Destination = {
-    ...{ kind: 'Destination', name: 'D', sources: [], enabled: true, payload: 'standard' },
-    ...{ id: 'crm', webhooks: [{ url: 'https://e.test', headers: {} }], topic: 'shared' },
+    kind: 'Destination',
+    name: 'D',
+    sources: [],
+    enabled: true,
+    payload: 'standard',
+    id: 'crm',
+    webhooks: [{ url: 'https://e.test', headers: {} }],
+    topic: 'shared',
   };
   const stored = (
     changes: Partial<Destination>,

@@ -50,7 +50,8 @@ async function list(...args: readonly string[]): Promise<Listed[]> {
 test('dead letters are listed by destination, reason, user and time', async () => {
   const all = await list();
   assert.equal(all.length, 14);
-  const times = (await box.run('list')).stdout.match(/\d{4}-\d\d-\d\dT[\d:.]+Z/g) ?? [];
+  const times =
+    (await box.run('list', '-o', 'wide')).stdout.match(/\d{4}-\d\d-\d\dT[\d:.]+Z/g) ?? [];
   assert.deepEqual(times, times.toSorted(), 'not the oldest first');
 
   const [big, ...more] = await list('--destination', 'big');
@@ -73,7 +74,40 @@ test('dead letters are listed by destination, reason, user and time', async () =
 
   assert.equal((await list('--destination', 'crm', '--until', halfTime)).length, 5);
   assert.equal((await list('--destination', 'crm', '--since', halfTime)).length, 6);
-  assert.equal((await list('--since', '1h', '--limit', '3')).length, 3);
+  assert.deepEqual(
+    (await list('--message', 'm-crm-u1')).map(({ user }) => user),
+    ['u1'],
+  );
+  assert.match((await box.run('list')).stdout, /^\d:\d+ +\S+ +http-410 +crm +m-crm-u3$/m);
+});
+
+test('dead letters are counted by day, destination and reason', async () => {
+  const { stdout } = await box.run('summary', '-o', 'json');
+  const rows = JSON.parse(stdout) as { day: string; count: number }[];
+  assert.equal(
+    rows.reduce((sum, { count }) => sum + count, 0),
+    (await list()).length,
+  );
+  const [most] = rows;
+  assert.partialDeepStrictEqual(most, { destination: 'crm', reason: 'http-410', sentAgain: 0 });
+  assert.match(most?.day ?? '', /^\d{4}-\d\d-\d\d$/);
+  const table = await box.run('summary', '--destination', 'big', '--since', '1h');
+  assert.match(
+    table.stdout,
+    /^DAY +DESTINATION +REASON +EVENTS +SENT AGAIN\n\S+ +big +expired +1 +0\n$/,
+  );
+});
+
+test('with a limit, the list has the oldest of all partitions', async () => {
+  const all = await list();
+  const place = ({ partition, offset }: Listed): string => `${partition}:${offset}`;
+  for (const limit of [1, 3, 8])
+    assert.deepEqual(
+      (await list('--limit', String(limit))).map(place),
+      all.slice(0, limit).map(place),
+    );
+  const { stderr } = await box.run('list', '--limit', '3');
+  assert.match(stderr, /^there are more than 3; /m);
 });
 
 test('with destination and user only the partition of their key is read', async () => {
@@ -115,10 +149,38 @@ test('a dead letter is shown with its envelope and its body, and without anythin
     /^attempts +3$/m,
     /^call time +2026-11-20T/m,
     /^sent again +-$/m,
-    /\n\n\{\n {2}"event": "Order",\n {2}"note": "a\\u\{202e\}b"\n\}\n$/,
+    /\n\n\{\n {2}"event": "Order",\n {2}"note": "a\\u202eb"\n\}\n$/,
   ])
     assert.match(stdout, line);
   assert.doesNotMatch(stdout, /top-secret/);
+  const json = await box.run('show', `${partition}:${offset}`, '-o', 'json');
+  assert.partialDeepStrictEqual(JSON.parse(json.stdout), {
+    partition,
+    offset,
+    messageId: 'm-big-u1',
+    detail: 'answered 500',
+    answer: 'no such list',
+    body: { event: 'Order', note: 'a\u202eb' },
+  });
+});
+
+test('to send all of them again, somebody has to say yes', async () => {
+  const before = await box.written();
+  const alone = await box.end('redrive');
+  assert.equal(alone.code, 2);
+  assert.match(
+    alone.stderr,
+    /^postrider: this sends again all that was not sent before, of 1\d events: give places or options that select, or --yes\n$/,
+  );
+  for (const answer of ['n\n', '']) {
+    const asked = box.beginOnTerminal('redrive');
+    asked.stdin.end(answer);
+    const { code, stderr } = await asked.ended;
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /of 1\d events\. Go on\? \[y\/N\] /);
+    assert.match(stderr, /postrider: not confirmed, so nothing was done\n$/);
+  }
+  assert.deepEqual(await box.written(), before);
 });
 
 test('a dry run counts by reason and destination, and writes nothing', async () => {
@@ -145,9 +207,14 @@ test('a redriven event keeps its id, its bytes and its age, and gets a fresh clo
   const envelope = box.envelopeOf(record);
   const { redrivenMs = 0, configOffset } = envelope;
   const expected = wholeEnvelope({
-    ...{ destinationId: 'big', sourceId: 'shop', messageId: 'm-big-u1', type: 'track' },
-    ...{ appendTimeMs: Date.parse('2026-11-20T10:00:00.000Z'), attempts: 0 },
-    ...{ redrivenMs, configOffset },
+    destinationId: 'big',
+    sourceId: 'shop',
+    messageId: 'm-big-u1',
+    type: 'track',
+    appendTimeMs: Date.parse('2026-11-20T10:00:00.000Z'),
+    attempts: 0,
+    redrivenMs,
+    configOffset,
   });
   assert.deepEqual(envelope, expected);
   assert.ok(redrivenMs >= beforeMs && redrivenMs <= Date.now());
@@ -225,7 +292,8 @@ test('a letter that says what cannot be true makes no command fail', async () =>
   const said = JSON.stringify({ ...json, a: 2 ** 53 - 1 });
   await box.put([{ ...letter, headers: { ...headers, [envelopeHeader]: said } }]);
   const selected = ['--user', 'odd times'];
-  assert.match((await box.run('list', ...selected)).stdout, /^\d:\d+ .* crm +odd times /m);
+  const table = (await box.run('list', ...selected, '-o', 'wide')).stdout;
+  assert.match(table, /^\d:\d+ .* crm +- +odd times /m);
   const [{ partition, offset, messageId } = assert.fail()] = await list(...selected);
   assert.equal(messageId, null);
   const { stdout } = await box.run('show', `${partition}:${offset}`);

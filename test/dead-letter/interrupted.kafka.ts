@@ -6,7 +6,7 @@ import { startLetterbox, type Letterbox } from './letterbox.ts';
 
 const total = 400;
 /** So that it takes two seconds, and is met in the middle. */
-const redrive = ['redrive', '--rate', '200/s'];
+const redrive = ['redrive', '--yes', '--rate', '200/s'];
 
 async function filled(context: { after(end: () => Promise<void>): void }): Promise<Letterbox> {
   const box = await startLetterbox();
@@ -75,7 +75,7 @@ test('a redrive that is killed goes on when it is run again, and repeats at most
 test('of two redrives at once the second is refused', async (t) => {
   const box = await filled(t);
   // Slow enough for the second command to start beside it, on any machine.
-  const first = box.begin('redrive', '--rate', '40/s');
+  const first = box.begin('redrive', '--yes', '--rate', '40/s');
   await eventually(async () => {
     const [delivery = 0] = await box.written();
     assert.ok(delivery > 0, 'it has not got going yet');
@@ -96,7 +96,7 @@ test('a redrive waits while delivery is behind with new events, and then goes on
   const writeLive = (): Promise<void> => box.put(live, 'delivery');
   for (let i = 0; i < 10; i += 1) await writeLive();
   // Nobody reads: 2,000 records wait, and that no more come is no reason to wait for them.
-  const redriving = box.begin('redrive', '--rate', '40/s');
+  const redriving = box.begin('redrive', '--yes', '--rate', '40/s');
   await eventually(async () => {
     await writeLive();
     assert.match(redriving.stderr(), /^waiting: delivery is behind with new events$/m);

@@ -18,6 +18,8 @@ export interface Letterbox {
   /** As if stderr were a terminal. */
   endOnTerminal(...args: readonly string[]): Promise<Ended>;
   begin(...args: readonly string[]): Begun;
+  /** As if stdin were a terminal. */
+  beginOnTerminal(...args: readonly string[]): Begun;
   /** What is in the shared delivery topic, or in a destination's own. */
   delivery(destinationId?: string): Promise<IncomingRecord[]>;
   read(topic: string): Promise<IncomingRecord[]>;
@@ -31,6 +33,7 @@ export interface Letterbox {
 }
 
 const onTerminal = { NODE_OPTIONS: '--import data:text/javascript,process.stderr.isTTY=true' };
+const atTerminal = { NODE_OPTIONS: '--import data:text/javascript,process.stdin.isTTY=true' };
 
 export async function startLetterbox(
   command: 'dead-letters' | 'rejected' = 'dead-letters',
@@ -65,17 +68,23 @@ export async function startLetterbox(
     const ranges = await withAdmin(kafka, (admin) => admin.offsets(`${TOPIC_PREFIX}${name}`));
     return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
   };
+  // No worker runs, so nothing becomes of what is sent.
+  const line = (args: readonly string[]): string[] => {
+    const isSending = command === 'dead-letters' && args[0] === 'redrive';
+    return [command, ...args, ...(isSending ? ['--wait', '0s'] : [])];
+  };
   return {
     put: (records, topic = 'dead-letter') =>
       producer.send(records.map((record) => ({ ...record, topic: `${TOPIC_PREFIX}${topic}` }))),
     run: async (...args) => {
-      const ended = await postrider.run([command, ...args]);
+      const ended = await postrider.run(line(args));
       assert.equal(ended.code, 0, ended.stderr);
       return ended;
     },
-    end: (...args) => postrider.run([command, ...args]),
-    endOnTerminal: (...args) => postrider.run([command, ...args], { env: onTerminal }),
-    begin: (...args) => postrider.begin([command, ...args]),
+    end: (...args) => postrider.run(line(args)),
+    endOnTerminal: (...args) => postrider.run(line(args), { env: onTerminal }),
+    begin: (...args) => postrider.begin(line(args)),
+    beginOnTerminal: (...args) => postrider.begin(line(args), atTerminal),
     delivery: (id) => read(`delivery${id === undefined ? '' : `.${id}`}`),
     read,
     count,

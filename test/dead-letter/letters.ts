@@ -50,13 +50,19 @@ export function deadLetterRecord(event: {
 }): Omit<OutgoingRecord, 'topic'> & { readonly headers: Record<string, string> } {
   const { destinationId, user, reason = 'http-410' } = event;
   const envelope = encodeEnvelope({
-    ...{ destinationId, sourceId: 'shop', messageId: `m-${destinationId}-${user}`, type: 'track' },
-    ...{ configOffset: 0, appendTimeMs: Date.parse('2026-11-20T10:00:00.000Z') },
-    ...{ attempts: 3, deadlineMs: Date.parse('2026-11-20T14:00:00.000Z'), dueMs: 1, last: true },
+    destinationId,
+    sourceId: 'shop',
+    messageId: `m-${destinationId}-${user}`,
+    type: 'track',
+    configOffset: 0,
+    appendTimeMs: Date.parse('2026-11-20T10:00:00.000Z'),
+    attempts: 3,
+    deadlineMs: Date.parse('2026-11-20T14:00:00.000Z'),
+    dueMs: 1,
   });
   return {
     key: deliveryKey(destinationId, user),
     value: '{"event":"Order","note":"a\u202eb"}',
-    headers: { [envelopeHeader]: envelope, reason, detail: 'answered 500' },
+    headers: { [envelopeHeader]: envelope, reason, detail: 'answered 500', answer: 'no such list' },
   };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
 import { Redrives, redriveRecord } from '../../src/dead-letter/redrives.ts';
 import { readRejected } from '../../src/dead-letter/rejected.ts';
@@ -19,13 +20,54 @@ test('the list has a line for each call', () => {
       sent,
       'table',
       rejectedView,
+      2_000 + 5 * 60_000,
     ),
     [
-      'PLACE  TIME                      REASON             KEY  SENT AGAIN                DETAIL',
-      '2:0    1970-01-01T00:00:02.000Z  unknown-write-key  u1   -                         No source has the write key "wk_new".',
-      '2:5    1970-01-01T00:00:02.000Z  unknown-write-key  -    2026-11-20T18:59:40.123Z  No source has the write key "wk_new".',
+      'PLACE  AGE  REASON             KEY  DETAIL',
+      '2:0    5m   unknown-write-key  u1   No source has the write key "wk_new".',
+      '2:5    5m   unknown-write-key  -    No source has the write key "wk_new".',
     ].join('\n'),
   );
+});
+
+test('the wide list says also where calls were read, and when they were sent again', () => {
+  const call = rejectedLetter({ offset: 5 });
+  const lines = presentLetters([call], sent, 'wide', rejectedView).split('\n');
+  assert.match(lines[0] ?? '', / DETAIL +ORIGIN +SENT AGAIN$/);
+  assert.match(lines[1] ?? '', / web-calls 1:7 +2026-11-20T18:59:40\.123Z$/);
+});
+
+test('the age of a letter is told in what tells most of it', () => {
+  const ageAfter = (ms: number): string =>
+    presentLetters([rejectedLetter()], none, 'table', rejectedView, 2_000 + ms).split(/ +/)[5] ??
+    '';
+  const hourMs = 3_600_000;
+  assert.deepEqual(
+    [-1, 0, 119_999, 120_000, 2 * hourMs - 1, 2 * hourMs, 47.9 * hourMs, 48 * hourMs].map(ageAfter),
+    ['0s', '0s', '119s', '2m', '119m', '2h', '47h', '2d'],
+  );
+});
+
+test('YAML says the same as JSON, and commands no terminal either', () => {
+  const letter = rejectedLetter({ key: 'u\u009b2J\u202e\u{e0001}é', value: '\u202e' });
+  for (const present of [
+    (format: 'json' | 'yaml') => presentLetters([letter], sent, format, rejectedView),
+    (format: 'json' | 'yaml') => presentLetter(letter, sent, format, rejectedView),
+  ]) {
+    assert.deepEqual(parse(present('yaml')), JSON.parse(present('json')));
+    assert.doesNotMatch(present('yaml'), /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/u);
+  }
+});
+
+test('one call is shown to programs with its headers and its value', () => {
+  const letter = rejectedLetter({ value: '{"writeKey":"wk_new"}', headers: { trace: 't' } });
+  const shown = JSON.parse(presentLetter(letter, none, 'json', rejectedView)) as object;
+  assert.partialDeepStrictEqual(shown, {
+    partition: 2,
+    key: 'u1',
+    headers: { trace: 't' },
+    body: '{"writeKey":"wk_new"}',
+  });
 });
 
 test('the list for programs has everything but the bytes', () => {
@@ -60,7 +102,7 @@ test('a time that no date can have is shown as what it is, in the list, to progr
     const json = presentLetters([letter], none, 'json', rejectedView);
     const [listed] = JSON.parse(json) as { time: string; origin: { time: string } }[];
     assert.deepEqual([listed?.time, listed?.origin.time], [text, text]);
-    const shown = presentLetter(letter, none, rejectedView).split('\n');
+    const shown = presentLetter(letter, none, 'table', rejectedView).split('\n');
     assert.deepEqual(
       shown.filter((line) => line.endsWith(text)).map((line) => line.replace(/ {2}.*/, '')),
       ['time', 'origin time'],
@@ -70,7 +112,7 @@ test('a time that no date can have is shown as what it is, in the list, to progr
 
 test('one call is shown with its headers and its value', () => {
   const letter = rejectedLetter({ value: '{"writeKey":"wk_new"}', headers: { trace: 't' } });
-  const text = presentLetter(letter, none, rejectedView);
+  const text = presentLetter(letter, none, 'table', rejectedView);
   assert.match(text, /^header trace +t$/m);
   assert.match(text, /^origin +web-calls 1:7$/m);
   assert.match(text, /\n\n\{"writeKey":"wk_new"\}$/);
@@ -83,19 +125,19 @@ test('what producers wrote cannot command the terminal', () => {
     headers: { '\u001b]0;': '\r' },
   });
   const shown =
-    presentLetter(letter, none, rejectedView) +
+    presentLetter(letter, none, 'table', rejectedView) +
     presentLetters([letter], none, 'table', rejectedView);
   assert.deepEqual(
     shown.match(/[\p{Cc}\p{Cf}]/gu)?.filter((found) => found !== '\n'),
     [],
   );
-  assert.match(shown, /a\\u\{7\}b\\u\{202e\}c\\u\{a\}\\u\{9b\}d/);
+  assert.match(shown, /a\\u0007b\\u202ec\\u000a\\u009bd/);
 });
 
 test('bytes that are no text are shown in base64', () => {
   const letter = rejectedLetter({ value: Buffer.from([0xff, 0xfe]) });
   assert.match(
-    presentLetter(letter, none, rejectedView),
+    presentLetter(letter, none, 'table', rejectedView),
     /2 bytes that are no text, in base64: \/\/4=$/,
   );
 });

@@ -79,7 +79,7 @@ test('rejected calls are listed with their reason, and selected', async () => {
   assert.equal((await list('--user', 'u7')).length, 1);
   assert.equal((await list('--since', '1h', '--limit', '5')).length, 5);
   assert.equal((await list('--until', '1h')).length, 0);
-  assert.match(await run('rejected', 'list'), /^PLACE +TIME +REASON/);
+  assert.match(await run('rejected', 'list'), /^PLACE +AGE +REASON/);
 });
 
 test('one rejected call is shown as it was received', async () => {
@@ -102,7 +102,10 @@ test('calls of a source that was added later are sent again, once, as if they ha
   const before = await list('--reason', 'unknown-write-key');
   const source = { kind: 'Source', id: 'late', name: 'Late', writeKeys: ['wk_late'] };
   const destination = {
-    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['late'] },
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: ['late'],
     webhooks: [{ url: 'https://crm.example.com' }],
   };
   const stdin = JSON.stringify([source, destination]);
@@ -137,7 +140,7 @@ test('a call whose own bytes are bad is sent again only where its reason is name
   const left =
     /^1 call left out, because the same bytes are always rejected again: 1 invalid-json; naming them in --reason sends them all the same$/m;
   for (const more of [['--dry-run'], []]) {
-    const { code, stdout, stderr } = await postrider.run(['rejected', 'redrive', ...more]);
+    const { code, stdout, stderr } = await postrider.run(['rejected', 'redrive', '--yes', ...more]);
     assert.equal(code, 0, stderr);
     assert.match(stderr, left);
     assert.doesNotMatch(stdout, /invalid-json/);

@@ -127,8 +127,15 @@ describe('deleting users', () => {
     const { written, steps, report, done } = run(['u:1']);
     await done;
     assert.deepEqual(steps, [
-      ...['p.deletions', 'p.deletions', 'safe', 'safe', 'look'],
-      ...['p.retry.10s', 'p.retry.10s', 'safe', 'safe'],
+      'p.deletions',
+      'p.deletions',
+      'safe',
+      'safe',
+      'look',
+      'p.retry.10s',
+      'p.retry.10s',
+      'safe',
+      'safe',
     ]);
     assert.deepEqual(
       written.map(({ key }) => key),
@@ -229,7 +236,8 @@ test('a report tells who is notified, and who is not', () => {
     'destination dwh is disabled: it gets no notification for source shop',
   ]);
   assert.deepEqual(report.summary(), {
-    ...{ users: 3, notifications: 5 },
+    users: 3,
+    notifications: 5,
     sources: [
       { source: 'app', destinations: {}, disabled: [] },
       { source: 'shop', destinations: { crm: 3, dwh: 2 }, disabled: ['off', 'dwh'] },

@@ -43,15 +43,25 @@ test('no notification is due before older events have ended', () => {
 
 test('a notification is an event of its user, with a body of three keys', () => {
   const record = notificationRecord('p.retry.10s', {
-    ...{ destinationId: 'crm', sourceId: 'shop', userId: 'a:b', messageId: 'delete-1' },
-    ...{ time: '2026-11-21T10:00:00.000Z', configOffset: 7, dueMs: nowMs },
+    destinationId: 'crm',
+    sourceId: 'shop',
+    userId: 'a:b',
+    messageId: 'delete-1',
+    time: '2026-11-21T10:00:00.000Z',
+    configOffset: 7,
+    dueMs: nowMs,
   });
   assert.equal(record.key, 'crm:a:b');
   const body = '{"type":"delete","userId":"a:b","timestamp":"2026-11-21T10:00:00.000Z"}';
   assert.equal(record.value, body);
   const expected = wholeEnvelope({
-    ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'delete-1', type: 'delete' },
-    ...{ configOffset: 7, dueMs: nowMs, attempts: 0 },
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId: 'delete-1',
+    type: 'delete',
+    configOffset: 7,
+    dueMs: nowMs,
+    attempts: 0,
     appendTimeMs: Date.parse('2026-11-21T10:00:00.000Z'),
   });
   const header = Buffer.from(record.headers?.[envelopeHeader] ?? '');

@@ -15,13 +15,17 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
+import { noPauses } from './hand-made-pauses.ts';
 
 const total = 20_000;
 const destinations = ['a', 'b', 'c', 'd', 'e'];
 const chunk = 2_000;
 const topology = createTopology({
-  ...{ prefix: testPrefix(), partitions: 4, replicationFactor: 1 },
-  ...{ retryTiersMs: [1_000, 60_000], extraIngestTopics: [] },
+  prefix: testPrefix(),
+  partitions: 4,
+  replicationFactor: 1,
+  retryTiersMs: [1_000, 60_000],
+  extraIngestTopics: [],
 });
 const { delivery } = topology.topics;
 const metrics = new Registry();
@@ -59,15 +63,25 @@ test('a backlog for healthy endpoints is delivered from where it is: nothing is 
   const config = new HandMadeConfig();
   for (const id of destinations)
     config.put({
-      ...{ kind: 'Destination', id, name: id, sources: [], enabled: true, payload: 'standard' },
+      kind: 'Destination',
+      id,
+      name: id,
+      sources: [],
+      enabled: true,
+      payload: 'standard',
       webhooks: [{ url: `http://127.0.0.1:${endpoints.port}/healthy`, headers: {} }],
       topic: 'shared',
     });
   const event = (n: number) => {
     const destinationId = destinations[n % destinations.length] ?? '';
     const envelope = encodeEnvelope({
-      ...{ destinationId, sourceId: 'shop', messageId: `m${n}`, type: 'track', attempts: 0 },
-      ...{ configOffset: config.offset, appendTimeMs: Date.now() },
+      destinationId,
+      sourceId: 'shop',
+      messageId: `m${n}`,
+      type: 'track',
+      attempts: 0,
+      configOffset: config.offset,
+      appendTimeMs: Date.now(),
     });
     return {
       topic: delivery,
@@ -86,9 +100,22 @@ test('a backlog for healthy endpoints is delivered from where it is: nothing is 
   });
   worker = await startDelivery({
     fence: new HandMadeFence(),
-    ...{ kafka, topology, config, producer, clock: systemClock, log: silentLogger, metrics },
-    ...{ timeoutMs: 5_000, retryWindowMs: 14_400_000, maxAgeMs: 259_200_000 },
-    ...{ maxInFlight: 1_024, maxInFlightPerDestination: 64, allowNetworks: ['127.0.0.0/8'] },
+    pauses: noPauses,
+    kafka,
+    topology,
+    config,
+    producer,
+    clock: systemClock,
+    log: silentLogger,
+    metrics,
+    timeoutMs: 5_000,
+    retryWindowMs: 14_400_000,
+    maxAgeMs: 259_200_000,
+    attempts: 'off',
+    // Few, because the endpoint has this machine too: with many, a busy machine makes it a slow one.
+    maxInFlight: 1_024,
+    maxInFlightPerDestination: 4,
+    allowNetworks: ['127.0.0.0/8'],
   });
   await eventually(() => {
     assert.equal(arrived.size, total);
@@ -98,7 +125,11 @@ test('a backlog for healthy endpoints is delivered from where it is: nothing is 
     assert.equal(await metric('postrider_delivered_total'), total);
     assert.equal(await metric('postrider_delivery_lag_records'), 0);
   });
-  assert.equal(await metric('postrider_deferrals_total'), 0);
+  const deferrals = await metrics.getSingleMetric('postrider_deferrals_total')?.get();
+  assert.deepEqual(
+    deferrals?.values.filter(({ value }) => value > 0),
+    [],
+  );
   const retryTopics = topology.retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
   const written = await withAdmin(kafka, (admin) =>
     Promise.all([...retryTopics, topology.topics.deadLetter].map((topic) => admin.offsets(topic))),

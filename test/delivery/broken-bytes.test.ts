@@ -14,14 +14,25 @@ import { minuteMs, SimulatedWorld } from './simulated-world.ts';
 const nowMs = new SimulatedWorld().clock.now();
 
 const envelope = encodeEnvelope({
-  ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'm', type: 'track', configOffset: 1 },
-  ...{ appendTimeMs: nowMs, redrivenMs: nowMs, attempts: 1, dueMs: nowMs, deadlineMs: nowMs * 2 },
+  destinationId: 'crm',
+  sourceId: 'shop',
+  messageId: 'm',
+  type: 'track',
+  configOffset: 1,
+  appendTimeMs: nowMs,
+  redrivenMs: nowMs,
+  attempts: 1,
+  dueMs: nowMs,
+  deadlineMs: nowMs * 2,
 });
 
 function bundleHeader(events: number): string {
   const deadlines = { deadlineMs: 2 * nowMs, impliedDeadlineMs: 2 * nowMs };
   return encodeBundleHeader({
-    ...{ destinationId: 'crm', events, dueMs: nowMs, oldestMs: nowMs },
+    destinationId: 'crm',
+    events,
+    dueMs: nowMs,
+    oldestMs: nowMs,
     ...deadlines,
   });
 }

@@ -5,15 +5,12 @@ import { jobOfBundled } from '../../src/delivery/bundle/bundle.ts';
 import { Bundler } from '../../src/delivery/bundle/bundler.ts';
 import { decodeBundleHeader, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
 import type { Gathered } from '../../src/delivery/bundle/gathering.ts';
-import { Job, type Claim } from '../../src/delivery/job.ts';
+import { Job, newClaim } from '../../src/delivery/job.ts';
 import { recordAt, unpackRecords } from '../../src/delivery/packing.ts';
 import { encodeEnvelope } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-const claim: Claim = {
-  ...{ topic: 'delivery', partition: 0, dedicated: false },
-  ...{ revoked: false, lost: false },
-};
+const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
 const owner = { finish: (): void => undefined, release: (): void => undefined };
 
 function jobOf(
@@ -22,8 +19,14 @@ function jobOf(
   body: Buffer = Buffer.from('{}'),
 ): Job {
   const envelope = {
-    ...{ destinationId: 'crm', sourceId: 'web', messageId, type: 'track' as const },
-    ...{ configOffset: 1, appendTimeMs: 1, attempts: 0, deadlineMs: ownDeadlineMs },
+    destinationId: 'crm',
+    sourceId: 'web',
+    messageId,
+    type: 'track' as const,
+    configOffset: 1,
+    appendTimeMs: 1,
+    attempts: 0,
+    deadlineMs: ownDeadlineMs,
   };
   const header = Buffer.from(encodeEnvelope(envelope));
   const place = { topic: claim.topic, partition: 0, offset: 1, timestampMs: 1 };
@@ -67,7 +70,10 @@ test('an event of a bundle has the deadline that it was put off with, or a secon
       });
       for (const [n, { deadlineMs, isOwn }] of events.entries())
         bundler.add(jobOf(String(n), isOwn ? deadlineMs : undefined), {
-          ...{ kind: 'later', tierMs: 10_000, dueMs: 1, deadlineMs, last: false },
+          kind: 'later',
+          tierMs: 10_000,
+          dueMs: 1,
+          deadlineMs,
         });
       await clock.pass(1_000);
       assert.equal(jobs.length, events.length);
@@ -89,7 +95,7 @@ test('a bundle is written as soon as it has 256 events or 64 KB, and a large eve
       onGathered: ({ header }) => events.push(header.events),
       onAlone: () => events.push(1),
     });
-    const plan = { kind: 'later', tierMs: 10_000, dueMs: 1, deadlineMs: 9, last: false } as const;
+    const plan = { kind: 'later', tierMs: 10_000, dueMs: 1, deadlineMs: 9 } as const;
     for (let n = 0; n < 600; n++)
       bundler.add(jobOf(String(n), undefined, Buffer.alloc(bodyBytes)), plan);
     return events;

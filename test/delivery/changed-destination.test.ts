@@ -156,3 +156,38 @@ describe('events of a destination that cannot be read here', () => {
     assert.deepEqual(world.delivered, [dedicated, shared]);
   });
 });
+
+test('what comes behind an event that waits for the configuration does not overtake it', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.addDestination('other');
+  const current = world.configOffset;
+  const ahead = { configOffset: current + 1 };
+  const ids = [
+    world.publish('crm', 'a', ahead),
+    world.publish('crm', 'a'),
+    world.publish('crm', 'b'),
+  ];
+  const other = world.publish('other', 'a');
+  await world.clock.pass(25);
+  assert.deepEqual(world.delivered, [other]);
+  world.configOffset += 1;
+  ids.push(world.publish('crm', 'a', ahead));
+  await world.clock.pass(200);
+  const ofOneUser = [ids[0], ids[1], ids[3]];
+  assert.deepEqual(
+    world.delivered.filter((id) => ofOneUser.includes(id)),
+    ofOneUser,
+  );
+  assert.equal(world.delivered.length, 5);
+});
+
+test('of a configuration that was made anew, all events wait at the same time', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  for (let n = 0; n < 50; n++) world.publish('crm', 'u', { configOffset: 1_000 + n });
+  await world.clock.pass(9_000);
+  assert.equal(world.delivered.length, 0);
+  await world.clock.pass(3_000);
+  assert.equal(world.delivered.length, 50);
+});

@@ -25,8 +25,14 @@ const minuteMs = 60_000;
 
 function destination(topic: Destination['topic']): Destination {
   return {
-    ...{ kind: 'Destination', id: 'big', name: 'big', sources: [], enabled: true },
-    ...{ webhooks: [{ url: 'https://big.example/', headers: {} }], payload: 'standard', topic },
+    kind: 'Destination',
+    id: 'big',
+    name: 'big',
+    sources: [],
+    enabled: true,
+    webhooks: [{ url: 'https://big.example/', headers: {} }],
+    payload: 'standard',
+    topic,
   };
 }
 
@@ -50,8 +56,11 @@ describe('the dedicated topics on Kafka', () => {
     kafka = createKafka({ brokers, clientId: 'dedicated-test' }, silentLogger);
     producer = await createProducer(kafka, { log: silentLogger });
     topology = createTopology({
-      ...{ prefix: testPrefix(), partitions: 1, replicationFactor: 1 },
-      ...{ retryTiersMs: [60_000], extraIngestTopics: [] },
+      prefix: testPrefix(),
+      partitions: 1,
+      replicationFactor: 1,
+      retryTiersMs: [60_000],
+      extraIngestTopics: [],
     });
     config = new HandMadeConfig();
     [waiting, aheadMs, setByMs, left, meanwhile] = [[], 0, 0, [], () => undefined];
@@ -61,12 +70,19 @@ describe('the dedicated topics on Kafka', () => {
       after: (delayMs, callback) => systemClock.after(delayMs, callback),
     };
     topics = new DedicatedTopics({
-      ...{ kafka, topology, config, clock },
+      kafka,
+      topology,
+      config,
+      clock,
       events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
       read: async (topic, groupId) => {
         const loop = await startConsumeLoop(kafka, {
-          ...{ groupId, topics: [topic], windowRecords: 100, windowBytes: 100_000 },
-          ...{ clock: systemClock, log: silentLogger },
+          groupId,
+          topics: [topic],
+          windowRecords: 100,
+          windowBytes: 100_000,
+          clock: systemClock,
+          log: silentLogger,
           onRecords: (records) => waiting.push(...records),
         });
         const stop = loop.stop.bind(loop);

@@ -15,10 +15,14 @@ test('a worker that stops does not wait for a broker that hangs while it is aske
   const topics = new DedicatedTopics({
     kafka: kafka.client,
     topology: createTopology({
-      ...{ prefix: '', partitions: 1, replicationFactor: 1 },
-      ...{ retryTiersMs: [60_000], extraIngestTopics: [] },
+      prefix: '',
+      partitions: 1,
+      replicationFactor: 1,
+      retryTiersMs: [60_000],
+      extraIngestTopics: [],
     }),
-    ...{ config: new HandMadeConfig(), clock },
+    config: new HandMadeConfig(),
+    clock,
     events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
     read: () => Promise.reject(new Error('there is no topic to read')),
     left: () => undefined,

@@ -94,8 +94,10 @@ describe('a record of a paused topic', () => {
   test('is written elsewhere when half of the retention is over', async () => {
     const world = new SimulatedWorld({
       policy: {
-        ...{ tiersMs: [10_000, 60_000], windowMs: 4 * hourMs },
-        ...{ maxAgeMs: 72 * hourMs, spillAfterMs: 12 * hourMs },
+        tiersMs: [10_000, 60_000],
+        windowMs: 4 * hourMs,
+        maxAgeMs: 72 * hourMs,
+        spillAfterMs: 12 * hourMs,
       },
     });
     world.addDestination('crm', { topic: 'dedicated', rateLimit: 1 / 3_600 });
@@ -147,7 +149,7 @@ describe('a record of a paused topic', () => {
     await world.clock.pass(1_000);
     assert.deepEqual(
       world.deadLetters.map(({ messageId, reason, detail }) => [messageId, reason, detail]),
-      [[id, 'too-old', 'retention']],
+      [[id, 'too-old', 'never tried (retention)']],
     );
     assert.deepEqual(world.finished, [id]);
   });

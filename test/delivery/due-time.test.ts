@@ -48,7 +48,9 @@ describe('a record of a retry topic', () => {
     const dueMs = oldestMs + 10 * hourMs;
     const header = encodeBundleHeader({ destinationId: 'crm', events: 1, dueMs, oldestMs });
     world.take({
-      ...{ topic: 'retry.1m', key: 'crm:u', value: compressEvents(packer.packed) },
+      topic: 'retry.1m',
+      key: 'crm:u',
+      value: compressEvents(packer.packed),
       headers: { [envelopeHeader]: header },
     });
     const [waitMs] = await waitsOf(world, ['raw']);

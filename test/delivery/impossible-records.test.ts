@@ -51,8 +51,13 @@ const noTimes = [8.64e15 + 1, 2 ** 53 - 1, 2 ** 53, -1, -8.64e15 - 1];
 
 function envelopeOf(messageId: string): string {
   return encodeEnvelope({
-    ...{ destinationId: 'crm', sourceId: 'shop', messageId, type: 'track', attempts: 0 },
-    ...{ configOffset: 1, appendTimeMs: nowMs },
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId,
+    type: 'track',
+    attempts: 0,
+    configOffset: 1,
+    appendTimeMs: nowMs,
   });
 }
 

@@ -5,20 +5,24 @@ import { timedOut, type Retryable, type RetryCause } from '../../src/delivery/ou
 import { answerOk, failsWith, minuteMs, type Answer, SimulatedWorld } from './simulated-world.ts';
 
 interface Line {
-  readonly level: 'warn' | 'error';
+  readonly level: 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What operators see; the lines below `warn` are left out. */
-function recordingLog(): { readonly log: Logger; readonly lines: Line[] } {
+/** What operators see; the lines below the level are left out. */
+function recordingLog(least: 'info' | 'warn' = 'warn'): {
+  readonly log: Logger;
+  readonly lines: Line[];
+} {
   const lines: Line[] = [];
   const noteAs =
     (level: Line['level']) =>
     (fields: object, message: string): void => {
       lines.push({ level, message, fields: { ...fields } });
     };
-  const log = { ...silentLogger, warn: noteAs('warn'), error: noteAs('error') };
+  const info = least === 'info' ? noteAs('info') : silentLogger.info.bind(silentLogger);
+  const log = { ...silentLogger, info, warn: noteAs('warn'), error: noteAs('error') };
   return { log, lines };
 }
 
@@ -48,54 +52,148 @@ const failures: readonly Answer[] = [
   { outcome: timedOut, afterMs: 5_000 },
 ];
 
+/** One event a second, each of another user. */
+async function traffic(world: SimulatedWorld, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 1) {
+    world.publish('crm', `u${world.clock.now()}`);
+    await world.clock.pass(1_000);
+  }
+}
+
+/** Of the times of lines and of what they hold that depends on chance, only whether they are there. */
+function brief({ level, message, fields }: Line): object {
+  const { since, until, waiting, ...rest } = fields;
+  const known = Object.entries({ since, until, waiting }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const said = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return { level, message, ...Object.fromEntries(said), and: known.map(([name]) => name) };
+}
+
 for (const answer of failures) {
   const { cause, detail } = answer.outcome as Retryable;
-  test(`an endpoint that fails leaves a line that says why: ${cause}`, async () => {
+  test(`an endpoint that fails leaves one line that says why: ${cause}`, async () => {
     const { log, lines } = recordingLog();
     const world = new SimulatedWorld({ log });
     world.addDestination('crm', {
       webhooks: [{ url: 'https://crm.example/hook?token=teehee', headers: {} }],
     });
     world.answer = () => answer;
-    const messageId = world.publish('crm');
-    await world.clock.pass(9_000);
-    const fields = { destination: 'crm', url: 'https://crm.example/hook', messageId, attempt: 1 };
-    assert.deepEqual(lines, [
+    await traffic(world, 600);
+    assert.deepEqual(lines.map(brief), [
       {
-        level: 'error',
-        message: 'a request to an endpoint failed',
-        fields: { ...fields, cause, detail, unlogged: 0 },
+        level: 'warn',
+        message: 'a destination fails',
+        destination: 'crm',
+        url: 'https://crm.example/hook',
+        cause,
+        detail,
+        and: ['since', 'until', 'waiting'],
       },
     ]);
   });
 }
 
-test('each cause at each endpoint has one line a second, which counts those left out', async () => {
+test('one that answers 429 all the time leaves one line, with its answer and until when', async () => {
   const { log, lines } = recordingLog();
   const world = new SimulatedWorld({ log });
-  for (const id of ['crm', 'ads']) world.addDestination(id);
-  const fail = async (destination: string, cause: RetryCause, afterMs: number): Promise<void> => {
-    world.answer = () => failed(cause, 'no');
-    world.publish(destination, `user-${cause}-${lines.length}`);
-    await world.clock.pass(afterMs);
+  world.addDestination('crm');
+  const outcome = {
+    ...(failsWith(429, 30_000).outcome as Retryable),
+    answer: Buffer.from('slow!'),
   };
-  for (const destination of ['crm', 'ads'])
-    for (const cause of ['dns', 'connection', 'connection'] as const)
-      await fail(destination, cause, 100);
-  await fail('crm', 'connection', 1_000);
-  await fail('crm', 'connection', 100);
-  const said = lines.map(({ fields }) => [
-    fields['destination'],
-    fields['cause'],
-    fields['unlogged'],
+  world.answer = () => ({ outcome, afterMs: 20 });
+  await traffic(world, 600);
+  assert.deepEqual(lines.map(brief), [
+    {
+      level: 'warn',
+      message: 'a destination asked to be left alone',
+      destination: 'crm',
+      url: 'https://crm.example/hook',
+      cause: 'status-429',
+      detail: 'answered 429',
+      answer: 'slow!',
+      and: ['since', 'until', 'waiting'],
+    },
   ]);
-  assert.deepEqual(said, [
-    ['crm', 'dns', 0],
-    ['crm', 'connection', 0],
-    ['ads', 'dns', 0],
-    ['ads', 'connection', 0],
-    ['crm', 'connection', 2],
+});
+
+test('a second URL that refuses every event leaves one line', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  const urls = ['https://one.example/', 'https://two.example/'];
+  world.addDestination('crm', { webhooks: urls.map((url) => ({ url, headers: {} })) });
+  world.answer = (url) => (url.includes('two') ? failsWith(401) : { ...answerOk, afterMs: 30 });
+  await traffic(world, 600);
+  assert.equal(world.delivered.length, 600);
+  assert.deepEqual(lines.map(brief), [
+    {
+      level: 'warn',
+      message: 'a destination fails',
+      destination: 'crm',
+      url: 'https://two.example/',
+      cause: 'http-4xx',
+      detail: 'answered 401',
+      and: ['since', 'waiting'],
+    },
   ]);
+});
+
+test('one that is well again leaves a line with how long it was away and how much waited', async () => {
+  const { log, lines } = recordingLog('info');
+  const world = new SimulatedWorld({ log });
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  await traffic(world, 9 * 60);
+  world.answer = () => answerOk;
+  await traffic(world, 5 * 60);
+  const [failing, well, ...more] = lines;
+  assert.equal(failing?.message, 'a destination fails');
+  const { after, waited, ...fields } = well?.fields ?? {};
+  assert.deepEqual(
+    { level: well?.level, message: well?.message, fields },
+    {
+      level: 'info',
+      message: 'a destination is well again',
+      fields: { destination: 'crm', was: 'failing' },
+    },
+  );
+  assert.match(String(after), /^(9|1[0-2])m$/);
+  assert.ok(Number(waited) > 300 && Number(waited) <= 600, String(waited));
+  assert.deepEqual(more, []);
+});
+
+test('one that comes and goes leaves at most a line a minute of each kind, and the last is true', async () => {
+  const { log, lines } = recordingLog('info');
+  const world = new SimulatedWorld({ log });
+  world.addDestination('crm');
+  for (let round = 0; round < 15; round += 1) {
+    world.answer = () => failsWith(503);
+    await traffic(world, 12);
+    world.answer = () => answerOk;
+    await traffic(world, 28);
+  }
+  await traffic(world, 120);
+  const warnings = lines.filter(({ level }) => level === 'warn').length;
+  assert.ok(warnings >= 4 && warnings <= 10, String(warnings));
+  assert.equal(lines.length, 2 * warnings);
+  assert.equal(lines.at(-1)?.message, 'a destination is well again');
+});
+
+test('hundreds that fail at the same time have at most fifty lines a second', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  for (let index = 0; index < 120; index += 1) world.addDestination(`d${index}`);
+  world.answer = () => failsWith(503);
+  const perSecond: number[] = [];
+  for (let second = 0; second < 30; second += 1) {
+    const before = lines.length;
+    for (let index = 0; index < 120; index += 1) world.publish(`d${index}`, `u${second}`);
+    await world.clock.pass(1_000);
+    perSecond.push(lines.length - before);
+  }
+  assert.equal(lines.length, 120);
+  assert.equal(Math.max(...perSecond), 50);
 });
 
 test('what an endpoint answers while it is well leaves no line', async () => {

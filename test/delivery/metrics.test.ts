@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { Histogram, Registry } from 'prom-client';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/labels.ts';
-import { DeliveryMetrics, exposeState } from '../../src/delivery/metrics.ts';
+import { DeliveryMetrics, exposeFailing, exposeState } from '../../src/delivery/metrics.ts';
+import type { DestinationState } from '../../src/event/destination-state.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
+import type { Standing } from '../../src/delivery/status/standing.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { add } from '../../src/ops/metrics.ts';
 import { everyMetric } from '../harness/every-metric.ts';
@@ -28,6 +30,7 @@ async function scrape(
       lanesByState: { held: 0, open: 0, slow: 0, limited: 0, waiting: 0, free: 0 },
       breakers: { closed: 0, open: 0, 'half-open': 0 },
       tiers: waiting,
+      isCutOff: false,
     }),
     () => ({
       lag: new Map(Object.keys(oldestAgeMs).map((topic) => [topic, 0])),
@@ -54,6 +57,31 @@ test('a tier that is read is told of, with nothing in it too', async () => {
   const text = await scrape({ 'retry.1m': 0, 'retry.1h': 0 }, [{ tierMs: minute, records: 7 }]);
   assert.match(text, /^postrider_retry_waiting_records\{tier="1m"\} 7$/m);
   assert.match(text, /^postrider_retry_waiting_records\{tier="1h"\} 0$/m);
+});
+
+test('the hundred destinations that have failed for longest have a series, and all are counted', async () => {
+  const registry = new Registry();
+  const standing = (
+    id: string,
+    state: DestinationState,
+    forMs: number,
+  ): readonly [string, Standing] => [
+    id,
+    { state, sinceMs: 1_000_000 - forMs, looks: state, looksSinceMs: 0 },
+  ];
+  const failing = Array.from({ length: 120 }, (_, n) => standing(`d${n}`, 'failing', n * 1_000));
+  const others = [standing('slow', 'slow', 900_000), standing('held', 'held', 500_500)];
+  exposeFailing(
+    registry,
+    () => [...failing, ...others],
+    () => 1_000_000,
+  );
+  const text = await registry.metrics();
+  const shown = text.match(/^postrider_failing_destination_seconds\{.*$/gm) ?? [];
+  assert.equal(shown.length, 100);
+  assert.equal(shown[0], 'postrider_failing_destination_seconds{destination="held"} 500.5');
+  assert.equal(shown.at(-1), 'postrider_failing_destination_seconds{destination="d21"} 21');
+  assert.match(text, /^postrider_failing_destinations 121$/m);
 });
 
 test('every series is there before anything has happened, and none comes later', async () => {
@@ -90,8 +118,13 @@ test('a delivery is straight if its event had not failed, was not put off and no
   const events = new DeliveryEvents(silentLogger, new DeliveryMetrics(registry), clock);
   const appendTimeMs = clock.now() - 59_000;
   const envelope = {
-    ...{ destinationId: 'd', sourceId: 's', messageId: 'm', type: 'track' as const },
-    ...{ configOffset: 0, appendTimeMs, attempts: 0 },
+    destinationId: 'd',
+    sourceId: 's',
+    messageId: 'm',
+    type: 'track' as const,
+    configOffset: 0,
+    appendTimeMs,
+    attempts: 0,
   };
   events.delivered({ envelope, hasReturned: false });
   events.delivered({ envelope: { ...envelope, appendTimeMs: 0 }, hasReturned: true });

@@ -15,13 +15,17 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
+import { noPauses } from './hand-made-pauses.ts';
 
 const partitions = 2;
 const eventsEach = 5;
 const arrivals: string[] = [];
 const topology = createTopology({
-  ...{ prefix: testPrefix(), partitions, replicationFactor: 1 },
-  ...{ retryTiersMs: [1_000], extraIngestTopics: [] },
+  prefix: testPrefix(),
+  partitions,
+  replicationFactor: 1,
+  retryTiersMs: [1_000],
+  extraIngestTopics: [],
 });
 let receiver: Receiver;
 let producer: Producer;
@@ -37,10 +41,21 @@ async function startWorker(config: HandMadeConfig, metrics: Registry): Promise<R
   const { brokers } = await testBroker();
   const role = await startDelivery({
     fence: new HandMadeFence(),
-    ...{ kafka: createKafka({ brokers, clientId: 'test' }, silentLogger), topology, config },
-    ...{ producer, clock: systemClock, log: silentLogger, metrics },
-    ...{ timeoutMs: 1_000, retryWindowMs: 60_000, maxAgeMs: 3_600_000 },
-    ...{ maxInFlight: 64, maxInFlightPerDestination: 16, allowNetworks: ['127.0.0.0/8'] },
+    pauses: noPauses,
+    kafka: createKafka({ brokers, clientId: 'test' }, silentLogger),
+    topology,
+    config,
+    producer,
+    clock: systemClock,
+    log: silentLogger,
+    metrics,
+    timeoutMs: 1_000,
+    retryWindowMs: 60_000,
+    maxAgeMs: 3_600_000,
+    attempts: 'off',
+    maxInFlight: 64,
+    maxInFlightPerDestination: 16,
+    allowNetworks: ['127.0.0.0/8'],
   });
   await eventually(() => {
     assert.ok(role.ready());
@@ -70,23 +85,38 @@ after(async () => {
 test('a partition that goes to another worker and comes back brings nothing again, although its first record still waits', async () => {
   const known = new PatientConfig();
   known.put({
-    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: [], enabled: true },
-    ...{ webhooks: [{ url: receiver.url, headers: {} }], payload: 'standard', topic: 'shared' },
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: [],
+    enabled: true,
+    webhooks: [{ url: receiver.url, headers: {} }],
+    payload: 'standard',
+    topic: 'shared',
   });
-  const event = (partition: number, body: string, configOffset: number) => ({
-    ...{ topic: topology.topics.delivery, partition, key: deliveryKey('crm', body), value: body },
+  const event = (partition: number, body: string, configOffset: number, destinationId = 'crm') => ({
+    topic: topology.topics.delivery,
+    partition,
+    value: body,
+    key: deliveryKey(destinationId, body),
     headers: {
       [envelopeHeader]: encodeEnvelope({
-        ...{ destinationId: 'crm', sourceId: 'shop', messageId: body, type: 'track' },
-        ...{ configOffset, appendTimeMs: Date.now(), attempts: 0 },
+        destinationId,
+        sourceId: 'shop',
+        messageId: body,
+        type: 'track',
+        configOffset,
+        appendTimeMs: Date.now(),
+        attempts: 0,
       }),
     },
   });
   for (let partition = 0; partition < partitions; partition += 1) {
-    // The first waits for its configuration, so that the others are delivered and not committed.
+    // The first is of a destination that is not known yet and waits for it, so that the others are delivered
+    // and not committed.
     const bodies = Array.from({ length: eventsEach }, (_, i) => `${partition}-${i}`);
     await producer.send([
-      event(partition, `${partition}-waits`, known.offset + 1),
+      event(partition, `${partition}-waits`, known.offset + 1, 'unknown'),
       ...bodies.map((body) => event(partition, body, known.offset)),
     ]);
   }

@@ -72,6 +72,20 @@ describe('outcomes', () => {
       assert.equal(outcomeOfError(error, 'reached').kind, 'retryable');
   });
 
+  test('of several URLs keep what the endpoint said whose outcome counts', () => {
+    const answer = Buffer.from('busy');
+    const asksToWait = outcomeOfStatus(503, '60', nowMs, answer);
+    const both = [worse(asksToWait, unreachedInTime), worse(unreachedInTime, asksToWait)];
+    for (const sum of both)
+      assert.deepEqual(sum, {
+        kind: 'retryable',
+        cause: 'status-5xx',
+        detail: 'answered 503',
+        status: 503,
+        answer,
+      });
+  });
+
   test('of unknown authorities are final, of other certificate failures not', () => {
     const outcome = (code: string): Outcome =>
       outcomeOfError(Object.assign(new Error(code), { code }), 'reached');

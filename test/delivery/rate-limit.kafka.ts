@@ -18,12 +18,16 @@ import { testKafka } from '../kafka/topics.ts';
 import { exampleDestination } from '../resources/examples.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
+import { noPauses } from './hand-made-pauses.ts';
 
 const perSecond = 100;
 const total = 600;
 const topology = createTopology({
-  ...{ prefix: testPrefix(), partitions: 12, replicationFactor: 1 },
-  ...{ retryTiersMs: [500, 1_000], extraIngestTopics: [] },
+  prefix: testPrefix(),
+  partitions: 12,
+  replicationFactor: 1,
+  retryTiersMs: [500, 1_000],
+  extraIngestTopics: [],
 });
 const config = new HandMadeConfig();
 /** When an event came first, in the order in which they came. */
@@ -45,10 +49,22 @@ async function startWorker(): Promise<Worker> {
   const own = await createProducer(kafka, { log: silentLogger });
   const metrics = new Registry();
   const role = await startDelivery({
-    ...{ kafka, topology, config, producer: own, clock: systemClock, log: silentLogger, metrics },
-    ...{ timeoutMs: 5_000, retryWindowMs: 14_400_000, maxAgeMs: 259_200_000 },
+    kafka,
+    topology,
+    config,
+    producer: own,
+    clock: systemClock,
+    log: silentLogger,
+    metrics,
+    timeoutMs: 5_000,
+    retryWindowMs: 14_400_000,
+    maxAgeMs: 259_200_000,
+    attempts: 'off',
     fence: new HandMadeFence(),
-    ...{ maxInFlight: 1_024, maxInFlightPerDestination: 64, allowNetworks: ['127.0.0.0/8'] },
+    pauses: noPauses,
+    maxInFlight: 1_024,
+    maxInFlightPerDestination: 64,
+    allowNetworks: ['127.0.0.0/8'],
   });
   return {
     role,
@@ -89,8 +105,13 @@ after(async () => {
 /** Every other one of the same user, and every third in the partition of its key, as if there were no limit. */
 function event(n: number, destinationId = 'crm', topic = topology.topics.delivery): OutgoingRecord {
   const envelope = encodeEnvelope({
-    ...{ destinationId, sourceId: 'shop', messageId: `m${n}`, type: 'track', attempts: 0 },
-    ...{ configOffset: config.offset, appendTimeMs: Date.now() },
+    destinationId,
+    sourceId: 'shop',
+    messageId: `m${n}`,
+    type: 'track',
+    attempts: 0,
+    configOffset: config.offset,
+    appendTimeMs: Date.now(),
   });
   return {
     topic,

@@ -120,3 +120,17 @@ test('a held lane lets out what has no time left, and nothing in the place of wh
     ![waiting, dropped].some((id) => world.retries.some((r) => r.envelope.messageId === id)),
   );
 });
+
+test('an endpoint that asks for patience again and again does not keep events beyond their time', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(503, 10 * minuteMs);
+  const ids: string[] = [];
+  for (let n = 0; n < 60; n++) {
+    ids.push(world.publish('crm', `u${n}`));
+    await world.clock.pass(minuteMs);
+  }
+  await world.clock.pass(4.2 * hourMs);
+  assert.deepEqual(new Set(world.deadLetters.map(({ reason }) => reason)), new Set(['expired']));
+  assert.equal(world.deadLetters.length, ids.length);
+});

@@ -2,17 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { planDeferral, planRetry, wantedBreakerDelayMs } from '../../src/delivery/retry-policy.ts';
-import type { DeferralCause } from '../../src/delivery/retry-policy.ts';
+import type { Circumstances, DeferralCause } from '../../src/delivery/retry-policy.ts';
 import { defaultPolicy, hourMs, minuteMs } from './simulated-world.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 const middle = (): number => 0.5;
+const now = (random: () => number): Circumstances => ({ nowMs, random, policy: defaultPolicy });
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe('a retry', () => {
   test('waits for the tier of its attempt, and starts the clock once', () => {
     const plans = [1, 2, 3, 4, 5, 6, 7, 20].map((attempts) =>
-      planRetry({ attempts }, 0, nowMs, defaultPolicy, middle),
+      planRetry({ attempts }, 0, now(middle)),
     );
     assert.deepEqual(
       plans.map((plan) => plan.kind === 'later' && plan.tierMs),
@@ -22,14 +23,18 @@ describe('a retry', () => {
       plans.every((plan) => plan.kind === 'later' && plan.deadlineMs === nowMs + 4 * hourMs),
     );
     const deadlineMs = nowMs + 2 * hourMs;
-    const running = planRetry({ attempts: 3, deadlineMs }, 0, nowMs, defaultPolicy, middle);
+    const running = planRetry({ attempts: 3, deadlineMs }, 0, now(middle));
     assert.equal(running.kind === 'later' && running.deadlineMs, deadlineMs);
   });
 
   test('is due after exactly its tier, give or take a tenth', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 12 }), chance, (attempts, random) => {
-        const plan = planRetry({ attempts }, 0, nowMs, defaultPolicy, () => random);
+        const plan = planRetry(
+          { attempts },
+          0,
+          now(() => random),
+        );
         assert.ok(plan.kind === 'later');
         const share = (plan.dueMs - nowMs) / plan.tierMs;
         assert.ok(share >= 0.899 && share <= 1.101, `${share} of the tier`);
@@ -39,7 +44,7 @@ describe('a retry', () => {
 
   test('waits as long as Retry-After says, rounded up to a tier, but never beyond the deadline', () => {
     const plan = (retryAfterMs: number): unknown => {
-      const planned = planRetry({ attempts: 1 }, retryAfterMs, nowMs, defaultPolicy, middle);
+      const planned = planRetry({ attempts: 1 }, retryAfterMs, now(middle));
       return planned.kind === 'later' && planned.tierMs;
     };
     assert.equal(plan(5_000), 10_000);
@@ -48,40 +53,25 @@ describe('a retry', () => {
     assert.equal(plan(Infinity), hourMs);
   });
 
-  test('that would land past the deadline goes to the longest tier that fits, at the end as the last', () => {
-    const plan = (leftMs: number): unknown[] => {
+  test('that would land past the deadline goes to the longest tier that fits', () => {
+    const plan = (leftMs: number): unknown => {
       const deadlineMs = nowMs + leftMs;
-      const planned = planRetry({ attempts: 6, deadlineMs }, 0, nowMs, defaultPolicy, middle);
-      return planned.kind === 'later' ? [planned.tierMs, planned.last] : [];
+      const planned = planRetry({ attempts: 6, deadlineMs }, 0, now(middle));
+      return planned.kind === 'later' && planned.tierMs;
     };
-    assert.deepEqual(plan(20 * minuteMs), [15 * minuteMs, false]);
-    assert.deepEqual(plan(6 * minuteMs), [5 * minuteMs, true]);
-    assert.deepEqual(plan(2 * minuteMs), [minuteMs, true]);
-    const deadlineMs = nowMs + 20 * minuteMs;
     assert.deepEqual(
-      planRetry({ attempts: 7, deadlineMs, last: true }, 0, nowMs, defaultPolicy, middle),
-      {
-        kind: 'give-up',
-        reason: 'expired',
-      },
-    );
-  });
-
-  test('is the last only within a minute of the deadline, whatever its jitter', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 15_000, max: 2 * hourMs }), chance, (leftMs, random) => {
-        const state = { attempts: 6, deadlineMs: nowMs + leftMs };
-        const plan = planRetry(state, 0, nowMs, defaultPolicy, () => random);
-        assert.ok(plan.kind === 'later');
-        if (plan.last) assert.ok(plan.dueMs >= state.deadlineMs - minuteMs);
-      }),
+      [20, 6, 2].map((minutes) => plan(minutes * minuteMs)),
+      [15 * minuteMs, 5 * minuteMs, minuteMs],
     );
   });
 
   test('has room for its jitter and for a moment in the lane before the deadline', () => {
     const plan = (leftMs: number): unknown =>
-      planRetry({ attempts: 1, deadlineMs: nowMs + leftMs }, 0, nowMs, defaultPolicy, () => 0.999)
-        .kind;
+      planRetry(
+        { attempts: 1, deadlineMs: nowMs + leftMs },
+        0,
+        now(() => 0.999),
+      ).kind;
     assert.deepEqual([10_500, 11_500, 12_000].map(plan), ['give-up', 'give-up', 'later']);
   });
 
@@ -95,7 +85,11 @@ describe('a retry', () => {
         (attempts, leftMs, retryAfterMs, random) => {
           const deadlineMs = nowMs + leftMs;
           const state = { attempts, deadlineMs };
-          const plan = planRetry(state, retryAfterMs, nowMs, defaultPolicy, () => random);
+          const plan = planRetry(
+            state,
+            retryAfterMs,
+            now(() => random),
+          );
           if (plan.kind === 'later') assert.ok(plan.dueMs <= deadlineMs);
           else assert.ok(leftMs < 13_000, 'gives up only where not even the shortest tier fits');
         },
@@ -110,32 +104,20 @@ describe('a deferral', () => {
     state = {},
     appendMs = nowMs,
   ): ReturnType<typeof planDeferral> =>
-    planDeferral(
-      { attempts: 0, ...state },
-      cause,
-      minuteMs,
-      appendMs,
-      nowMs,
-      defaultPolicy,
-      middle,
-    );
+    planDeferral({ attempts: 0, ...state }, cause, minuteMs, appendMs, now(middle));
 
-  test('for an open breaker starts the clock, for other causes it does not', () => {
+  test('for what the endpoint does or asks for starts the clock, for other causes it does not', () => {
     const deadlines = (['breaker', 'retry-after', 'lane'] as const).map((cause) => {
       const plan = defer(cause);
       return plan.kind === 'later' && plan.deadlineMs;
     });
-    assert.deepEqual(deadlines, [nowMs + 4 * hourMs, undefined, undefined]);
-  });
-
-  test('keeps a last attempt the last', () => {
-    const plan = defer('lane', { deadlineMs: nowMs + hourMs, last: true });
-    assert.ok(plan.kind === 'later' && plan.last);
+    assert.deepEqual(deadlines, [nowMs + 4 * hourMs, nowMs + 4 * hourMs, undefined]);
   });
 
   test('without time left is an attempt now, unless there can be none', () => {
     const state = { deadlineMs: nowMs + 5_000 };
     assert.deepEqual(defer('lane', state), { kind: 'no-time-left' });
+    assert.deepEqual(defer('retry-after', state), { kind: 'no-time-left' });
     assert.deepEqual(defer('breaker', state), { kind: 'give-up', reason: 'expired' });
   });
 

@@ -7,7 +7,7 @@ import {
   decodeBundleHeader,
   encodeBundleHeader,
 } from '../../src/delivery/bundle/format.ts';
-import type { Claim } from '../../src/delivery/job.ts';
+import { newClaim } from '../../src/delivery/job.ts';
 import { EventPacker, recordAt } from '../../src/delivery/packing.ts';
 import type { PackedRecord } from '../../src/delivery/packing.ts';
 import { PostriderError } from '../../src/errors.ts';
@@ -344,7 +344,9 @@ function bundleOf(
       Buffer.from(`{"n":"${id}"}`),
     );
   const header = encodeBundleHeader({
-    ...{ destinationId: 'crm', events, dueMs: world.clock.now() },
+    destinationId: 'crm',
+    events,
+    dueMs: world.clock.now(),
     oldestMs: world.clock.now(),
   });
   const headers = { [envelopeHeader]: header };
@@ -400,10 +402,7 @@ describe('of a record with several events', () => {
   });
 
   test('the last one ends it: finished or released like all of them, else its rest is told; and only once', () => {
-    const claim: Claim = {
-      ...{ topic: bundleTopic, partition: 0, dedicated: false },
-      ...{ revoked: false, lost: false },
-    };
+    const claim = newClaim({ topic: bundleTopic, partition: 0 }, false, () => 0);
     const end = fc.record({ slot: fc.nat(7), kind: fc.constantFrom('finish', 'release') });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 8 }), fc.array(end), (events, steps) => {

@@ -4,6 +4,7 @@ import { DeliveryEngine } from '../../src/delivery/engine.ts';
 import type { Destinations } from '../../src/delivery/engine.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
+import type { AttemptJournal } from '../../src/delivery/journal/journal.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
 import { timedOut } from '../../src/delivery/outcome.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
@@ -27,6 +28,7 @@ import { createTopology } from '../../src/topology.ts';
 import type { Topology } from '../../src/topology.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
 import { seededRandom, SimulatedClock } from './simulated-clock.ts';
+import { SimulatedPartition } from './simulated-partition.ts';
 
 export const minuteMs = 60_000;
 export const hourMs: number = 60 * minuteMs;
@@ -68,6 +70,8 @@ export interface WorldOptions {
   /** Before its message ids. */
   readonly name?: string;
   readonly log?: Logger;
+  /** Of the world's clock. */
+  readonly journal?: (clock: SimulatedClock) => AttemptJournal;
 }
 
 /**
@@ -83,6 +87,8 @@ export class SimulatedWorld {
   readonly finished: string[] = [];
   /** Left to the next owner of their partitions. */
   readonly released: string[] = [];
+  /** The records of `deadLetters`. */
+  readonly letters: OutgoingRecord[] = [];
   readonly deadLetters: { messageId: string; reason: string; detail: string; attempts: number }[] =
     [];
   /** Records written to retry topics. */
@@ -94,6 +100,10 @@ export class SimulatedWorld {
   readonly metrics: DeliveryMetrics = new DeliveryMetrics(new Registry());
   /** Destinations that exist, and whose secrets cannot be decrypted here. */
   readonly unreadable: Set<string> = new Set();
+  /** Destinations; see `pause`. */
+  readonly paused: Set<string> = new Set();
+  /** In the topic `paused`. */
+  readonly kept: { readonly messageId: string; readonly record: OutgoingRecord }[] = [];
   configOffset = 1;
   configFresh = true;
   /** Largest number of requests on their way at one time, by URL. */
@@ -101,18 +111,17 @@ export class SimulatedWorld {
   /** Of all URLs together. */
   mostInFlightAtAll = 0;
   answer: (url: string, sending: Sending, nowMs: number) => Answer = () => answerOk;
+  onDelivered: (messageId: string) => void = () => undefined;
   /** Records that the sink refuses for ever. */
   refuses: (topic: string, record: OutgoingRecord) => PostriderError | undefined = () => undefined;
   readonly #inFlight = new Map<string, number>();
-  readonly #claims = new Map<string, Claim>();
+  readonly #read = new Map<string, SimulatedPartition>();
   readonly #partitions: number;
   readonly #name: string;
   /** Taken and not finished. */
   readonly #unfinished = new Map<TakenRecord, OutgoingRecord>();
   /** Of them, those that somebody here works on. */
   readonly #inWork = new Set<TakenRecord>();
-  /** Came to a partition that is to go to another worker: not taken. */
-  readonly #untaken = new Map<Claim, OutgoingRecord[]>();
   /** Who reads what is written to a retry topic. */
   readerOf: (record: OutgoingRecord) => SimulatedWorld = () => this;
   #inFlightAtAll = 0;
@@ -151,15 +160,22 @@ export class SimulatedWorld {
       },
       destinations: this.#config(),
       fence: this.fence,
+      paused: this.paused,
       fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
         dedicatedTopic: (destinationId) => this.topology.dedicatedTopic(destinationId).name,
         retryTierMs: (topic) => this.topology.retryTierMs(topic),
         deadLetter: this.topology.topics.deadLetter,
+        paused: this.topology.topics.paused,
       },
       policy,
-      events: new DeliveryEvents(options.log ?? silentLogger, this.metrics, this.clock),
+      events: new DeliveryEvents(
+        options.log ?? silentLogger,
+        this.metrics,
+        this.clock,
+        options.journal?.(this.clock),
+      ),
       maxInFlight: options.maxInFlight ?? 1_024,
       maxInFlightPerDestination: 64,
     });
@@ -185,15 +201,35 @@ export class SimulatedWorld {
     return destination;
   }
 
+  pause(id: string): void {
+    this.paused.add(id);
+    this.engine.destinationChanged(id);
+  }
+
+  resume(id: string): void {
+    this.paused.delete(id);
+    this.engine.destinationChanged(id);
+  }
+
   claim(topic: string, partition = 0): Claim {
+    return this.#partition(topic, partition).claim;
+  }
+
+  #partition(topic: string, partition: number): SimulatedPartition {
     const key = `${topic}:${partition}`;
-    let claim = this.#claims.get(key);
-    if (claim === undefined) {
-      const dedicated = this.topology.dedicatedDestination(topic) !== undefined;
-      claim = { topic, partition, dedicated, revoked: false, lost: false };
-      this.#claims.set(key, claim);
-    }
-    return claim;
+    const known = this.#read.get(key);
+    if (known !== undefined) return known;
+    const isRetry = this.topology.retryTierMs(topic) !== undefined;
+    const dedicated = this.topology.dedicatedDestination(topic) !== undefined;
+    const made = new SimulatedPartition(
+      { topic, partition, isRetry },
+      { dedicated, clock: this.clock },
+      (record, offset) => {
+        this.engine.take(made.claim, [this.#taken(record, offset)]);
+      },
+    );
+    this.#read.set(key, made);
+    return made;
   }
 
   /** The partition is to go to another worker, as soon as nothing of it is in flight here. */
@@ -211,18 +247,16 @@ export class SimulatedWorld {
 
   /** The partition has gone to another worker. Returns what that one reads, in part again. */
   lose(topic: string, partition = 0): OutgoingRecord[] {
-    const claim = this.claim(topic, partition);
+    const { claim, unread } = this.#partition(topic, partition);
     this.engine.lose([claim]);
-    this.#claims.delete(`${topic}:${partition}`);
-    const untaken = this.#untaken.get(claim) ?? [];
-    this.#untaken.delete(claim);
+    this.#read.delete(`${topic}:${partition}`);
     const again: OutgoingRecord[] = [];
     for (const [taken, record] of this.#unfinished) {
       if (taken.topic !== topic || taken.partition !== partition) continue;
       this.#unfinished.delete(taken);
       again.push(record);
     }
-    return [...again, ...untaken];
+    return [...again, ...unread];
   }
 
   /** A fresh event arrives. Returns its message id. */
@@ -257,8 +291,13 @@ export class SimulatedWorld {
 
   envelopeFor(destinationId: string): string {
     return encodeEnvelope({
-      ...{ destinationId, sourceId: 'shop', messageId: 'raw', type: 'track', attempts: 0 },
-      ...{ configOffset: this.configOffset, appendTimeMs: this.clock.now() },
+      destinationId,
+      sourceId: 'shop',
+      messageId: 'raw',
+      type: 'track',
+      attempts: 0,
+      configOffset: this.configOffset,
+      appendTimeMs: this.clock.now(),
     });
   }
 
@@ -280,15 +319,21 @@ export class SimulatedWorld {
     return partitionOf(partitionKey ?? key, this.#partitions);
   }
 
-  /** A record is read from its topic. */
+  /** A record is written to its topic, and read as soon as its window has room. */
   take(record: OutgoingRecord): void {
-    const claim = this.claim(record.topic, this.partitionOf(record));
-    if (claim.revoked) this.#untaken.set(claim, [...(this.#untaken.get(claim) ?? []), record]);
-    else this.engine.take(claim, [this.taken(record)]);
+    this.#partition(record.topic, this.partitionOf(record)).append(record);
   }
 
-  /** As it comes to the engine. */
+  /** As it comes to the engine, past its topic's log. */
   taken(record: OutgoingRecord): TakenRecord {
+    return this.#taken(
+      record,
+      this.#partition(record.topic, this.partitionOf(record)).place(record),
+    );
+  }
+
+  #taken(record: OutgoingRecord, offset: number): TakenRecord {
+    const partition = this.#partition(record.topic, this.partitionOf(record));
     const headers: Record<string, Buffer> = {};
     for (const [name, value] of Object.entries(record.headers ?? {}))
       headers[name] = Buffer.from(value);
@@ -298,7 +343,7 @@ export class SimulatedWorld {
     const taken: TakenRecord = {
       topic: record.topic,
       partition: this.partitionOf(record),
-      offset: this.#sequence,
+      offset,
       timestampMs: envelope?.dueMs === undefined ? (envelope?.appendTimeMs ?? 0) : this.clock.now(),
       key: record.key === null ? null : Buffer.from(record.key),
       value: record.value === null ? null : Buffer.from(record.value),
@@ -316,10 +361,12 @@ export class SimulatedWorld {
         if (!this.#inWork.delete(taken)) throw new Error('a record came to two ends');
         // Its next owner reads it again: Kafka does not know that it is finished.
         if (this.#unfinished.delete(taken)) this.finished.push(...ids);
+        partition.finish(offset);
       },
       release: () => {
         if (!this.#inWork.delete(taken)) throw new Error('a record came to two ends');
         this.released.push(...ids);
+        partition.release(offset);
       },
     };
     this.#unfinished.set(taken, record);
@@ -331,12 +378,15 @@ export class SimulatedWorld {
     const envelopes = envelopesOf(record);
     const [envelope] = envelopes;
     if (record.topic === this.topology.topics.deadLetter) {
+      this.letters.push(record);
       this.deadLetters.push({
         messageId: envelope?.messageId ?? '',
         reason: String(record.headers?.['reason']),
         detail: String(record.headers?.['detail']),
         attempts: envelope?.attempts ?? 0,
       });
+    } else if (record.topic === this.topology.topics.paused) {
+      this.kept.push({ messageId: envelope?.messageId ?? '', record });
     } else {
       if (envelope === undefined) throw new Error('written without an envelope');
       const atMs = this.clock.now();
@@ -363,7 +413,10 @@ export class SimulatedWorld {
     this.clock.after(afterMs, () => {
       this.#inFlightAtAll -= 1;
       this.#inFlight.set(url, (this.#inFlight.get(url) ?? 0) - 1);
-      if (outcome.kind === 'delivered') this.delivered.push(messageId);
+      if (outcome.kind === 'delivered') {
+        this.delivered.push(messageId);
+        this.onDelivered(messageId);
+      }
       sending.settled(outcome, index, afterMs);
     });
   }
@@ -376,6 +429,7 @@ export class SimulatedWorld {
         return offset();
       },
       destination: (id) => this.destinations.get(id),
+      destinations: () => this.destinations.values(),
       isUnreadable: (id) => this.unreadable.has(id),
       isFresh: fresh,
     };

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Deadlines } from '../../src/delivery/http/deadlines.ts';
 import type { Timed } from '../../src/delivery/http/deadlines.ts';
 import { DueGate } from '../../src/delivery/due-gate.ts';
+import { newClaim } from '../../src/delivery/job.ts';
 import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
 import { SlotPool } from '../../src/delivery/lane/slot-pool.ts';
 import type { SlotTaker } from '../../src/delivery/lane/slot-pool.ts';
@@ -11,13 +12,18 @@ import { envelopeHeader } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function claimOf(partition: number): Claim {
-  return { topic: 'retry.10s', partition, dedicated: false, revoked: false, lost: false };
+  return newClaim({ topic: 'retry.10s', partition }, false, () => 0);
 }
 
 function recordOf({ topic, partition }: Claim, offset: number): TakenRecord {
   return {
-    ...{ topic, partition, offset, timestampMs: 7, slot: offset },
-    ...{ key: Buffer.from(`key ${offset}`), value: Buffer.from(`body ${offset}`) },
+    topic,
+    partition,
+    offset,
+    timestampMs: 7,
+    slot: offset,
+    key: Buffer.from(`key ${offset}`),
+    value: Buffer.from(`body ${offset}`),
     headers: { [envelopeHeader]: Buffer.from(`header ${offset}`) },
     owner: { finish: () => undefined, release: () => undefined },
     finish: () => undefined,
@@ -102,7 +108,8 @@ describe('the due-time gate', () => {
     const claim = claimOf(0);
     const record: TakenRecord = {
       ...recordOf(claim, 0),
-      ...{ key: response.subarray(0, 3), value: response.subarray(11) },
+      key: response.subarray(0, 3),
+      value: response.subarray(11),
       headers: { [envelopeHeader]: response.subarray(4, 10) },
     };
     gate.hold(record, claim, clock.now() + 10);
@@ -213,8 +220,9 @@ describe('the slot pool', () => {
     const taker = (name: string, wants: number): SlotTaker => {
       let left = wants;
       const self = {
-        isInLine: false,
+        line: undefined,
         isSlow: false,
+        inFlight: 0,
         takeSlot: () => {
           if (left > 0 && pool.take(self)) {
             left -= 1;
@@ -239,6 +247,9 @@ describe('the slot pool', () => {
   test('gives out nothing once it is closed', () => {
     const pool = new SlotPool(2);
     pool.close();
-    assert.equal(pool.take({ isInLine: false, isSlow: false, takeSlot: () => false }), false);
+    assert.equal(
+      pool.take({ line: undefined, isSlow: false, inFlight: 0, takeSlot: () => false }),
+      false,
+    );
   });
 });

@@ -30,6 +30,7 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
+import { noPauses } from './hand-made-pauses.ts';
 
 interface Endpoint {
   url: string;
@@ -104,10 +105,11 @@ describe('the delivery role on Kafka', () => {
       });
     const prefix = testPrefix();
     const topology = tiers(options.retryTiersMs ?? [500, 60_000], prefix);
-    const { delivery, deadLetter } = topology.topics;
+    const { delivery, deadLetter, attempts, destinationStatus } = topology.topics;
     const wanted = topology.all.filter(
       ({ name }) =>
-        name === delivery || name === deadLetter || topology.retryTierMs(name) !== undefined,
+        [delivery, deadLetter, attempts, destinationStatus].includes(name) ||
+        topology.retryTierMs(name) !== undefined,
     );
     const former = options.formerTiersMs ?? [];
     const old = tiers(former, prefix).all.filter(
@@ -122,11 +124,18 @@ describe('the delivery role on Kafka', () => {
       start: async () => {
         const role = await startDelivery({
           fence: new HandMadeFence(),
-          ...{ kafka, topology, config, producer, clock: systemClock, log: silentLogger },
+          pauses: noPauses,
+          kafka,
+          topology,
+          config,
+          producer,
+          clock: systemClock,
+          log: silentLogger,
           metrics: new Registry(),
           timeoutMs: 1_000,
           retryWindowMs: 60_000,
           maxAgeMs: 3_600_000,
+          attempts: 'all',
           maxInFlight: 64,
           maxInFlightPerDestination: 16,
           allowNetworks: ['127.0.0.0/8'],
@@ -279,8 +288,14 @@ describe('the delivery role on Kafka', () => {
     const dueMs = Date.now() + 5 * 3_600_000;
     const header = { destinationId: 'crm', events: 1, dueMs, oldestMs: dueMs };
     const envelope = encodeEnvelope({
-      ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'ahead', type: 'track' },
-      ...{ configOffset: stage.config.offset, appendTimeMs: dueMs, attempts: 1, dueMs },
+      destinationId: 'crm',
+      sourceId: 'shop',
+      messageId: 'ahead',
+      type: 'track',
+      configOffset: stage.config.offset,
+      appendTimeMs: dueMs,
+      attempts: 1,
+      dueMs,
     });
     const impossible = encodeBundleHeader({ ...header, events: 349_000 });
     await producer.send(

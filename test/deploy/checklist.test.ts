@@ -219,14 +219,20 @@ const checklist: Readonly<Record<string, (production: Production) => void>> = {
       assert.match(image, /(:(?!latest)[\w.-]+|@sha256:[0-9a-f]{64})$/);
     });
   },
-  'Router and delivery scale by the lag on their own topics, never on retry topics, and never to none; no pod is without a partition.':
+  'Router and delivery scale by the lag on their own topics, never on retry topics, gateways by what they hold; none to none, and no pod is without a partition.':
     (production) => {
       const scaled = production.all('ScaledObject');
       const names = scaled.map(({ spec }) => spec.scaleTargetRef.name);
-      assert.deepEqual(names.sort(), ['postrider-delivery', 'postrider-router']);
+      const readers = ['postrider-delivery', 'postrider-router'];
+      assert.deepEqual(names.sort(), [
+        'postrider-delivery',
+        'postrider-gateway',
+        'postrider-router',
+      ]);
       const topics = production.all('KafkaTopic');
       each(scaled, ({ spec }) => {
         assert.ok(spec.minReplicaCount >= 2);
+        if (!readers.includes(spec.scaleTargetRef.name)) return;
         each(spec.triggers, ({ metadata }) => {
           const topic = topics.find((each) => each.metadata.name === metadata['topic']);
           assert.ok(topic && !topic.metadata.name.includes('.retry.'), metadata['topic']);

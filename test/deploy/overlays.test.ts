@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { podOf, workloadsOf, type Manifest } from './manifest.ts';
-import { render, variants, type Variant } from './render.ts';
+import { render, variants } from './render.ts';
 import { problemsOf, readCustomKinds } from './schemas.ts';
 
 const { kustomize, kubernetesValidate, kedaCrds, prometheusCrds, strimziCrds } = programs;
@@ -33,7 +33,7 @@ function isCustom({ apiVersion }: Manifest): boolean {
   return /keda\.sh|coreos\.com|strimzi\.io/.test(apiVersion);
 }
 
-for (const variant of Object.keys(variants) as Variant[]) {
+for (const variant of variants) {
   testNeeding(
     [kustomize, kubernetesValidate],
     `${variant}: Kubernetes knows every field`,
@@ -79,7 +79,7 @@ function repeated(value: unknown, path: string): string[] {
   });
 }
 
-for (const variant of Object.keys(variants) as Variant[]) {
+for (const variant of variants) {
   testNeeding([kustomize], `${variant}: nothing is said twice`, (kustomizePath) => {
     const manifests = render(kustomizePath, variant);
     const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
@@ -108,20 +108,6 @@ for (const variant of Object.keys(variants) as Variant[]) {
       assert.equal(metadata.namespace, namespaces[0]?.metadata.name, kind);
   });
 }
-
-testNeeding([kustomize], 'shards change no claim that may be there already', (kustomizePath) => {
-  const claimsOf = (variant: Variant): string[] =>
-    render(kustomizePath, variant)
-      .filter(({ kind }) => kind === 'PersistentVolumeClaim')
-      .map(({ metadata }) => metadata.name);
-  const before = claimsOf('production');
-  const withShards = claimsOf('production with shards of audiences');
-  assert.equal(withShards.length, before.length);
-  assert.deepEqual(
-    withShards.filter((claim) => before.includes(claim)),
-    [],
-  );
-});
 
 testNeeding([kubernetesValidate], 'a misspelt field of a Deployment is found', (validate) => {
   const spelling = (probe: string): Manifest => {

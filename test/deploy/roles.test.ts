@@ -7,7 +7,7 @@ import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { ourContainer, workloadsOf, type Manifest } from './manifest.ts';
 import { environmentOf } from './environment.ts';
-import { render, variants, type Variant } from './render.ts';
+import { render, variants } from './render.ts';
 
 const settings = Object.values(settingsTable).flatMap(({ name, secret }) =>
   secret === true ? [name, `${name}_FILE`] : [name],
@@ -15,7 +15,7 @@ const settings = Object.values(settingsTable).flatMap(({ name, secret }) =>
 /** Read by Node.js itself. */
 const ofNode = ['NODE_OPTIONS'];
 
-for (const variant of Object.keys(variants) as Variant[]) {
+for (const variant of variants) {
   testNeeding([programs.kustomize], `${variant}: every variable is a setting`, (kustomize) => {
     const manifests = render(kustomize, variant);
     for (const workload of ours(manifests)) {

@@ -77,6 +77,7 @@ const groups = [
   topology.dedicatedGroup('crm'),
   topology.redriveGroup(topology.topics.deadLetter),
   topology.redriveGroup(topology.topics.ingestRejected),
+  topology.redriveGroup(topology.topics.paused),
 ];
 const t = topology.topics;
 const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
@@ -85,29 +86,55 @@ const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
 const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups: string[] }>> = {
   gateway: { reads: [t.config], writes: [t.ingest, t.ingestRejected], groups: [] },
   router: {
-    reads: [t.ingest, t.ingestAudience, t.config],
+    reads: [t.ingest, t.ingestAudience, t.config, t.audienceSyncs],
     writes: [t.ingestRejected, t.delivery, dedicated],
     groups: [topology.groups.router],
   },
   delivery: {
-    reads: [t.delivery, ...retries, t.config, t.deletions, dedicated],
-    writes: [...retries, t.deadLetter],
+    reads: [t.delivery, ...retries, t.config, t.deletions, t.pauses, dedicated],
+    writes: [...retries, t.deadLetter, t.paused, t.attempts, t.destinationStatus],
     groups: [topology.groups.delivery, topology.dedicatedGroup('crm')],
   },
   'audience-sync': {
-    reads: [t.config, t.audienceMembers],
-    writes: [t.ingestAudience, t.audienceMembers],
+    reads: [t.config, t.deletions, t.audienceMembers, t.audienceSyncs],
+    writes: [t.ingestAudience, t.audienceMembers, t.audienceSyncs],
     groups: [],
   },
   topics: { reads: [t.config], writes: [], groups: [] },
-  resources: { reads: [t.config], writes: [t.config], groups: [] },
+  resources: { reads: [t.config, t.audienceSyncs], writes: [t.config], groups: [] },
   operator: {
-    reads: [t.ingestRejected, t.deadLetter, t.redrives, t.config, t.deletions],
-    writes: [
-      ...[t.ingest, t.ingestAudience, t.delivery, dedicated, ...retries],
-      ...[t.redrives, t.config, t.deletions],
+    reads: [
+      t.ingest,
+      t.ingestAudience,
+      t.ingestRejected,
+      t.delivery,
+      dedicated,
+      t.deadLetter,
+      t.pauses,
+      t.paused,
+      t.redrives,
+      t.attempts,
+      t.destinationStatus,
+      t.config,
+      t.deletions,
+      t.audienceMembers,
+      t.audienceSyncs,
+      ...retries,
     ],
-    groups: [topology.redriveGroup(t.deadLetter), topology.redriveGroup(t.ingestRejected)],
+    writes: [
+      t.ingest,
+      t.ingestAudience,
+      t.delivery,
+      dedicated,
+      ...retries,
+      t.pauses,
+      t.redrives,
+      t.config,
+      t.deletions,
+      t.audienceMembers,
+      t.audienceSyncs,
+    ],
+    groups: [t.deadLetter, t.ingestRejected, t.paused].map((topic) => topology.redriveGroup(topic)),
   },
 };
 

@@ -25,11 +25,19 @@ test('a wrong signature does not balance even if everything arrived', () => {
   assert.equal(balances(ledger.accounts()), false);
 });
 
-test('an event that was delivered and given up does not balance', () => {
+test('an event whose answer came too late is delivered and given up, and balances', () => {
   const ledger = ledgerOf('a');
   ledger.arrived('crm', 'a', 200, true);
   ledger.deadLettered('crm', 'a', 'expired');
+  assert.equal(balances(ledger.accounts()), true);
+});
+
+test('what arrives out of order balances only where something was sent again', () => {
+  const ledger = ledgerOf('a', 'b');
+  for (const id of ['b', 'a']) ledger.arrived('crm', id, 200, true);
   assert.equal(balances(ledger.accounts()), false);
+  ledger.arrived('crm', 'a', 200, true);
+  assert.equal(balances(ledger.accounts()), true);
 });
 
 test('repeats and failed requests are counted as extra, not as deliveries', () => {

@@ -12,7 +12,10 @@ import { codeOf, pages, readPage } from './pages.ts';
 const program = createProgram(createContext({}));
 const settings = new Set(Object.keys(describeSettings(readSettings({}))));
 const topology = createTopology({
-  ...{ prefix: 'postrider.', partitions: 12, replicationFactor: 3, extraIngestTopics: [] },
+  prefix: 'postrider.',
+  partitions: 12,
+  replicationFactor: 3,
+  extraIngestTopics: [],
   retryTiersMs: readSettings({}).retryTiersMs,
 });
 const dedicated = topology.dedicatedTopic('<id>').name;
@@ -22,7 +25,8 @@ const topicsAndGroups = new Set([
   ...[topology.topics.deadLetter, topology.topics.ingestRejected].map((letters) =>
     topology.redriveGroup(letters),
   ),
-  ...[dedicated, topology.dedicatedGroup('<id>')],
+  dedicated,
+  topology.dedicatedGroup('<id>'),
   // The subject of the published schema.
   `${topology.topics.ingest}-value`,
 ]);

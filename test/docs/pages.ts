@@ -5,6 +5,7 @@ export const root: URL = new URL('../../', import.meta.url);
 /** Every page that users read, by its path from the root. */
 export const pages: readonly string[] = [
   'README.md',
+  'src/client/README.md',
   ...readdirSync(new URL('docs/', root))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

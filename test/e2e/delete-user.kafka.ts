@@ -106,8 +106,13 @@ before(async () => {
   producer = await createProducer(kafka, { log: silentLogger });
   await run(['topics', '--create']);
   await apply(shop, app, {
-    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop', 'app'] },
-    ...{ events: ['track', 'alias'], webhooks: [{ url: receiver.url }], sharedSecret: 'teehee' },
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: ['shop', 'app'],
+    events: ['track', 'alias'],
+    webhooks: [{ url: receiver.url }],
+    sharedSecret: 'teehee',
     idempotencyHeader: 'Idempotency-Key',
   });
   await Promise.all([start('router'), start('delivery')]);
@@ -157,7 +162,11 @@ test('what a deleted user did before never arrives after the notification, where
 
   const answer = await run(['delete-user', gone, '--source', 'shop', '--json']);
   assert.deepEqual(JSON.parse(answer), {
-    ...{ dryRun: false, users: 1, notifications: 1, repeated: 0, emptyLines: 0 },
+    dryRun: false,
+    users: 1,
+    notifications: 1,
+    repeated: 0,
+    emptyLines: 0,
     sources: [{ source: 'shop', destinations: { crm: 1 }, disabled: [] }],
   });
   await produce('wk_shop', track('later', gone));
@@ -165,7 +174,7 @@ test('what a deleted user did before never arrives after the notification, where
   await apply({ ...shop, writeKeys: ['wk_shop', 'wk_late'] });
   await Promise.all([start('router'), start('delivery')]);
   await run(['rejected', 'redrive', '--user', gone]);
-  const redriven = await postrider.run(['dead-letters', 'redrive']);
+  const redriven = await postrider.run(['dead-letters', 'redrive', '--yes']);
   assert.match(redriven.stdout, /^1 event sent again/m);
   assert.match(redriven.stderr, /^1 event left out, because their user was deleted/m);
 
@@ -195,11 +204,21 @@ test('what a deleted user did before never arrives after the notification, where
 
 test('every source and enabled destination is notified, whatever the destination wants', async () => {
   await apply({
-    ...{ kind: 'Destination', id: 'pages', name: 'Pages', sources: ['shop'], events: ['page'] },
-    ...{ webhooks: [{ url: receiver.url }], sharedSecret: 'teehee', topic: 'dedicated' },
+    kind: 'Destination',
+    id: 'pages',
+    name: 'Pages',
+    sources: ['shop'],
+    events: ['page'],
+    webhooks: [{ url: receiver.url }],
+    sharedSecret: 'teehee',
+    topic: 'dedicated',
   });
   await apply({
-    ...{ kind: 'Destination', id: 'off', name: 'Off', sources: ['shop'], enabled: false },
+    kind: 'Destination',
+    id: 'off',
+    name: 'Off',
+    sources: ['shop'],
+    enabled: false,
     webhooks: [{ url: receiver.url }],
   });
   const dry = await run(['delete-user', 'u2', 'u3', '--dry-run']);

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
 import { install } from '../harness/postrider.ts';
-import { beginCommand } from '../harness/run-command.ts';
+import { beginCommand, runCommand, type Begun } from '../harness/run-command.ts';
 
 test('dev applies resources, says where it runs, and ends with code 0 on a signal', async () => {
   const postrider = await install();
@@ -18,6 +20,93 @@ test('dev applies resources, says where it runs, and ends with code 0 on a signa
   assert.equal((await fetch(`${String(ready['ops'])}/readyz`)).status, 200);
   assert.match((await postrider.run(['get', 'source'])).stdout, /^shop/m);
   assert.equal(await dev.kill('SIGINT'), 0);
+});
+
+test('dev says what it applied, and of the settings only those that somebody chose', async (t) => {
+  const postrider = await install();
+  const dev = postrider.begin(['dev', '-f', '-']);
+  t.after(() => {
+    dev.kill('SIGKILL');
+  });
+  const webhooks = [{ url: 'https://crm.test' }];
+  const source = { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] };
+  const crm = { kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], webhooks };
+  dev.stdin.end(JSON.stringify([source, crm]));
+  await eventually(() => {
+    assert.match(dev.stdout(), /^ready/m);
+  });
+  dev.kill('SIGINT');
+  const { code, stdout, stderr } = await dev.ended;
+  assert.equal(code, 0);
+  assert.match(stdout, /^applied {2}source shop, destination crm\nready {2}gateway http/);
+  const [starting = ''] = stderr.match(/^.*"starting gateway and router and delivery".*$/m) ?? [];
+  const { settings } = JSON.parse(starting) as { settings: Record<string, string> };
+  const given = Object.keys(postrider.environment).filter(
+    (name) => !/^(PATH|HOME|LOG_)/.test(name),
+  );
+  assert.deepEqual(Object.keys(settings).sort(), given.sort());
+});
+
+/** As on a developer's machine: no broker is given. */
+const alone = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
+
+test('dev finds out before it starts a broker that a port or the data folder cannot be had', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const taken = createServer().listen(0);
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const port = String((taken.address() as AddressInfo).port);
+  for (const [args, env, sentence] of [
+    [
+      ['dev'],
+      { GATEWAY_PORT: port, OPS_PORT: '0' },
+      `GATEWAY_PORT is ${port}, which another process uses; allowed: a free port, or 0 for any`,
+    ],
+    [
+      ['dev', '--data-dir', '/proc/x'],
+      {},
+      "the data folder /proc/x cannot be written to: ENOENT: no such file or directory, mkdir '/proc/x'",
+    ],
+    [
+      ['dev', '--data-dir', '/dev/null/x'],
+      {},
+      "the data folder /dev/null/x cannot be written to: ENOTDIR: not a directory, mkdir '/dev/null/x'",
+    ],
+  ] as const) {
+    const { code, stderr } = await runCommand(args, { ...alone, ...env, TMPDIR: folder });
+    assert.equal(code, 1);
+    assert.equal(stderr.trimEnd().split('\n').at(-1), `postrider: ${sentence}`);
+    assert.deepEqual(await readdir(folder), [], 'a broker was begun');
+  }
+});
+
+test('with a data folder dev has its broker where it was, and says why a start after a kill takes long', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 1_000 }));
+  const env = { ...alone, GATEWAY_PORT: '0', OPS_PORT: '0', TOPIC_PARTITIONS: '1' };
+  const start = async (): Promise<Begun & { readonly brokers: string }> => {
+    const dev = beginCommand(['dev', '--json', '--data-dir', dataDir], env);
+    t.after(() => {
+      dev.kill('SIGKILL');
+    });
+    const brokers = await eventually(() => {
+      const ready = /^\{"ready".*"brokers":(.*)\}$/m.exec(dev.stdout())?.[1];
+      return ready ?? assert.fail(`not ready:\n${dev.stderr()}`);
+    }, 90_000);
+    return { ...dev, brokers };
+  };
+  const first = await start();
+  assert.doesNotMatch(first.stderr(), /was killed/);
+  first.kill('SIGKILL');
+  await first.ended;
+  const second = await start();
+  assert.equal(second.brokers, first.brokers);
+  assert.match(second.stderr(), /the last start with this data folder was killed: its broker/);
+  const named = await readFile(join(dataDir, 'brokers'), 'utf8');
+  assert.deepEqual(JSON.parse(second.brokers), [named.trim()]);
+  second.kill('SIGINT');
+  assert.equal((await second.ended).code, 0);
 });
 
 test('the demo accounts for every event', async () => {

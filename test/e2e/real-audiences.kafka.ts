@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -26,8 +26,8 @@ let postrider: Installation;
 let roles: RunningRole[] = [];
 
 before(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'postrider-real-'));
-  database = await openDatabase(path.join(folder, 'test.duckdb'), folder);
+  folder = await realpath(await mkdtemp(path.join(tmpdir(), 'postrider-real-')));
+  database = await openDatabase(path.join(folder, 'test.duckdb'), folder, [path.dirname(days)]);
   await database.connection.run(`CREATE TABLE days AS FROM read_csv('${days}', columns =
     {customer_id: 'VARCHAR', day: 'DATE', total: 'DECIMAL(12,3)'})`);
   receiver = await startReceiver({
@@ -44,7 +44,10 @@ before(async () => {
       return { status: 200 };
     },
   });
-  postrider = await install({ AUDIENCE_CHECKPOINT_DIR: path.join(folder, 'checkpoints') });
+  postrider = await install({
+    AUDIENCE_CHECKPOINT_DIR: path.join(folder, 'checkpoints'),
+    AUDIENCE_FILES_DIR: folder,
+  });
   await run('topics', '--create', '--check');
   await apply();
   roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
@@ -68,15 +71,28 @@ async function apply(): Promise<void> {
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk_shop'] },
     ...['crm', 'other'].map((id) => ({
-      ...{ kind: 'Destination', id, name: id, sources: ['shop'], sharedSecret: 'teehee', webhooks },
+      kind: 'Destination',
+      id,
+      name: id,
+      sources: ['shop'],
+      sharedSecret: 'teehee',
+      webhooks,
     })),
     {
-      ...{ kind: 'Audience', id: 'big', name: 'Big Spenders', source: 'shop' },
+      kind: 'Audience',
+      id: 'big',
+      name: 'Big Spenders',
+      source: 'shop',
       destinations: ['crm'],
       members: { file: path.join(folder, 'members.csv'), userId: 'customer_id' },
+      // A season's big spenders are others than the last one's.
+      limits: { maxRemoved: 60, maxAdded: 300 },
     },
     {
-      ...{ kind: 'ComputedTrait', id: 'ltv', name: 'Lifetime Value', source: 'shop' },
+      kind: 'ComputedTrait',
+      id: 'ltv',
+      name: 'Lifetime Value',
+      source: 'shop',
       destinations: ['crm'],
       values: { file: path.join(folder, 'ltv'), userId: 'customer_id', value: 'total' },
     },
@@ -88,7 +104,7 @@ async function apply(): Promise<void> {
 
 /** One sync of each; resolves with how many changes each sent. */
 async function syncBoth(): Promise<readonly number[]> {
-  const { audiences } = JSON.parse(await run('audience-sync', '--json', 'big', 'ltv')) as {
+  const { audiences } = JSON.parse(await run('audience-sync', '--json', '--yes', 'big', 'ltv')) as {
     readonly audiences: readonly Readonly<Record<'added' | 'removed' | 'changed', number>>[];
   };
   return audiences.map(({ added, removed, changed }) => added + removed + changed);

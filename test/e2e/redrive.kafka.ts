@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiver.ts';
+import type { AttemptLine } from '../../src/event/attempt-line.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
 const retryWindowMs = 4_000;
 
 let status = 410;
+/** Of `m-failing` and its like, whatever the others get. */
+const statusOf = new Map<string, number>();
 const arrivals: Arrival[] = [];
 let receiver: Receiver;
 let postrider: Installation;
 let roles: RunningRole[] = [];
 
 interface Listed {
+  readonly partition: number;
+  readonly offset: number;
   readonly reason: string;
   readonly messageId: string;
   readonly attempts: number;
@@ -46,14 +51,20 @@ before(async () => {
     sharedSecret: 'teehee',
     answer: (arrival) => {
       arrivals.push(arrival);
-      return { status };
+      const answered = statusOf.get(String(arrival.headers['idempotency-key'])) ?? status;
+      return answered === 200 ? { status: answered } : { status: answered, body: 'no such list' };
     },
   });
   postrider = await install({ RETRY_WINDOW: `${retryWindowMs}ms` });
   await run(['topics', '--create']);
   const destination = {
-    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], sharedSecret: 'teehee' },
-    ...{ webhooks: [{ url: receiver.url }], idempotencyHeader: 'Idempotency-Key' },
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: ['shop'],
+    sharedSecret: 'teehee',
+    webhooks: [{ url: receiver.url }],
+    idempotencyHeader: 'Idempotency-Key',
   };
   const source = { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] };
   await run(['apply', '-f', '-'], JSON.stringify([source, destination]));
@@ -115,6 +126,54 @@ test('an event that fails again becomes a new dead letter, which says that it wa
   assert.deepEqual([second?.attempts, second?.sentAgain], [1, null]);
 });
 
+test('a redrive says what became of what it sent, and a dead letter what its endpoint said', async () => {
+  status = 410;
+  const ids = ['m-fine', 'm-failing', 'm-gone', 'm-gone-too'];
+  for (const id of ids) await produce(id);
+  const sinceMs = await eventually(async () => {
+    const found = await Promise.all(ids.map(letters));
+    assert.ok(found.every(({ length }) => length === 1));
+    return Date.now();
+  });
+  const [{ partition, offset } = assert.fail()] = await letters('m-gone');
+  const shown = await run(['dead-letters', 'show', `${partition}:${offset}`]);
+  assert.match(shown, /^answer +no such list$/m);
+
+  status = 200;
+  statusOf.set('m-failing', 500).set('m-gone', 410).set('m-gone-too', 410);
+  // Long enough for any machine; it ends when all were tried.
+  const places = (await Promise.all(ids.map(letters))).flat();
+  const said = await run([
+    'dead-letters',
+    'redrive',
+    '--wait',
+    '60s',
+    ...places.map((letter) => `${letter.partition}:${letter.offset}`),
+  ]);
+  assert.match(
+    said,
+    /^so far: 1 delivered, 1 to be tried again, 2 given up again; dead-letters list --since \S+ shows these\nREASON +DESTINATION +EVENTS\nhttp-410 +crm +2\n$/m,
+  );
+  const again = ['dead-letters', 'redrive', '--message', 'm-gone', '-o', 'json', '--wait', '60s'];
+  assert.partialDeepStrictEqual(JSON.parse(await run(again)), {
+    sent: [{ reason: 'http-410', destination: 'crm', count: 1 }],
+    soFar: {
+      toBeTriedAgain: 0,
+      givenUpAgain: [{ reason: 'http-410', destination: 'crm', count: 1 }],
+    },
+  });
+  const since = /--since (\S+)/.exec(said)?.[1] ?? '';
+  assert.ok(Date.parse(since) >= sinceMs);
+  const listed = JSON.parse(
+    await run(['dead-letters', 'list', '--since', since, '--reason', 'http-410', '-o', 'json']),
+  ) as Listed[];
+  assert.deepEqual(listed.map(({ messageId }) => messageId).sort(), [
+    'm-gone',
+    'm-gone',
+    'm-gone-too',
+  ]);
+});
+
 test('an event that failed, and whose retry window ended while no worker ran, is given up as late', async () => {
   status = 500;
   await produce('m-late');
@@ -137,4 +196,52 @@ test('an event that failed, and whose retry window ended while no worker ran, is
   });
   assert.deepEqual([dead?.reason, dead?.attempts], ['expired-late', attempts]);
   assert.equal(delivered('m-late').length, attempts);
+});
+
+test('what has happened to an event can be asked for, across its redrive', async () => {
+  const attempts = async (args: readonly string[]): Promise<AttemptLine[]> => {
+    const text = await run(['attempts', ...args, '--since', '1h', '-o', 'json']);
+    return text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AttemptLine);
+  };
+  const byUser = ['crm', '--user', 'u1', '--message', 'm-410'];
+  const lines = await eventually(async () => {
+    const found = await attempts(byUser);
+    assert.equal(found.length, 3);
+    return found;
+  });
+  assert.partialDeepStrictEqual(lines, [
+    { kind: 'attempt', attempt: 1, outcome: 'refused', status: 410, answer: 'no such list' },
+    { kind: 'dead-letter', attempts: 1, reason: 'http-410' },
+    { kind: 'attempt', attempt: 1, outcome: 'delivered', status: 200, destination: 'crm' },
+  ]);
+  assert.ok(lines[2]?.kind === 'attempt' && lines[2].redrivenAt !== undefined);
+  assert.deepEqual(await attempts(['--message', 'm-410']), lines);
+  const failed = await attempts(['crm', '--message', 'm-410', '--failed']);
+  assert.deepEqual(failed, lines.slice(0, 2));
+  const table = await run(['attempts', '--message', 'm-410', '--since', '1h', '--limit', '2']);
+  assert.match(table, /^TIME +DESTINATION +MESSAGE +WHAT$/m);
+  assert.match(table, /crm +m-410 +dead letter after 1 attempt: http-410: answered 410$/m);
+  assert.doesNotMatch(table, /no such list/);
+  assert.match(await run(['attempts', 'crm', '--message', 'nobody']), /^$/);
+  const { code, stderr } = await postrider.run(['attempts', '--since', 'soon']);
+  assert.equal(code, 2);
+  assert.match(stderr, /a duration such as 10m/);
+});
+
+test('whoever follows the attempts sees what happens next', async () => {
+  status = 200;
+  const following = postrider.begin(['attempts', 'crm', '--message', 'm-next', '--follow']);
+  await produce('m-next');
+  let printed = '';
+  await eventually(() => {
+    printed = following.stdout();
+    assert.match(printed, /crm +m-next +attempt 1 delivered, 200 in \d+ ms/);
+  });
+  following.kill('SIGTERM');
+  const { code, stdout } = await following.ended;
+  assert.equal(code, 0);
+  assert.equal(stdout.match(/TIME/g)?.length, 1);
 });

@@ -3,8 +3,11 @@ import type { Envelope } from '../../src/event/envelope.ts';
 /** As it is decoded: with every field, also those that say nothing. */
 export function wholeEnvelope(envelope: Envelope): Envelope {
   return {
-    ...{ previousId: undefined, redrivenMs: undefined, deadlineMs: undefined },
-    ...{ dueMs: undefined, last: undefined },
+    previousId: undefined,
+    redrivenMs: undefined,
+    deadlineMs: undefined,
+    dueMs: undefined,
+    lastAnswer: undefined,
     ...envelope,
   };
 }

@@ -48,7 +48,9 @@ async function press(url: string, name: string, acknowledged: Set<string>): Prom
         );
         const batch = ids.map((messageId) => ({ type: 'page', messageId, userId: messageId }));
         const answer = await request(`${url}/v1/batch`, {
-          ...{ method: 'POST', headers: { authorization }, body: JSON.stringify({ batch }) },
+          method: 'POST',
+          headers: { authorization },
+          body: JSON.stringify({ batch }),
           dispatcher: agent,
         }).catch(() => undefined);
         if (answer === undefined) return;
@@ -114,7 +116,8 @@ interface Said {
 
 async function send(messageId: string): Promise<Said> {
   const { statusCode, headers, body } = await request(`${gateway.gatewayUrl}/v1/page`, {
-    ...{ method: 'POST', headers: { authorization } },
+    method: 'POST',
+    headers: { authorization },
     body: JSON.stringify({ userId: 'u', messageId }),
   });
   const { code } = (await body.json()) as { code?: string };

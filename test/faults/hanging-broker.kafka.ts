@@ -34,7 +34,9 @@ before(async () => {
   postrider = await install({ KAFKA_BROKERS: cluster.brokers.join(',') });
   assert.equal((await postrider.run(['topics', '--create'])).code, 0);
   const destination = {
-    ...{ kind: 'Destination', sources: ['shop'], maxInFlight: 2 },
+    kind: 'Destination',
+    sources: ['shop'],
+    maxInFlight: 2,
     webhooks: [{ url: receiver.url }],
   };
   const resources = [

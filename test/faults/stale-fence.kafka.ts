@@ -39,7 +39,11 @@ before(async () => {
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
     {
-      ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], maxInFlight: 1 },
+      kind: 'Destination',
+      id: 'crm',
+      name: 'CRM',
+      sources: ['shop'],
+      maxInFlight: 1,
       webhooks: [{ url: receiver.url }],
     },
   ];
@@ -57,8 +61,13 @@ async function writeEvents(): Promise<void> {
   const kafka = createKafka({ brokers: cluster.brokers, clientId: 'test' }, silentLogger);
   const producer = await createProducer(kafka, { log: silentLogger });
   const envelope: Envelope = {
-    ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'm', type: 'track', attempts: 0 },
-    ...{ configOffset: 0, appendTimeMs: Date.now() },
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId: 'm',
+    type: 'track',
+    attempts: 0,
+    configOffset: 0,
+    appendTimeMs: Date.now(),
   };
   await producer.send(
     Array.from({ length: events }, (_, n) => ({

@@ -32,8 +32,12 @@ before(async () => {
     stdin: JSON.stringify([
       { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: [writeKey] },
       {
-        ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'] },
-        ...{ webhooks: [{ url: receiver.url }], idempotencyHeader: 'Idempotency-Key' },
+        kind: 'Destination',
+        id: 'crm',
+        name: 'CRM',
+        sources: ['shop'],
+        webhooks: [{ url: receiver.url }],
+        idempotencyHeader: 'Idempotency-Key',
       },
     ]),
   });
@@ -75,7 +79,9 @@ function documented(user: string): Record<string, Body> {
   return {
     track: { version: 1, type: 'track', userId: user, event: 'Order Completed', properties },
     page: {
-      ...{ version: 1, type: 'page', userId: user },
+      version: 1,
+      type: 'page',
+      userId: user,
       properties: { ...properties, name: 'Pricing', category: 'Docs' },
     },
     identify: { version: 1, type: 'identify', userId: user, traits },
@@ -187,8 +193,12 @@ test('analytics-go 2: what it says on the batch and in its own spelling arrives 
   const context = { library: { name: 'analytics-go', version: '2.1.0' } };
   const track = withoutTime(await bodyOf('go-user', 'track'));
   assert.deepEqual(track, {
-    ...{ version: 1, type: 'track', userId: 'go-user', event: 'Order Completed' },
-    ...{ properties: { big: 1e21, html: '<b> & é' }, context },
+    version: 1,
+    type: 'track',
+    userId: 'go-user',
+    event: 'Order Completed',
+    properties: { big: 1e21, html: '<b> & é' },
+    context,
   });
   const page = withoutTime(await bodyOf('go-user', 'page'));
   const named = { path: '/pricing', name: 'Pricing', category: 'Docs' };
@@ -201,7 +211,11 @@ test('analytics-go 2: what it says on the batch and in its own spelling arrives 
   });
   const identify = withoutTime(await bodyOf('go-anonymous', 'identify'));
   assert.deepEqual(identify, {
-    ...{ version: 1, type: 'identify', anonymousId: 'go-anonymous', traits, context },
+    version: 1,
+    type: 'identify',
+    anonymousId: 'go-anonymous',
+    traits,
+    context,
   });
 });
 
@@ -209,12 +223,20 @@ test('analytics-python: numeric ids and nulls arrive as documented', async () =>
   const context = { library: { name: 'analytics-python', version: '1.4.0' } };
   const track = withoutTime(await bodyOf('4711', 'track'));
   assert.deepEqual(track, {
-    ...{ version: 1, type: 'track', userId: '4711', event: 'Order Completed' },
-    ...{ properties: { total: 39.95, note: 'é😀' }, context },
+    version: 1,
+    type: 'track',
+    userId: '4711',
+    event: 'Order Completed',
+    properties: { total: 39.95, note: 'é😀' },
+    context,
   });
   const screen = withoutTime(await bodyOf('python-anonymous', 'screen'));
   assert.deepEqual(screen, {
-    ...{ version: 1, type: 'screen', anonymousId: 'python-anonymous', name: 'Start' },
-    ...{ properties: {}, context },
+    version: 1,
+    type: 'screen',
+    anonymousId: 'python-anonymous',
+    name: 'Start',
+    properties: {},
+    context,
   });
 });

@@ -89,12 +89,11 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     events,
   });
   const budget = new ByteBudget(options.maxBytes ?? 64 * 1024 * 1024);
-  const strangers = budget.half();
   const { rateLimit } = options;
   const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
   const keys = new KnownKeys(config, clock);
   const server = createServer(
-    { keys, writer, budget, strangers, rateLimits, topics, clock, events },
+    { keys, writer, budget, rateLimits, topics, clock, events },
     { tls: undefined, corsOrigins: [], trustedProxies: [], ...options },
   );
   const producer = producers[0] ?? new FakeProducer();

@@ -15,11 +15,29 @@ const anyTime = fc.oneof(
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
 );
 
+/** Beyond what a call may have. */
+const anyHuge = fc.constantFrom(33_000, 100_000).map((length) => ({
+  type: 'page',
+  userId: 'u',
+  properties: { filler: 'x'.repeat(length) },
+}));
+const anyDeep = fc.integer({ min: 60, max: 1_000 }).map((levels): unknown => {
+  let nested: unknown = 7;
+  for (let level = 0; level < levels; level += 1) nested = level % 2 === 0 ? [nested] : { nested };
+  return nested;
+});
+const anyFlood = fc
+  .tuple(fc.constantFrom(100, 5_000, 5_001, 50_000), anyJson)
+  .map(([length, item]) => Array.from({ length }, () => item))
+  .filter((batch) => JSON.stringify(batch).length < 600_000);
+
 const anyBatch = fc.record(
   {
     batch: fc.oneof(
-      { weight: 6, arbitrary: fc.array(fc.oneof(anyCall, anyJson), { maxLength: 5 }) },
-      { weight: 1, arbitrary: anyJson },
+      { weight: 60, arbitrary: fc.array(fc.oneof(anyCall, anyJson), { maxLength: 5 }) },
+      { weight: 10, arbitrary: anyJson },
+      { weight: 4, arbitrary: fc.array(fc.oneof(anyHuge, anyDeep, anyCall), { maxLength: 5 }) },
+      { weight: 1, arbitrary: anyFlood },
     ),
     context: fc.oneof(anyJson, fc.constant({ direct: true })),
     integrations: anyJson,
@@ -91,13 +109,47 @@ const anyPath = fc.oneof(
   {
     weight: 9,
     arbitrary: fc.constantFrom(
-      ...['batch', 'import', 'track', 'identify', 'page', 'screen', 'group/', '/alias'],
+      'batch',
+      'import',
+      'track',
+      'identify',
+      'page',
+      'screen',
+      'group/',
+      '/alias',
+      'b',
+      't',
+      'i',
+      'p',
+      's',
+      'g',
+      'a',
     ),
   },
   fc.webPath(),
 );
 
-const anyRequest: fc.Arbitrary<InjectOptions> = fc.record({
+const anyPixel: fc.Arbitrary<InjectOptions> = fc
+  .tuple(
+    fc.constantFrom('track', 'identify', 'page', 'screen', 'group', 'alias', 'batch'),
+    fc.oneof(
+      {
+        weight: 3,
+        arbitrary: anyCall.map((call) => JSON.stringify({ ...call, writeKey: 'wk_shop' })),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.oneof(anyText, damaged, anyBytes).map((bytes) => bytes.toString('latin1')),
+      },
+    ),
+    fc.constantFrom('base64', 'base64url', 'latin1' as const),
+  )
+  .map(([type, text, encoding]) => ({
+    method: 'GET',
+    url: `/v1/pixel/${type}?data=${encodeURIComponent(Buffer.from(text).toString(encoding))}`,
+  }));
+
+const anyPost: fc.Arbitrary<InjectOptions> = fc.record({
   method: fc.oneof(
     { weight: 19, arbitrary: fc.constant('POST' as const) },
     fc.constantFrom('GET', 'PUT', 'OPTIONS', 'HEAD', 'DELETE'),
@@ -106,6 +158,8 @@ const anyRequest: fc.Arbitrary<InjectOptions> = fc.record({
   headers: anyHeaders,
   payload: anyBody,
 });
+
+const anyRequest = fc.oneof({ weight: 9, arbitrary: anyPost }, { weight: 1, arbitrary: anyPixel });
 
 const origin = { topic: 't', partition: 0, offset: 0, appendTimeMs: 0 };
 
@@ -118,14 +172,16 @@ test('10,000 odd requests: never a 5xx, never a hang, and what reaches ingest is
   await fc.assert(
     fc.asyncProperty(anyRequest, async (request) => {
       producer.records.splice(0);
-      const { statusCode, body } = await server.inject(request);
+      const { statusCode, body, headers: answered } = await server.inject(request);
       counts.set(statusCode, (counts.get(statusCode) ?? 0) + 1);
       assert.ok(statusCode < 500, `${statusCode} ${body}`);
-      if (statusCode === 200) assert.equal(body, '{"success":true}');
+      if (answered['content-type'] === 'image/gif') assert.equal(statusCode, 200);
+      else if (statusCode === 200) assert.equal(body, '{"success":true}');
       else if (body !== '') {
         assert.deepEqual(Object.keys(JSON.parse(body) as object), ['code', 'message']);
       }
       if (statusCode !== 200) assert.deepEqual(producer.records, []);
+      assert.ok(producer.records.length < 6_000);
       for (const { topic, value, headers = {} } of producer.records) {
         const bytes = Buffer.from(String(value));
         const { rejected } = parseCall(bytes, origin, maxBytesOf(headers));
@@ -146,13 +202,21 @@ test('whatever comes on a socket, the connection ends and the next one is served
   t.after(() => server.close());
   const { port } = server.server.address() as AddressInfo;
   const pieces = fc.constantFrom(
-    ...['POST /v1/batch HTTP/1.1\r\n', 'GET / HTTP/1.0\r\n', 'host: x\r\n', '\r\n', '{"batch":[]}'],
-    ...['content-length: 12\r\n', 'content-length: -1\r\n', 'transfer-encoding: chunked\r\n'],
-    ...['c\r\n{"batch":[]}\r\n', '0\r\n\r\n', 'expect: 100-continue\r\n', '\u0000', 'zz\r\n'],
-    ...[
-      'connection: upgrade\r\nupgrade: websocket\r\n',
-      `authorization: ${auth.authorization}\r\n`,
-    ],
+    'POST /v1/batch HTTP/1.1\r\n',
+    'GET / HTTP/1.0\r\n',
+    'host: x\r\n',
+    '\r\n',
+    '{"batch":[]}',
+    'content-length: 12\r\n',
+    'content-length: -1\r\n',
+    'transfer-encoding: chunked\r\n',
+    'c\r\n{"batch":[]}\r\n',
+    '0\r\n\r\n',
+    'expect: 100-continue\r\n',
+    '\u0000',
+    'zz\r\n',
+    'connection: upgrade\r\nupgrade: websocket\r\n',
+    `authorization: ${auth.authorization}\r\n`,
   );
   await fc.assert(
     fc.asyncProperty(fc.array(pieces, { maxLength: 12 }), async (sent) => {
@@ -165,7 +229,9 @@ test('whatever comes on a socket, the connection ends and the next one is served
     { numRuns: 500 },
   );
   const { status } = await fetch(`http://127.0.0.1:${port}/v1/batch`, {
-    ...{ method: 'POST', headers: auth, body: '{"batch":[]}' },
+    method: 'POST',
+    headers: auth,
+    body: '{"batch":[]}',
   });
   assert.equal(status, 200);
 });

@@ -29,7 +29,10 @@ class Scene implements WriterEvents {
         this.producers.push(producer);
         return producer;
       },
-      ...{ rejectedTopic: topics.ingestRejected, ackTimeoutMs, clock: this.clock, events: this },
+      rejectedTopic: topics.ingestRejected,
+      ackTimeoutMs,
+      clock: this.clock,
+      events: this,
     });
     return this;
   }

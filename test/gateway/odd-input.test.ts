@@ -17,7 +17,10 @@ async function sendOne(
   producer.records.splice(0);
   const payload = typeof call === 'string' ? call : JSON.stringify(call);
   const { body } = await server.inject({
-    ...{ method: 'POST', url: '/v1/batch', headers: auth, payload: `{"batch":[${payload}]}` },
+    method: 'POST',
+    url: '/v1/batch',
+    headers: auth,
+    payload: `{"batch":[${payload}]}`,
   });
   assert.equal(body, '{"success":true}');
   const [record, ...others] = producer.records;
@@ -134,12 +137,15 @@ test('one bad call among good ones does not touch them', async () => {
   const { server, producer } = await createTestGateway();
   const batch = [track, { ...track, event: '' }, 7, page];
   const { body } = await server.inject({
-    ...{ method: 'POST', url: '/v1/batch', headers: auth, payload: { batch } },
+    method: 'POST',
+    url: '/v1/batch',
+    headers: auth,
+    payload: { batch },
   });
   assert.equal(body, '{"success":true}');
   assert.deepEqual(
     producer.records.map(({ topic }) => topic),
-    [topics.ingest, topics.ingestRejected, topics.ingestRejected, topics.ingest],
+    [topics.ingest, topics.ingest, topics.ingestRejected, topics.ingestRejected],
   );
 });
 
@@ -151,7 +157,9 @@ test('a body in deflate is refused by name, a body in chunks is taken', async ()
   assert.equal(refused.statusCode, 400);
   assert.equal(refused.json<{ code: string }>().code, 'unknown-encoding');
   const chunked = await server.inject({
-    ...{ method: 'POST', url: '/v1/batch', payload: JSON.stringify({ batch: [page] }) },
+    method: 'POST',
+    url: '/v1/batch',
+    payload: JSON.stringify({ batch: [page] }),
     headers: { ...auth, 'transfer-encoding': 'chunked' },
   });
   assert.equal(chunked.statusCode, 200);

@@ -12,19 +12,23 @@ const receipt = {
 };
 const page = { type: 'page', userId: 'u', messageId: 'm' };
 
+const emptySubmission: Submission = {
+  calls: [],
+  beyondLimits: new Map(),
+  type: undefined,
+  writeKey: undefined,
+  context: undefined,
+  integrations: undefined,
+  sentAt: null,
+};
+
 type Written = Record<string, unknown>;
 
 function prepare(call: object, ofBatch: Partial<Submission> = {}): Written {
-  const submission: Submission = {
-    ...{ calls: [structuredClone(call)], type: undefined, writeKey: undefined },
-    ...{ context: undefined, integrations: undefined, sentAt: null, ...ofBatch },
-  };
-  const [prepared] = prepareCalls(submission, receipt, topics);
-  assert.ok(prepared);
-  return {
-    ...(JSON.parse(String(prepared.record.value)) as Written),
-    reason: prepared.rejection?.reason,
-  };
+  const submission = { ...emptySubmission, calls: [structuredClone(call)], ...ofBatch };
+  const { records, rejections } = prepareCalls(submission, receipt, topics);
+  const written = JSON.parse(String(records[0]?.value)) as Written;
+  return { ...written, reason: rejections[0]?.reason };
 }
 
 function timeOf(call: object, sentAt: unknown = null): unknown {
@@ -116,15 +120,9 @@ test('fields of the batch are merged into the call, whose own keys win', () => {
 test('keys such as __proto__ are data in a merge', () => {
   const context = JSON.parse('{"__proto__":{"a":1},"constructor":2}') as Record<string, unknown>;
   const calls = [JSON.parse('{"type":"page","userId":"u","context":{"b":3}}')];
-  const submission = {
-    type: undefined,
-    writeKey: undefined,
-    integrations: undefined,
-    sentAt: null,
-  };
-  const [prepared] = prepareCalls({ ...submission, calls, context }, receipt, topics);
+  const { records } = prepareCalls({ ...emptySubmission, calls, context }, receipt, topics);
   assert.match(
-    String(prepared?.record.value),
+    String(records[0]?.value),
     /"context":\{"__proto__":\{"a":1\},"constructor":2,"b":3\}/,
   );
   assert.equal(({} as Record<string, unknown>)['a'], undefined);

@@ -29,7 +29,8 @@ function request(lines: readonly string[], body: string): Buffer {
 export const goClient: RecordedRequest = {
   client: 'analytics-go 2',
   calls: ['track', 'page', 'identify', 'group', 'alias'].map((type) => ({
-    ...{ type, messageId: `go-${type}` },
+    type,
+    messageId: `go-${type}`,
   })),
   bytes: (host, writeKey) =>
     request(

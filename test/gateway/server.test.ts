@@ -5,6 +5,7 @@ import type { InjectOptions, LightMyRequestResponse as Response } from 'fastify'
 import { PostriderError } from '../../src/errors.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
 import { maxBytesOf } from '../../src/event/merged-call.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { auth, createTestGateway, topics, type TestGateway } from './fakes.ts';
@@ -47,17 +48,17 @@ for (const type of ['track', 'identify', 'page', 'screen', 'group', 'alias']) {
   test(`POST /v1/${type} takes one call, with and without a trailing slash`, async () => {
     const gateway = await createTestGateway();
     const ids = { userId: 'u', groupId: 'g', previousId: 'p' };
-    for (const path of [type, `${type}/`, `/${type}`]) {
+    for (const path of [type, `${type}/`, `/${type}`, type.slice(0, 1)]) {
       assertSuccess(await post(gateway, { ...ids, event: 'E' }, { path }));
     }
     assert.deepEqual(
       gateway.producer.calls().map((call) => call['type']),
-      [type, type, type],
+      [type, type, type, type],
     );
   });
 }
 
-for (const path of ['batch', 'import', 'batch/', '/batch']) {
+for (const path of ['batch', 'import', 'batch/', '/batch', 'b']) {
   test(`POST /v1/${path} takes a batch`, async () => {
     const gateway = await createTestGateway();
     assertSuccess(await post(gateway, { batch: [page, { ...page, userId: 'v' }] }, { path }));
@@ -152,15 +153,25 @@ test('what is no JSON is answered with 400, without quoting it', async () => {
   assert.doesNotMatch(body, /secret-word/);
 });
 
-test('a byte order mark, an empty batch and any number of calls are fine', async () => {
+test('a byte order mark, an empty batch and 5,000 calls are fine, and no more', async () => {
   const gateway = await createTestGateway();
   assertSuccess(await post(gateway, `\ufeff${JSON.stringify({ batch: [page] })}`));
   assertSuccess(await post(gateway, { batch: [] }));
-  for (const count of [2_500, 2_501]) {
-    assertSuccess(await post(gateway, { batch: Array.from({ length: count }, () => page) }));
-  }
-  assert.equal(gateway.producer.records.length, 1 + 2_500 + 2_501);
+  const batchOf = (count: number): object => ({ batch: Array.from({ length: count }, () => page) });
+  assertSuccess(await post(gateway, batchOf(5_000)));
+  assert.equal(gateway.producer.records.length, 1 + 5_000);
+  const response = await post(gateway, batchOf(5_001));
+  assert.equal(codeOf(response), '400 too-many-calls');
+  assert.match(response.body, /has 5001 calls; it may have 5000/);
+  assert.equal(
+    codeOf(await post(gateway, `{"batch":[${'0,'.repeat(2e5)}0]}`)),
+    '400 too-many-calls',
+  );
 });
+
+function rejectedRecords({ producer }: TestGateway): OutgoingRecord[] {
+  return producer.records.filter(({ topic }) => topic === topics.ingestRejected);
+}
 
 function callOfBytes(bytes: number, filler: string): string {
   const empty = JSON.stringify({ ...page, properties: { filler: '' } });
@@ -171,14 +182,21 @@ function callOfBytes(bytes: number, filler: string): string {
 }
 
 for (const filler of ['x', 'é', '😀', '\\u00e9']) {
-  test(`a call may have 32,768 bytes as sent, and no more, in ${filler}`, async () => {
+  test(`a call may have 32,768 bytes as sent, in ${filler}; a larger one is refused alone, and rejected in a batch`, async () => {
     const gateway = await createTestGateway();
-    for (const wrap of [(call: string) => call, (call: string) => `{"batch":[${call},{}]}`]) {
-      const path = wrap('') === '' ? 'page' : 'batch';
-      assertSuccess(await post(gateway, wrap(callOfBytes(32_768, filler)), { path }));
-      const response = await post(gateway, wrap(callOfBytes(32_769, filler)), { path });
-      assert.equal(codeOf(response), '400 too-large');
-    }
+    const [largest, larger] = [callOfBytes(32_768, filler), callOfBytes(32_769, filler)];
+    assertSuccess(await post(gateway, largest, { path: 'page' }));
+    assert.equal(codeOf(await post(gateway, larger, { path: 'page' })), '400 too-large');
+    assertSuccess(
+      await post(gateway, `{"batch":[${largest}, ${larger} ,${JSON.stringify(page)}]}`),
+    );
+    assert.equal(gateway.producer.calls().length, 3);
+    const [rejected, ...others] = rejectedRecords(gateway);
+    assert.deepEqual(others, []);
+    assert.equal(rejected?.key, 'u');
+    assert.equal(String(rejected.value), larger);
+    assert.equal(rejected.headers?.['reason'], 'too-large');
+    assert.match(String(rejected.headers['detail']), /has 32769 bytes; it may have 32768/);
   });
 }
 
@@ -255,14 +273,20 @@ test('a call may be nested 64 deep, with the fields of its batch too', async () 
     `{"batch":[${call(2)}],"sentAt":${nested(levels - 1)}}`;
   assertSuccess(await post(gateway, call(64), { path: 'page' }));
   assert.equal(codeOf(await post(gateway, call(65), { path: 'page' })), '400 too-deep');
-  for (const body of [batch, context, sentAt]) {
+  for (const body of [context, sentAt]) {
     assertSuccess(await post(gateway, body(64)));
     assert.equal(codeOf(await post(gateway, body(65))), '400 too-deep');
   }
+  assertSuccess(await post(gateway, batch(64)));
+  assert.deepEqual(rejectedRecords(gateway), []);
+  for (const levels of [65, 20_000]) assertSuccess(await post(gateway, batch(levels)));
+  assert.deepEqual(
+    rejectedRecords(gateway).map(({ headers }) => headers?.['reason']),
+    ['too-deep', 'too-large'],
+  );
   const brackets = '['.repeat(16_000) + ']'.repeat(16_000);
   const deepTime = `{"batch":[${call(2)}],"sentAt":${brackets}}`;
   assert.equal(codeOf(await post(gateway, deepTime)), '400 too-deep');
-  assert.equal(codeOf(await post(gateway, batch(20_000))), '400 too-large');
   assert.equal(codeOf(await post(gateway, `{"batch":${'['.repeat(9e4)}`)), '400 invalid-json');
 });
 
@@ -288,7 +312,7 @@ test('calls that are none go to ingest.rejected with their reason, and their bat
   const batch = [page, ...bad.map(([, call]) => call), page];
   assertSuccess(await post(gateway, { batch }));
   assert.equal(gateway.producer.calls().length, 2);
-  const rejected = gateway.producer.records.filter(({ topic }) => topic === topics.ingestRejected);
+  const rejected = rejectedRecords(gateway);
   assert.deepEqual(
     rejected.map(({ headers }) => headers?.['reason']),
     bad.map(([reason]) => reason),
@@ -326,7 +350,7 @@ test('a call that Kafka will never take is rejected as unwritable', async () => 
 });
 
 test('what the gateway may hold at a time is bounded; more is answered with 429', async () => {
-  const gateway = await createTestGateway({ maxBytes: 10_000 });
+  const gateway = await createTestGateway({ maxBytes: 20_000 });
   gateway.producer.isHolding = true;
   const body = { batch: Array.from({ length: 10 }, () => page) };
   const first = post(gateway, body);
@@ -339,6 +363,122 @@ test('what the gateway may hold at a time is bounded; more is answered with 429'
   assert.equal(gateway.budget.usedBytes, 0);
   gateway.producer.isHolding = false;
   assertSuccess(await post(gateway, body));
+});
+
+test('what one key holds leaves room for another', async () => {
+  const gateway = await createTestGateway({ maxBytes: 60_000 });
+  gateway.config.put(exampleSource({ id: 'other', writeKeys: ['wk_other'] }));
+  gateway.producer.isHolding = true;
+  const batch = Array.from({ length: 10 }, () => page);
+  const ownKeys = Array.from({ length: 9 }, () => post(gateway, { batch }));
+  await eventually(() => {
+    assert.ok((gateway.metrics.requests.get('overloaded') ?? 0) > 3);
+  });
+  const heldByOne = gateway.producer.held.length;
+  assert.ok(heldByOne > 0 && heldByOne < 60, `${heldByOne}`);
+  const other = post(gateway, { batch }, { headers: basic('wk_other:') });
+  await held(gateway, heldByOne + 10);
+  for (const acknowledge of gateway.producer.held.splice(0)) acknowledge();
+  assertSuccess(await other);
+  await Promise.all(ownKeys);
+  assert.equal(gateway.budget.usedBytes, 0);
+});
+
+test('a batch of nothing but bad calls becomes a few records, and each is counted', async () => {
+  const gateway = await createTestGateway();
+  const noUser = { type: 'page', properties: { filler: 'x'.repeat(300) } };
+  const batch = [
+    ...Array.from({ length: 4_000 }, () => 0),
+    ...Array.from({ length: 500 }, () => noUser),
+  ];
+  assertSuccess(await post(gateway, gzipSync(JSON.stringify({ batch: [...batch, page] }))));
+  assert.equal(gateway.producer.calls().length, 1);
+  assert.equal(gateway.metrics.rejected.get('not-an-object'), 4_000);
+  assert.equal(gateway.metrics.rejected.get('no-user'), 500);
+  const records = rejectedRecords(gateway);
+  assert.ok(records.length > 20 && records.length < 30, `${records.length}`);
+  assert.equal(records[0]?.value, '0');
+  const shared = records.slice(20).map(({ value, headers }) => {
+    assert.ok(Buffer.byteLength(String(value)) < 200_000);
+    assert.match(String(headers?.['detail']), /^\d+ calls of one request; the first: /);
+    return (JSON.parse(String(value)) as { batch: unknown[] }).batch.length;
+  });
+  assert.equal(
+    shared.reduce((sum, calls) => sum + calls, 20),
+    4_500,
+  );
+});
+
+test('fields that nobody can have meant are counted and said, and their calls taken as they are', async () => {
+  const gateway = await createTestGateway();
+  const odd = [
+    { ...page, propertys: { plan: 'pro' } },
+    { ...page, property: {} },
+    { ...page, Properties: {} },
+    { ...page, time_stamp: '2026-11-24T00:00:00Z' },
+    { ...page, properties: 'plan=pro' },
+    { ...page, context: ['x'] },
+  ];
+  const fine = [
+    page,
+    { ...page, properties: null, plan: 'pro', metadata: {}, name: 'N', category: 'C' },
+    { ...page, properties: {}, property: 7 },
+  ];
+  assertSuccess(await post(gateway, { batch: [...odd, ...fine] }));
+  assert.deepEqual(rejectedRecords(gateway), []);
+  assert.equal(gateway.producer.calls()[0]?.['propertys'] !== undefined, true);
+  assert.deepEqual(Object.fromEntries(gateway.metrics.oddFields), {
+    misspelt: 4,
+    'not-an-object': 2,
+  });
+});
+
+const pixelGif = 'image/gif';
+
+async function getPixel(gateway: TestGateway, type: string, query: string): Promise<Response> {
+  return gateway.server.inject({ method: 'GET', url: `/v1/pixel/${type}${query}` });
+}
+
+test('an image of a page or an e-mail brings one call', async () => {
+  const gateway = await createTestGateway();
+  const call = { event: 'Opened >>> ???', userId: 'ü', writeKey: 'wk_shop' };
+  const base64 = Buffer.from(JSON.stringify(call)).toString('base64');
+  assert.match(base64, /[+/]/);
+  const spellings = [base64, encodeURIComponent(base64), base64.replace(/=+$/, '')];
+  spellings.push(base64.replaceAll('+', '-').replaceAll('/', '_'));
+  for (const data of spellings) {
+    const { statusCode, headers, rawPayload } = await getPixel(gateway, 'track', `?data=${data}`);
+    assert.equal(statusCode, 200);
+    assert.equal(headers['content-type'], pixelGif);
+    assert.equal(headers['cache-control'], 'no-store');
+    assert.equal(rawPayload.toString('latin1', 0, 6), 'GIF89a');
+  }
+  const calls = gateway.producer.calls();
+  assert.deepEqual(
+    calls.map(({ type, event, userId }) => ({ type, event, userId })),
+    spellings.map(() => ({ type: 'track', event: call.event, userId: 'ü' })),
+  );
+  assert.equal(new Set(calls.map(({ messageId }) => messageId)).size, spellings.length);
+});
+
+test('an image that brings no call is refused as every other request', async () => {
+  const gateway = await createTestGateway();
+  const encoded = (value: unknown): string =>
+    `?data=${encodeURIComponent(Buffer.from(JSON.stringify(value)).toString('base64'))}`;
+  assert.equal(codeOf(await getPixel(gateway, 'page', '')), '400 no-data');
+  assert.equal(codeOf(await getPixel(gateway, 'page', '?data=')), '400 no-data');
+  assert.equal(codeOf(await getPixel(gateway, 'page', '?data=a&data=b')), '400 no-data');
+  assert.equal(codeOf(await getPixel(gateway, 'page', '?data=%%%')), '400 invalid-json');
+  assert.equal(codeOf(await getPixel(gateway, 'page', encoded(page))), '401 no-write-key');
+  const stranger = encoded({ ...page, writeKey: 'wk_other' });
+  assert.equal(codeOf(await getPixel(gateway, 'page', stranger)), '401 unknown-write-key');
+  assert.equal(codeOf(await getPixel(gateway, 'batch', encoded({ batch: [] }))), '404 not-found');
+  const head = {
+    method: 'HEAD',
+    url: `/v1/pixel/page${encoded({ ...page, writeKey: 'wk_shop' })}`,
+  } as const;
+  assert.equal((await gateway.server.inject(head)).statusCode, 404);
+  assert.deepEqual(gateway.producer.records, []);
 });
 
 test('calls above the rate of a write key are answered with 429 until it has recovered', async () => {
@@ -360,7 +500,7 @@ test('calls above the rate of a write key are answered with 429 until it has rec
 
 test('requests that the gateway could not take cost nothing of the rate', async () => {
   const clock = { now: () => 0, after: () => ({ cancel: () => undefined }) };
-  const gateway = await createTestGateway({ rateLimit: 1, clock, maxBytes: 5_000 });
+  const gateway = await createTestGateway({ rateLimit: 1, clock, maxBytes: 10_000 });
   const batch = Array.from({ length: 30 }, () => page);
   assert.equal(codeOf(await post(gateway, { batch })), '429 overloaded');
   gateway.producer.refuses = () => new PostriderError('record-refused', 'no');

@@ -6,6 +6,7 @@ import { Agent, request } from 'undici';
 import type { Timeouts } from '../../src/gateway/server.ts';
 import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
 import { eventually } from '../harness/eventually.ts';
+import { exampleSource } from '../resources/examples.ts';
 import { auth, createTestGateway, type TestGateway, type TestGatewayOptions } from './fakes.ts';
 
 const body = '{"batch":[{"type":"page","userId":"u"}]}';
@@ -38,7 +39,11 @@ async function conversation(socket: Socket): Promise<string> {
 
 const minuteMs = 60_000;
 const patient: Timeouts = {
-  ...{ headersMs: minuteMs, requestMs: minuteMs, idleMs: minuteMs, checkEveryMs: 20 },
+  headersMs: minuteMs,
+  requestMs: minuteMs,
+  idleMs: minuteMs,
+  checkEveryMs: 20,
+  bodyWindowMs: minuteMs,
 };
 
 const slow: Readonly<Record<string, { sent: string; answer: RegExp; limit: Partial<Timeouts> }>> = {
@@ -52,6 +57,16 @@ const slow: Readonly<Record<string, { sent: string; answer: RegExp; limit: Parti
     sent: head(100) + body,
     answer: /^HTTP\/1.1 408 .*"code":"request-timeout"/s,
     limit: { headersMs: 100, requestMs: 150 },
+  },
+  'its body too slowly': {
+    sent: head(100) + body,
+    answer: /^HTTP\/1.1 408 .*connection: close.*"code":"request-timeout".*slower than 1024 bytes/s,
+    limit: { bodyWindowMs: 100 },
+  },
+  'an expectation that is none': {
+    sent: head(2).replace('\r\n\r\n', '\r\nexpect: more\r\n\r\n'),
+    answer: /^HTTP\/1.1 417 .*"code":"unknown-expectation"/s,
+    limit: {},
   },
   'nothing after its answer': {
     sent: head(body.length) + body,
@@ -107,18 +122,47 @@ test(
     const [answer] = (await once(refused, 'data')) as [Buffer];
     assert.match(answer.toString(), /^HTTP\/1.1 429 .*"code":"overloaded"/s);
     const known = await server.inject({
-      ...{ method: 'POST', url: '/v1/batch', headers: auth, payload: padded(1_000) },
+      method: 'POST',
+      url: '/v1/batch',
+      headers: auth,
+      payload: padded(1_000),
     });
     assert.equal(known.statusCode, 200);
     for (const socket of [held, refused]) socket.destroy();
   },
 );
 
-test('a request that shows its write key in the body has all the room from then on', async () => {
-  const { server, producer, budget } = await createTestGateway({ maxBytes: 10_000 });
+test('bodies of one key that never end leave room for another', { timeout: 20_000 }, async (t) => {
+  const { port, server, budget, config } = await listen(t, { maxBytes: 100_000 });
+  config.put(exampleSource({ id: 'other', writeKeys: ['wk_other'] }));
+  const sockets = Array.from({ length: 66 }, () => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.resume().write(head(10_000) + body.padEnd(9_999));
+    return socket;
+  });
+  await eventually(() => {
+    assert.ok(budget.usedBytes > 30_000);
+  });
+  const authorization = `Basic ${Buffer.from('wk_other:').toString('base64')}`;
+  for (let request = 0; request < 20; request += 1) {
+    const { statusCode } = await server.inject({
+      method: 'POST',
+      url: '/v1/batch',
+      headers: { authorization },
+      payload: body,
+    });
+    assert.equal(statusCode, 200);
+  }
+  for (const socket of sockets) socket.destroy();
+});
+
+test('a request that shows its write key in the body is its key’s from then on', async () => {
+  const { server, producer, budget } = await createTestGateway({ maxBytes: 20_000 });
   const batch = Array.from({ length: 10 }, () => ({ type: 'page', userId: 'u' }));
   const { statusCode } = await server.inject({
-    ...{ method: 'POST', url: '/v1/batch', payload: { batch, writeKey: 'wk_shop' } },
+    method: 'POST',
+    url: '/v1/batch',
+    payload: { batch, writeKey: 'wk_shop' },
   });
   assert.equal(statusCode, 200);
   assert.equal(producer.records.length, 10);
@@ -174,7 +218,10 @@ test('a server that closes finishes what it has accepted and takes no more', asy
   const { port, server, producer } = await listen(t);
   producer.isHolding = true;
   const answer = request(`http://127.0.0.1:${port}/v1/batch`, {
-    ...{ method: 'POST', headers: auth, body, dispatcher: agent },
+    method: 'POST',
+    headers: auth,
+    body,
+    dispatcher: agent,
   });
   await eventually(() => {
     assert.equal(producer.held.length, 1);
@@ -199,7 +246,10 @@ test('with a certificate the gateway speaks HTTPS', async (t) => {
   const dispatcher = new Agent({ connect: { ca: authority.cert } });
   t.after(() => dispatcher.close());
   const { statusCode } = await request(`https://127.0.0.1:${port}/v1/batch`, {
-    ...{ method: 'POST', headers: auth, body, dispatcher },
+    method: 'POST',
+    headers: auth,
+    body,
+    dispatcher,
   });
   assert.equal(statusCode, 200);
 });

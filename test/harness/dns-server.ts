@@ -126,7 +126,9 @@ function message(query: Buffer, questionEnd: number, reply: DnsReply): Buffer {
   const flags = 0x8180 | (reply.truncated === true ? 0x200 : 0) | code;
   const counts = [1, records.length, 0, 0].map(uint16);
   return Buffer.concat([
-    ...[query.subarray(0, 2), uint16(flags), ...counts],
+    query.subarray(0, 2),
+    uint16(flags),
+    ...counts,
     query.subarray(headerBytes, questionEnd),
     ...records.map(recordBytes),
   ]);

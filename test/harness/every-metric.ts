@@ -1,8 +1,10 @@
 import { SyncMetrics } from '../../src/audience/metrics.ts';
-import { producerHooks } from '../../src/cli/producer-metrics.ts';
+import { producerHooks } from '../../src/cli/roles/producer-metrics.ts';
 import {
   DeliveryMetrics,
+  exposeFailing,
   exposeFence,
+  exposeJournal,
   exposeState as exposeDelivery,
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
@@ -32,6 +34,8 @@ export function everyMetric(): MetricsRegistry {
     throw new Error('not scraped');
   };
   exposeDelivery(metrics, notScraped, notScraped);
+  exposeFailing(metrics, notScraped, notScraped);
+  exposeJournal(metrics, undefined);
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   producerHooks(metrics);
   observeReading(metrics, []);

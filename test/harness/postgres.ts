@@ -22,7 +22,11 @@ export async function startPostgres(): Promise<TestPostgres> {
   const server = new EmbeddedPostgres({
     // Not in a folder of ours: the server's user has to reach it.
     databaseDir: path.join(tmpdir(), `postrider-postgres-${randomBytes(6).toString('hex')}`),
-    ...{ user, password, port, persistent: false, authMethod: 'scram-sha-256' },
+    user,
+    password,
+    port,
+    persistent: false,
+    authMethod: 'scram-sha-256',
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-h', '127.0.0.1', '-F', '-c', 'unix_socket_directories='],
@@ -33,7 +37,9 @@ export async function startPostgres(): Promise<TestPostgres> {
   await server.start();
   const host = `127.0.0.1:${port}`;
   return {
-    ...{ user, password, url: `postgres://${user}:${password}@${host}/postgres` },
+    user,
+    password,
+    url: `postgres://${user}:${password}@${host}/postgres`,
     run: async (statements) => {
       const client = server.getPgClient('postgres', '127.0.0.1');
       await client.connect();

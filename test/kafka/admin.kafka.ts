@@ -12,7 +12,10 @@ const admin = await openAdmin(kafka);
 after(() => admin.close());
 
 const spec = (name: string, config: Record<string, string> = {}): TopicSpec => ({
-  ...{ name, partitions: 2, replicationFactor: 1, config },
+  name,
+  partitions: 2,
+  replicationFactor: 1,
+  config,
 });
 
 test('only topics that are missing are created, and a second time nothing is', async () => {

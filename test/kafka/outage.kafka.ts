@@ -43,8 +43,13 @@ test('Kafka away at the start and again later: said in lines without stacks, and
     crashes.push(error);
   };
   const loop = await startConsumeLoop(kafka, {
-    ...{ groupId: `${topic}.group`, topics: [topic], windowRecords: 100, windowBytes: 10_000 },
-    ...{ clock: systemClock, log, onCrash },
+    groupId: `${topic}.group`,
+    topics: [topic],
+    windowRecords: 100,
+    windowBytes: 10_000,
+    clock: systemClock,
+    log,
+    onCrash,
     onRecords: (records) => {
       for (const record of records) {
         values.push(Number(record.value));
@@ -54,7 +59,9 @@ test('Kafka away at the start and again later: said in lines without stacks, and
   });
   t.after(() => loop.stop(1_000));
   const follower = await startFollower(kafka, {
-    ...{ topic, log, onCrash },
+    topic,
+    log,
+    onCrash,
     onRecord: ({ value }) => {
       followed.push(Number(value));
     },
@@ -97,8 +104,13 @@ test('who stops reading while Kafka is away keeps nothing from those who read wh
   let troubles = 0;
   const read = (): Promise<ConsumeLoop> =>
     startConsumeLoop(kafka, {
-      ...{ groupId: `${topic}.group`, topics: [topic], windowRecords: 1, windowBytes: 1 },
-      ...{ clock: systemClock, log, onRecords: () => undefined },
+      groupId: `${topic}.group`,
+      topics: [topic],
+      windowRecords: 1,
+      windowBytes: 1,
+      clock: systemClock,
+      log,
+      onRecords: () => undefined,
       observer: {
         troubled: () => {
           troubles += 1;

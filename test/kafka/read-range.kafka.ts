@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Producer } from 'kafkajs';
 import { withAdmin, type OffsetRange } from '../../src/kafka/admin.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
@@ -121,8 +122,7 @@ test('records that retention has removed are left out', async () => {
   assert.deepEqual(seen, [4, 5, 6, 7, 8, 9]);
 });
 
-test('a range that ends with the marker of a transaction ends', async () => {
-  const topic = await makeTopic(kafka, 1);
+async function transactional(): Promise<Producer> {
   const raw = kafka.producer({
     transactionalId: testPrefix(),
     maxInFlightRequests: 1,
@@ -130,6 +130,27 @@ test('a range that ends with the marker of a transaction ends', async () => {
     createPartitioner: () => () => 0,
   });
   await raw.connect();
+  return raw;
+}
+
+test('without ranges all is read that was written, also behind a transaction that is open', async () => {
+  const topic = await makeTopic(kafka, 2);
+  const raw = await transactional();
+  const transaction = await raw.transaction();
+  await transaction.send({ topic, messages: [{ value: 'aborted' }] });
+  await producer.send([{ topic, key: null, value: 'behind', partition: 0 }]);
+  await producer.send([{ topic, key: null, value: 'beside', partition: 1 }]);
+  const reading = readAll(kafka, topic);
+  const first = await Promise.race([reading, delay(1_000, 'waits')]);
+  assert.equal(first, 'waits');
+  await transaction.abort();
+  await raw.disconnect();
+  assert.deepEqual(valuesOf(await reading).sort(), ['behind', 'beside']);
+});
+
+test('a range that ends with the marker of a transaction ends', async () => {
+  const topic = await makeTopic(kafka, 1);
+  const raw = await transactional();
   for (const value of ['committed', 'aborted']) {
     const transaction = await raw.transaction();
     await transaction.send({ topic, messages: [{ value }] });

@@ -98,6 +98,25 @@ describe('reading ranges', { concurrency: true }, () => {
     );
   });
 
+  test('ends where the log was cut off since the range was made', async () => {
+    const brokers = filled(2);
+    brokers.log(topic, 0).cutOff(6);
+    assert.deepEqual(
+      await read(brokers, [
+        [6, 10],
+        [8, 10],
+      ]),
+      ['', '8 9'],
+    );
+  });
+
+  test('reads from leaders, also where they would send readers to a replica', async () => {
+    const brokers = filled(1);
+    brokers.rack = 'b';
+    brokers.log(topic, 0).replica = 3;
+    assert.deepEqual(await read(brokers, [[0, 4]]), ['0 1 2 3']);
+  });
+
   test('ends at a range’s end of which nothing is left but a marker', async () => {
     const brokers = filled(1);
     brokers.log(topic, 0).appendMarker();

@@ -41,7 +41,13 @@ test('the stages are rows in the order of the flow, below a strip that tells whe
   assert.deepEqual(
     rows.map(({ title }) => title.split(':')[0]),
     [
-      ...['Gateway', 'Audience sync', 'Router', 'Delivery', 'Endpoints', 'Retries', 'Given up'],
+      'Gateway',
+      'Audience sync',
+      'Router',
+      'Delivery',
+      'Endpoints',
+      'Retries',
+      'Given up',
       'Kafka, configuration and processes',
     ],
   );
@@ -57,8 +63,13 @@ test('the stages are rows in the order of the flow, below a strip that tells whe
   assert.deepEqual(
     strip.map(({ title }) => title),
     [
-      ...['Calls routed', 'Oldest call not routed', 'Oldest event not delivered'],
-      ...['Retries overdue', 'Delivered', 'In time', 'Destinations, by what holds them back'],
+      'Calls routed',
+      'Oldest call not routed',
+      'Oldest event not delivered',
+      'Retries overdue',
+      'Delivered',
+      'In time',
+      'Destinations, by what holds them back',
     ],
   );
 });

@@ -43,16 +43,27 @@ testNeeding(
   },
 );
 
-/** All three, after they have delivered an event to each of two endpoints. */
+/** All three, after they have delivered an event to each of two endpoints; a third one is not there. */
 async function startRoles(receiver: Server): Promise<RunningRole[]> {
   const postrider = await install();
   await postrider.run(['topics', '--create']);
   const destination = (id: string, topic: string): object => ({
-    ...{ kind: 'Destination', id, name: id, sources: ['shop'], topic },
+    kind: 'Destination',
+    id,
+    name: id,
+    sources: ['shop'],
+    topic,
     webhooks: [{ url: urlOf(receiver) }],
   });
+  const nowhere = {
+    ...destination('nowhere', 'shared'),
+    sources: ['test'],
+    webhooks: [{ url: 'http://127.0.0.1:9/' }],
+  };
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    { kind: 'Source', id: 'test', name: 'Test', writeKeys: ['test'] },
+    nowhere,
     destination('crm', 'shared'),
     destination('dwh', 'dedicated'),
   ];
@@ -62,12 +73,15 @@ async function startRoles(receiver: Server): Promise<RunningRole[]> {
   const names = ['gateway', 'router', 'delivery'] as const;
   const roles = await Promise.all(names.map((name) => postrider.start(name)));
   const [gateway, , delivery] = roles;
-  const call = { type: 'track', userId: 'u', event: 'E', writeKey: 'wk' };
-  const sent = await fetch(`${gateway?.gatewayUrl}/v1/track`, {
-    method: 'POST',
-    body: JSON.stringify(call),
-  });
-  assert.equal(sent.status, 200);
+  const call = { type: 'track', userId: 'u', event: 'E' };
+  const failing = Array.from({ length: 5 }, (_, user) => ({ ...call, userId: `u${user}` }));
+  for (const [writeKey, batch] of Object.entries({ wk: [call], test: failing })) {
+    const sent = await fetch(`${gateway?.gatewayUrl}/v1/batch`, {
+      method: 'POST',
+      body: JSON.stringify({ writeKey, batch }),
+    });
+    assert.equal(sent.status, 200);
+  }
   await eventually(async () => {
     const metrics = await (await fetch(`${delivery?.url}/metrics`)).text();
     assert.match(metrics, /^postrider_delivered_total 2$/m);
@@ -79,14 +93,27 @@ async function startRoles(receiver: Server): Promise<RunningRole[]> {
 async function fromElsewhere(): Promise<string> {
   const now = Math.floor(Date.now() / 1_000);
   const sync = new SyncMetrics(new Registry());
-  sync.succeeded(
-    'big-spenders',
-    {
-      ...{ sync: 'one', members: 2, before: 1, added: 1, removed: 0, changed: 0, baseline: 0 },
-      ...{ tooLarge: 0, rebuilt: undefined, sample: [], durationMs: 12_000 },
-    },
-    Date.now(),
-  );
+  sync.show('big-spenders', {
+    told: [],
+    syncs: [
+      {
+        sync: 'one',
+        action: 'sync',
+        source: 'shop',
+        trait: 'big_spenders',
+        outcome: 'done',
+        members: 2,
+        added: 1,
+        removed: 0,
+        changed: 0,
+        baseline: 0,
+        forgotten: 0,
+        startedAt: new Date().toISOString(),
+        durationMs: 12_000,
+      },
+    ],
+  });
+  sync.sent('big-spenders', 1);
   const cronjob = '{namespace="postrider",cronjob="audience-sync"}';
   return [
     await sync.text(),

@@ -1,6 +1,6 @@
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
-import { systemClock, type Clock } from '../../src/ops/clock.ts';
+import { systemClock, type SteadyClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { planFiles, writeChanges } from '../../src/resources/apply/apply.ts';
 import type { ConfigTopicAccess } from '../../src/resources/config/config-topic.ts';
@@ -15,7 +15,7 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 import { exampleKeys } from './examples.ts';
 
 export interface TestDeployment extends ConfigTopicAccess {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly brokers: readonly string[];
   readonly kafka: KafkaClient;
   readonly producer: Producer;
@@ -50,12 +50,13 @@ export async function testDeployment(): Promise<TestDeployment> {
     apply: async (resources, { secretKeys = exampleKeys, prune = false } = {}) => {
       const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
       const files = parseDocuments('f.yaml', text, 'yaml', {});
-      const changes = await planFiles(access, files, {
+      const { changes } = await planFiles(access, files, {
         secretKeys,
         prune,
         rename: false,
         newKey: false,
         deliveryMaxInFlight: 1_024,
+        audienceFilesDir: '/lists',
       });
       await writeChanges({ kafka, topology, producer }, changes);
       return changes.map(formatChange);

@@ -32,7 +32,10 @@ export function exampleDestination(changes: object = {}): Destination {
 /** Read from a database, whose URL is a secret. */
 export function exampleAudience(changes: object = {}): Audience {
   const base = {
-    ...{ kind: 'Audience', id: 'big-spenders', name: 'Big Spenders', source: 'shop' },
+    kind: 'Audience',
+    id: 'big-spenders',
+    name: 'Big Spenders',
+    source: 'shop',
     members: {
       postgres: 'postgres://sync:pa55@db.example.com/shop',
       query: 'select customer_id from big_spenders',
@@ -43,7 +46,10 @@ export function exampleAudience(changes: object = {}): Audience {
 
 export function exampleComputedTrait(changes: object = {}): ComputedTrait {
   const base = {
-    ...{ kind: 'ComputedTrait', id: 'ltv', name: 'Lifetime Value', source: 'shop' },
+    kind: 'ComputedTrait',
+    id: 'ltv',
+    name: 'Lifetime Value',
+    source: 'shop',
     values: { file: 'ltv.parquet', userId: 'customer_id', value: 'total' },
   };
   return parsed({ ...base, ...changes }) as ComputedTrait;

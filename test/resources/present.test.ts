@@ -18,7 +18,7 @@ test('a kind is known in the spellings that people type', () => {
   for (const text of ['', 's', 'sourcess', 'audiencess', 'computed', 'toString'])
     assert.throws(() => parseKind(text), {
       code: 'usage',
-      message: /allowed: source, destination, audience, computed-trait$/,
+      message: /[Aa]llowed: source, destination, audience, computed-trait$/,
     });
 });
 
@@ -29,8 +29,9 @@ test('a table shows one aligned line for each resource', () => {
     ['ID    NAME      WRITE KEYS', 'shop  Web shop  wk_shop', 'b     B         -'].join('\n'),
   );
   const limited = exampleDestination({ rateLimit: '90/m', maxInFlight: 2, enabled: false });
+  assert.match(presentOne(limited, 'table'), /\ncrm +CRM +shop +no +https:\/\/crm\.example\.com$/);
   assert.match(
-    presentOne(limited, 'table'),
+    presentOne(limited, 'wide'),
     /\ncrm +CRM +shop +no +shared +90\/m, 2 in flight +yes +https:\/\/crm\.example\.com$/,
   );
 });

@@ -30,8 +30,12 @@ type Step =
   | { readonly step: 'drop'; readonly partition: number };
 
 const kinds: readonly Kind[] = [
-  ...['plain', 'sent again', 'sent again', 'of an unknown source'],
-  ...['of an unknown schema', 'no call'],
+  'plain',
+  'sent again',
+  'sent again',
+  'of an unknown source',
+  'of an unknown schema',
+  'no call',
 ] as Kind[];
 
 const take: fc.Arbitrary<Step> = fc.record({

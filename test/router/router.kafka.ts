@@ -192,8 +192,10 @@ test('of what syncs write, only what is committed is routed, and an open transac
   const { topics, prefix } = deployment.topology;
   const headers = encodeAudienceRoute({ sourceId: 'shop', destinationIds: new Set(['crm']) });
   const synced = (messageId: string) => ({
-    ...{ ...call(messageId, { writeKey: undefined }), topic: topics.ingestAudience },
-    ...{ partition: 0, headers },
+    ...call(messageId, { writeKey: undefined }),
+    topic: topics.ingestAudience,
+    partition: 0,
+    headers,
   });
   const open = deployment.kafka.producer({ transactionalId: `${prefix}a`, idempotent: true });
   await open.connect();
@@ -231,13 +233,18 @@ test('what happens is counted', async () => {
 test('the start is refused when a topic of another system has timestamps of its producers', async () => {
   const name = `${testPrefix()}web-calls`;
   const spec: TopicSpec = {
-    ...{ name, partitions: 1, replicationFactor: 1 },
+    name,
+    partitions: 1,
+    replicationFactor: 1,
     config: { 'message.timestamp.type': 'CreateTime' },
   };
   await ensureTopics(deployment.kafka, [spec]);
   const topology = createTopology({
-    ...{ prefix: deployment.topology.prefix, partitions: 2, replicationFactor: 1 },
-    ...{ retryTiersMs: [1_000], extraIngestTopics: [name] },
+    prefix: deployment.topology.prefix,
+    partitions: 2,
+    replicationFactor: 1,
+    retryTiersMs: [1_000],
+    extraIngestTopics: [name],
   });
   const start = startRouter({
     ...deployment,

@@ -5,7 +5,7 @@ import { isMendable } from '../../src/event/rejection.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { createDecoder } from '../../src/schemas/decoder.ts';
 import { ingestSchema } from '../../src/schemas/publish.ts';
-import type { KnownSchema, Schemas } from '../../src/schemas/schema-book.ts';
+import { SchemaBook, type KnownSchema, type Schemas } from '../../src/schemas/schema-book.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
 import { incoming, TestRouter } from './fakes.ts';
 
@@ -51,7 +51,10 @@ function avroCall(changes: object): Buffer {
     ]),
   );
   return type.toBuffer({
-    ...{ ...absent, type: 'track', userId: { string: 'u1' }, writeKey: { string: 'wk_shop' } },
+    ...absent,
+    type: 'track',
+    userId: { string: 'u1' },
+    writeKey: { string: 'wk_shop' },
     event: { string: 'Order Completed' },
     ...changes,
   });
@@ -85,7 +88,10 @@ test('a typed call becomes the body that its JSON would have become', () => {
   });
   router.take(typed(1, payload));
   assert.deepEqual(bodyOf(router), {
-    ...{ version: 1, type: 'track', userId: 'u1', event: 'Order Completed' },
+    version: 1,
+    type: 'track',
+    userId: 'u1',
+    event: 'Order Completed',
     properties: { revenue: 39.95, coupon: null, items: [1] },
     context: { ip: '203.0.113.7' },
     timestamp: '2026-11-20T18:59:40.123Z',
@@ -133,6 +139,22 @@ test('without a registry a typed record is rejected, and a registry mends that',
   router.take(typed(1, avroCall({})));
   assert.equal(reasonOf(router), 'no-registry');
   assert.ok(isMendable('no-registry'));
+});
+
+test('a schema id that no registry can give is unknown at once, and stalls nothing', () => {
+  const { router } = scene();
+  router.schemas = new SchemaBook({
+    fetchSchema: () => assert.fail('asked for'),
+    isAwake: () => assert.fail('asked for'),
+    clock: { now: () => 0, steadyNow: () => 0, after: () => assert.fail('waits') },
+    onDelay: () => assert.fail('failed'),
+  });
+  router.take(typed(0x80000000, avroCall({})), typed(0xffffffff, avroCall({}), { offset: 43 }));
+  assert.equal(router.stalledRecords, 0);
+  assert.deepEqual(
+    router.written.map(({ record }) => record.headers?.['reason']),
+    ['unknown-schema', 'unknown-schema'],
+  );
 });
 
 test('a record whose schema is not known yet stops its partition, in order, and no other one', async () => {

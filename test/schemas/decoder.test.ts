@@ -34,7 +34,11 @@ test('Avro: every type as JSON has it', () => {
     ['nested', { ...record(['deep', 'string']), name: 'Nested' }],
   );
   const { object } = avroCall(schema, {
-    ...{ nothing: null, yes: true, int: -7, long: 1_763_664_000_000, double: 39.95 },
+    nothing: null,
+    yes: true,
+    int: -7,
+    long: 1_763_664_000_000,
+    double: 39.95,
     bytes: Buffer.from([0, 255]),
     fixed: Buffer.from('abc'),
     enum: 'page',
@@ -43,7 +47,11 @@ test('Avro: every type as JSON has it', () => {
     nested: { deep: 'd' },
   });
   assert.deepEqual(object, {
-    ...{ nothing: null, yes: true, int: -7, long: 1_763_664_000_000, double: 39.95 },
+    nothing: null,
+    yes: true,
+    int: -7,
+    long: 1_763_664_000_000,
+    double: 39.95,
     bytes: 'AP8=',
     fixed: 'YWJj',
     enum: 'page',
@@ -110,10 +118,16 @@ test('Avro: logical types are what people write in JSON', () => {
   );
   const atMs = Date.parse('2026-11-20T18:59:40.123Z');
   const { object } = avroCall(schema, {
-    ...{ millis: atMs, micros: atMs * 1_000 + 456, local: atMs, date: 20_777, time: 3_723_004 },
+    millis: atMs,
+    micros: atMs * 1_000 + 456,
+    local: atMs,
+    date: 20_777,
+    time: 3_723_004,
     price: Buffer.from([0x0f, 0x9b]),
     debt: Buffer.from([0xfb]),
-    ...{ id: 'u', own: 3, late: 2 ** 52 },
+    id: 'u',
+    own: 3,
+    late: 2 ** 52,
   });
   assert.deepEqual(object, {
     millis: '2026-11-20T18:59:40.123Z',
@@ -123,7 +137,9 @@ test('Avro: logical types are what people write in JSON', () => {
     time: '01:02:03.004',
     price: '39.95',
     debt: '-0.05',
-    ...{ id: 'u', own: 3, late: 2 ** 52 },
+    id: 'u',
+    own: 3,
+    late: 2 ** 52,
   });
 });
 
@@ -182,7 +198,11 @@ test('Avro: bytes that do not fit their schema are refused, whatever they are', 
     ['b', 'boolean'],
   );
   const good = avro.Type.forSchema(schema as avro.Schema).toBuffer({
-    ...{ s: 'text', e: 'a', u: 5, m: { k: [1.5] }, b: true },
+    s: 'text',
+    e: 'a',
+    u: 5,
+    m: { k: [1.5] },
+    b: true,
   });
   assert.equal(decodeAvro(schema, Buffer.concat([good, good])).rejected?.reason, 'undecodable');
   for (let length = 0; length < good.length; length += 1) {
@@ -311,7 +331,9 @@ test('JSON Schema: a value that fits is left as it is, another one is refused wi
     required: ['type'],
   };
   assert.deepEqual(jsonCall(schema, '{"type":"track","when":"odd","more":1}').object, {
-    ...{ type: 'track', when: 'odd', more: 1 },
+    type: 'track',
+    when: 'odd',
+    more: 1,
   });
   const { reason, detail } = jsonCall(schema, '{"type":"track","when":5}').rejected ?? {};
   assert.equal(reason, 'undecodable');

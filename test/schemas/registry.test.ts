@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import confluent from '@kafkajs/confluent-schema-registry';
 import { createDecoder } from '../../src/schemas/decoder.ts';
 import { checkSchema, ingestSchema, registerSchema } from '../../src/schemas/publish.ts';
 import { RegistryClient } from '../../src/schemas/registry-client.ts';
 import { payloadOf, schemaIdOf } from '../../src/schemas/wire-format.ts';
-import { startRegistry, type TestRegistry } from '../harness/registry.ts';
+import { givenRegistry, startRegistry, type TestRegistry } from '../harness/registry.ts';
 import { runCommand } from '../harness/run-command.ts';
 
 /**
@@ -14,14 +16,14 @@ import { runCommand } from '../harness/run-command.ts';
  * so of both. Producers are a client that is not ours.
  */
 let standIn: TestRegistry | undefined;
-let url = process.env['SCHEMA_REGISTRY_URL'] ?? '';
-const username = process.env['SCHEMA_REGISTRY_USERNAME'];
-const password = process.env['SCHEMA_REGISTRY_PASSWORD'];
+const given = givenRegistry();
+const { username, password } = given ?? {};
+let url = given?.url ?? '';
 let client: RegistryClient;
 let foreign: confluent.SchemaRegistry;
 
 before(async () => {
-  if (url === '') {
+  if (given === undefined) {
     standIn = await startRegistry();
     url = standIn.url;
   }
@@ -92,17 +94,44 @@ test('an id that nobody registered is not found', async () => {
   await assert.rejects(client.schemaOf(2_000_000_000), { code: 'not-found' });
 });
 
+test('a registry is awake where its health says so, or where it knows a schema that it gave', async (t) => {
+  const registry = await startRegistry();
+  t.after(() => registry.stop());
+  const own = new RegistryClient({ url: registry.url });
+  const id = await registry.add(ingestSchema);
+  assert.equal(await own.isAwake(undefined), true);
+  registry.ready(false);
+  await assert.rejects(own.isAwake(id), { code: 'registry-unavailable', message: /still reading/ });
+  registry.ready(undefined);
+  assert.deepEqual([await own.isAwake(id), await own.isAwake(undefined)], [true, false]);
+  registry.forget(id);
+  assert.equal(await own.isAwake(id), false);
+});
+
 test('the own schema is registered once, with its level, and is compatible with itself', async () => {
   const subject = subjectName();
-  assert.deepEqual(await checkSchema(client, subject), { compatible: true, messages: [] });
-  const id = await registerSchema(client, subject);
-  assert.equal(await registerSchema(client, subject), id);
+  assert.equal(await checkSchema(client, subject), undefined);
+  const { id, unseenBefore } = await registerSchema(client, subject);
+  assert.equal(unseenBefore, true);
+  assert.deepEqual(await registerSchema(client, subject), { id, unseenBefore: false });
   assert.equal(await client.levelOf(subject), 'BACKWARD');
-  assert.equal((await checkSchema(client, subject)).compatible, true);
+  assert.deepEqual(await checkSchema(client, subject), { compatible: true, messages: [] });
   assert.deepEqual(createDecoder(await client.schemaOf(id))(Buffer.alloc(15)).object, {
-    ...{ type: 'track', messageId: null, userId: null, anonymousId: null, timestamp: null },
-    ...{ writeKey: null, event: null, name: null, category: null, groupId: null, previousId: null },
-    ...{ properties: null, traits: null, context: null, integrations: null },
+    type: 'track',
+    messageId: null,
+    userId: null,
+    anonymousId: null,
+    timestamp: null,
+    writeKey: null,
+    event: null,
+    name: null,
+    category: null,
+    groupId: null,
+    previousId: null,
+    properties: null,
+    traits: null,
+    context: null,
+    integrations: null,
   });
 });
 
@@ -110,12 +139,12 @@ test('a field with a default may be added, one without breaks and is named', asy
   const subject = subjectName();
   await registerSchema(client, subject, recordSchema(base));
   const extended = recordSchema(base, optional);
-  assert.equal((await checkSchema(client, subject, extended)).compatible, true);
+  assert.equal((await checkSchema(client, subject, extended))?.compatible, true);
   await registerSchema(client, subject, extended);
   const breaking = recordSchema(base, required);
-  const { compatible, messages } = await checkSchema(client, subject, breaking);
-  assert.equal(compatible, false);
-  assert.match(messages.join(' '), /\bm\b/);
+  const checked = await checkSchema(client, subject, breaking);
+  assert.equal(checked?.compatible, false);
+  assert.match(checked.messages.join(' '), /\bm\b/);
   const expected = { code: 'schema-incompatible', message: /\bm\b/ };
   await assert.rejects(registerSchema(client, subject, breaking), expected);
   await assert.rejects(client.register(subject, breaking), expected);
@@ -138,9 +167,16 @@ test('a new required property of a JSON Schema breaks', async () => {
 
 test('postrider schemas: register and check say what they did, and what breaks', async () => {
   const subject = subjectName();
-  const registered = await command('schemas', 'register', '--subject', subject);
-  assert.match(registered.stdout, new RegExp(`^${subject} has the schema \\d+\\n$`));
-  assert.equal(registered.code, 0);
+  const unseen = await command('schemas', 'check', '--subject', subject);
+  const none = 'no such subject, or this login has no right to see it';
+  const nothing = `nothing to compare with: the registry shows ${none}`;
+  assert.deepEqual([unseen.code, unseen.stderr], [0, '']);
+  assert.equal(unseen.stdout, `${subject}: ${nothing}\n`);
+  const first = await command('schemas', 'register', '--subject', subject);
+  assert.match(first.stdout, new RegExp(`^${subject} has the schema \\d+; before, .*${none}\n$`));
+  assert.equal(first.code, 0);
+  const again = await command('schemas', 'register', '--subject', subject);
+  assert.match(again.stdout, new RegExp(`^${subject} has the schema \\d+\n$`));
   const checked = await command('schemas', 'check', '--subject', subject);
   assert.deepEqual([checked.code, checked.stderr], [0, '']);
 
@@ -167,11 +203,21 @@ test('postrider schemas: a registry that is away, and none, are one sentence', a
   assert.equal(away.code, 1);
   assert.match(
     away.stderr,
-    /^postrider: The schema registry at [^\n]* cannot be used: ECONNREFUSED\n$/,
+    /^postrider: The schema registry at [^\n]* cannot be used: connect ECONNREFUSED [^\n]*\n$/,
   );
   const none = await runCommand(['schemas', 'check'], env);
   assert.equal(none.code, 1);
   assert.match(none.stderr, /^postrider: SCHEMA_REGISTRY_URL is not set, [^\n]*\n$/);
+});
+
+test('postrider schemas: a registry that still reads what was registered cannot say that a subject is new', async (t) => {
+  const registry = await startRegistry();
+  t.after(() => registry.stop());
+  registry.ready(false);
+  const env = { PATH: process.env['PATH'] ?? '', SCHEMA_REGISTRY_URL: registry.url };
+  const { code, stdout, stderr } = await runCommand(['schemas', 'check'], env);
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^postrider: The schema registry .* still reading what was registered\n$/);
 });
 
 test('a registry that refuses or fails is unavailable, not ignorant', async () => {
@@ -198,6 +244,52 @@ test('a registry that refuses or fails is unavailable, not ignorant', async () =
   await assert.rejects(astray.schemaOf(id), { code: 'registry-unavailable' });
   await registry.stop();
   await assert.rejects(own.schemaOf(id), { code: 'registry-unavailable' });
+});
+
+test('an answer that is cut off in its middle is none, and nothing waits for its end', async (t) => {
+  const registry = await startRegistry();
+  t.after(() => registry.stop());
+  const own = new RegistryClient({ url: registry.url }, 500);
+  const id = await registry.add(ingestSchema);
+  registry.cut(`/schemas/ids/${id}`);
+  const expected = { code: 'registry-unavailable', message: /no answer in 0\.5 s/ };
+  await assert.rejects(own.schemaOf(id), expected);
+  registry.cut(undefined);
+  assert.equal((await own.schemaOf(id)).schema, ingestSchema);
+});
+
+test('a 404 is believed in the words of a registry, and in no others', async (t) => {
+  let body = '';
+  const server = createServer((_request, response) => {
+    response.writeHead(404, { 'Content-Type': 'application/json' }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const own = new RegistryClient({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
+  const answers: [body: string, code: string][] = [
+    ['{"error_code":40403,"message":"Schema not found"}', 'not-found'],
+    ['{"error_code":40403,"message":"Schema 7 not found"}', 'not-found'],
+    [
+      `{"error_code":40403,"message":"No content with id/hash 'contentId-7' was found."}`,
+      'not-found',
+    ],
+    ['{"error_code":404,"message":"HTTP 404 Not Found"}', 'registry-unavailable'],
+    ['{"detail":"Not Found"}', 'registry-unavailable'],
+    ['<html><title>The content was not found</title></html>', 'registry-unavailable'],
+    ['', 'registry-unavailable'],
+    // What is no object, and what no text can be made of.
+    ['null', 'registry-unavailable'],
+    ['[null]', 'registry-unavailable'],
+    ['{"message":null}', 'registry-unavailable'],
+    ['{"message":{"toString":1,"valueOf":1}}', 'registry-unavailable'],
+    ['{"toString":1,"valueOf":1}', 'registry-unavailable'],
+  ];
+  for (const [answer, code] of answers) {
+    body = answer;
+    await assert.rejects(own.schemaOf(7), { code }, answer);
+  }
 });
 
 test('references are fetched with their own references, each once', async () => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import confluent from '@kafkajs/confluent-schema-registry';
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
@@ -12,19 +14,21 @@ import type { Config } from '../../src/resources/config/config.ts';
 import { startRouter } from '../../src/router/router.ts';
 import { sentAgain, readRejected } from '../../src/dead-letter/rejected.ts';
 import { eventually } from '../harness/eventually.ts';
-import { startRegistry, type TestRegistry } from '../harness/registry.ts';
+import { startFaultyRegistry, type FaultyRegistry } from '../harness/registry.ts';
 import { testDeployment, type TestDeployment } from '../resources/deployment.ts';
 import { exampleDestination, exampleKeys, exampleSource } from '../resources/examples.ts';
 
 let deployment: TestDeployment;
 let config: Config;
-let registry: TestRegistry;
+/** Before a real one where SCHEMA_REGISTRY_URL names it. */
+let registry: FaultyRegistry;
 let foreign: confluent.SchemaRegistry;
 let router: Role;
 let metrics: Registry;
+const logged: Record<string, unknown>[] = [];
 
 before(async () => {
-  registry = await startRegistry();
+  registry = await startFaultyRegistry();
   foreign = new confluent.SchemaRegistry({ host: registry.url });
   deployment = await testDeployment();
   await deployment.apply([exampleSource(), exampleDestination()]);
@@ -43,18 +47,25 @@ after(async () => {
 async function start(): Promise<Role> {
   metrics = new Registry();
   return startRouter({
-    ...{ ...deployment, config, metrics, dedupeWindowMs: 600_000 },
+    ...deployment,
+    config,
+    metrics,
+    dedupeWindowMs: 600_000,
+    log: pino({ base: null }, { write: (line) => logged.push(JSON.parse(line) as never) }),
     registry: { url: registry.url },
   });
 }
 
+/** Nobody else's, on a registry that others may use. */
+const namespace = `t${randomBytes(5).toString('hex')}`;
 const fields = ['type', 'messageId', 'userId', 'writeKey'];
 const values = { type: 'identify', userId: 'u1', writeKey: 'wk_shop' };
 
 async function schemaFor(name: string): Promise<number> {
   const { id } = await foreign.register({
     type: 'record',
-    ...{ name, namespace: 'test' },
+    name,
+    namespace,
     fields: fields.map((field) => ({ name: field, type: 'string' })),
   });
   return id;
@@ -125,30 +136,66 @@ test('while the registry is away its records wait, JSON of other partitions goes
   assert.equal((await allIn(deployment.topology.topics.ingestRejected)).length, 0);
 });
 
+test('a registry that has just started loses no record: it is asked until it says that it has read all', async () => {
+  const id = await schemaFor('Starting');
+  const early = await typed(id, 'early', 0);
+  registry.forget(id);
+  registry.ready(false);
+  const before = registry.requests.length;
+  await deployment.producer.send([early, json('behind-early', 0)]);
+  await eventually(() => {
+    const asked = registry.requests.slice(before).filter((each) => each === 'GET /_health');
+    assert.ok(asked.length > 1);
+  });
+  registry.ready(true);
+  registry.forget();
+  await eventually(async () => {
+    const ids = await delivered();
+    assert.ok(ids.indexOf('early') >= 0 && ids.indexOf('early') < ids.indexOf('behind-early'));
+  });
+  assert.equal((await allIn(deployment.topology.topics.ingestRejected)).length, 0);
+  const line = logged.findLast(({ schemaId }) => schemaId === id);
+  const { topic, partition, offset } = line ?? assert.fail();
+  const place = { topic: deployment.topology.topics.ingest, partition: 0 };
+  const there = await withAdmin(deployment.kafka, (admin) => admin.offsets(place.topic));
+  const end = there.find((range) => range.partition === 0)?.end;
+  assert.deepEqual({ topic, partition, offset }, { ...place, offset: (end ?? 0) - 2 });
+});
+
 test('an unknown schema rejects its record untouched; once it is known, sent again it is routed', async () => {
   const { topology } = deployment;
-  const known = await schemaFor('Known');
-  const { value } = await typed(known, 'later');
-  const bytes = Buffer.from(value as Buffer);
-  const next = known + 1;
-  bytes.writeUInt32BE(next, 1);
-  await deployment.producer.send([at(1, bytes), json('not-behind-for-long', 1)]);
+  const id = await schemaFor('Later');
+  const later = await typed(id, 'later', 1);
+  registry.forget(id);
+  await deployment.producer.send([later, json('not-behind-for-long', 1)]);
   const record = await eventually(async () => {
     const found = (await allIn(topology.topics.ingestRejected)).at(-1);
     assert.equal(String(found?.headers['reason']), 'unknown-schema');
     return found ?? assert.fail();
   });
-  assert.deepEqual(record.value, bytes);
+  assert.deepEqual(record.value, later.value);
   await eventually(async () => {
     assert.ok((await delivered()).includes('not-behind-for-long'));
   });
-  assert.equal(await schemaFor('Later'), next);
+  registry.forget();
   // Another router, for which the id is not unknown yet.
   await router.stop(5_000);
   router = await start();
   await deployment.producer.send([sentAgain(readRejected(record), topology)]);
   await eventually(async () => {
     assert.ok((await delivered()).includes('later'));
+  });
+});
+
+test("an id that nobody has registered is unknown in the registry's own words", async () => {
+  const { value } = await typed(await schemaFor('Nobody'), 'nobody');
+  const bytes = Buffer.from(value as Buffer);
+  bytes.writeUInt32BE(0x7fffffff, 1);
+  await deployment.producer.send([at(0, bytes)]);
+  await eventually(async () => {
+    const found = (await allIn(deployment.topology.topics.ingestRejected)).at(-1);
+    assert.deepEqual(found?.value, bytes);
+    assert.equal(String(found.headers['reason']), 'unknown-schema');
   });
 });
 

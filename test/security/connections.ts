@@ -93,8 +93,10 @@ suite('what keeps Kafka from being used is told in one sentence', () => {
     'a wrong password by PLAIN': [
       () =>
         tls({
-          ...{ KAFKA_BROKERS: broker.sasl, ...login },
-          ...{ KAFKA_SASL_PASSWORD: 'wr0ng', KAFKA_SASL_MECHANISM: 'plain' },
+          KAFKA_BROKERS: broker.sasl,
+          ...login,
+          KAFKA_SASL_PASSWORD: 'wr0ng',
+          KAFKA_SASL_MECHANISM: 'plain',
         }),
       /refuses the login with KAFKA_SASL_USERNAME "app"/,
     ],

@@ -138,6 +138,18 @@ test('commands that fail and commands that answer show no secret', async () => {
   const audience = { kind: 'Audience', id: 'big', name: 'Big', source: 'shop', members };
   assert.equal(await run(['apply', '-f', '-'], documents(audience)), 0);
   assert.equal(await run(['audience-sync', 'big']), 1);
+  const moved = { ...audience, members: { file: 'members.csv', userId: 'id' } };
+  const changed = destination('refusing', `${receiver.url}/?token=${secrets.queryToken}`, {
+    sharedSecret: secrets.headerValue,
+    webhooks: [
+      { url: `${receiver.url}/?other=${secrets.queryToken}`, headers: { 'X-New': headerValue } },
+      { url: `http://127.0.0.1:2/?token=${secrets.queryToken}`, headers: { 'X-New': headerValue } },
+    ],
+  });
+  const renewed = { ...shop, writeKeys: [] };
+  const differing = documents(renewed, moved, changed);
+  for (const format of ['table', 'yaml', 'json'])
+    assert.equal(await run(['diff', '-o', format, '-f', '-'], differing), 3);
   const wrong: readonly string[] = [
     documents({ ...audience, members: { ...members, postgres: [database] } }),
     documents({ ...audience, members: { ...members, unknown: database } }),

@@ -9,7 +9,11 @@ let postrider: Installation;
 
 function destination(id: string): string {
   return JSON.stringify({
-    ...{ kind: 'Destination', id, name: id, sources: ['shop'], sharedSecret: 'teehee' },
+    kind: 'Destination',
+    id,
+    name: id,
+    sources: ['shop'],
+    sharedSecret: 'teehee',
     webhooks: [{ url: 'https://crm.example.com/', headers: { 'X-Token': 'tok' } }],
   });
 }

@@ -114,7 +114,9 @@ class Story {
     const alias = isAlias ? ({ type: 'alias', previousId: other } as const) : {};
     for (const destinationId of destinations) {
       const id = this.deployment.publish(destinationId, userId, {
-        ...{ sourceId, appendTimeMs, ...alias },
+        sourceId,
+        appendTimeMs,
+        ...alias,
       });
       const userIds = isAlias ? [userId, other] : [userId];
       this.events.push({ id, destinationId, sourceId, userIds, appendTimeMs });
@@ -163,7 +165,10 @@ class Story {
       const { destinationId, sourceId, userIds, appendTimeMs } = event;
       const [userId = '', previousId] = userIds;
       this.deployment.publish(destinationId, userId, {
-        ...{ messageId, sourceId, appendTimeMs, redrivenMs: clock.now() },
+        messageId,
+        sourceId,
+        appendTimeMs,
+        redrivenMs: clock.now(),
         ...(previousId === undefined ? {} : { type: 'alias', previousId }),
       });
     }

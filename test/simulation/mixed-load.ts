@@ -68,8 +68,10 @@ const trafficMs = 40_000;
 const stepMs = 100;
 /** Short, so that what is given up is given up soon. */
 const policy: RetryPolicy = {
-  ...{ tiersMs: [10_000, minuteMs, 5 * minuteMs], windowMs: 20 * minuteMs },
-  ...{ maxAgeMs: 72 * hourMs, spillAfterMs: 84 * hourMs },
+  tiersMs: [10_000, minuteMs, 5 * minuteMs],
+  windowMs: 20 * minuteMs,
+  maxAgeMs: 72 * hourMs,
+  spillAfterMs: 84 * hourMs,
 };
 
 export interface FirstAttempt {

@@ -23,8 +23,10 @@ const patienceMs = 8_000;
 
 /** Short, so that what is given up is given up soon. */
 const policy: RetryPolicy = {
-  ...{ tiersMs: [10_000, minuteMs, 5 * minuteMs], windowMs: 20 * minuteMs },
-  ...{ maxAgeMs: 72 * hourMs, spillAfterMs: 84 * hourMs },
+  tiersMs: [10_000, minuteMs, 5 * minuteMs],
+  windowMs: 20 * minuteMs,
+  maxAgeMs: 72 * hourMs,
+  spillAfterMs: 84 * hourMs,
 };
 
 const kinds = ['quick', 'slow', 'hanging', 'recovering', 'flaky', 'refusing', 'busy'] as const;
@@ -119,7 +121,8 @@ class TwoWorkers {
       };
       loads.forEach(({ isDedicated, isLimited, perSecond, maxInFlight: most }, index) => {
         worker.addDestination(`d${index}`, {
-          ...{ maxInFlight: most, topic: isDedicated ? 'dedicated' : 'shared' },
+          maxInFlight: most,
+          topic: isDedicated ? 'dedicated' : 'shared',
           ...(isLimited ? { rateLimit: perSecond / 2 } : {}),
         });
       });

@@ -1,9 +1,9 @@
 import { PostriderError } from '../../errors.ts';
 
-/** More would be no help in a sentence. */
-const maxShown = 40;
-
-/** @throws PostriderError `input-invalid`, which names the columns that there are. */
+/**
+ * The names that there are stay unsaid: what is meant to be a list may be any file.
+ * @throws PostriderError `input-invalid`
+ */
 export function columnIndex(
   columns: readonly string[],
   wanted: string | number,
@@ -11,10 +11,6 @@ export function columnIndex(
 ): number {
   const index = typeof wanted === 'number' ? wanted - 1 : columns.indexOf(wanted);
   if (index >= 0 && index < columns.length) return index;
-  const more = columns.length > maxShown ? ` and ${columns.length - maxShown} more` : '';
-  const has =
-    typeof wanted === 'number'
-      ? `it has ${columns.length}`
-      : `it has ${columns.slice(0, maxShown).join(', ')}${more}`;
-  throw new PostriderError('input-invalid', `${file} has no column ${wanted}; ${has}`);
+  const has = columns.length === 1 ? 'one column' : `${columns.length} columns`;
+  throw new PostriderError('input-invalid', `${file} has no column ${wanted}; it has ${has}`);
 }

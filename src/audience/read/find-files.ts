@@ -1,27 +1,35 @@
 import { constants, createReadStream, type Dirent } from 'node:fs';
-import { access, glob, readdir, stat } from 'node:fs/promises';
+import { access, glob, open, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { PostriderError } from '../../errors.ts';
 import type { FileRows, RowFormat } from '../../resources/resource.ts';
+import { isInside } from '../../resources/inside.ts';
 import { formatOf } from '../../resources/schema/row-format.ts';
 
 export interface FoundFiles {
   readonly format: RowFormat;
-  /** Whole paths, at least one. */
+  /** Whole paths without links, at least one. */
   readonly files: readonly string[];
+  /** As many as the writer says that it wrote. */
+  readonly expectedRows: number | undefined;
 }
 
 /**
  * The files that rows are in: the one that is named, those directly in a folder, or those that a glob
  * matches; hidden ones and those with a leading `_`, as writers mark what is no data, are left out.
- * @param folder which relative names start from
- * @throws PostriderError `input-invalid`: there are none, or of several formats, or a `.gz` is cut off
+ * @param folder the only one that may be read from
+ * @throws PostriderError `input-invalid`: there are none, they are of several formats, outside of the folder,
+ *   or not whole
  */
 export async function findFiles(rows: FileRows, folder: string): Promise<FoundFiles> {
-  const names = await namesOf(path.resolve(folder, rows.file), rows);
+  if (!isInside(folder, rows.file)) throw outside(rows.file, folder);
+  const whole = path.resolve(folder, rows.file);
+  const expectedRows = await readMarker(rows, whole, folder);
+  const named = await namesOf(whole, rows);
+  const names = await Promise.all(named.map((name) => realFile(name, folder)));
   const byFormat = Map.groupBy(names, (file) => formatOf({ ...rows, file }));
   const formats = [...byFormat.keys()].filter((format) => format !== undefined);
   const [format] = formats;
@@ -32,9 +40,11 @@ export async function findFiles(rows: FileRows, folder: string): Promise<FoundFi
   const files = byFormat.get(format) ?? [];
   for (const file of files) {
     await checkReadable(file);
-    if (file.endsWith('.gz')) await checkGzip(file);
+    const last = file.endsWith('.gz') ? await lastOfGzip(file) : await lastOf(file);
+    if (format !== 'parquet' && last !== undefined && last !== lineFeed)
+      throw invalid(`${file} is cut off: its last line does not end in a line break`);
   }
-  return { format, files };
+  return { format, files, expectedRows };
 }
 
 async function namesOf(whole: string, rows: FileRows): Promise<readonly string[]> {
@@ -66,24 +76,80 @@ function isData(entry: Dirent): boolean {
 
 async function checkReadable(file: string): Promise<void> {
   await access(file, constants.R_OK).catch((error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException;
-    const reason = code === 'EACCES' ? 'permission denied' : String(code);
-    throw invalid(`${file} cannot be read: ${reason}`);
+    throw unreadable(file, error);
   });
 }
 
-/** DuckDB takes the beginning of one that is cut off for the whole. */
-async function checkGzip(file: string): Promise<void> {
-  const nowhere = new Writable({
-    write: (_chunk, _encoding, done) => {
+const lineFeed = 0x0a;
+
+/** The last byte; undefined for an empty file. */
+async function lastOf(file: string): Promise<number | undefined> {
+  const opened = await open(file);
+  try {
+    const { size } = await opened.stat();
+    if (size === 0) return undefined;
+    const { buffer } = await opened.read(Buffer.alloc(1), 0, 1, size - 1);
+    return buffer[0];
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Of what it unpacks to. DuckDB takes the beginning of one that is cut off for the whole. */
+async function lastOfGzip(file: string): Promise<number | undefined> {
+  let last: number | undefined;
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      last = chunk.at(-1) ?? last;
       done();
     },
   });
   try {
-    await pipeline(createReadStream(file), createGunzip(), nowhere);
+    await pipeline(createReadStream(file), createGunzip(), sink);
   } catch {
     throw invalid(`${file} is not a whole gzip file: it is cut off or damaged`);
   }
+  return last;
+}
+
+/** Where its links lead, which has to be in the folder too. */
+async function realFile(name: string, folder: string): Promise<string> {
+  const real = await realpath(name).catch((error: unknown) => {
+    throw unreadable(name, error);
+  });
+  if (isInside(folder, real)) return real;
+  throw outside(name, folder);
+}
+
+/** How many rows the writer's marker says; undefined where there is no marker, or no number in it. */
+async function readMarker(
+  { file, complete }: FileRows,
+  whole: string,
+  folder: string,
+): Promise<number | undefined> {
+  if (complete === undefined) return undefined;
+  const isFolder = await stat(whole).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  const marker = path.join(isFolder ? whole : path.dirname(whole), complete);
+  const isThere = await access(marker).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) throw invalid(`${file} is not complete: there is no ${marker} yet`);
+  const text = (await readFile(await realFile(marker, folder), 'latin1')).trim();
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function outside(file: string, folder: string): PostriderError {
+  return invalid(`${file} is outside AUDIENCE_FILES_DIR (${folder}); no other files are read`);
+}
+
+function unreadable(file: string, error: unknown): PostriderError {
+  const { code } = error as NodeJS.ErrnoException;
+  const reason = code === 'EACCES' ? 'permission denied' : String(code);
+  return invalid(`${file} cannot be read: ${reason}`);
 }
 
 function invalid(message: string): PostriderError {

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
+import { formatDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
 import type { PostgresRows } from '../../resources/resource.ts';
 
@@ -11,6 +12,9 @@ export interface CopiedColumns {
 }
 
 const connectTimeoutMs = 10_000;
+const serverGraceMs = 10_000;
+/** SQLSTATE: also where an administrator canceled it. */
+const queryCanceled = '57014';
 
 /**
  * Streams what the query returns to `sink` in COPY's text format, in a transaction that can only read. Nothing is
@@ -22,10 +26,16 @@ export async function copyRows(
   { postgres, query }: PostgresRows,
   rows: 'members' | 'values',
   sink: Writable,
+  timeoutMs: number,
 ): Promise<CopiedColumns> {
   const client = await connect(postgres);
+  // The server ends a query in time; if it does not even answer any more, so does the connection.
+  const deadline = setTimeout(() => {
+    client.connection.stream.destroy(timedOut(timeoutMs));
+  }, timeoutMs + serverGraceMs);
   try {
     await client.query('BEGIN TRANSACTION READ ONLY');
+    await client.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
     // A query may end in a comment.
     const asked = `(${query.replace(/[;\s]+$/, '')}\n)`;
     const columns = await describe(client, asked, rows);
@@ -38,8 +48,10 @@ export async function copyRows(
     await pipeline(copied, sink);
     return columns;
   } catch (error) {
-    throw explain(error, postgres, 'refused the query');
+    const isTimeout = (error as { code?: string }).code === queryCanceled;
+    throw explain(isTimeout ? timedOut(timeoutMs) : error, postgres, 'refused the query');
   } finally {
+    clearTimeout(deadline);
     await client.end().catch(() => undefined);
   }
 }
@@ -126,6 +138,12 @@ const reasons: Readonly<Record<string, string>> = {
 function placeOf(url: string): string {
   const host = URL.canParse(url) ? new URL(url).host : '';
   return host === '' ? '' : ` at ${host}`;
+}
+
+function timedOut(timeoutMs: number): Error {
+  return new Error(
+    `the query took longer than AUDIENCE_QUERY_TIMEOUT (${formatDuration(timeoutMs)}), or was canceled`,
+  );
 }
 
 function invalid(message: string): PostriderError {

@@ -3,11 +3,12 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PostriderError } from '../../errors.ts';
-import type { FileRows, FileValues, PostgresRows } from '../../resources/resource.ts';
+import type { FileRows, FileValues, PostgresRows, SqlRows } from '../../resources/resource.ts';
 import { jsonNumberValue, jsonValue, noId, numericId, textId, type Cell } from './cells.ts';
 import { columnIndex } from './columns.ts';
 import { copiedRows } from './copied-rows.ts';
 import { csvRows } from './csv.ts';
+import { withQueryRows } from './duckdb-query.ts';
 import { fillCurrent } from './fill-current.ts';
 import { findFiles, type FoundFiles } from './find-files.ts';
 import { firstFields, ndjsonRows } from './ndjson.ts';
@@ -20,8 +21,10 @@ import { explainUnreadable } from './unreadable.ts';
 export interface ReadOptions {
   /** What a query has to return: ids, or ids and values. */
   readonly rows: 'members' | 'values';
-  /** Relative files are in it. */
+  /** The only one that files are read from; where its links lead. */
   readonly folder: string;
+  /** For one query of a database. */
+  readonly queryTimeoutMs: number;
   /** Holds what a database sends until it is in the table. */
   readonly tempFolder: string;
 }
@@ -35,13 +38,15 @@ export interface ReadOptions {
  */
 export async function readMembers(
   connection: DuckDBConnection,
-  from: FileRows | FileValues | PostgresRows,
+  from: FileRows | FileValues | PostgresRows | SqlRows,
   options: ReadOptions,
 ): Promise<ReadReport> {
   const report =
     'postgres' in from
       ? await readPostgres(connection, from, options)
-      : await readFiles(connection, from, options);
+      : 'sql' in from
+        ? await withQueryRows(connection, from, options, (rows) => fillCurrent(connection, [rows]))
+        : await readFiles(connection, from, options);
   if (report.members === 0 && report.rows > 0)
     throw new PostriderError(
       'input-invalid',
@@ -55,12 +60,18 @@ async function readFiles(
   from: FileRows | FileValues,
   { folder }: ReadOptions,
 ): Promise<ReadReport> {
-  const { format, files } = await findFiles(from, folder);
-  const rows = await rowsOf(connection, { format, files }, from);
+  const found = await findFiles(from, folder);
+  const { format, files, expectedRows } = found;
+  const rows = await rowsOf(connection, found, from);
   const report = await fillCurrent(connection, rows).catch((error: unknown) =>
     explainUnreadable(error, files, format),
   );
   if (format === 'ndjson') await requireFields(report, files, from);
+  if (expectedRows !== undefined && report.rows !== expectedRows)
+    throw new PostriderError(
+      'input-invalid',
+      `${from.file} has ${report.rows} rows, and ${from.complete ?? ''} says that it should have ${expectedRows}`,
+    );
   return report;
 }
 
@@ -98,13 +109,14 @@ async function rowsOf(
 async function readPostgres(
   connection: DuckDBConnection,
   from: PostgresRows,
-  { rows, tempFolder }: ReadOptions,
+  { rows, tempFolder, queryTimeoutMs }: ReadOptions,
 ): Promise<ReadReport> {
   await mkdir(tempFolder, { recursive: true });
   const folder = await mkdtemp(path.join(tempFolder, 'postgres-'));
   try {
     const file = path.join(folder, 'rows');
-    const columns = await copyRows(from, rows, createWriteStream(file, { mode: 0o600 }));
+    const sink = createWriteStream(file, { mode: 0o600 });
+    const columns = await copyRows(from, rows, sink, queryTimeoutMs);
     const source = copiedRows(file, rows === 'members' ? 1 : 2);
     return await fillCurrent(connection, [{ source, ...cellsOf(columns, rows) }]);
   } finally {

@@ -32,10 +32,10 @@ export class Bundle {
    * finish or release it.
    */
   unpack(onRest: (rest: readonly PackedRecord[]) => void): TakenRecord[] | undefined {
-    const { record } = this;
+    const { record, claim } = this;
     const events = this.#events();
     if (events === undefined) return undefined;
-    const owner = new BundleOwner(record, events.length, (slots) => {
+    const owner = new BundleOwner(record, claim, events, (slots) => {
       onRest((this.#events() ?? []).filter((_, slot) => slots.has(slot)));
     });
     return events.map((event, slot) => recordAt(record, event, owner, slot));
@@ -52,16 +52,26 @@ export class Bundle {
 /** Ends a bundle's record with the last of its events. Not before, because those under way are still ours. */
 class BundleOwner implements Finisher {
   readonly #record: TakenRecord;
+  readonly #claim: Claim;
+  readonly #bytes: number;
   readonly #onRest: (slots: ReadonlySet<number>) => void;
   readonly #isOver: boolean[];
   #left: number;
   #released: Set<number> | undefined;
 
-  constructor(record: TakenRecord, events: number, onRest: (slots: ReadonlySet<number>) => void) {
+  constructor(
+    record: TakenRecord,
+    claim: Claim,
+    events: readonly PackedRecord[],
+    onRest: (slots: ReadonlySet<number>) => void,
+  ) {
     this.#record = record;
+    this.#claim = claim;
+    this.#bytes = events.reduce((bytes, { value }) => bytes + value.length, 0);
     this.#onRest = onRest;
-    this.#isOver = new Array<boolean>(events).fill(false);
-    this.#left = events;
+    this.#isOver = new Array<boolean>(events.length).fill(false);
+    this.#left = events.length;
+    claim.unpackedBytes += this.#bytes;
   }
 
   finish(slot: number): void {
@@ -69,6 +79,7 @@ class BundleOwner implements Finisher {
     this.#isOver[slot] = true;
     this.#left -= 1;
     if (this.#left > 0) return;
+    this.#claim.unpackedBytes -= this.#bytes;
     if (this.#released === undefined) this.#record.finish();
     else if (this.#released.size === this.#isOver.length) this.#record.release();
     else this.#onRest(this.#released);

@@ -1,5 +1,6 @@
 import lz4 from 'lz4-napi';
-import { isTime, parseHeader } from '../../event/envelope.ts';
+import { parseHeader } from '../../event/envelope.ts';
+import { isTime } from '../../event/timestamp.ts';
 import { unpackRecords } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
 
@@ -29,8 +30,13 @@ const version = 2;
 export function encodeBundleHeader(header: BundleHeader): string {
   const { destinationId, events, dueMs, deadlineMs, impliedDeadlineMs, oldestMs } = header;
   return JSON.stringify({
-    ...{ v: version, d: destinationId, e: events, u: dueMs },
-    ...{ x: deadlineMs, i: impliedDeadlineMs, o: oldestMs },
+    v: version,
+    d: destinationId,
+    e: events,
+    u: dueMs,
+    x: deadlineMs,
+    i: impliedDeadlineMs,
+    o: oldestMs,
   });
 }
 

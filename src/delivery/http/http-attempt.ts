@@ -4,9 +4,10 @@ import type { SteadyClock } from '../../ops/clock.ts';
 import type { Caller, Connections } from './connections.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import {
-  delivered,
+  deliveredWith,
   endlessInterim,
   isConnectionLoss,
+  mostKeptAnswerBytes,
   outcomeOfError,
   outcomeOfStatus,
   timedOut,
@@ -50,6 +51,8 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   #status = 0;
   #retryAfter: string | string[] | undefined = undefined;
   #readBytes = 0;
+  /** How the body of an answer begins that is no delivery. */
+  #answer: Buffer | undefined = undefined;
   #settled = false;
 
   constructor(
@@ -95,6 +98,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#status >= 300 && this.#readBytes < mostKeptAnswerBytes) this.#keep(chunk);
     this.#readBytes += chunk.length;
     if (this.#readBytes > maxAnswerBytes) this.#cutWith(controller, this.#outcome());
   }
@@ -136,8 +140,15 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   }
 
   #outcome(): Outcome {
-    if (this.#status >= 200 && this.#status < 300) return delivered;
-    return outcomeOfStatus(this.#status, this.#retryAfter, this.#context.clock.now());
+    const status = this.#status;
+    if (status >= 200 && status < 300) return deliveredWith(status);
+    return outcomeOfStatus(status, this.#retryAfter, this.#context.clock.now(), this.#answer);
+  }
+
+  /** A copy: the chunk is a part of what was read from the socket, and would keep all of it. */
+  #keep(chunk: Buffer): void {
+    const more = chunk.subarray(0, mostKeptAnswerBytes - this.#readBytes);
+    this.#answer = Buffer.concat(this.#answer === undefined ? [more] : [this.#answer, more]);
   }
 
   #cutWith(controller: Dispatcher.DispatchController, outcome: Outcome): void {

@@ -46,6 +46,8 @@ export class EndpointBreaker {
   /** By the steady clock. */
   #openedMs = 0;
   #openMs = 0;
+  /** By the wall clock. */
+  #probeAtMs = 0;
   #timeoutsInRow = 0;
   #failuresInRow = 0;
   /** Of those in a row; by the steady clock. */
@@ -72,6 +74,11 @@ export class EndpointBreaker {
   /** True while the one request that decides may start. */
   get awaitsProbe(): boolean {
     return this.#circuit.halfOpen && this.#circuit.pendingClose;
+  }
+
+  /** When a request is let through, while it is open. */
+  get probeAtMs(): number | undefined {
+    return this.state === 'open' ? this.#probeAtMs : undefined;
   }
 
   /** Since it first opened, through all its probes; 0 while closed. */
@@ -160,6 +167,7 @@ export class EndpointBreaker {
     const growing = firstOpenMs * openGrowth ** this.#openings;
     this.#openings += 1;
     this.#openMs = Math.min(growing, maxOpenMs) * (1 - openJitter * random());
+    this.#probeAtMs = clock.now() + this.#openMs;
     this.#timer = clock.after(this.#openMs, () => {
       this.#halfOpen();
     });

@@ -22,6 +22,11 @@ export class DrainRate {
     this.#ranDry = true;
   }
 
+  /** In this interval. */
+  get hasRunDry(): boolean {
+    return this.#ranDry;
+  }
+
   /** Something ended in this interval or the one before. */
   get isActive(): boolean {
     return this.#ended + this.#endedBefore > 0;
@@ -40,9 +45,12 @@ export class DrainRate {
     this.#ranDry = false;
   }
 
-  /** Until so many records are worked off; undefined while the rate is not known. */
-  drainMs(records: number): number | undefined {
-    if (this.#perSecond === undefined) return undefined;
-    return this.#perSecond === 0 ? Infinity : (records / this.#perSecond) * 1_000;
+  /**
+   * Until so many records are worked off; 0 while the rate is not known, and where nothing ends at all: that
+   * is the breaker's business soon.
+   */
+  drainMs(records: number): number {
+    const perSecond = this.#perSecond ?? 0;
+    return perSecond === 0 ? 0 : (records / perSecond) * 1_000;
   }
 }

@@ -1,5 +1,6 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
+import { Answers } from './answers.ts';
 import { LogThrottle, LogThrottles } from '../../ops/log-throttle.ts';
 import type { SkipCause } from '../labels.ts';
 import { conditionShownBy } from '../outcome.ts';
@@ -16,6 +17,7 @@ const breakerIdleMs = 60_000;
 export class Endpoint {
   prepared: PreparedEndpoint;
   inFlight = 0;
+  readonly answers: Answers = new Answers();
   readonly failureLogs: LogThrottles<RetryCause> = new LogThrottles();
   /** One line a minute: a URL may miss events all day long. */
   readonly skipLog: LogThrottle = new LogThrottle(60_000);
@@ -56,6 +58,7 @@ export class Endpoint {
   ended(job: object, outcome: Outcome): void {
     this.inFlight -= 1;
     if (this.#closed) return;
+    this.answers.add(outcome, this.#breakerOptions.clock.now());
     const shown = conditionShownBy(outcome);
     if (this.#probe === job) {
       this.#probe = undefined;

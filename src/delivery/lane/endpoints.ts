@@ -1,21 +1,32 @@
 import type { BreakerOptions, BreakerState } from './breaker.ts';
 import { Endpoint } from './endpoint.ts';
 import type { Availability } from './endpoint.ts';
+import type { Job } from '../job.ts';
+import { skipped, worse } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
+import type { Reachability } from '../reachability.ts';
+import type { Sender } from '../sender.ts';
+
+export interface EndpointsOptions extends BreakerOptions {
+  readonly reachability: Reachability;
+}
 
 /** The URLs of a lane's destination, as one: an event needs only one that takes it. */
 export class LaneEndpoints {
   readonly #options: BreakerOptions;
+  readonly #reachability: Reachability;
   #all: readonly Endpoint[] = [];
   #troubled = false;
 
   /** `options.onChange` is called after the change shows here. */
-  constructor(options: BreakerOptions) {
+  constructor(options: EndpointsOptions) {
+    const { clock, random, rotation, reachability } = options;
+    this.#reachability = reachability;
     const onChange = (state: BreakerState): void => {
       this.#look();
       options.onChange(state);
     };
-    this.#options = { ...options, onChange };
+    this.#options = { clock, random, rotation, onChange };
   }
 
   /** Never changed, and replaced when the URLs are others: a job keeps those it was sent to. */
@@ -48,8 +59,40 @@ export class LaneEndpoints {
 
   /** Without one, an attempt would be none. */
   someCanTake(maxInFlight: number): boolean {
+    if (this.#reachability.isCutOff && !this.#mayTryAll()) return false;
     for (const endpoint of this.#all) if (this.canTake(endpoint, maxInFlight)) return true;
     return false;
+  }
+
+  /** One request to each URL that can take it now. `onSkipped` is told of the others. */
+  send(
+    job: Job,
+    sender: Sender,
+    maxInFlight: number,
+    onSkipped: (endpoint: Endpoint) => void,
+  ): void {
+    const all = this.#all;
+    job.endpoints = all;
+    for (let index = 0; index < all.length; index++) {
+      const endpoint = all[index];
+      if (endpoint === undefined) continue;
+      if (!this.canTake(endpoint, maxInFlight)) {
+        job.outcome = worse(job.outcome, skipped);
+        onSkipped(endpoint);
+        continue;
+      }
+      job.pending += 1;
+      endpoint.started(job);
+      this.#reachability.tried(endpoint.prepared.provider);
+      sender.send(job, endpoint.prepared, index);
+    }
+  }
+
+  /** The one provider of all URLs; undefined if there are several, of which none is probed alone. */
+  get provider(): string | undefined {
+    const providers = new Set(this.#all.map(({ prepared }) => prepared.provider));
+    const [provider] = providers;
+    return providers.size === 1 ? provider : undefined;
   }
 
   /** How many take requests without reserve. */
@@ -87,6 +130,11 @@ export class LaneEndpoints {
 
   close(): void {
     for (const endpoint of this.#all) endpoint.close();
+  }
+
+  /** An event of several URLs is not sent to some of them because we cannot reach the others. */
+  #mayTryAll(): boolean {
+    return this.#all.every(({ prepared }) => this.#reachability.mayTry(prepared.provider));
   }
 
   #look(): void {

@@ -1,4 +1,16 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
+import type { Retryable } from '../outcome.ts';
+
+/** For an endpoint that answers 429 and does not say how long. */
+const tooManyMs = 1_000;
+
+/** For how long its endpoint wants to be left alone. */
+export function wishedMs({ cause, retryAfterMs }: Retryable): number {
+  return retryAfterMs ?? (cause === 'status-429' ? tooManyMs : 0);
+}
+
+/** Holds that follow one another within this time are said to be one. */
+const apartMs = 5_000;
 
 /** The time for which an endpoint asked to be left alone. It said so about itself: that holds a whole lane. */
 export class LaneHold {
@@ -6,6 +18,8 @@ export class LaneHold {
   readonly #onEnd: () => void;
   /** 0: not held. */
   #untilMs = 0;
+  /** Of those in a row; the last one may be over. */
+  #row: { readonly sinceMs: number; readonly untilMs: number } | undefined;
   #timer: Timer | undefined;
 
   constructor(clock: Clock, onEnd: () => void) {
@@ -17,6 +31,11 @@ export class LaneHold {
     return this.#untilMs > 0;
   }
 
+  /** The holds in a row of which one is on, or was just now. */
+  rowAt(nowMs: number): { readonly sinceMs: number; readonly untilMs: number } | undefined {
+    return this.#row !== undefined && nowMs - this.#row.untilMs < apartMs ? this.#row : undefined;
+  }
+
   leftMs(nowMs: number): number {
     return Math.max(0, this.#untilMs - nowMs);
   }
@@ -24,6 +43,7 @@ export class LaneHold {
   /** False where it is held for as long already. */
   extend(nowMs: number, forMs: number): boolean {
     if (nowMs + forMs <= this.#untilMs) return false;
+    this.#row = { sinceMs: this.rowAt(nowMs)?.sinceMs ?? nowMs, untilMs: nowMs + forMs };
     this.#untilMs = nowMs + forMs;
     this.#timer?.cancel();
     this.#timer = this.#clock.after(forMs, () => {
@@ -39,6 +59,7 @@ export class LaneHold {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#untilMs = 0;
+    this.#row = undefined;
   }
 
   close(): void {

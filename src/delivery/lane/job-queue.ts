@@ -19,6 +19,13 @@ export class JobQueue {
     this.#last = job;
   }
 
+  /** Before all others. */
+  putBack(job: Job): void {
+    job.next = this.#first;
+    this.#first = job;
+    this.#last ??= job;
+  }
+
   shift(): Job | undefined {
     const job = this.#first;
     if (job === undefined) return undefined;

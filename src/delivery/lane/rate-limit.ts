@@ -49,11 +49,14 @@ export class RateLimit {
     if (!promised && this.#promisedMs > nowMs) this.#promisedMs += this.#intervalMs;
   }
 
-  /** Until the turn of an event that is put off. */
-  reserve(nowMs: number, waitMs: number): number {
-    const turnMs = Math.max(this.#promisedMs, nowMs + waitMs);
-    this.#promisedMs = turnMs + this.#intervalMs;
-    return turnMs - nowMs;
+  /** Until a turn that is promised to nobody, for an event that would have to wait so long here. */
+  turnMs(nowMs: number, waitMs: number): number {
+    return Math.max(this.#promisedMs - nowMs, waitMs);
+  }
+
+  /** An event is put off until this turn. */
+  reserve(nowMs: number, turnMs: number): void {
+    this.#promisedMs = nowMs + turnMs + this.#intervalMs;
   }
 
   /** Forgetting it would let nothing through that it holds back. */

@@ -71,9 +71,17 @@ export class LaneRate {
     return this.#limit?.waitBehindMs(ahead, this.#options.clock.steadyNow()) ?? 0;
   }
 
-  /** Until the turn of an event that is put off. The worker that has the limit takes it as soon as may be. */
-  reserve(waitMs: number): number {
-    return this.#limit?.reserve(this.#options.clock.steadyNow(), waitMs) ?? 0;
+  /**
+   * Until a turn that is promised to nobody, for an event that would have to wait so long here. The worker
+   * that has the limit takes the event as soon as may be.
+   */
+  turnMs(waitMs: number): number {
+    return this.#limit?.turnMs(this.#options.clock.steadyNow(), waitMs) ?? 0;
+  }
+
+  /** An event is put off until this turn. */
+  reserve(turnMs: number): void {
+    this.#limit?.reserve(this.#options.clock.steadyNow(), turnMs);
   }
 
   /** Nothing would be forgotten with it. */

@@ -1,4 +1,5 @@
 import type { Job } from '../job.ts';
+import { ConcurrencyLimit } from './concurrency.ts';
 
 /** Of a lane's slots, for retries at most: a first attempt finds one. */
 const retryShare = 0.75;
@@ -10,7 +11,7 @@ export type Turn = 'any' | 'fresh-before' | 'no-retry';
 
 /** A lane's cap on deliveries in flight, and who may use it. */
 export class LaneSlots {
-  max: number;
+  readonly concurrency: ConcurrencyLimit;
   inFlight = 0;
   /** Fewer than allowed while the endpoint recovers: each answer adds one. */
   #recovering = Infinity;
@@ -18,16 +19,20 @@ export class LaneSlots {
   #returnedInRow = 0;
 
   constructor(max: number) {
-    this.max = max;
+    this.concurrency = new ConcurrencyLimit(max);
+  }
+
+  get max(): number {
+    return this.concurrency.max;
   }
 
   get areLeft(): boolean {
-    return this.inFlight < this.max && this.inFlight < this.#recovering;
+    return this.inFlight < this.concurrency.limit && this.inFlight < this.#recovering;
   }
 
   /** Which of what waits may start. */
   get turn(): Turn {
-    if (this.#retries >= retryShare * this.max) return 'no-retry';
+    if (this.#retries >= retryShare * this.concurrency.limit) return 'no-retry';
     return this.#returnedInRow >= returnedInRow ? 'fresh-before' : 'any';
   }
 
@@ -43,10 +48,21 @@ export class LaneSlots {
   }
 
   answered(): void {
+    this.concurrency.answered();
     if (this.#recovering < this.max) this.#recovering += 1;
   }
 
-  /** The endpoint has just come back: it is not hit with everything at once. */
+  /** With another maxInFlight, or for another endpoint. */
+  startOver(max: number): void {
+    this.concurrency.startOver(max);
+  }
+
+  /** The endpoint has said that this is too much. */
+  throttled(nowMs: number): void {
+    this.concurrency.throttled(this.inFlight, nowMs);
+  }
+
+  /** The endpoint has just come back, or has been left alone for a while: it is not hit with everything at once. */
   rampUp(): void {
     this.#recovering = 1;
   }

@@ -31,6 +31,17 @@ export class LaneSpeed {
     this.#averageMs += smoothing * (nowMs - startedMs - this.#averageMs);
   }
 
+  /** It was no attempt. */
+  cancelled(startedMs: number): void {
+    this.#inFlight -= 1;
+    this.#startsMs -= startedMs;
+  }
+
+  /** Of an attempt, lately. */
+  get averageMs(): number {
+    return this.#averageMs;
+  }
+
   /** Since the beginning of the first of the retryable failures that have come in a row; 0 without one. */
   failingForMs(nowMs: number): number {
     return this.#failingSinceMs === undefined ? 0 : nowMs - this.#failingSinceMs;

@@ -1,30 +1,38 @@
 import type { Job } from '../job.ts';
 import { JobsByUser } from './jobs-by-user.ts';
 
-/** So many jobs of one user may wait behind the first; one user must not fill a lane. */
-const maxFollowers = 32;
-
-export type Turn = 'now' | 'follows' | 'crowded';
-
 /** Lets first attempts of one user go out one after the other, and those of different users side by side. */
 export class UserOrder {
   /** The job of each user that is queued or in flight; further ones are its followers. */
   readonly #first = new JobsByUser();
+  #followers = 0;
+  #longest = 0;
 
-  /** `follows`: the job waits here and comes out of `advance`. `crowded`: it was not taken. */
-  enter(job: Job): Turn {
+  /** False: the job waits here and comes out of `advance`. */
+  enter(job: Job): boolean {
     const { user } = job;
-    if (user === undefined) return 'now';
+    if (user === undefined) return true;
     const first = this.#first.get(user);
     if (first === undefined) {
       this.#first.add(user, job);
-      return 'now';
+      return true;
     }
     first.followers ??= [];
-    // A dedicated topic has nowhere else to put it, and pauses by itself when its window is full.
-    if (first.followers.length >= maxFollowers && !job.claim.dedicated) return 'crowded';
     first.followers.push(job);
-    return 'follows';
+    this.#followers += 1;
+    this.#longest = Math.max(this.#longest, first.followers.length);
+    return false;
+  }
+
+  /** How many of its user go before a job that comes now. */
+  aheadOf({ user }: Pick<Job, 'user'>): number {
+    const first = user === undefined ? undefined : this.#first.get(user);
+    return first === undefined ? 0 : 1 + (first.followers?.length ?? 0);
+  }
+
+  /** The most of one user that have waited behind its first since nobody did. */
+  get longest(): number {
+    return this.#longest;
   }
 
   /** The user's job is done with here. Returns the one whose turn it is now. */
@@ -34,6 +42,7 @@ export class UserOrder {
     this.#first.remove(user);
     const next = followers?.shift();
     if (next === undefined) return undefined;
+    this.#left(1);
     next.followers = followers;
     this.#first.add(user, next);
     return next;
@@ -43,9 +52,15 @@ export class UserOrder {
   takeFollowers(): Job[] {
     const taken: Job[] = [];
     for (const first of this.#first) {
-      if (first.followers !== undefined) taken.push(...first.followers);
+      for (const follower of first.followers ?? []) taken.push(follower);
       first.followers = undefined;
     }
+    this.#left(taken.length);
     return taken;
+  }
+
+  #left(followers: number): void {
+    this.#followers -= followers;
+    if (this.#followers === 0) this.#longest = 0;
   }
 }

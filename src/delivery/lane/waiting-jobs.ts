@@ -1,3 +1,4 @@
+import { ageFromMs } from '../../event/envelope.ts';
 import type { Job } from '../job.ts';
 import { JobQueue } from './job-queue.ts';
 import type { Turn } from './slots.ts';
@@ -9,6 +10,7 @@ export class WaitingJobs {
   readonly #returned = new JobQueue();
   readonly #users = new UserOrder();
   #size = 0;
+  #queued = 0;
   #returnedSize = 0;
 
   /** With those that wait for another job of their user. */
@@ -16,9 +18,27 @@ export class WaitingJobs {
     return this.#size;
   }
 
+  /** Without them: what could start with a slot. */
+  get queued(): number {
+    return this.#queued;
+  }
+
   /** Of them, those that have come back from a retry topic, or go first for another reason. */
   get returned(): number {
     return this.#returnedSize;
+  }
+
+  /** From when the age of the oldest one runs, and the first deadline: of those whose turn is next. */
+  earliest(): { readonly oldestMs: number; readonly deadlineMs: number } | undefined {
+    let earliest: { oldestMs: number; deadlineMs: number } | undefined;
+    for (const { first } of [this.#fresh, this.#returned]) {
+      if (first === undefined) continue;
+      const { envelope, deadlineMs = Infinity } = first;
+      earliest ??= { oldestMs: Infinity, deadlineMs: Infinity };
+      earliest.oldestMs = Math.min(earliest.oldestMs, ageFromMs(envelope));
+      earliest.deadlineMs = Math.min(earliest.deadlineMs, deadlineMs);
+    }
+    return earliest;
   }
 
   /** Whether one could start with a slot. */
@@ -32,19 +52,19 @@ export class WaitingJobs {
     return this.#returned.first?.urgent === true;
   }
 
-  /** False if too many of the job's user wait already; it was not taken then. */
-  add(job: Job): boolean {
-    const turn = this.#users.enter(job);
-    if (turn === 'crowded') return false;
+  add(job: Job): void {
     this.#size += 1;
-    if (turn === 'now') this.#enqueue(job);
-    return true;
+    if (this.#users.enter(job)) this.#enqueue(job);
   }
 
-  /** Without regard to its user's order. */
-  addAnyway(job: Job): void {
-    this.#size += 1;
-    this.#enqueue(job);
+  /** The most that one user has had waiting behind each other since nobody did. */
+  get longestLine(): number {
+    return this.#users.longest;
+  }
+
+  /** How many of its user go before a job that comes now. */
+  aheadOf(job: Job): number {
+    return this.#users.aheadOf(job);
   }
 
   /** Returned ones go first, unless it is not a retry's turn. */
@@ -52,12 +72,25 @@ export class WaitingJobs {
     const returned = this.#returned.first;
     if (returned === undefined || !this.#isTurnOf(returned, turn)) {
       const job = this.#fresh.shift();
-      if (job !== undefined) this.#size -= 1;
+      if (job === undefined) return undefined;
+      this.#size -= 1;
+      this.#queued -= 1;
       return job;
     }
     this.#size -= 1;
+    this.#queued -= 1;
     this.#returnedSize -= 1;
     return this.#returned.shift();
+  }
+
+  /** One that `next` gave, and that goes first again. */
+  putBack(job: Job): void {
+    this.#size += 1;
+    this.#queued += 1;
+    if (job.hasReturned || job.urgent) {
+      this.#returnedSize += 1;
+      this.#returned.putBack(job);
+    } else this.#fresh.putBack(job);
   }
 
   /** The job is done with here: the next one of its user may go. */
@@ -75,6 +108,7 @@ export class WaitingJobs {
     }
     jobs.push(...this.#users.takeFollowers());
     this.#size -= jobs.length;
+    this.#queued = 0;
     this.#returnedSize = 0;
     return jobs;
   }
@@ -85,6 +119,7 @@ export class WaitingJobs {
   }
 
   #enqueue(job: Job): void {
+    this.#queued += 1;
     if (job.hasReturned || job.urgent) {
       this.#returnedSize += 1;
       this.#returned.push(job);

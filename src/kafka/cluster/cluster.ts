@@ -1,5 +1,3 @@
-import { PostriderError } from '../../errors.ts';
-import { BrokerConnection, type ConnectionSettings } from '../kafkajs/broker-connection.ts';
 import {
   epochEndExchange,
   type EpochEndAnswer,
@@ -7,44 +5,16 @@ import {
 } from '../protocol/epoch-end.ts';
 import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { fetchExchange, type FetchAnswer, type FetchRequest } from '../protocol/fetch.ts';
-import { initProducerIdExchange, type ProducerIdentity } from '../protocol/init-producer-id.ts';
-import {
-  metadataExchange,
-  type BrokerAddress,
-  type ClusterMetadata,
-  type PartitionMetadata,
-} from '../protocol/metadata.ts';
-import {
-  produceExchange,
-  type ProducedPartition,
-  type ProduceRequest,
-} from '../protocol/produce.ts';
+import type { BrokerAddress } from '../protocol/metadata.ts';
+import { answerMs, graceMs, WritingCluster, type ProducerCluster } from './writing-cluster.ts';
 
-export type { PartitionMetadata } from '../protocol/metadata.ts';
+export type { TopicMetadata } from './writing-cluster.ts';
 
-export interface TopicMetadata {
-  readonly id: string;
-  /** In the order of their numbers. */
-  readonly partitions: readonly PartitionMetadata[];
-}
-
-/**
- * What brokers are asked, each answer as it came: an error of one partition is that partition's. Every method
- * rejects when no answer comes, because the connection is lost, a broker hangs or is not known; what was asked
- * may then have been done all the same.
- */
-export interface Cluster {
-  /** Asks a broker about these topics, and for the addresses of all brokers. */
-  refresh(topics: readonly string[]): Promise<void>;
-  /** As of the last refresh that asked for it; undefined: never asked for, or not there. */
-  topic(name: string): TopicMetadata | undefined;
-  /** Why the last refresh that asked for it brought nothing. */
-  topicError(name: string): KafkaErrorName | undefined;
+/** What brokers are asked, as of a producer's cluster: answers come as they are, or the method rejects. */
+export interface Cluster extends ProducerCluster {
   fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer>;
   epochEnd(nodeId: number, request: EpochEndRequest): Promise<EpochEndAnswer>;
   listOffsets(nodeId: number, request: ListOffsetsRequest): Promise<readonly ListedOffset[]>;
-  produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]>;
-  initProducerId(): Promise<ProducerIdentity>;
   /** The node that coordinates the group. */
   findCoordinator(groupId: string): Promise<number>;
   /** A request to a group's coordinator, by kafkajs's name of it, and its answer as kafkajs reads it. */
@@ -54,8 +24,6 @@ export interface Cluster {
     request: object,
     timeoutMs?: number,
   ): Promise<T>;
-  /** Whoever waits for an answer is rejected. */
-  close(): void;
 }
 
 /** Where records are read from: opens clusters, for a process in this zone. */
@@ -84,49 +52,17 @@ export interface ListedOffset {
   readonly offset: number;
 }
 
-/** A broker that hangs holds a request up for so long. */
-const answerMs = 5_000;
-/** For the answer to arrive after the time that the broker itself may take. */
-const graceMs = 3_000;
 /** FindCoordinator's number for consumer groups. */
 const consumerGroups = 0;
 
-/** A cluster over connections of its own, which nobody shares: a fetch that waits holds no one up. */
-export class KafkaCluster implements Cluster {
-  readonly #seeds: readonly BrokerAddress[];
-  readonly #settings: ConnectionSettings;
-  readonly #connections = new Map<number, BrokerConnection>();
-  #brokers = new Map<number, BrokerAddress>();
-  readonly #topics = new Map<string, TopicMetadata>();
-  readonly #topicErrors = new Map<string, KafkaErrorName>();
-  #nextSeed = 0;
-  #isClosed = false;
-
-  /** @param seeds `host:port` each */
-  constructor(seeds: readonly string[], settings: ConnectionSettings) {
-    this.#seeds = seeds.map((seed, index) => seedAddress(seed, index));
-    this.#settings = settings;
-  }
-
-  async refresh(topics: readonly string[]): Promise<void> {
-    const exchange = metadataExchange(topics);
-    this.#learn(await this.#askAny((connection) => connection.send(exchange, answerMs)));
-  }
-
-  topic(name: string): TopicMetadata | undefined {
-    return this.#topics.get(name);
-  }
-
-  topicError(name: string): KafkaErrorName | undefined {
-    return this.#topicErrors.get(name);
-  }
-
+/** One that also reads: a fetch that waits holds no one up. */
+export class KafkaCluster extends WritingCluster implements Cluster {
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
-    return this.#connection(nodeId).send(fetchExchange(request), request.maxWaitMs + graceMs);
+    return this.connection(nodeId).send(fetchExchange(request), request.maxWaitMs + graceMs);
   }
 
   async epochEnd(nodeId: number, request: EpochEndRequest): Promise<EpochEndAnswer> {
-    return this.#connection(nodeId).send(epochEndExchange(request), answerMs);
+    return this.connection(nodeId).send(epochEndExchange(request), answerMs);
   }
 
   async listOffsets(
@@ -138,7 +74,7 @@ export class KafkaCluster implements Cluster {
       readonly errorCode: number;
       readonly offset: string;
     }
-    const { responses } = await this.#connection(nodeId).ask<{
+    const { responses } = await this.connection(nodeId).ask<{
       readonly responses: readonly { readonly partitions: readonly Listed[] }[];
     }>(
       'ListOffsets',
@@ -163,17 +99,8 @@ export class KafkaCluster implements Cluster {
     );
   }
 
-  async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
-    const timeoutMs = request.timeoutMs + graceMs;
-    return (await this.#connection(nodeId).send(produceExchange(request), timeoutMs)).partitions;
-  }
-
-  async initProducerId(): Promise<ProducerIdentity> {
-    return this.#askAny((connection) => connection.send(initProducerIdExchange, answerMs));
-  }
-
   async findCoordinator(groupId: string): Promise<number> {
-    const { errorCode, coordinator } = await this.#askAny((connection) =>
+    const { errorCode, coordinator } = await this.askAny((connection) =>
       connection.ask<{ readonly errorCode: number; readonly coordinator: BrokerAddress }>(
         'GroupCoordinator',
         { groupId, coordinatorType: consumerGroups },
@@ -182,7 +109,7 @@ export class KafkaCluster implements Cluster {
     );
     const error = errorName(errorCode);
     if (error !== 'NONE') throw new KafkaAnswerError(error, `the coordinator of group ${groupId}`);
-    this.#learnBroker(coordinator);
+    this.learnBroker(coordinator);
     return coordinator.nodeId;
   }
 
@@ -192,102 +119,6 @@ export class KafkaCluster implements Cluster {
     request: object,
     timeoutMs: number = answerMs,
   ): Promise<T> {
-    return this.#connection(nodeId).ask<T>(apiName, request, timeoutMs);
+    return this.connection(nodeId).ask<T>(apiName, request, timeoutMs);
   }
-
-  close(): void {
-    this.#isClosed = true;
-    for (const connection of this.#connections.values()) connection.close();
-    this.#connections.clear();
-  }
-
-  /** The brokers that are connected come first, then those that are known, then those from the settings. */
-  async #askAny<T>(ask: (connection: BrokerConnection) => Promise<T>): Promise<T> {
-    const known = [...this.#brokers.keys()];
-    const connected = known.filter((nodeId) => this.#connections.get(nodeId)?.isConnected === true);
-    const others = known.filter((nodeId) => !connected.includes(nodeId));
-    const seeds = this.#seeds.map(
-      (_, index) => this.#seeds[(this.#nextSeed + index) % this.#seeds.length]?.nodeId ?? 0,
-    );
-    let failure: unknown;
-    for (const nodeId of [...shuffled(connected), ...shuffled(others), ...seeds]) {
-      try {
-        return await ask(this.#connection(nodeId));
-      } catch (error) {
-        if (this.#isClosed || (error instanceof PostriderError && !error.retry)) throw error;
-        failure = error;
-        if (nodeId < 0) this.#nextSeed += 1;
-      }
-    }
-    throw failure;
-  }
-
-  #connection(nodeId: number): BrokerConnection {
-    if (this.#isClosed) throw new PostriderError('stopped', 'The connection to Kafka is closed');
-    const open = this.#connections.get(nodeId);
-    if (open?.isGone === false) return open;
-    const address = nodeId < 0 ? this.#seeds[-1 - nodeId] : this.#brokers.get(nodeId);
-    if (address === undefined) throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', `node ${nodeId}`);
-    const connection = new BrokerConnection(address.host, address.port, this.#settings);
-    this.#connections.set(nodeId, connection);
-    return connection;
-  }
-
-  #learn({ brokers, topics }: ClusterMetadata): void {
-    for (const broker of brokers) this.#learnBroker(broker);
-    for (const nodeId of this.#brokers.keys()) {
-      if (brokers.some((broker) => broker.nodeId === nodeId)) continue;
-      this.#brokers.delete(nodeId);
-      this.#drop(nodeId);
-    }
-    for (const seed of this.#seeds) this.#nameSeed(seed, brokers);
-    for (const { name, error, id, partitions } of topics) {
-      if (error === 'NONE') {
-        this.#topics.set(name, { id, partitions });
-        this.#topicErrors.delete(name);
-      } else {
-        // Brokers that have just started may not know it yet: what is known of it still holds then.
-        if (error !== 'LEADER_NOT_AVAILABLE') this.#topics.delete(name);
-        this.#topicErrors.set(name, error);
-      }
-    }
-  }
-
-  #learnBroker(broker: BrokerAddress): void {
-    const known = this.#brokers.get(broker.nodeId);
-    if (known?.host === broker.host && known.port === broker.port) return;
-    this.#brokers.set(broker.nodeId, broker);
-    this.#drop(broker.nodeId);
-  }
-
-  /** The brokers have told their own addresses; what is connected to one of them stays. */
-  #nameSeed(
-    { nodeId: seedId, host, port }: BrokerAddress,
-    brokers: readonly BrokerAddress[],
-  ): void {
-    const open = this.#connections.get(seedId);
-    if (open === undefined) return;
-    const named = brokers.find((broker) => broker.host === host && broker.port === port)?.nodeId;
-    this.#connections.delete(seedId);
-    if (named === undefined || this.#connections.has(named)) open.close();
-    else this.#connections.set(named, open);
-  }
-
-  #drop(nodeId: number): void {
-    this.#connections.get(nodeId)?.close();
-    this.#connections.delete(nodeId);
-  }
-}
-
-/** Nodes that are known by their address alone have numbers below zero. */
-function seedAddress(seed: string, index: number): BrokerAddress {
-  const colon = seed.lastIndexOf(':');
-  return { nodeId: -1 - index, host: seed.slice(0, colon), port: Number(seed.slice(colon + 1)) };
-}
-
-function shuffled<T>(items: readonly T[]): T[] {
-  return items
-    .map((item) => ({ item, place: Math.random() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ item }) => item);
 }

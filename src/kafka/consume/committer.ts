@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { reasonOf } from '../keep-trying.ts';
-import { KafkaAnswerError } from '../protocol/errors.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import type { Commit, CommitAnswer } from './coordinator.ts';
 import type { DueCommit, OwnedPartition } from './owned-partition.ts';
 
@@ -15,6 +15,15 @@ export interface CommitterOptions {
 
 /** What a crash repeats, beside what was in flight: a fifth of a second's work. */
 const everyMs = 200;
+
+/** Such a commit fails again, however often this member sends it. */
+const hopeless: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
+  'ILLEGAL_GENERATION',
+  'UNKNOWN_MEMBER_ID',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'GROUP_AUTHORIZATION_FAILED',
+]);
 
 /** Commits what is finished of every partition, five times a second at most, all in one request. */
 export class Committer {
@@ -42,7 +51,7 @@ export class Committer {
 
   /**
    * Commits what is due when those before are done. Never rejects: what failed is sent with the next one.
-   * @returns whether the broker has everything
+   * @returns whether the broker has everything that it takes of this member
    */
   async commit(): Promise<boolean> {
     this.#sending = this.#sending.then(() => this.#commit());
@@ -62,13 +71,18 @@ export class Committer {
         const commit = due.find((each) => each.topic === topic && each.partition === partition);
         commit?.account.answered(error, commit);
       }
-      const failure = answers.find(({ error }) => error !== 'NONE')?.error;
-      if (failure !== undefined) throw new KafkaAnswerError(failure, 'a commit');
-      return true;
+      const failures = answers.filter(({ error }) => error !== 'NONE');
+      if (failures[0] !== undefined)
+        this.#failed(new KafkaAnswerError(failures[0].error, 'a commit'));
+      return failures.every(({ error }) => hopeless.has(error));
     } catch (error) {
-      this.#options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
-      this.#options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
+      this.#failed(error);
       return false;
     }
+  }
+
+  #failed(error: unknown): void {
+    this.#options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
+    this.#options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
   }
 }

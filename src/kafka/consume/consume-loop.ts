@@ -80,6 +80,8 @@ export interface ConsumeLoop {
   readonly inFlightBytes: number;
   /** Of every owned partition; at most 15 s old for those that bring nothing. */
   lag(): readonly PartitionLag[];
+  /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
+  fullness(partition: TopicPartition): number;
   /** Extra pauses, beside the window's own; gone when the partition is lost. What is being handed over may still arrive. */
   pause(partition: TopicPartition): void;
   resume(partition: TopicPartition): void;
@@ -166,6 +168,10 @@ class GroupConsumeLoop implements ConsumeLoop {
       records: lag,
       oldestMs: account?.tracker.oldestMs,
     }));
+  }
+
+  fullness(partition: TopicPartition): number {
+    return this.#intake.fullness(partition);
   }
 
   pause(partition: TopicPartition): void {

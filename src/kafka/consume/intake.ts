@@ -83,6 +83,10 @@ export class Intake implements CursorOwner {
     return sum;
   }
 
+  fullness({ topic, partition }: TopicPartition): number {
+    return this.#partitions.get(topic, partition)?.fullness ?? 0;
+  }
+
   hold({ topic, partition }: TopicPartition, isHeld: boolean): void {
     const owned = this.#partitions.get(topic, partition);
     if (owned === undefined) return;
@@ -104,6 +108,8 @@ export class Intake implements CursorOwner {
   assigned(assignment: readonly TopicPartition[], isCooperative: boolean): void {
     this.#isMember = true;
     this.#isPlaced = false;
+    // Others may have begun with what is still being handed over.
+    if (!isCooperative) this.#lose([...this.owned()].filter(({ isRevoked }) => isRevoked));
     const kept = new Set(
       assignment.map(({ topic, partition }) => this.#partitions.get(topic, partition)),
     );
@@ -182,8 +188,12 @@ export class Intake implements CursorOwner {
     }
     this.#options.onRevoked(partitions.map(plain));
     await waitAtMost(drainMs, this.#drained(partitions));
+    const left = partitions.filter(
+      (each) => this.#partitions.get(each.topic, each.partition) === each,
+    );
+    if (left.length === 0) return;
     await this.#options.commit();
-    this.#lose(partitions);
+    this.#lose(left);
     this.#options.rejoin();
   }
 
@@ -259,6 +269,7 @@ export class Intake implements CursorOwner {
     partition.account = undefined;
     this.#options.onRevoked([plain(partition)]);
     this.#options.onLost([plain(partition)]);
+    this.#tellDrained();
     void this.#place(this.#unplaced());
   }
 

@@ -6,7 +6,7 @@ import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-me
 import { ConsumedRecord, type RecordOwner } from './consumed-record.ts';
 import type { Commit } from './coordinator.ts';
 import { OffsetTracker } from './offset-tracker.ts';
-import { mustPause, type WindowLimits } from './window.ts';
+import { fullness, mustPause, type WindowLimits } from './window.ts';
 
 /**
  * What is in flight and committed of one partition since it was last read from a committed offset.
@@ -124,6 +124,11 @@ export class OwnedPartition implements TopicPartition {
     const { account } = this;
     this.isFull = account !== undefined && mustPause(this.isFull, account.tracker, this.limits);
     return this.isFull;
+  }
+
+  /** The part of its window that is taken. */
+  get fullness(): number {
+    return this.account === undefined ? 0 : fullness(this.account.tracker, this.limits);
   }
 
   /** What to commit; undefined: nothing new, or somebody else may have gone on from here. */

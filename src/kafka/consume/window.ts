@@ -18,16 +18,17 @@ export interface WindowLoad {
  */
 const spanPerWindow = 16;
 
-/** Whether intake must be paused. It resumes at half, so that it takes in many records at a time. */
-export function mustPause(paused: boolean, load: WindowLoad, limits: WindowLimits): boolean {
-  const share = paused ? 0.5 : 1;
-  return (
-    exceeds(load.inFlight, limits.records, share) ||
-    exceeds(load.inFlightBytes, limits.bytes, share) ||
-    exceeds(load.span, limits.records * spanPerWindow, share)
+/** The part of the window that is taken. At 1 intake pauses; it may be more, by what a fetch has brought. */
+export function fullness(load: WindowLoad, limits: WindowLimits): number {
+  return Math.max(
+    load.inFlight / limits.records,
+    load.inFlightBytes / limits.bytes,
+    load.span / (limits.records * spanPerWindow),
   );
 }
 
-function exceeds(load: number, limit: number, share: number): boolean {
-  return share === 1 ? load >= limit : load > limit * share;
+/** Whether intake must be paused. It resumes at half, so that it takes in many records at a time. */
+export function mustPause(paused: boolean, load: WindowLoad, limits: WindowLimits): boolean {
+  const taken = fullness(load, limits);
+  return paused ? taken > 0.5 : taken >= 1;
 }

@@ -13,6 +13,9 @@ export interface Brought {
   readonly end: number;
 }
 
+/** For so long after one that did not answer. */
+const leaderOnlyMs = 300_000;
+
 /** Where one partition is read on, and what is known of its log. A fetch asks with it as it is. */
 export class Cursor implements TopicPartition, FetchPosition {
   readonly topic: string;
@@ -33,6 +36,8 @@ export class Cursor implements TopicPartition, FetchPosition {
   leaderEpoch = -1;
   /** A replica in this process's zone that the leader named, and until when it is asked. */
   replica: { readonly nodeId: number; readonly untilMs: number } | undefined;
+  /** By the steady clock: until then the leader is not told where this process is, and names no replica. */
+  leaderOnlyUntilMs = 0;
   /** Its owner wants nothing now. */
   isPaused = false;
   /** In a fetch that is not answered yet. */
@@ -57,6 +62,12 @@ export class Cursor implements TopicPartition, FetchPosition {
     this.limitBytes = limitBytes;
     this.maxBytes = limitBytes;
     this.lastEpoch = lastEpoch;
+  }
+
+  /** The replica did not answer: its leader still takes it for one that does. */
+  leaveReplica(nowMs: number): void {
+    if (this.replica !== undefined) this.leaderOnlyUntilMs = nowMs + leaderOnlyMs;
+    this.replica = undefined;
   }
 
   /** Whom to ask at this time by the steady clock. */

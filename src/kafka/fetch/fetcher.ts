@@ -171,7 +171,7 @@ export class Fetcher {
       } catch (error) {
         if (this.#isClosed()) return;
         this.#warn(error);
-        for (const cursor of asked) cursor.replica = undefined;
+        for (const cursor of asked) cursor.leaveReplica(performance.now());
         this.#leaders.refreshSoon();
         await this.#sleeper.rest(againMs);
       } finally {
@@ -201,7 +201,10 @@ export class Fetcher {
       else topics.push({ id: cursor.topicId ?? '', partitions: [cursor] });
     }
     const maxWaitMs = this.#options.maxWaitMs(asked);
-    return { rack: this.#options.rack, maxBytes: answerBytes, maxWaitMs, topics };
+    const nowMs = performance.now();
+    const mayBeSent = asked.every(({ leaderOnlyUntilMs }) => leaderOnlyUntilMs <= nowMs);
+    const rack = mayBeSent ? this.#options.rack : '';
+    return { rack, maxBytes: answerBytes, maxWaitMs, topics };
   }
 
   async #digest(asked: readonly Cursor[], answer: FetchAnswer, askedAtMs: number): Promise<void> {

@@ -1,5 +1,5 @@
 import type { AbortedTransaction } from '../protocol/fetch.ts';
-import { FetchedRecords } from '../protocol/fetched-records.ts';
+import { FetchedRecords, type Wanted } from '../protocol/fetched-records.ts';
 import type { IncomingRecord, TopicPartition } from '../record.ts';
 
 /** What a fetch brought of a partition. Its fields are those of the record that it stands at. */
@@ -12,8 +12,9 @@ export class PartitionRecords extends FetchedRecords implements IncomingRecord {
     bytes: Buffer,
     fromOffset: number,
     aborted: readonly AbortedTransaction[],
+    wanted?: Wanted,
   ) {
-    super(bytes, fromOffset, aborted);
+    super(bytes, fromOffset, aborted, wanted);
     this.topic = topic;
     this.partition = partition;
   }

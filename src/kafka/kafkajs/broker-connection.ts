@@ -2,55 +2,25 @@ import type { ConnectionOptions } from 'node:tls';
 import type { SASLOptions } from 'kafkajs';
 import { PostriderError } from '../../errors.ts';
 import type { Exchange } from '../protocol/exchange.ts';
-import { kafkajsModule } from './library.ts';
+import type { Broker, Connection, ConnectionPool, KafkajsNetwork } from './network.ts';
 
 /** What kafkajs needs to open a connection. */
 export interface ConnectionSettings {
-  readonly ssl?: ConnectionOptions;
-  readonly sasl?: SASLOptions;
+  readonly network: KafkajsNetwork;
+  readonly ssl?: ConnectionOptions | undefined;
+  readonly sasl?: SASLOptions | undefined;
   readonly clientId: string;
   readonly connectionTimeout: number;
   readonly requestTimeout: number;
   readonly logger: unknown;
 }
 
-/** The parts of kafkajs's classes that are used here. */
-interface KafkajsExchange {
-  readonly request: unknown;
-  readonly response: { decode(bytes: Buffer): Promise<unknown>; parse(decoded: unknown): unknown };
-  readonly requestTimeout?: number;
-  readonly logResponseError?: boolean;
-}
-interface Connection {
-  readonly socket?: { destroy(): void };
-  isConnected(): boolean;
-  connect(): Promise<unknown>;
-  send(exchange: KafkajsExchange): Promise<unknown>;
-  rejectRequests(error: Error): void;
-  disconnect(): Promise<unknown>;
-}
-interface Versions {
-  readonly [apiKey: number]: { readonly minVersion: number; readonly maxVersion: number };
-}
-interface Broker {
-  readonly versions: Versions | null;
-  connect(): Promise<void>;
-}
-type RequestDefinition = object;
-
-const ConnectionPool = kafkajsModule('src/network/connectionPool') as new (options: object) => {
-  /** The second is for fetches, which the broker answers when it has something, and nothing else before. */
-  readonly pool: readonly [Connection, Connection];
-};
-const KafkajsBroker = kafkajsModule('src/broker') as new (options: object) => Broker;
-const createSocketFactory = kafkajsModule('src/network/socketFactory') as () => unknown;
-const { requests, lookup } = kafkajsModule('src/protocol/requests') as {
-  readonly requests: Readonly<Record<string, RequestDefinition>>;
-  readonly lookup: (
-    versions: Versions,
-  ) => (key: number, of: RequestDefinition) => (parameters: object) => KafkajsExchange;
-};
-const apiKeys = kafkajsModule('src/protocol/requests/apiKeys') as Readonly<Record<string, number>>;
+export const timeouts = {
+  /** kafkajs's default of 1 s is too short for TLS to a cloud region under load. */
+  connectionTimeout: 5_000,
+  /** How long a broker that hangs, without closing its connections, can hold one of kafkajs's requests up. */
+  requestTimeout: 20_000,
+} as const;
 
 /** A broker that does not answer in time, or not at all. What was asked of it may have been done. */
 class NoAnswerError extends Error {
@@ -65,7 +35,8 @@ const fetchKey = 1;
  */
 export class BrokerConnection {
   readonly #address: string;
-  readonly #pool: { readonly pool: readonly [Connection, Connection] };
+  readonly #network: KafkajsNetwork;
+  readonly #pool: ConnectionPool;
   readonly #broker: Broker;
   readonly #opening: (Promise<unknown> | undefined)[] = [];
   #isGone = false;
@@ -74,8 +45,9 @@ export class BrokerConnection {
 
   constructor(host: string, port: number, settings: ConnectionSettings) {
     this.#address = `${host}:${port}`;
-    const { ssl, sasl, clientId, connectionTimeout, requestTimeout, logger } = settings;
-    this.#pool = new ConnectionPool({
+    const { network, ssl, sasl, clientId, connectionTimeout, requestTimeout, logger } = settings;
+    this.#network = network;
+    this.#pool = new network.ConnectionPool({
       host,
       port,
       ssl,
@@ -85,9 +57,9 @@ export class BrokerConnection {
       requestTimeout,
       logger,
       enforceRequestTimeout: true,
-      socketFactory: createSocketFactory(),
+      socketFactory: network.createSocketFactory(),
     });
-    this.#broker = new KafkajsBroker({ connectionPool: this.#pool, logger });
+    this.#broker = new network.Broker({ connectionPool: this.#pool, logger });
   }
 
   /** Whether it may be asked again: a new one is needed otherwise. */
@@ -131,6 +103,7 @@ export class BrokerConnection {
   /** One of kafkajs's own requests; the answer is as it came, errors included: kafkajs throws the first. */
   async ask<T>(apiName: string, parameters: object, timeoutMs: number): Promise<T> {
     return this.#withDeadline(apiName, timeoutMs, async () => {
+      const { apiKeys, lookup, requests } = this.#network;
       const apiKey = apiKeys[apiName] ?? -1;
       const connection = await this.#connected(apiKey);
       const build = lookup(this.#broker.versions ?? {})(apiKey, requests[apiName] ?? {});

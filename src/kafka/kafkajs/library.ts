@@ -1,5 +1,6 @@
-import { replaceModule, requireOwn } from './own-copy.ts';
 import { tolerateLeaderless } from './metadata-answer.ts';
+import { networkOf, type KafkajsNetwork } from './network.ts';
+import { replaceModule, requireOwn } from './own-copy.ts';
 import { producingCheaply } from './produce-request.ts';
 import { frameRequest } from './request-frame.ts';
 import { queueingCheaply } from './request-queue.ts';
@@ -12,5 +13,5 @@ replaceModule('src/protocol/requests/metadata/v0/response', tolerateLeaderless);
 /** kafkajs with these in their places: for admin and transactions. Records are read and written without it. */
 export const kafkajs = requireOwn('index') as typeof import('kafkajs');
 
-/** A module of its inside, as it is here. */
-export const kafkajsModule: (path: string) => unknown = requireOwn;
+/** What connections are made of, as it is here. */
+export const network: KafkajsNetwork = networkOf(requireOwn);

@@ -2,26 +2,16 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { compileFunction } from 'node:vm';
+import { findKafkajs } from './find-kafkajs.ts';
 
-/**
- * kafkajs, loaded once more for this package alone: some of its modules are replaced, and whoever uses the
- * client in an application may use kafkajs there as well, which has to stay as it is.
- */
+/** kafkajs, loaded once more for this project alone: some of its modules are replaced. */
 
 interface Loaded {
   exports: unknown;
 }
 
-/** Whose inside this project knows. Another one may have moved what is replaced. */
-const knownVersion = '2.2.4';
-
-const require = createRequire(import.meta.url);
+const require = findKafkajs();
 const root = dirname(require.resolve('kafkajs')) + sep;
-const { version } = require('kafkajs/package.json') as { readonly version: string };
-if (version !== knownVersion)
-  throw new Error(
-    `kafkajs ${version} is installed, and only ${knownVersion} works here: install that`,
-  );
 
 const modules = new Map<string, Loaded>();
 const substitutes = new Map<string, (original: never) => unknown>();

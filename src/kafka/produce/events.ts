@@ -26,6 +26,14 @@ const meanings = new Map([
 /** An outage fails each request every few seconds. */
 const sayAgainAfterMs = 10_000;
 
+/** What a broker answers to the first who ask while it makes its coordinators' topics. */
+const startingUp: ReadonlySet<string> = new Set([
+  'COORDINATOR_LOAD_IN_PROGRESS',
+  'COORDINATOR_NOT_AVAILABLE',
+  'NOT_COORDINATOR',
+]);
+const startingFailures = 3;
+
 /** What a producer counts, and what it says in the log: of each kind at most a line in ten seconds. */
 export class ProducerEvents {
   readonly #log: Logger;
@@ -67,6 +75,7 @@ export class ProducerEvents {
     about: { failures: number; topics: readonly string[] },
   ): void {
     this.#hooks.failed?.(failure.reason, about.topics);
+    if (startingUp.has(failure.reason) && about.failures <= startingFailures) return;
     this.#warn('Kafka gives no producer id, trying again', failure, about);
   }
 

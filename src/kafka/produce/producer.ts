@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import { systemClock, type Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { Accumulator } from './accumulator.ts';
@@ -58,11 +58,6 @@ export interface ProducerClient {
   openCluster(): ProducerCluster;
   readonly compressor: Compressor;
 }
-
-export type ProducerCluster = Pick<
-  Cluster,
-  'refresh' | 'topic' | 'topicError' | 'produce' | 'initProducerId' | 'close'
->;
 
 /** Resolves once Kafka has been reached; until then it tries again, and says so in the log. */
 export async function createProducer(

@@ -155,10 +155,12 @@ function messageOf({ key, value, headers, partition }: PlacedRecord): Message {
 
 /** kafkajs leaves partitions out that its metadata does not know, without a word. */
 function writtenBy(records: readonly PlacedRecord[], answer: readonly RecordMetadata[]): Written {
-  const counts = new Map<string, number>();
+  // By topic and partition: a name for each of thousands of records would cost more than the counting.
+  const counts = new Map<string, number[]>();
   for (const { topic, partition } of records) {
-    const name = placeName(topic, partition);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
+    const ofTopic = counts.get(topic) ?? [];
+    if (ofTopic.length === 0) counts.set(topic, ofTopic);
+    ofTopic[partition] = (ofTopic[partition] ?? 0) + 1;
   }
   const first = new Map(
     answer.map(({ topicName, partition, baseOffset }) => [
@@ -166,13 +168,16 @@ function writtenBy(records: readonly PlacedRecord[], answer: readonly RecordMeta
       Number(baseOffset),
     ]),
   );
-  return new Map(
-    Array.from(counts, ([name, count]) => {
+  const written = new Map<string, number>();
+  for (const [topic, ofTopic] of counts) {
+    ofTopic.forEach((count, partition) => {
+      const name = placeName(topic, partition);
       const start = first.get(name);
       if (start === undefined) throw unavailable(`no answer for ${name}`);
-      return [name, start + count];
-    }),
-  );
+      written.set(name, start + count);
+    });
+  }
+  return written;
 }
 
 /** What Kafka answers to a producer that another with its id has replaced, or that took too long. */

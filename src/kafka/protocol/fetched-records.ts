@@ -10,12 +10,30 @@ import { OldMessages, openOldEntry } from './old-messages.ts';
 /** Where fields are, from the first byte of a batch of whatever version. */
 const lengthAt = 8;
 const lengthEnd = 12;
+const epochAt = 12;
 const magicAt = 16;
+const attributesAt = 21;
+const lastOffsetDeltaAt = 23;
 
 const noEpoch = -1;
 const abortMarker = 0;
 /** In place of what was unpacked, during a pause. */
 const released = Buffer.alloc(0);
+
+/**
+ * What a reader looks for that leaves other batches unread, because reading them record by record takes ten
+ * times as long. A batch in which it may be is read as a whole.
+ */
+export interface Wanted {
+  /**
+   * Where it may begin in bytes as they are stored, ascending, which may be many batches; undefined: that
+   * cannot be told before they are unpacked. Asked of what is not compressed, or with LZ4 or snappy, which
+   * leave most of what is new to them as it is.
+   */
+  placesIn(stored: Buffer): readonly number[] | undefined;
+  /** Whether it may be among the records of a batch. */
+  mayBeIn(unpacked: Buffer): boolean;
+}
 
 /** The records of a batch, or old messages, and what they can be unpacked from again. */
 interface Opened {
@@ -46,6 +64,10 @@ export class FetchedRecords {
   cutBytes: number | undefined = undefined;
   readonly #bytes: Buffer;
   readonly #fromOffset: number;
+  readonly #wanted: Wanted | undefined;
+  /** Where, in all the bytes, something begins that makes a batch worth unpacking. */
+  readonly #places: readonly number[] | undefined;
+  #nextPlace = 0;
   readonly #aborts: OpenAborts | undefined;
   #opened: Opened | undefined;
   /** Where the next batch begins. */
@@ -57,9 +79,17 @@ export class FetchedRecords {
   /**
    * @param bytes record batches and old messages, of which the last may be cut off
    * @param fromOffset what was asked for; the first batch may begin before it
+   * @param wanted default: every batch is
    */
-  constructor(bytes: Buffer, fromOffset: number, aborted: readonly AbortedTransaction[]) {
+  constructor(
+    bytes: Buffer,
+    fromOffset: number,
+    aborted: readonly AbortedTransaction[],
+    wanted?: Wanted,
+  ) {
     this.#bytes = bytes;
+    this.#wanted = wanted;
+    this.#places = wanted?.placesIn(bytes);
     this.#fromOffset = fromOffset;
     this.position = fromOffset;
     this.#aborts = aborted.length === 0 ? undefined : new OpenAborts(aborted);
@@ -121,13 +151,34 @@ export class FetchedRecords {
       return false;
     }
     this.largestBytes = Math.max(this.largestBytes, end - start);
-    const batch = bytes.subarray(start, end);
-    const magic = batch.readInt8(magicAt);
+    const magic = bytes.readInt8(start + magicAt);
+    if (magic === 2 && this.#isLeftOut(start, end)) this.#passUnread(start);
+    else this.#enter(bytes.subarray(start, end), magic);
+    this.#at = end;
+    return true;
+  }
+
+  #enter(batch: Buffer, magic: number): void {
     if (magic === 2) this.#enterBatch(batch);
     else if (magic === 0 || magic === 1) this.#enterOldEntry(batch);
     else throw new RangeError(`it is of version ${magic}; versions 0 to 2 can be read`);
-    this.#at = end;
-    return true;
+  }
+
+  /** Whether the batch, as it is stored, shows that nothing in it is wanted. */
+  #isLeftOut(start: number, end: number): boolean {
+    const places = this.#places;
+    // Of aborted transactions every batch is looked at, for where they end.
+    if (places === undefined || this.#aborts !== undefined) return false;
+    if (isScrambled(this.#bytes.readInt16BE(start + attributesAt))) return false;
+    while ((places[this.#nextPlace] ?? Infinity) < start) this.#nextPlace += 1;
+    return (places[this.#nextPlace] ?? Infinity) >= end;
+  }
+
+  #passUnread(start: number): void {
+    const lastOffset = this.#entryOffset + this.#bytes.readInt32BE(start + lastOffsetDeltaAt);
+    this.#moveTo(this.#entryOffset, lastOffset);
+    this.#pass();
+    this.epoch = this.#bytes.readInt32BE(start + epochAt);
   }
 
   #enterBatch(batch: Buffer): void {
@@ -138,8 +189,9 @@ export class FetchedRecords {
     else {
       const stored = header.records;
       const codec = codecOf(header.attributes);
-      const records = new BatchRecords(unpack(stored, codec), header);
-      this.#opened = { records, stored, codec };
+      const unpacked = unpack(stored, codec);
+      if (this.#wanted?.mayBeIn(unpacked) === false) this.#pass();
+      else this.#opened = { records: new BatchRecords(unpacked, header), stored, codec };
     }
     this.epoch = header.epoch;
   }
@@ -167,6 +219,12 @@ export class FetchedRecords {
     if (header.isControl && isAbort(header)) aborts.end(header.producerId);
     return header.isControl || header.isTransactional;
   }
+}
+
+/** With gzip or zstd, which leave no bytes as they were. */
+function isScrambled(attributes: number): boolean {
+  const codecId = attributes & 0x7;
+  return codecId === 1 || codecId === 4;
 }
 
 function unpack(stored: Buffer, codec: Codec | undefined): Buffer {

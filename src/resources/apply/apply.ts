@@ -2,10 +2,18 @@ import { ensureTopics } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Topology } from '../../topology.ts';
+import { readAudienceRecords } from '../audiences/records.ts';
 import { readStoredResources, type ConfigTopicAccess } from '../config/config-topic.ts';
 import type { ParsedFile } from './document.ts';
 import { planApply, type Change, type PlanOptions } from './plan.ts';
 import { recordKey } from '../config/stored.ts';
+import type { StoredResources } from '../config/stored-resources.ts';
+
+export interface Plan {
+  readonly changes: readonly Change[];
+  /** What they were compared with. */
+  readonly stored: StoredResources;
+}
 
 /**
  * What applying the files would change, against everything written before this call.
@@ -15,9 +23,13 @@ import { recordKey } from '../config/stored.ts';
 export async function planFiles(
   access: ConfigTopicAccess,
   files: ParsedFile,
-  options: PlanOptions,
-): Promise<readonly Change[]> {
-  return planApply(files, await readStoredResources(access), options);
+  options: Omit<PlanOptions, 'records'>,
+): Promise<Plan> {
+  const [stored, records] = await Promise.all([
+    readStoredResources(access),
+    readAudienceRecords(access.kafka, access.topology),
+  ]);
+  return { changes: planApply(files, stored, { ...options, records }), stored };
 }
 
 export interface WriteAccess {

@@ -1,8 +1,9 @@
 import { PostriderError } from '../../errors.ts';
+import { hintAt } from '../../near.ts';
 import { planDelete, type Change } from './plan.ts';
 import type { Resource } from '../resource.ts';
 import { recordKey, type ResourceName } from '../config/stored.ts';
-import type { StoredResources } from '../config/stored-resources.ts';
+import { ofKind, type StoredResources } from '../config/stored-resources.ts';
 
 /**
  * The deletion of one resource, to be written with `writeChanges`.
@@ -10,8 +11,10 @@ import type { StoredResources } from '../config/stored-resources.ts';
  */
 export function planDeletion(stored: StoredResources, name: ResourceName): Change {
   const { kind, id } = name;
-  if (!stored.has(recordKey(name)))
-    throw new PostriderError('not-found', `there is no ${kind} ${id}`);
+  if (!stored.has(recordKey(name))) {
+    const known = ofKind(stored, kind).map((each) => each.name.id);
+    throw new PostriderError('not-found', `there is no ${kind} ${id}${hintAt(id, known)}`);
+  }
   const users = [...stored.values()]
     .flatMap(({ sealed }) => sealed?.sealed ?? [])
     .filter((resource) => isNamedBy(name, resource))

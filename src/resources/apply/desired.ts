@@ -1,6 +1,7 @@
 import { problemAt, type SourceDocument } from './document.ts';
 import { postgresUrlProblem } from '../schema/postgres-url.ts';
 import { mostInFlight } from '../most-in-flight.ts';
+import { isInside } from '../inside.ts';
 import type { Problem } from '../problem.ts';
 import type { Resource } from '../resource.ts';
 import { parseResource } from '../schema/schema.ts';
@@ -19,13 +20,18 @@ export interface DesiredResources {
   readonly invalidIds: ReadonlySet<string>;
 }
 
-/**
- * Every document as a resource; each problem at its own file and line.
- * @param deliveryMaxInFlight of a worker, by its setting
- */
+/** Settings of roles and jobs that bound what a resource may say. */
+export interface ResourceBounds {
+  /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may have a part. */
+  readonly deliveryMaxInFlight: number;
+  /** `AUDIENCE_FILES_DIR` of syncs, an absolute path. */
+  readonly audienceFilesDir: string;
+}
+
+/** Every document as a resource; each problem at its own file and line. */
 export function parseDesired(
   documents: readonly SourceDocument[],
-  deliveryMaxInFlight: number,
+  bounds: ResourceBounds,
 ): DesiredResources {
   const resources: DesiredResource[] = [];
   const problems: Problem[] = [];
@@ -39,8 +45,8 @@ export function parseDesired(
       continue;
     }
     problems.push(...findRepeatedUrls(parsed.resource, document));
-    problems.push(...findWrongDatabase(parsed.resource, document));
-    problems.push(...findTooManyInFlight(parsed.resource, document, deliveryMaxInFlight));
+    problems.push(...findWrongRows(parsed.resource, document, bounds));
+    problems.push(...findTooManyInFlight(parsed.resource, document, bounds));
     const { kind, id } = parsed.resource;
     const firstPlace = firstPlaces.get(recordKey(parsed.resource));
     if (firstPlace !== undefined)
@@ -65,24 +71,49 @@ function findRepeatedUrls(resource: Resource, document: SourceDocument): Problem
   });
 }
 
-/** Not a matter of the schema, which also reads resources whose secrets are sealed. */
-function findWrongDatabase(resource: Resource, document: SourceDocument): Problem[] {
+/** Not a matter of the schema, which also reads resources whose secrets are sealed, and those of other settings. */
+function findWrongRows(
+  resource: Resource,
+  document: SourceDocument,
+  { audienceFilesDir }: ResourceBounds,
+): Problem[] {
   const [field, rows] =
     resource.kind === 'Audience'
       ? (['members', resource.members] as const)
       : resource.kind === 'ComputedTrait'
         ? (['values', resource.values] as const)
         : [];
-  if (field === undefined || !('postgres' in rows)) return [];
-  const reason = postgresUrlProblem(rows.postgres);
-  return reason === undefined ? [] : [problemAt(document, [field, 'postgres'], reason)];
+  if (field === undefined) return [];
+  if ('postgres' in rows) {
+    const reason = postgresUrlProblem(rows.postgres);
+    return reason === undefined ? [] : [problemAt(document, [field, 'postgres'], reason)];
+  }
+  if ('sql' in rows) {
+    const outside = filesNamedIn(rows.sql).find((file) => !isInside(audienceFilesDir, file));
+    if (outside === undefined) return [];
+    const reason = `names ${outside}, which is not in AUDIENCE_FILES_DIR (${audienceFilesDir}); a sync reads no other files`;
+    return [problemAt(document, [field, 'sql'], reason)];
+  }
+  if (isInside(audienceFilesDir, rows.file)) return [];
+  const reason = `must be in AUDIENCE_FILES_DIR (${audienceFilesDir}); a sync reads no other files`;
+  return [problemAt(document, [field, 'file'], reason)];
+}
+
+/** As far as they show before the query runs; the sync's database opens no others in any case. */
+function filesNamedIn(sql: string): readonly string[] {
+  const named = sql.matchAll(
+    /\b(?:from|join)\s+'([^']*)'|\b\w+\s*\(\s*\[?\s*'([^']*[/\\][^']*)'/gi,
+  );
+  return Array.from(named, ([, from, argument]) => from ?? argument ?? '').map((name) =>
+    /^[a-z][a-z0-9+.-]*:\/\//i.test(name) ? `/${name}` : name,
+  );
 }
 
 /** Not a matter of the schema, which also reads what was applied with another setting. */
 function findTooManyInFlight(
   resource: Resource,
   document: SourceDocument,
-  deliveryMaxInFlight: number,
+  { deliveryMaxInFlight }: ResourceBounds,
 ): Problem[] {
   if (resource.kind !== 'Destination') return [];
   const most = mostInFlight(deliveryMaxInFlight);

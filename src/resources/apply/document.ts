@@ -58,7 +58,7 @@ export function parseDocuments(
         lines.linePos(offsetOf(document, path)).line;
       documents.push(...splitList(file, value, at));
     } catch {
-      const reason = `uses aliases in a circle or more than ${maxAliases} times`;
+      const reason = `uses aliases more than ${maxAliases} times`;
       problems.push({ file, line: lines.linePos(offsetOf(document, [])).line, path: '', reason });
     }
   }
@@ -95,6 +95,16 @@ function problemsOf(
   }
   const found: Found[] = [];
   visit(document, {
+    Alias(_key, node, ancestors) {
+      const meant = node.resolve(document);
+      if (meant !== undefined && !ancestors.includes(meant)) return;
+      const reason =
+        meant === undefined
+          ? `*${node.source} has no &${node.source} before it`
+          : `*${node.source} stands for something that it is in itself, which has no end`;
+      const line = lineAt(node.range?.[0] ?? 0);
+      found.push({ line, path: formatPath(pathTo(node, ancestors)), reason });
+    },
     Scalar(key, node, ancestors) {
       if (typeof node.value !== 'string') return;
       const line = lineAt(node.range?.[0] ?? 0);

@@ -1,10 +1,12 @@
-import { isDeepStrictEqual } from 'node:util';
 import { PostriderError } from '../../errors.ts';
-import { parseDesired } from './desired.ts';
+import type { AudienceRecords } from '../audiences/records.ts';
+import { parseDesired, type DesiredResources, type ResourceBounds } from './desired.ts';
 import type { ParsedFile } from './document.ts';
+import { compareFields, type FieldChange } from './field-changes.ts';
 import { settleTraits } from './kept-traits.ts';
+import { describeTold, refuseWhileTold } from './told-users.ts';
 import { InvalidResources } from '../problem.ts';
-import { findReferenceProblems } from './references.ts';
+import { findReferenceProblems, findTraitProblems } from './references.ts';
 import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
 import type { SecretKeys } from '../config/secrets.ts';
 import {
@@ -14,7 +16,6 @@ import {
   needsNewKey,
   openResource,
   recordKey,
-  toDocument,
   type ResourceName,
 } from '../config/stored.ts';
 import type { StoredResource, StoredResources } from '../config/stored-resources.ts';
@@ -22,8 +23,8 @@ import type { StoredResource, StoredResources } from '../config/stored-resources
 /** What an apply does to one resource. */
 export interface Change extends ResourceName {
   readonly action: 'create' | 'update' | 'unchanged' | 'delete';
-  /** What differs, for people; of updates only. */
-  readonly fields: readonly string[];
+  /** What differs; of updates only. */
+  readonly fields: readonly FieldChange[];
   /** Missing for deletions. */
   readonly resource?: Resource;
   /** The value to write to the `config` topic, null for a tombstone; missing where nothing is written. */
@@ -32,7 +33,7 @@ export interface Change extends ResourceName {
   readonly note?: string;
 }
 
-export interface PlanOptions {
+export interface PlanOptions extends ResourceBounds {
   readonly secretKeys: SecretKeys;
   /** Also delete what is stored and not in the files. */
   readonly prune: boolean;
@@ -40,8 +41,8 @@ export interface PlanOptions {
   readonly rename: boolean;
   /** The key that the stored secrets were encrypted with is lost. */
   readonly newKey: boolean;
-  /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may have a part. */
-  readonly deliveryMaxInFlight: number;
+  /** What audiences and computed traits have told. */
+  readonly records: AudienceRecords;
 }
 
 /**
@@ -53,9 +54,10 @@ export interface PlanOptions {
 export function planApply(
   files: ParsedFile,
   stored: StoredResources,
-  { secretKeys, prune, rename, newKey, deliveryMaxInFlight }: PlanOptions,
+  options: PlanOptions,
 ): readonly Change[] {
-  const parsed = parseDesired(files.documents, deliveryMaxInFlight);
+  const { secretKeys, prune, rename, newKey, records } = options;
+  const parsed = parseDesired(files.documents, options);
   const { desired, notes, ...settled } = settleTraits(parsed, stored, rename);
   const desiredKeys = new Set(desired.resources.map(({ resource }) => recordKey(resource)));
   const others = [...stored.values()].filter(({ name }) => !desiredKeys.has(recordKey(name)));
@@ -65,18 +67,23 @@ export function planApply(
     ...desired.problems,
     ...settled.problems,
     ...findReferenceProblems(desired, kept),
+    ...findTraitProblems(desired, kept),
   ];
   if (problems.length > 0) throw new InvalidResources(problems);
 
   const written = desired.resources
     .map(({ resource }) => {
       const key = recordKey(resource);
-      const note = notes.get(key);
       const change = planOne(resource, stored.get(key), secretKeys);
-      return note === undefined ? change : { ...change, note };
+      const note = [
+        notes.get(key),
+        change.action === 'unchanged' ? undefined : toldNote(resource, records, desired, kept),
+      ].filter((each) => each !== undefined);
+      return note.length === 0 ? change : { ...change, note: note.join('; ') };
     })
     .sort((a, b) => rank(a.kind) - rank(b.kind));
   if (!newKey && written.some(writesSecrets)) refuseWrongKey(stored, secretKeys);
+  for (const { name } of prune ? others : []) refuseWhileTold(records, name);
   const deleted = (prune ? others : [])
     .map(({ name }) => planDelete(name))
     .sort((a, b) => rank(b.kind) - rank(a.kind));
@@ -84,18 +91,24 @@ export function planApply(
 }
 
 /**
+ * What is known of the stored resources that the files do not name: nothing; that they will be gone; or
+ * that nothing is stored at all.
+ */
+export type Others = 'unknown' | 'pruned' | 'none';
+
+/**
  * What shows without a look at what is stored.
- * @param stored all resources that are; undefined where that is not known yet
  * @throws InvalidResources with every problem of the files
  */
-export function checkFiles(
-  files: ParsedFile,
-  stored: readonly Resource[] | undefined,
-  deliveryMaxInFlight: number,
-): void {
-  const desired = parseDesired(files.documents, deliveryMaxInFlight);
-  const references = stored === undefined ? [] : findReferenceProblems(desired, stored);
-  const problems = [...files.problems, ...desired.problems, ...references];
+export function checkFiles(files: ParsedFile, others: Others, bounds: ResourceBounds): void {
+  const desired = parseDesired(files.documents, bounds);
+  const problems = [
+    ...files.problems,
+    ...desired.problems,
+    ...findReferenceProblems(desired, others === 'unknown' ? undefined : []),
+    // A stored trait may be another than the name of today gives.
+    ...(others === 'none' ? findTraitProblems(desired, []) : []),
+  ];
   if (problems.length > 0) throw new InvalidResources(problems);
 }
 
@@ -107,8 +120,25 @@ export function planDelete({ kind, id }: ResourceName): Change {
 /** `update Destination crm: webhooks, sharedSecret` */
 export function formatChange({ action, kind, id, fields, note }: Change): string {
   const what = `${action} ${kind} ${id}`;
-  const changed = fields.length === 0 ? what : `${what}: ${fields.join(', ')}`;
+  const names = new Set(fields.map(({ path }) => path.replace(/[.[].*$/, '')));
+  const changed = names.size === 0 ? what : `${what}: ${[...names].join(', ')}`;
   return note === undefined ? changed : `${changed} (${note})`;
+}
+
+function toldNote(
+  resource: Resource,
+  records: AudienceRecords,
+  { resources }: DesiredResources,
+  kept: readonly Resource[],
+): string | undefined {
+  if (resource.kind !== 'Audience' && resource.kind !== 'ComputedTrait') return undefined;
+  const record = records.get(resource.id);
+  if (record === undefined) return undefined;
+  const connected = [...kept, ...resources.map((each) => each.resource)]
+    .filter((each) => each.kind === 'Destination')
+    .filter(({ sources }) => sources.includes(resource.source))
+    .map(({ id }) => id);
+  return describeTold(record, resource, connected);
 }
 
 function planOne(
@@ -128,23 +158,17 @@ function differences(
   resource: Resource,
   { sealed }: StoredResource,
   secretKeys: SecretKeys,
-): readonly string[] {
-  if (sealed === undefined) return ['the stored record, which could not be read'];
+): readonly FieldChange[] {
+  if (sealed === undefined) return [{ path: 'the stored record, which could not be read' }];
   try {
-    const fields = differingFields(resource, openResource(sealed, secretKeys));
-    return fields.length === 0 && needsNewKey(sealed, secretKeys) ? ['encryption key'] : fields;
+    const fields = compareFields(openResource(sealed, secretKeys), resource);
+    const isNewKeyAlone = fields.length === 0 && needsNewKey(sealed, secretKeys);
+    return isNewKeyAlone ? [{ path: 'encryption key' }] : fields;
   } catch (error) {
     if (!(error instanceof PostriderError)) throw error;
-    const visible = differingFields(maskResource({ sealed: resource }), maskResource(sealed));
-    return [...visible, 'secrets, which could not be decrypted'];
+    const visible = compareFields(maskResource(sealed), maskResource({ sealed: resource }));
+    return [...visible, { path: 'secrets, which could not be decrypted' }];
   }
-}
-
-function differingFields(one: Resource, other: Resource): string[] {
-  const before = new Map(Object.entries(toDocument(other)));
-  const after = new Map(Object.entries(toDocument(one)));
-  const names = new Set([...after.keys(), ...before.keys()]);
-  return [...names].filter((name) => !isDeepStrictEqual(before.get(name), after.get(name)));
 }
 
 function writesSecrets({ resource, value }: Change): boolean {

@@ -1,20 +1,23 @@
 import type { DesiredResources } from './desired.ts';
+import { hintAt } from '../../near.ts';
 import { problemAt, type SourceDocument } from './document.ts';
 import type { Problem } from '../problem.ts';
 import type { Audience, ComputedTrait, Destination, Resource, Source } from '../resource.ts';
 
 /**
  * What only shows beside other resources: sources and destinations that do not exist or are not
- * connected, and write keys, traits and ids of audiences that are not unique.
- * @param kept stored resources that these neither replace nor remove; their secrets do not matter
+ * connected, and write keys and ids of audiences that are not unique.
+ * @param kept stored resources that these neither replace nor remove; their secrets do not matter.
+ * Undefined where they are not known: then nothing is taken for missing
  */
 export function findReferenceProblems(
   { resources, invalidIds }: DesiredResources,
-  kept: readonly Resource[],
+  kept: readonly Resource[] | undefined,
 ): Problem[] {
-  const known = knownOf([...kept, ...resources.map(({ resource }) => resource)], invalidIds);
-  const taken: Taken = { writeKeys: new Map(), syncedIds: new Map(), traits: new Map() };
-  for (const resource of kept) take(resource, taken);
+  const desired = resources.map(({ resource }) => resource);
+  const known = knownOf([...(kept ?? []), ...desired], invalidIds, kept !== undefined);
+  const taken: Taken = { writeKeys: new Map(), syncedIds: new Map() };
+  for (const resource of kept ?? []) take(resource, taken);
 
   return resources.flatMap(({ resource, document }) => {
     switch (resource.kind) {
@@ -22,14 +25,12 @@ export function findReferenceProblems(
         return findTakenKeys(resource, document, taken);
       case 'Destination':
         return resource.sources.flatMap((id, index) =>
-          known.hasSource(id)
-            ? []
-            : [problemAt(document, ['sources', index], `source ${id} does not exist`)],
+          known.hasSource(id) ? [] : [problemAt(document, ['sources', index], noSource(id, known))],
         );
       case 'Audience':
       case 'ComputedTrait':
         return [
-          ...findTakenNames(resource, document, taken),
+          ...findTakenId(resource, document, taken),
           ...findMissing(resource, document, known),
         ];
     }
@@ -38,35 +39,52 @@ export function findReferenceProblems(
 
 interface Known {
   hasSource(id: string): boolean;
-  /** `invalid` for one that was given with mistakes: those are reported already. */
-  destination(id: string): Destination | 'invalid' | undefined;
+  readonly sourceIds: Iterable<string>;
+  readonly destinationIds: Iterable<string>;
+  /**
+   * `unclear` for one that was given with mistakes, which are reported already, and for any that may be
+   * there without being known.
+   */
+  destination(id: string): Destination | 'unclear' | undefined;
 }
 
-function knownOf(resources: readonly Resource[], invalidIds: ReadonlySet<string>): Known {
-  const sources = new Set(invalidIds);
+function knownOf(
+  resources: readonly Resource[],
+  invalidIds: ReadonlySet<string>,
+  areAll: boolean,
+): Known {
+  const sources = new Set<string>();
   const destinations = new Map<string, Destination>();
   for (const resource of resources)
     if (resource.kind === 'Source') sources.add(resource.id);
     else if (resource.kind === 'Destination') destinations.set(resource.id, resource);
   return {
-    hasSource: (id) => sources.has(id),
-    destination: (id) => destinations.get(id) ?? (invalidIds.has(id) ? 'invalid' : undefined),
+    hasSource: (id) => sources.has(id) || invalidIds.has(id) || !areAll,
+    sourceIds: sources,
+    destinationIds: new Set(destinations.keys()),
+    destination: (id) =>
+      destinations.get(id) ?? (invalidIds.has(id) || !areAll ? 'unclear' : undefined),
   };
+}
+
+function noSource(id: string, { sourceIds }: Known): string {
+  return `source ${id} does not exist${hintAt(id, sourceIds)}`;
 }
 
 /** Who has what only one can have. */
 interface Taken {
   readonly writeKeys: Map<string, string>;
   readonly syncedIds: Map<string, string>;
-  readonly traits: Map<string, string>;
 }
 
 function take(resource: Resource, taken: Taken): void {
   if (resource.kind === 'Source')
     for (const writeKey of resource.writeKeys) taken.writeKeys.set(writeKey, resource.id);
-  if (resource.kind !== 'Audience' && resource.kind !== 'ComputedTrait') return;
-  taken.syncedIds.set(resource.id, resource.kind);
-  taken.traits.set(resource.trait, `${resource.kind} ${resource.id}`);
+  if (isSynced(resource)) taken.syncedIds.set(resource.id, resource.kind);
+}
+
+function isSynced(resource: Resource): resource is Audience | ComputedTrait {
+  return resource.kind === 'Audience' || resource.kind === 'ComputedTrait';
 }
 
 /** The source's own keys are taken by it from here on. */
@@ -84,34 +102,17 @@ function findTakenKeys(
   });
 }
 
-/** Of one id there is one state, whatever its kind; of one trait there is one value at a receiver. */
-function findTakenNames(
-  { kind, id, name, trait }: Audience | ComputedTrait,
+/** Of one id there is one state, whatever its kind. */
+function findTakenId(
+  { kind, id }: Audience | ComputedTrait,
   document: SourceDocument,
   taken: Taken,
 ): Problem[] {
-  const idOwner = taken.syncedIds.get(id) ?? kind;
-  const traitOwner = taken.traits.get(trait) ?? `${kind} ${id}`;
-  taken.syncedIds.set(id, idOwner);
-  taken.traits.set(trait, traitOwner);
-  const problems: Problem[] = [];
-  if (idOwner !== kind)
-    problems.push(
-      problemAt(
-        document,
-        ['id'],
-        `${id} is already the id of ${idOwner} ${id}; audiences and computed traits share their ids`,
-      ),
-    );
-  else if (traitOwner !== `${kind} ${id}`)
-    problems.push(
-      problemAt(
-        document,
-        ['name'],
-        `${name} is delivered as trait ${trait}, which is already the trait of ${traitOwner}`,
-      ),
-    );
-  return problems;
+  const owner = taken.syncedIds.get(id) ?? kind;
+  taken.syncedIds.set(id, owner);
+  if (owner === kind) return [];
+  const reason = `${id} is already the id of ${owner} ${id}; audiences and computed traits share their ids`;
+  return [problemAt(document, ['id'], reason)];
 }
 
 function findMissing(
@@ -119,15 +120,39 @@ function findMissing(
   document: SourceDocument,
   known: Known,
 ): Problem[] {
-  if (!known.hasSource(source))
-    return [problemAt(document, ['source'], `source ${source} does not exist`)];
+  if (!known.hasSource(source)) return [problemAt(document, ['source'], noSource(source, known))];
   return destinations.flatMap((id, index) => {
     const destination = known.destination(id);
-    if (destination === 'invalid' || destination?.sources.includes(source) === true) return [];
+    if (destination === 'unclear' || destination?.sources.includes(source) === true) return [];
     const reason =
       destination === undefined
-        ? `destination ${id} does not exist`
+        ? `destination ${id} does not exist${hintAt(id, known.destinationIds)}`
         : `destination ${id} takes nothing from source ${source}; add it to the destination's sources`;
     return [problemAt(document, ['destinations', index], reason)];
+  });
+}
+
+/**
+ * Of one trait there is one value at a receiver.
+ * @param kept as of `findReferenceProblems`
+ */
+export function findTraitProblems(
+  { resources }: DesiredResources,
+  kept: readonly Resource[],
+): Problem[] {
+  const owners = new Map<string, string>();
+  const ownerOf = ({ kind, id, trait }: Audience | ComputedTrait): string => {
+    const owner = owners.get(trait) ?? `${kind} ${id}`;
+    owners.set(trait, owner);
+    return owner;
+  };
+  kept.filter(isSynced).forEach(ownerOf);
+  return resources.flatMap(({ resource, document }) => {
+    if (!isSynced(resource)) return [];
+    const { kind, id, name, trait } = resource;
+    const owner = ownerOf(resource);
+    if (owner === `${kind} ${id}`) return [];
+    const reason = `${name} is delivered as trait ${trait}, which is already the trait of ${owner}`;
+    return [problemAt(document, ['name'], reason)];
   });
 }

@@ -1,5 +1,5 @@
 import { formatPath } from '../problem.ts';
-import type { Destination, PostgresRows, Resource, Webhook } from '../resource.ts';
+import type { Destination, PostgresRows, Resource, SqlRows, Webhook } from '../resource.ts';
 import type { SecretPlace } from './secrets.ts';
 
 export type MapSecret = (secret: string, place: SecretPlace) => string;
@@ -60,9 +60,9 @@ function mapHeaders(webhook: Webhook, map: (value: string, header: string) => st
 function mapRows<Files extends object>(
   { kind, id }: Resource,
   field: string,
-  rows: Files | PostgresRows,
+  rows: Files | PostgresRows | SqlRows,
   map: MapSecret,
-): Files | PostgresRows {
+): Files | PostgresRows | SqlRows {
   if (!('postgres' in rows)) return rows;
   const { postgres, query } = rows;
   // Who can write to the topic cannot have another query run with these rights.

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { z } from 'zod';
 import {
   rowFormats,
@@ -7,9 +8,10 @@ import {
   type FileRows,
   type FileValues,
   type PostgresRows,
+  type SqlRows,
 } from '../resource.ts';
 import { formatOf } from './row-format.ts';
-import { distinct, id, name, notEmpty, reasonOf, secret, unknownField } from './schema-parts.ts';
+import { distinct, id, issuesOf, name, notEmpty, reasonOf, secret } from './schema-parts.ts';
 import { isTraitName, traitName } from './trait-name.ts';
 
 const text = z.string().regex(/^\P{Cc}+$/u, 'must be text without control characters, not empty');
@@ -25,7 +27,13 @@ const delimiter = z
   );
 
 const fileRows = z.strictObject({
-  file: text,
+  file: text.refine((file) => !/^[a-z][a-z0-9+.-]*:\/\//i.test(file), 'must be a file, not a URL'),
+  complete: z.exactOptional(
+    text.refine(
+      (name) => path.basename(name) === name && !/^\.+$/.test(name),
+      'must be the name of a file, without a folder',
+    ),
+  ),
   format: z.exactOptional(z.enum(rowFormats)),
   header: z.exactOptional(z.boolean()),
   delimiter: z.exactOptional(delimiter),
@@ -36,12 +44,25 @@ const fileValues = z.strictObject({
   value: column,
   type: z.exactOptional(z.enum(valueTypes)),
 });
+const query = z
+  .string()
+  .regex(/\S/, 'must be a query')
+  .regex(/^[^\0]*$/, 'must not contain NUL');
 const postgresRows = z.strictObject({
   postgres: secret.min(1, 'must be a connection URL'),
-  query: z
-    .string()
-    .regex(/\S/, 'must be a query')
-    .regex(/^[^\0]*$/, 'must not contain NUL'),
+  query,
+});
+const sqlRows = z.strictObject({ sql: query });
+
+const percent = (most: number): z.ZodInt =>
+  z
+    .int(`must be a whole number from 0 to ${most}`)
+    .min(0, `must be from 0 to ${most}`)
+    .max(most, `must be from 0 to ${most}`);
+const limits = z.strictObject({
+  maxRemoved: z.exactOptional(percent(100)),
+  maxChanged: z.exactOptional(percent(100)),
+  maxAdded: z.exactOptional(percent(1_000_000)),
 });
 
 const synced = {
@@ -52,6 +73,7 @@ const synced = {
   ),
   source: id,
   destinations: z.exactOptional(notEmpty(distinct(id))),
+  limits: z.exactOptional(limits),
 };
 const audience = z.strictObject({
   kind: z.literal('Audience'),
@@ -64,18 +86,25 @@ const computedTrait = z.strictObject({
   values: rows<FileValues>(fileValues),
 });
 
+export const limitFields: readonly string[] = Object.keys(limits.shape);
 export const audienceFields: readonly string[] = Object.keys(audience.shape);
 export const computedTraitFields: readonly string[] = Object.keys(computedTrait.shape);
 
 export const audienceSchema: z.ZodType<Audience> = audience.transform(
   ({ kind, id: audienceId, name: given, trait, ...rest }, context) => ({
-    ...{ kind, id: audienceId, name: given, trait: trait ?? named(given, context) },
+    kind,
+    id: audienceId,
+    name: given,
+    trait: trait ?? named(given, context),
     ...rest,
   }),
 );
 export const computedTraitSchema: z.ZodType<ComputedTrait> = computedTrait.transform(
   ({ kind, id: traitId, name: given, trait, ...rest }, context) => ({
-    ...{ kind, id: traitId, name: given, trait: trait ?? named(given, context) },
+    kind,
+    id: traitId,
+    name: given,
+    trait: trait ?? named(given, context),
     ...rest,
   }),
 );
@@ -96,25 +125,29 @@ function named(given: string, context: Context): string {
 /** Either kind of rows. A union of schemas would report what is wrong with each. */
 function rows<File extends FileRows>(
   file: z.ZodObject & z.ZodType<File>,
-): z.ZodType<File | PostgresRows> {
-  return z.record(z.string(), z.unknown()).transform((given, context): File | PostgresRows => {
-    const refuse = (path: readonly PropertyKey[], message: string): void => {
-      context.addIssue({ code: 'custom', path: [...path], message });
-    };
-    if ('file' in given === 'postgres' in given) {
-      refuse([], 'must have either file or postgres');
-      return z.NEVER;
-    }
-    const schema = 'postgres' in given ? postgresRows : file;
-    const result = schema.safeParse(given, { error: reasonOf });
-    for (const issue of result.error?.issues ?? [])
-      if (issue.code === 'unrecognized_keys')
-        for (const key of issue.keys) refuse([key], unknownField(Object.keys(schema.shape)));
-      else refuse(issue.path, issue.message);
-    if (!result.success) return z.NEVER;
-    if ('file' in result.data) checkColumns(result.data, refuse);
-    return result.data;
-  });
+): z.ZodType<File | PostgresRows | SqlRows> {
+  return z
+    .record(z.string(), z.unknown())
+    .transform((given, context): File | PostgresRows | SqlRows => {
+      const refuse = (path: readonly PropertyKey[], message: string): void => {
+        context.addIssue({ code: 'custom', path: [...path], message });
+      };
+      const [kind, ...more] = (['file', 'postgres', 'sql'] as const).filter(
+        (each) => each in given,
+      );
+      if (kind === undefined || more.length > 0) {
+        refuse([], 'must have one of file, postgres and sql');
+        return z.NEVER;
+      }
+      const schema = { file, postgres: postgresRows, sql: sqlRows }[kind];
+      const result = schema.safeParse(given, { error: reasonOf });
+      const allowed = Object.keys(schema.shape);
+      for (const { path: at, reason } of issuesOf(result.error?.issues ?? [], () => allowed))
+        refuse(at, reason);
+      if (!result.success) return z.NEVER;
+      if ('file' in result.data) checkColumns(result.data, refuse);
+      return result.data;
+    });
 }
 
 type Refuse = (path: readonly PropertyKey[], message: string) => void;

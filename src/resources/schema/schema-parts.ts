@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { hintAmong, hintAt, nearest } from '../../near.ts';
+import { formatPath } from '../problem.ts';
 
 /** What the schemas of several kinds of resources are made of. */
 
@@ -36,13 +38,20 @@ export function notEmpty<Item extends z.ZodType<string>>(list: z.ZodArray<Item>)
   return list.min(1, 'must not be empty; without this field there is no such restriction');
 }
 
+export const missing = 'is missing';
+
 /** Zod's issue as the end of a sentence that starts with the field's name; never with its value. */
 export function reasonOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return undefined;
-  if (issue.input === undefined) return 'is missing';
+  if (issue.input === undefined) return missing;
   return issue.code === 'invalid_value'
-    ? `must be one of ${issue.values.map(String).join(', ')}`
+    ? oneOf(issue.values.map(String), issue.input)
     : `must be ${typeNames[issue.expected] ?? issue.expected}${quotesHint(issue)}`;
+}
+
+function oneOf(allowed: readonly string[], given: unknown): string {
+  const hint = typeof given === 'string' ? hintAt(given, allowed) : '';
+  return `must be one of ${allowed.join(', ')}${hint}`;
 }
 
 const typeNames: Readonly<Record<string, string>> = {
@@ -60,6 +69,34 @@ function quotesHint(issue: { readonly expected: string; readonly input?: unknown
   return issue.expected === 'string' && scalar ? '; put it in quotes' : '';
 }
 
-export function unknownField(allowed: readonly string[]): string {
-  return `is not a known field; allowed: ${allowed.join(', ')}`;
+/** Something wrong at one place of a document. */
+export interface Issue {
+  readonly path: readonly PropertyKey[];
+  readonly reason: string;
+}
+
+/**
+ * Zod's issues, one for each unknown field; that the right name of a misspelt field is missing is no second one.
+ * @param fieldsAt which fields are allowed at this path
+ */
+export function issuesOf(
+  issues: readonly z.core.$ZodIssue[],
+  fieldsAt: (path: readonly PropertyKey[]) => readonly string[],
+): Issue[] {
+  const misspelt = new Set<string>();
+  const unknown = issues.flatMap((issue): Issue[] => {
+    if (issue.code !== 'unrecognized_keys') return [];
+    const allowed = fieldsAt(issue.path);
+    return issue.keys.map((key) => {
+      const meant = nearest(key, allowed);
+      if (meant !== undefined) misspelt.add(formatPath([...issue.path, meant]));
+      const reason = `is not a known field${hintAmong(key, allowed, 'allowed')}`;
+      return { path: [...issue.path, key], reason };
+    });
+  });
+  const others = issues
+    .filter(({ code }) => code !== 'unrecognized_keys')
+    .filter(({ path, message }) => message !== missing || !misspelt.has(formatPath(path)))
+    .map(({ path, message }) => ({ path, reason: message }));
+  return [...others, ...unknown];
 }

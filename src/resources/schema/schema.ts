@@ -5,27 +5,25 @@ import {
   audienceSchema,
   computedTraitFields,
   computedTraitSchema,
+  limitFields,
 } from './audience-schema.ts';
+import { hintAmong } from '../../near.ts';
 import { headerNameProblem, headerValueProblem } from './headers.ts';
 import { parseRate } from './rate.ts';
 import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
 import {
   distinct,
   id,
+  issuesOf,
+  missing,
   name,
   notEmpty,
   reasonOf,
   refuse,
   secret,
-  unknownField,
+  type Issue,
 } from './schema-parts.ts';
 import { urlProblem } from './url.ts';
-
-/** Something wrong at one place of a document. */
-interface Issue {
-  readonly path: readonly PropertyKey[];
-  readonly reason: string;
-}
 
 type Parsed = { readonly resource: Resource } | { readonly issues: readonly Issue[] };
 
@@ -44,7 +42,7 @@ export function parseResource(document: unknown): Parsed {
 
   const result = schemas[known].safeParse(document, { error: reasonOf });
   if (result.success) return { resource: deepFreeze(result.data) };
-  return { issues: result.error.issues.flatMap((issue) => toIssues(issue, known)) };
+  return { issues: issuesOf(result.error.issues, (path) => fieldsAt(path, known)) };
 }
 
 const writeKey = z
@@ -132,14 +130,10 @@ function sameHeader(one: string, other: string): boolean {
 }
 
 function unknownKind(kind: unknown): Issue {
-  const allowed = `allowed: ${resourceKinds.join(', ')}`;
-  return {
-    path: ['kind'],
-    reason:
-      kind === undefined
-        ? `is missing; ${allowed}`
-        : `${JSON.stringify(kind)} is not a kind of resource; ${allowed}`,
-  };
+  if (kind === undefined)
+    return { path: ['kind'], reason: `${missing}; allowed: ${resourceKinds.join(', ')}` };
+  const hint = hintAmong(typeof kind === 'string' ? kind : '', resourceKinds, 'allowed');
+  return { path: ['kind'], reason: `${JSON.stringify(kind)} is not a kind of resource${hint}` };
 }
 
 const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
@@ -149,10 +143,9 @@ const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
   ComputedTrait: computedTraitFields,
 };
 
-function toIssues(issue: z.core.$ZodIssue, kind: ResourceKind): Issue[] {
-  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, reason: issue.message }];
-  const allowed = issue.path.length === 0 ? fields[kind] : Object.keys(webhook.shape);
-  return issue.keys.map((key) => ({ path: [...issue.path, key], reason: unknownField(allowed) }));
+function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly string[] {
+  if (path.length === 0) return fields[kind];
+  return path[0] === 'limits' ? limitFields : Object.keys(webhook.shape);
 }
 
 function deepFreeze<T>(value: T): T {

@@ -19,15 +19,25 @@ test('ids of Parquet are text or whole numbers, whatever other files hold', asyn
   await write('i', `SELECT 'old writer'::BLOB AS id`);
   const { current, report } = await members({ file: '*.parquet', userId: 'id' });
   assert.deepEqual([...current.keys()].sort(), [
-    ...['007', '12345678901234567890', '18446744073709551615', '7'],
-    ...['8d2e5f2a-0000-4000-8000-000000000000', 'old writer', 'u1'],
+    '007',
+    '12345678901234567890',
+    '18446744073709551615',
+    '7',
+    '8d2e5f2a-0000-4000-8000-000000000000',
+    'old writer',
+    'u1',
   ]);
   assert.deepEqual(
     report,
     reportOf(
       {
-        ...{ rows: 14, members: 7, duplicates: 1, trimmedIds: 1 },
-        ...{ numericIds: 4, leadingZeroIds: 1, longNumericIds: 2 },
+        rows: 14,
+        members: 7,
+        duplicates: 1,
+        trimmedIds: 1,
+        numericIds: 4,
+        leadingZeroIds: 1,
+        longNumericIds: 2,
       },
       { nullIds: 2, emptyIds: 1, otherIds: 3 },
     ),
@@ -79,6 +89,6 @@ test('a Parquet file that is not whole, or has no such column, is named', async 
     });
   await sql(`COPY (SELECT 1 AS customer_id, 2 AS v) TO '${folder}/other.parquet'`);
   await assert.rejects(members({ file: 'other.parquet', userId: 'id' }), {
-    message: /\/other\.parquet has no column id; it has customer_id, v$/,
+    message: /\/other\.parquet has no column id; it has 2 columns$/,
   });
 });

@@ -26,15 +26,29 @@ test('ids of a query are text or whole numbers, with a number for every rule', a
       (NULL), (E'two\\nlines, "quoted"'), ('ünï'), ('\\N'), ('a\\tb'), (E'c\\td'), (E'\\b.\\v.\\f.\\r.'), ('a,b''')`);
   const read = await members({ postgres: server.url, query: 'select id from ids -- all of them;' });
   assert.deepEqual([...read.current.keys()].sort(), [
-    ...['\b.\v.\f.\r.', '007', '12345678901234567890', '\\N', "a,b'", 'a\\tb', 'c\td'],
-    ...['two\nlines, "quoted"', 'u1', 'u2', 'ünï'],
+    '\b.\v.\f.\r.',
+    '007',
+    '12345678901234567890',
+    '\\N',
+    "a,b'",
+    'a\\tb',
+    'c\td',
+    'two\nlines, "quoted"',
+    'u1',
+    'u2',
+    'ünï',
   ]);
   assert.deepEqual(
     read.report,
     reportOf(
       {
-        ...{ rows: 15, members: 11, duplicates: 1, trimmedIds: 1 },
-        ...{ numericIds: 2, leadingZeroIds: 1, longNumericIds: 1 },
+        rows: 15,
+        members: 11,
+        duplicates: 1,
+        trimmedIds: 1,
+        numericIds: 2,
+        leadingZeroIds: 1,
+        longNumericIds: 1,
       },
       { nullIds: 1, emptyIds: 2 },
     ),
@@ -111,7 +125,7 @@ test('rows wait in the server while whoever takes them is slow', async () => {
     },
   });
   const query = "select repeat('x', 990) || i from generate_series(100000, 200000) i";
-  await copyRows({ postgres: server.url, query }, 'members', slow);
+  await copyRows({ postgres: server.url, query }, 'members', slow, 60_000);
   assert.equal(taken, 100_001 * 997);
 });
 
@@ -195,5 +209,13 @@ test('a server that ends on the way is not a short result', async (t) => {
   await assert.rejects(members({ postgres: server.url, query }), {
     code: 'database-unavailable',
     message: /^PostgreSQL at .* is not available: /,
+  });
+});
+
+test('a query that takes too long is ended, and says which setting', async (t) => {
+  const { members } = await startReading(t);
+  await assert.rejects(members({ postgres: server.url, query: 'select pg_sleep(60)::text' }), {
+    code: 'database-unavailable',
+    message: /the query took longer than AUDIENCE_QUERY_TIMEOUT \(2s\)/,
   });
 });

@@ -1,19 +1,24 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { openDatabase } from '../../../src/audience/database.ts';
 import { readMembers } from '../../../src/audience/read/read-members.ts';
 import { faults, type Fault, type ReadReport } from '../../../src/audience/read/report.ts';
-import type { FileRows, FileValues, PostgresRows } from '../../../src/resources/resource.ts';
+import type {
+  FileRows,
+  FileValues,
+  PostgresRows,
+  SqlRows,
+} from '../../../src/resources/resource.ts';
 
 export interface Reading {
   readonly folder: string;
   readonly file: (name: string, content: string | Buffer) => Promise<string>;
   /** Writes with DuckDB, e.g. Parquet. */
   readonly sql: (statement: string) => Promise<void>;
-  readonly members: (from: FileRows | PostgresRows) => Promise<ReadOutcome>;
-  readonly values: (from: FileValues | PostgresRows) => Promise<ReadOutcome>;
+  readonly members: (from: FileRows | PostgresRows | SqlRows) => Promise<ReadOutcome>;
+  readonly values: (from: FileValues | PostgresRows | SqlRows) => Promise<ReadOutcome>;
 }
 
 export interface ReadOutcome {
@@ -24,7 +29,7 @@ export interface ReadOutcome {
 
 /** A folder and a small database of its own, for one test. */
 export async function startReading(t: TestContext): Promise<Reading> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'postrider-read-'));
+  const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'postrider-read-')));
   const tempFolder = path.join(folder, 'spilled');
   const database = await openDatabase(path.join(folder, 'scratch.duckdb'), tempFolder);
   const { connection } = database;
@@ -33,10 +38,11 @@ export async function startReading(t: TestContext): Promise<Reading> {
     await rm(folder, { recursive: true });
   });
   const read = async (
-    from: FileRows | FileValues | PostgresRows,
+    from: FileRows | FileValues | PostgresRows | SqlRows,
     rows: 'members' | 'values',
   ): Promise<ReadOutcome> => {
-    const report = await readMembers(connection, from, { rows, folder, tempFolder });
+    const options = { rows, folder, tempFolder, queryTimeoutMs: 2_000 };
+    const report = await readMembers(connection, from, options);
     const table = await connection.runAndReadAll('SELECT * FROM current');
     return { current: new Map(table.getRowsJson() as [string, string][]), report };
   };
@@ -63,8 +69,14 @@ export function reportOf(
 ): ReadReport {
   const none = Object.fromEntries(Object.keys(faults).map((fault) => [fault, 0]));
   return {
-    ...{ rows: 0, members: 0, duplicates: 0, conflicts: 0, trimmedIds: 0 },
-    ...{ numericIds: 0, leadingZeroIds: 0, longNumericIds: 0 },
+    rows: 0,
+    members: 0,
+    duplicates: 0,
+    conflicts: 0,
+    trimmedIds: 0,
+    numericIds: 0,
+    leadingZeroIds: 0,
+    longNumericIds: 0,
     ...given,
     leftOut: { ...(none as Record<Fault, number>), ...leftOut },
   };

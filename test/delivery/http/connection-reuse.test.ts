@@ -131,7 +131,9 @@ describe('a kept connection that the server closes while a request is on its way
       assert.equal((await post(url, { sender, body: '"first"' })).verdict, 'delivered');
       await backInPool();
       const again = {
-        ...{ sender, body: '"second"', messageId: 'm2' },
+        sender,
+        body: '"second"',
+        messageId: 'm2',
         destination: { idempotencyHeader: 'Idempotency-Key', sharedSecret: 'teehee' },
       };
       assert.equal((await post(url, again)).verdict, 'delivered');

@@ -96,8 +96,14 @@ test('an answer that came in time counts, though the process was held up until a
 /** Sends to a URL, and says when there is an outcome, and which. */
 function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) => void): void {
   const [endpoint] = new PreparedDestination({
-    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], enabled: true },
-    ...{ webhooks: [webhook], payload: 'standard', topic: 'shared' },
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: ['shop'],
+    enabled: true,
+    webhooks: [webhook],
+    payload: 'standard',
+    topic: 'shared',
   }).endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
   const sending = { body: Buffer.from('{}'), messageId: 'm1', settled };
@@ -123,6 +129,30 @@ test('a request that cannot be made is not made, and has its outcome only after 
   assert.partialDeepStrictEqual(outcome, { kind: 'retryable', cause: 'other' });
   assert.equal((await post(`${url}/next`, { sender })).verdict, 'delivered');
   assert.match(received(), /^POST \/next (?![^]*POST )/);
+});
+
+test('what an endpoint says as it refuses is kept, up to 1 KB of it, and nothing of what it says else', async () => {
+  const said = (outcome: Outcome): string | undefined =>
+    outcome.kind === 'delivered' ? undefined : outcome.answer?.toString();
+  const url = await http((request, response) => {
+    const [, status = '', body = ''] = (request.url ?? '').split('/');
+    response.writeHead(Number(status));
+    if (body === 'long') {
+      response.write('ab'.repeat(300));
+      // In a chunk of its own.
+      setImmediate(() => response.end('cd'.repeat(3_000)));
+    } else response.end(body);
+  });
+  const answers = ['410/gone', '503/busy', '410/long', '410/', '200/fine'].map(async (path) =>
+    said((await post(`${url}/${path}`)).outcome),
+  );
+  assert.deepEqual(await Promise.all(answers), [
+    'gone',
+    'busy',
+    'ab'.repeat(300) + 'cd'.repeat(212),
+    undefined,
+    undefined,
+  ]);
 });
 
 test('a request that is on its way when the sender is closed has no outcome', async () => {

@@ -59,7 +59,8 @@ async function scene(
   const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile: noHosts });
   const allowNetworks = [`${open}/32`];
   const sender = createSender({
-    ...{ allowNetworks, resolver },
+    allowNetworks,
+    resolver,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
   return { sender, dns, passMs: (ms) => (passedMs += ms) };

@@ -80,8 +80,14 @@ let shared: HttpSender | undefined;
 export function post(url: string, options: PostOptions = {}): Promise<Result> {
   const sender = options.sender ?? (shared ??= createSender());
   const prepared = new PreparedDestination({
-    ...{ kind: 'Destination', id: 'crm', name: 'CRM', sources: ['shop'], enabled: true },
-    ...{ webhooks: [{ url, headers: {} }], payload: 'standard', topic: 'shared' },
+    kind: 'Destination',
+    id: 'crm',
+    name: 'CRM',
+    sources: ['shop'],
+    enabled: true,
+    webhooks: [{ url, headers: {} }],
+    payload: 'standard',
+    topic: 'shared',
     ...options.destination,
   });
   const body = Buffer.from(options.body ?? '{"a":1}');

@@ -129,7 +129,8 @@ describe('a certificate', () => {
     const maxVersion = 'TLSv1.2';
     const { server, port, received } = await serve({
       ...makeCertificate({ by: authority }),
-      ...{ ticketKeys, maxVersion },
+      ticketKeys,
+      maxVersion,
     });
     const url = `https://crm.example:${port}/`;
     assert.equal((await post(url, { sender })).verdict, 'delivered');
@@ -177,7 +178,9 @@ describe('a handshake that fails for another reason may be tried again', () => {
   test('with a server of TLS 1.0', async () => {
     const { port, received } = await serve({
       ...makeCertificate({ by: authority }),
-      ...{ minVersion: 'TLSv1', maxVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' },
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
     });
     const { verdict } = await post(`https://crm.example:${port}/`, { sender });
     assert.deepEqual([verdict, received()], ['retryable: tls', '']);
@@ -186,7 +189,9 @@ describe('a handshake that fails for another reason may be tried again', () => {
   test('with a server that wants a certificate of ours', async () => {
     const { port, received } = await serve({
       ...makeCertificate({ by: authority }),
-      ...{ requestCert: true, rejectUnauthorized: true, maxVersion: 'TLSv1.2' },
+      requestCert: true,
+      rejectUnauthorized: true,
+      maxVersion: 'TLSv1.2',
     });
     const { verdict } = await post(`https://crm.example:${port}/`, { sender });
     assert.deepEqual([verdict, received()], ['retryable: tls', '']);

@@ -75,13 +75,18 @@ describe('a rate limit', () => {
   test('promises each event that is put off a later turn', () => {
     const limit = new RateLimit(1, start - 10_000);
     limit.take(start, false);
-    const turns = [1, 2, 3].map(() => limit.reserve(start, limit.waitBehindMs(2, start)));
+    const reserve = (nowMs: number, waitMs: number): number => {
+      const turnMs = limit.turnMs(nowMs, waitMs);
+      limit.reserve(nowMs, turnMs);
+      return turnMs;
+    };
+    const turns = [1, 2, 3].map(() => reserve(start, limit.waitBehindMs(2, start)));
     assert.deepEqual(turns, [2_900, 3_900, 4_900]);
     // One that goes before them takes a turn away; one that comes back for its own does not.
     limit.take(start + 1_000, false);
-    assert.equal(limit.reserve(start + 1_000, 0), 5_900);
+    assert.equal(reserve(start + 1_000, 0), 5_900);
     limit.take(start + 2_000, true);
-    assert.equal(limit.reserve(start + 2_000, 0), 5_900);
+    assert.equal(reserve(start + 2_000, 0), 5_900);
   });
 });
 

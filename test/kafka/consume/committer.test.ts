@@ -132,10 +132,10 @@ test('one at a time: an older commit never comes after a newer', async () => {
 
 test('a partition that is refused hides no acknowledgement of the others, and is sent again', async () => {
   const { committer, commits, finish, errors, failed, owned } = scene(3);
-  errors.set(1, 'UNKNOWN_TOPIC_OR_PARTITION');
+  errors.set(1, 'UNKNOWN_SERVER_ERROR');
   for (const partition of [0, 1, 2]) finish(partition, 0);
   assert.equal(await committer.commit(), false);
-  assert.deepEqual(failed, ['a commit: UNKNOWN_TOPIC_OR_PARTITION']);
+  assert.deepEqual(failed, ['a commit: UNKNOWN_SERVER_ERROR']);
   assert.deepEqual(
     owned.map(({ account }) => account?.committed),
     [1, undefined, 1],
@@ -143,6 +143,14 @@ test('a partition that is refused hides no acknowledgement of the others, and is
   errors.clear();
   assert.equal(await committer.commit(), true);
   assert.deepEqual(commits()[1], [[1, 1]]);
+});
+
+test('what can never be committed from here is not waited for, and said', async () => {
+  const { committer, finish, errors, failed } = scene(2);
+  errors.set(1, 'UNKNOWN_TOPIC_OR_PARTITION');
+  for (const partition of [0, 1]) finish(partition, 0);
+  assert.equal(await committer.commit(), true);
+  assert.deepEqual(failed, ['a commit: UNKNOWN_TOPIC_OR_PARTITION']);
 });
 
 test('what has no answer is sent again, with what was finished since', async () => {

@@ -51,6 +51,33 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
     });
 });
 
+test('a replica that hangs while the leader still names it is left alone for five minutes', async (t) => {
+  const pass = passTime(t);
+  const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
+  const [log] = logs;
+  if (log === undefined) return;
+  log.replica = 3;
+  log.append('a');
+  await until(owner, { 0: 'a' });
+  brokers.nodes.set(3, 'hangs');
+  const toReplica = (): number => fetches(brokers).filter((each) => each === '3: 0').length;
+  log.append('b');
+  await until(owner, { 0: 'a b' });
+  const before = toReplica();
+  for (const value of ['c', 'd', 'e']) {
+    log.append(value);
+    await eventually(() => {
+      assert.ok(owner.of(0).endsWith(value));
+    });
+  }
+  assert.equal(toReplica(), before);
+  brokers.nodes.set(3, 'up');
+  pass(300_001);
+  await eventually(() => {
+    assert.ok(toReplica() > before);
+  });
+});
+
 test('a replica is asked for five minutes, and then the leader whether it still is the nearest', async (t) => {
   const pass = passTime(t);
   const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });

@@ -79,7 +79,9 @@ test('batches of thousands of records, too', async () => {
 
 test('requests that are compressed at the same time do not mix', async () => {
   const request = (value: string): KafkajsProduceRequest => ({
-    ...{ acks: -1, timeout: 1_000, compression: gzip },
+    acks: -1,
+    timeout: 1_000,
+    compression: gzip,
     topicData: [{ topic: 'calls', partitions: [{ partition: 0, messages: [{ value }] }] }],
   });
   const both = [request('one'), request('another')];
@@ -92,7 +94,9 @@ test('requests that are compressed at the same time do not mix', async () => {
 test('kafkajs uses it in all versions, but for what the pipeline never writes', async () => {
   const ours = requireOwn(`${versions}/v7/request`) as RequestModule;
   const request = (message: KafkajsRecord): KafkajsProduceRequest => ({
-    ...{ acks: -1, timeout: 1_000, compression: lz4 },
+    acks: -1,
+    timeout: 1_000,
+    compression: lz4,
     topicData: [{ topic: 'calls', partitions: [{ partition: 0, messages: [message] }] }],
   });
   const memoryOf = async (message: KafkajsRecord): Promise<number> => {

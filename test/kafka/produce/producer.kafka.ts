@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { withAdmin } from '../../../src/kafka/admin.ts';
-import {
-  createProducer,
-  type ProducerClient,
-  type ProducerCluster,
-} from '../../../src/kafka/produce/producer.ts';
+import type { ProducerCluster } from '../../../src/kafka/cluster/writing-cluster.ts';
+import { createProducer, type ProducerClient } from '../../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { testPrefix } from '../../harness/broker.ts';
@@ -79,7 +76,8 @@ test('a record that is too large is refused alone; its neighbours are written in
 test('2 MB for one partition go in batches that Kafka takes at once, although nothing compresses', async () => {
   const topic = await makeTopic(kafka, 1, { 'max.message.bytes': '1048576' });
   const given = Array.from({ length: 64 }, () => ({
-    ...{ topic, key: 'user' },
+    topic,
+    key: 'user',
     value: randomBytes(32_768),
   }));
   const errors: string[] = [];

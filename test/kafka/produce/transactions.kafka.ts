@@ -40,7 +40,9 @@ test('records of several topics and partitions are committed together, and their
   const [one, two] = [await makeTopic(kafka, 2), await makeTopic(kafka, 1)];
   const transactions = await openTransactions(kafka, anyId());
   const first = await transactions.write([
-    ...[placed(one, 0, 'a'), placed(one, 1, 'b'), placed(one, 1, 'c')],
+    placed(one, 0, 'a'),
+    placed(one, 1, 'b'),
+    placed(one, 1, 'c'),
     { topic: two, partition: 0, key: 'gone', value: null, headers: { source: 'shop' } },
   ]);
   const ends = [placeName(one, 0), placeName(one, 1), placeName(two, 0)];

@@ -45,6 +45,8 @@ function apply(
     rename: false,
     newKey: false,
     deliveryMaxInFlight: 1_024,
+    audienceFilesDir: '/lists',
+    records: new Map(),
   };
   try {
     return planApply(files, stored, { ...defaults, ...options }).map(formatChange);
@@ -57,8 +59,10 @@ function apply(
 test('an audience comes after what it names, and applying it again writes nothing', () => {
   const audience = exampleAudience({ destinations: ['crm'] });
   assert.deepEqual(apply([exampleComputedTrait(), audience, crm, shop], new Map()), [
-    ...['create Source shop', 'create Destination crm'],
-    ...['create Audience big-spenders', 'create ComputedTrait ltv'],
+    'create Source shop',
+    'create Destination crm',
+    'create Audience big-spenders',
+    'create ComputedTrait ltv',
   ]);
   assert.deepEqual(apply([withoutTrait(audience)], storedOf(shop, crm, audience)), [
     'unchanged Audience big-spenders',
@@ -166,4 +170,27 @@ test('what is no URL of a PostgreSQL database is refused without being repeated'
       apply([exampleAudience({ members: { postgres, query: 'select 1' } })], storedOf(shop)),
       ['create Audience big-spenders'],
     );
+});
+
+test('files outside of the folder of lists, and URLs, are refused before anything is written', () => {
+  const problem = (file: string): readonly string[] =>
+    apply([exampleAudience({ members: { file, userId: 'id' } })], storedOf(shop));
+  const outside = [
+    'f.yaml:1: members.file: must be in AUDIENCE_FILES_DIR (/lists); a sync reads no other files',
+  ];
+  assert.deepEqual(problem('/etc/passwd'), outside);
+  assert.deepEqual(problem('a/../../secrets/list.csv'), outside);
+  assert.throws(() => problem('s3://bucket/list.csv'), /must be a file, not a URL/);
+  const bySql = (sql: string): readonly string[] =>
+    apply([exampleAudience({ members: { sql } })], storedOf(shop));
+  for (const sql of [
+    "select * from '/etc/passwd'",
+    "select * from read_csv('../x.csv')",
+    "select * from read_csv(['https://a.example/x.csv'])",
+  ])
+    assert.match(bySql(sql)[0] ?? '', /members\.sql: names .*, which is not in AUDIENCE_FILES_DIR/);
+  assert.deepEqual(bySql("select id from 'a.csv' where url = 'https://a.example/'"), [
+    'create Audience big-spenders',
+  ]);
+  assert.deepEqual(problem('/lists/a/../list.csv'), ['create Audience big-spenders']);
 });

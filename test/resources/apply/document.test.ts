@@ -157,6 +157,15 @@ test('a problem in one document does not hide those of the others', () => {
   assert.equal(problemsOf('a: ${ONE}\n---\na: ${TWO}\n').length, 2);
 });
 
+test('an alias that has no end, or no beginning, is told with its place', () => {
+  const circles = 'kind: &k\n  - *k\n---\n&all\nid: { in: [*all] }\n---\nid: *gone\n';
+  assert.deepEqual(problemsOf(circles), [
+    'f.yaml:2: kind[0]: *k stands for something that it is in itself, which has no end',
+    'f.yaml:5: id.in[0]: *all stands for something that it is in itself, which has no end',
+    'f.yaml:7: id: *gone has no &gone before it',
+  ]);
+});
+
 test('aliases work, but cannot grow a small file into a large one', () => {
   assert.deepEqual(valuesOf('a: &x [1]\nb: *x'), [{ a: [1], b: [1] }]);
   const levels = 'bcdefghi'.split('').map((name, index) => {
@@ -164,7 +173,7 @@ test('aliases work, but cannot grow a small file into a large one', () => {
     return `${name}: &${name} [${Array(9).fill(`*${before}`).join(',')}]`;
   });
   const bomb = ['a: &a [x]', ...levels].join('\n');
-  assert.deepEqual(problemsOf(bomb), ['f.yaml:1: uses aliases in a circle or more than 100 times']);
+  assert.deepEqual(problemsOf(bomb), ['f.yaml:1: uses aliases more than 100 times']);
 });
 
 test('hostile nesting and keys are refused', () => {

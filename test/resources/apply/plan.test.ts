@@ -47,8 +47,13 @@ function plan(
   options: Partial<PlanOptions> = {},
 ): readonly Change[] {
   return planApply(files, stored, {
-    ...{ secretKeys: exampleKeys, prune: false, rename: false, newKey: false },
+    secretKeys: exampleKeys,
+    prune: false,
+    rename: false,
+    newKey: false,
     deliveryMaxInFlight: 1_024,
+    audienceFilesDir: '/lists',
+    records: new Map(),
     ...options,
   });
 }
@@ -184,6 +189,11 @@ test('a destination may name a stored source, but none that does not exist or is
     'f.yaml:1: sources[1]: source gone does not exist',
   ]);
   assert.equal(problemsOf(files, storedOf(exampleSource()), { prune: true }).length, 2);
+  for (const near of ['shpo', 'shops', 'web-shop'])
+    assert.deepEqual(
+      problemsOf(filesOf(exampleDestination({ sources: [near] })), storedOf(exampleSource())),
+      [`f.yaml:1: sources[0]: source ${near} does not exist; did you mean shop?`],
+    );
 });
 
 test('a source with a mistake is not also reported as missing', () => {
@@ -241,7 +251,9 @@ test('problems of every kind are reported together, from top to bottom', () => {
 
 test('what others name cannot be deleted', () => {
   const stored = storedOf(
-    ...[exampleSource(), exampleDestination(), exampleDestination({ id: 'b' })],
+    exampleSource(),
+    exampleDestination(),
+    exampleDestination({ id: 'b' }),
     exampleAudience({ destinations: ['b'] }),
   );
   assert.throws(() => planDeletion(stored, { kind: 'Source', id: 'shop' }), {
@@ -268,6 +280,7 @@ test('a maxInFlight of more than a quarter of what a worker may have in flight i
   const problems = (maxInFlight: number, deliveryMaxInFlight: number): string[] =>
     problemsOf(filesOf(exampleSource(), exampleDestination({ maxInFlight })), new Map(), {
       deliveryMaxInFlight,
+      audienceFilesDir: '/lists',
     });
   const reason = (most: number, of: number): string =>
     `f.yaml:3: maxInFlight: must be at most ${most}, a quarter of DELIVERY_MAX_IN_FLIGHT (${of}); the rest is for other destinations`;

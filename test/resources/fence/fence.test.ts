@@ -9,8 +9,13 @@ const deletedMs = 1_000;
 
 function event(changes: Partial<Envelope> = {}): Envelope {
   return {
-    ...{ destinationId: 'crm', sourceId: 'shop', messageId: 'm', type: 'track' },
-    ...{ configOffset: 1, appendTimeMs: deletedMs - 1, attempts: 0 },
+    destinationId: 'crm',
+    sourceId: 'shop',
+    messageId: 'm',
+    type: 'track',
+    configOffset: 1,
+    appendTimeMs: deletedMs - 1,
+    attempts: 0,
     ...changes,
   };
 }
@@ -75,7 +80,10 @@ test('an event is fenced exactly by an id of its own, deleted at its source afte
   const timeMs = fc.integer({ min: 1, max: 20 });
   const deletions = fc.array(fc.record({ sourceId, id, timeMs }), { maxLength: 12 });
   const calls = fc.record({
-    ...{ sourceId, user: id, timeMs, destinationId: fc.constantFrom('crm', 'x', 'a-b') },
+    sourceId,
+    user: id,
+    timeMs,
+    destinationId: fc.constantFrom('crm', 'x', 'a-b'),
     previousId: fc.option(id, { nil: undefined }),
   });
   fc.assert(

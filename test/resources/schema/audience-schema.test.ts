@@ -62,9 +62,9 @@ test('every way to say where rows are is understood', () => {
     assert.deepEqual(issuesOf({ ...trait, values: given }), []);
 });
 
-test('rows come from either files or a database', () => {
+test('rows come from either files, a database or a query over files', () => {
   for (const given of [{}, { userId: 'id' }, { ...members, postgres: 'postgres://h/d' }])
-    assert.equal(membersIssue(given), 'members: must have either file or postgres');
+    assert.equal(membersIssue(given), 'members: must have one of file, postgres and sql');
   assert.equal(membersIssue({ postgres: 'postgres://h/d' }), 'members.query: is missing');
   assert.equal(membersIssue({ file: 'm.csv' }), 'members.userId: is missing');
   assert.deepEqual(issuesOf({ ...trait, values: members }), ['values.value: is missing']);
@@ -74,14 +74,25 @@ test('rows come from either files or a database', () => {
 test('an unknown field is refused with the ones that are allowed there', () => {
   assert.equal(
     membersIssue({ ...members, value: 'x' }),
-    'members.value: is not a known field; allowed: file, format, header, delimiter, userId',
+    'members.value: is not a known field; allowed: file, complete, format, header, delimiter, userId',
   );
   assert.equal(
     membersIssue({ postgres: 'postgres://h/d', query: 'q', userId: 'id' }),
     'members.userId: is not a known field; allowed: postgres, query',
   );
   assert.deepEqual(issuesOf({ ...audience, values }), [
-    'values: is not a known field; allowed: kind, id, name, trait, source, destinations, members',
+    'values: is not a known field; allowed: kind, id, name, trait, source, destinations, limits, members',
+  ]);
+});
+
+test('a misspelt field is told with the right one, which is not also told to be missing', () => {
+  const { userId, ...rest } = members;
+  assert.match(
+    membersIssue({ ...rest, user_id: userId }),
+    /^members\.user_id: is not a known field; did you mean userId\? Allowed: file, /,
+  );
+  assert.deepEqual(issuesOf({ ...audience, limits: { maxRemove: 7 } }), [
+    'limits.maxRemove: is not a known field; did you mean maxRemoved? Allowed: maxRemoved, maxChanged, maxAdded',
   ]);
 });
 

@@ -105,11 +105,32 @@ test('everything that is wrong with a resource is reported at once', () => {
 test('an unknown field is refused with the ones that are allowed there', () => {
   assert.equal(
     onlyIssue({ writekeys: [] }, source),
-    'writekeys: is not a known field; allowed: kind, id, name, writeKeys',
+    'writekeys: is not a known field; did you mean writeKeys? Allowed: kind, id, name, writeKeys',
   );
   assert.equal(
     onlyIssue({ webhooks: [{ ...webhook, secret: 'x' }] }),
     'webhooks[0].secret: is not a known field; allowed: url, headers',
+  );
+});
+
+test('a misspelt field is told with the right one, which is not also told to be missing', () => {
+  const { webhooks, ...rest } = destination;
+  assert.match(
+    onlyIssue({ webhook: webhooks }, rest),
+    /^webhook: is not a known field; did you mean webhooks\? Allowed: /,
+  );
+  assert.match(
+    onlyIssue({ shared_secret: 'x' }),
+    /^shared_secret: is not a known field; did you mean sharedSecret\? /,
+  );
+  assert.equal(
+    onlyIssue({ webhooks: [{ uri: 'https://crm.example.com' }] }),
+    'webhooks[0].uri: is not a known field; did you mean url? Allowed: url, headers',
+  );
+  assert.match(onlyIssue({ events: ['trak'] }), /must be one of .*; did you mean track\?$/);
+  assert.match(
+    onlyIssue({ kind: 'Destinaton' }),
+    /not a kind of resource; did you mean Destination\? /,
   );
 });
 

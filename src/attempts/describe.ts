@@ -1,0 +1,45 @@
+import type { AttemptEnded, AttemptLine } from '../event/attempt-line.ts';
+
+const shownAnswer = 200;
+
+/** What has happened, in words. Parts of it were written by others: print it escaped. */
+export function describeLine(line: AttemptLine): string {
+  switch (line.kind) {
+    case 'attempt':
+      return describeAttempt(line);
+    case 'retry':
+      return `waits until ${line.until ?? '?'}${givenUp(line.deadline)}`;
+    case 'deferred': {
+      const until = line.until === undefined ? 'in its own topic' : `until ${line.until}`;
+      return `put off (${line.cause ?? '?'}) ${until}${givenUp(line.deadline)}`;
+    }
+    case 'bundle-deferred':
+      return `${line.events} events put off (${line.cause}) until ${line.until}`;
+    case 'dead-letter': {
+      const detail = line.detail === '' ? '' : `: ${line.detail}`;
+      return `dead letter after ${counted(line.attempts)}: ${line.reason}${detail}`;
+    }
+    case 'kept':
+      return 'kept: its destination is paused';
+    case 'dropped':
+      return 'dropped: its user was deleted';
+  }
+}
+
+function describeAttempt(line: AttemptEnded): string {
+  const { attempt, outcome, status, detail = '', tookMs, answer, retryAfterMs } = line;
+  const head = `attempt ${attempt}`;
+  if (outcome === 'delivered')
+    return `${head} delivered${status === undefined ? '' : `, ${status}`} in ${tookMs} ms`;
+  const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
+  const said = answer === undefined ? '' : ` "${answer.slice(0, shownAnswer).trim()}"`;
+  return `${head} ${outcome}: ${detail}${said} in ${tookMs} ms${patience}`;
+}
+
+function givenUp(deadline: string | undefined): string {
+  return deadline === undefined ? '' : `, given up at ${deadline}`;
+}
+
+function counted(attempts: number): string {
+  return attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+}

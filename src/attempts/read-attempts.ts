@@ -1,0 +1,101 @@
+import type { AttemptLine } from '../event/attempt-line.ts';
+import { decodeAttemptLines } from '../event/attempt-line.ts';
+import { deliveryKey } from '../event/envelope.ts';
+import { openAdmin, type OffsetRange } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { partitionOf } from '../kafka/produce/partitioner.ts';
+import { readRange } from '../kafka/read-range.ts';
+
+/** Which lines are wanted; a condition that is not given holds for all. */
+export interface AttemptSelection {
+  readonly destination?: string | undefined;
+  readonly messageId?: string | undefined;
+  readonly user?: string | undefined;
+  /** Without attempts that were deliveries. */
+  readonly failed?: boolean | undefined;
+}
+
+function isSelected(line: AttemptLine, selection: AttemptSelection): boolean {
+  const { destination, messageId, user, failed } = selection;
+  if (destination !== undefined && line.destination !== destination) return false;
+  if (failed === true && line.kind === 'attempt' && line.outcome === 'delivered') return false;
+  // Which events are packed together is not known here.
+  if (line.kind === 'bundle-deferred') return messageId === undefined && user === undefined;
+  if (messageId !== undefined && line.messageId !== messageId) return false;
+  return user === undefined || line.user === user;
+}
+
+/** A topic of attempts, read piece by piece: what was written since a time, and then what comes. */
+export class AttemptReader {
+  readonly #kafka: KafkaClient;
+  readonly #topic: string;
+  readonly #selection: AttemptSelection;
+  /** By partition: the next offset to read. */
+  #next: ReadonlyMap<number, number> | undefined;
+
+  constructor(kafka: KafkaClient, topic: string, selection: AttemptSelection) {
+    this.#kafka = kafka;
+    this.#topic = topic;
+    this.#selection = selection;
+  }
+
+  /**
+   * The selected lines since then, or since the call before; those of one event in their order.
+   * @throws PostriderError `kafka-unavailable`, `not-found`
+   */
+  async *read(sinceMs: number): AsyncGenerator<AttemptLine, void, undefined> {
+    const ranges = await this.#ranges(sinceMs);
+    this.#next = new Map(ranges.map(({ partition, end }) => [partition, end]));
+    for await (const { value } of readRange(this.#kafka, { topic: this.#topic, ranges })) {
+      for (const line of decodeAttemptLines(value)) {
+        if (Date.parse(line.at) >= sinceMs && isSelected(line, this.#selection)) yield line;
+      }
+    }
+  }
+
+  async #ranges(sinceMs: number): Promise<OffsetRange[]> {
+    const admin = await openAdmin(this.#kafka);
+    try {
+      const kept = await admin.offsets(this.#topic);
+      const since = this.#next ?? new Map((await admin.offsetsAt(this.#topic, sinceMs)).entries());
+      const only = this.#partition(kept.length);
+      return kept
+        .filter(({ partition }) => only === undefined || partition === only)
+        .map(({ partition, start, end }) => ({
+          partition,
+          start: Math.max(start, since.get(partition) ?? start),
+          end,
+        }));
+    } finally {
+      await admin.close();
+    }
+  }
+
+  #partition(partitions: number): number | undefined {
+    const { destination, user } = this.#selection;
+    if (destination === undefined || user === undefined) return undefined;
+    return partitionOf(deliveryKey(destination, user), partitions);
+  }
+}
+
+/** The last of them by time, of which there may be millions. */
+export class NewestLines {
+  readonly #most: number;
+  #lines: AttemptLine[] = [];
+  seen = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(line: AttemptLine): void {
+    this.seen += 1;
+    this.#lines.push(line);
+    if (this.#lines.length >= 2 * this.#most + 1_000) this.#lines = this.sorted();
+  }
+
+  /** Oldest first; of the same time in the order in which they came. */
+  sorted(): AttemptLine[] {
+    return this.#lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-this.#most);
+  }
+}

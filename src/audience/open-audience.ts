@@ -1,0 +1,134 @@
+import { withAdmin } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { PostriderError } from '../errors.ts';
+import type { PlacedRecord } from '../kafka/produce/transactions.ts';
+import { readRange } from '../kafka/read-range.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import {
+  decodeAudienceRecord,
+  emptyRecord,
+  encodeAudienceRecord,
+  type AudienceRecord,
+} from '../resources/audiences/record.ts';
+import type { Topology } from '../topology.ts';
+import { memberPartition } from './membership.ts';
+import { PartitionWriters } from './partition-writers.ts';
+import { readTopicFacts, type TopicFacts } from './topic-facts.ts';
+import { openWorkspace, type Workspace } from './workspace.ts';
+
+export interface SyncDeps {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onProgress: (progress: SyncProgress) => void;
+}
+
+export interface SyncProgress {
+  readonly stage: 'fencing' | 'remembering' | 'reading' | 'comparing' | 'sending';
+  /** Records remembered, changes sent. */
+  readonly done: number;
+}
+
+export interface OpenOptions {
+  /** Where checkpoints are kept; undefined: nowhere. */
+  readonly directory: string | undefined;
+  /** The only folder that lists are read from; where its links lead. */
+  readonly filesDir: string;
+  /** Nothing is written, and a sync that runs meanwhile goes on. */
+  readonly dryRun: boolean;
+}
+
+/** An audience or computed trait that only this run may write about; in a dry run, one that it only looks at. */
+export interface OpenAudience {
+  readonly id: string;
+  readonly facts: TopicFacts;
+  readonly workspace: Workspace;
+  readonly record: AudienceRecord;
+  /** When this run began, by Kafka's clock: what is older is known here. */
+  readonly sinceMs: number;
+  /** Of each partition of `audience-members`: behind all that was written before, and by this run. */
+  readonly ends: ReadonlyMap<number, number>;
+  partitionOf(userId: string): number;
+  /** Commits them together. Of `audience-members` they are all in this partition. */
+  write(partition: number, records: readonly PlacedRecord[]): Promise<void>;
+  /**
+   * Null: there is nothing left to know.
+   * @param together what is committed with it, of partition 0
+   */
+  save(record: AudienceRecord | null, together?: readonly PlacedRecord[]): Promise<void>;
+}
+
+/**
+ * Opens an audience for one run, and stops whichever run of it came before.
+ * @throws PostriderError `fenced` when a newer one has begun; what `use` throws
+ */
+export async function withAudience<T>(
+  deps: SyncDeps,
+  id: string,
+  options: OpenOptions,
+  use: (audience: OpenAudience) => Promise<T>,
+): Promise<T> {
+  const { kafka, topology, onProgress } = deps;
+  onProgress({ stage: 'fencing', done: 0 });
+  const facts = await readTopicFacts(kafka, topology);
+  const name = `${topology.prefix}${id}`;
+  const workspace = await openWorkspace({ name, ...options });
+  const writers = new PartitionWriters(topology, id);
+  try {
+    const ends = options.dryRun ? await presentEnds(deps) : writers.ends;
+    if (!options.dryRun) await writers.take(kafka, facts.memberPartitions);
+    const { record, sinceMs } = await readRecord(deps, id, options.dryRun ? undefined : writers);
+    return await use({
+      id,
+      facts,
+      workspace,
+      ends,
+      record,
+      sinceMs,
+      partitionOf: (userId) => memberPartition(id, userId, facts.memberPartitions),
+      write: (partition, records) => writers.write(partition, records),
+      save: (changed, together = []) => {
+        const value = changed === null ? null : encodeAudienceRecord(changed);
+        const place = { topic: topology.topics.audienceSyncs, partition: 0 };
+        return writers.write(0, [{ ...place, key: id, value }, ...together]);
+      },
+    });
+  } catch (error) {
+    throw explainFenced(id, error);
+  } finally {
+    await Promise.all([workspace.close(), writers.close()]);
+  }
+}
+
+/** Without a right to write there is no end that nobody can move: as far as it goes now. */
+async function presentEnds({ kafka, topology }: SyncDeps): Promise<ReadonlyMap<number, number>> {
+  const offsets = await withAdmin(kafka, (admin) => admin.offsets(topology.topics.audienceMembers));
+  return new Map(offsets.map(({ partition, end }) => [partition, end]));
+}
+
+/** The last record of all is the barrier that this run has written; a dry run has none. */
+async function readRecord(
+  { kafka, topology, clock }: SyncDeps,
+  id: string,
+  writers: PartitionWriters | undefined,
+): Promise<{ readonly record: AudienceRecord; readonly sinceMs: number }> {
+  const topic = topology.topics.audienceSyncs;
+  const kept = await withAdmin(kafka, (admin) => admin.offsets(topic));
+  const ranges = kept.map((range) => ({ ...range, end: writers?.recordEnd ?? range.end }));
+  let record = emptyRecord;
+  let sinceMs = clock.now();
+  for await (const { key, value, timestampMs } of readRange(kafka, { topic, ranges })) {
+    if (writers !== undefined) sinceMs = timestampMs;
+    if (key?.toString() !== id) continue;
+    record = value === null ? emptyRecord : decodeAudienceRecord(id, value.toString());
+  }
+  return { record, sinceMs };
+}
+
+function explainFenced(id: string, error: unknown): unknown {
+  if (!(error instanceof PostriderError) || error.code !== 'fenced') return error;
+  const message = `${id}: a newer sync of it has begun and this one has stopped; what was sent is remembered, and nothing is sent twice (${error.message})`;
+  return new PostriderError('fenced', message, { cause: error });
+}

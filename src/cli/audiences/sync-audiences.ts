@@ -1,0 +1,286 @@
+import { fullBatchChanges } from '../../audience/change-batch.ts';
+import { findAudiences, type FoundAudiences } from '../../audience/find-audiences.ts';
+import { SyncMetrics } from '../../audience/metrics.ts';
+import { readMembers } from '../../audience/read/read-members.ts';
+import type { ReadReport } from '../../audience/read/report.ts';
+import type { SyncProgress } from '../../audience/open-audience.ts';
+import { retireFormer } from '../../audience/retire.ts';
+import { defaultLimits } from '../../audience/safety.ts';
+import { syncAudience, type SyncOptions } from '../../audience/sync.ts';
+import { removeUnknown } from '../../audience/workspace.ts';
+import { writeTextfile } from '../../audience/textfile.ts';
+import { PostriderError } from '../../errors.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
+import { createMetrics, type MetricsRegistry } from '../../ops/metrics.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import type { Audience, ComputedTrait } from '../../resources/resource.ts';
+import type { OutputFormat } from '../../resources/present.ts';
+import { readAudienceRecords } from '../../resources/audiences/records.ts';
+import type { SyncEntry } from '../../resources/audiences/record.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
+import type { Context } from '../context.ts';
+import { presentHistory } from './history.ts';
+import { note } from '../terminal/note.ts';
+import { isForPrograms, present, type OutputOptions } from '../terminal/output.ts';
+import { describeRetired, realFilesDir, retireDeps, retireOptions } from './retiring.ts';
+import { startStatusLine } from '../terminal/status-line.ts';
+import { presentSync, syncData, type SyncOutcome } from './sync-report.ts';
+
+export interface AudienceSyncOptions extends OutputOptions {
+  readonly dryRun?: true;
+  readonly full?: true;
+  readonly destination?: string;
+  readonly yes?: true;
+  readonly allowEmpty?: true;
+  /** In percent, and so the next two. */
+  readonly maxRemoved?: number;
+  readonly maxChanged?: number;
+  readonly maxAdded?: number;
+  readonly retire?: true;
+  readonly keepTraits?: true;
+  readonly history?: true;
+  readonly checkpointDir?: string;
+  readonly serveMetrics?: true;
+  readonly textfile?: string;
+}
+
+type Synced = Audience | ComputedTrait;
+
+/**
+ * Syncs one after the other; one that fails does not keep the others from their turn.
+ * @throws PostriderError what kept the only one from being synced, or `input-invalid` for some of several
+ */
+export async function syncAudiences(
+  context: Context,
+  ids: readonly string[],
+  options: AudienceSyncOptions,
+): Promise<void> {
+  if (options.destination !== undefined && options.full !== true)
+    throw new PostriderError('usage', '--destination is allowed only with --full');
+  const { kafka, log, settings } = context;
+  const topology = await context.topology();
+  const keys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  const found = await findAudiences({ kafka, topology, log }, ids, keys);
+  for (const audience of found.audiences) checkDestination(found, audience, options.destination);
+  if (options.history === true) {
+    await showHistory(context, found.audiences, options.output);
+    return;
+  }
+  // What is written from here on holds user ids.
+  process.umask(0o077);
+  if (options.retire === true || options.keepTraits === true) {
+    await retireAll(context, found, options);
+    return;
+  }
+  const directory = options.checkpointDir ?? settings.audienceCheckpointDir;
+  if (directory !== undefined) await removeUnknown(directory, topology.prefix, found.isKnown);
+  const registry = createMetrics();
+  const metrics = new SyncMetrics(registry);
+  const ops = await serveMetrics(context, registry, options);
+  const outcomes = await Promise.race([syncAll(context, found, options, metrics), failWhenTold()]);
+  await ops?.close();
+  if (options.textfile !== undefined && options.dryRun !== true)
+    await writeTextfile(options.textfile, await metrics.text());
+  if (isForPrograms(options)) {
+    const data = (): object => syncData(outcomes);
+    context.print(present(options.output, data, () => ''));
+  }
+  failIfFailed(outcomes);
+}
+
+async function serveMetrics(
+  { settings }: Context,
+  metrics: MetricsRegistry,
+  options: AudienceSyncOptions,
+): Promise<OpsServer | undefined> {
+  if (options.serveMetrics !== true) return undefined;
+  const ops = await startOpsServer({ port: settings.opsPort, metrics, ready: () => true });
+  note(`metrics on ${ops.url}/metrics`);
+  return ops;
+}
+
+/** Nothing has to be tidied up: what is not committed is as if it had never been. */
+async function failWhenTold(): Promise<never> {
+  await shutdownSignal();
+  throw new PostriderError('stopped', 'stopped early; the next sync goes on behind what was sent');
+}
+
+async function syncAll(
+  context: Context,
+  found: FoundAudiences,
+  options: AudienceSyncOptions,
+  metrics: SyncMetrics,
+): Promise<readonly SyncOutcome[]> {
+  const { audiences } = found;
+  const outcomes: SyncOutcome[] = [];
+  for (const audience of audiences) {
+    const outcome = await syncOne(context, found, audience, options, metrics);
+    outcomes.push(outcome);
+    if (outcome.error !== undefined) {
+      metrics.failed(audience.id);
+      if (audiences.length > 1) note(`postrider: ${outcome.error.message}`);
+      continue;
+    }
+    if (!outcome.dryRun) metrics.show(audience.id, outcome.result.record);
+    if (!isForPrograms(options)) for (const line of presentSync(outcome)) context.print(line);
+  }
+  return outcomes;
+}
+
+async function syncOne(
+  context: Context,
+  found: FoundAudiences,
+  audience: Synced,
+  options: AudienceSyncOptions,
+  metrics: SyncMetrics,
+): Promise<SyncOutcome> {
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  let progress: SyncProgress = { stage: 'fencing', done: 0 };
+  let sent = 0;
+  let read: ReadReport | undefined;
+  const status = startStatusLine(() => describe(audience, progress));
+  const onProgress = (now: SyncProgress): void => {
+    progress = now;
+    if (now.stage !== 'sending') return;
+    metrics.sent(audience.id, now.done - sent);
+    sent = now.done;
+  };
+  const dryRun = options.dryRun === true;
+  const { audienceFilesDir, audienceQueryTimeoutMs: queryTimeoutMs } = context.settings;
+  try {
+    const filesDir = await realFilesDir(audienceFilesDir);
+    const result = await syncAudience(
+      { kafka, topology, clock: systemClock, log, onProgress },
+      audience,
+      syncOptions(context, found, audience, options, filesDir),
+      async (connection, tempFolder) => {
+        const [from, rows] =
+          audience.kind === 'Audience'
+            ? ([audience.members, 'members'] as const)
+            : ([audience.values, 'values'] as const);
+        read = await readMembers(connection, from, {
+          rows,
+          folder: filesDir,
+          tempFolder,
+          queryTimeoutMs,
+        });
+      },
+    );
+    return { audience, dryRun, result, read };
+  } catch (error) {
+    return { audience, dryRun, error: error instanceof Error ? error : new Error(String(error)) };
+  } finally {
+    status.stop();
+  }
+}
+
+function syncOptions(
+  { settings }: Context,
+  { destinationsOf }: FoundAudiences,
+  audience: Synced,
+  options: AudienceSyncOptions,
+  filesDir: string,
+): SyncOptions {
+  const limits = { ...defaultLimits, ...audience.limits };
+  return {
+    filesDir,
+    directory: options.checkpointDir ?? settings.audienceCheckpointDir,
+    dryRun: options.dryRun === true,
+    full: options.full === true ? { destination: options.destination } : undefined,
+    connected: destinationsOf(audience.source),
+    allowEmpty: options.allowEmpty === true,
+    maxRemoved: options.maxRemoved ?? limits.maxRemoved,
+    maxChanged: options.maxChanged ?? limits.maxChanged,
+    maxAdded: options.maxAdded ?? limits.maxAdded,
+    confirmFirst: (users) =>
+      options.yes === true ? Promise.resolve() : Promise.reject(unconfirmed(audience, users)),
+    changesPerTransaction: fullBatchChanges,
+  };
+}
+
+function unconfirmed({ kind, id, trait }: Synced, users: number): PostriderError {
+  return new PostriderError(
+    'input-invalid',
+    `${kind} ${id} has told nobody yet: its first sync would tell ${users} users \`${trait}\`; nothing was sent. If that is right, use --yes`,
+  );
+}
+
+async function showHistory(
+  context: Context,
+  audiences: readonly Synced[],
+  format: OutputFormat,
+): Promise<void> {
+  const records = await readAudienceRecords(context.kafka, await context.topology());
+  const syncsOf = (id: string): readonly SyncEntry[] => records.get(id)?.syncs ?? [];
+  const data = (): object => ({
+    audiences: audiences.map(({ id }) => ({ id, syncs: syncsOf(id) })),
+  });
+  const text = (): string =>
+    audiences
+      .flatMap(({ kind, id }) => [
+        ...(audiences.length > 1 ? [`${kind} ${id}:`] : []),
+        presentHistory(syncsOf(id)),
+      ])
+      .join('\n');
+  context.print(present(format, data, text));
+}
+
+/** One after the other: what audiences say no more. */
+async function retireAll(
+  context: Context,
+  { audiences, destinationsOf }: FoundAudiences,
+  options: AudienceSyncOptions,
+): Promise<void> {
+  if (options.retire === options.keepTraits)
+    throw new PostriderError('usage', 'either --retire or --keep-traits, not both');
+  const isSilent = options.keepTraits === true;
+  for (const audience of audiences) {
+    const deps = await retireDeps(context);
+    const connected = destinationsOf(audience.source);
+    const retired = await retireFormer(deps, audience, connected, {
+      ...(await retireOptions(context, isSilent)),
+      directory: options.checkpointDir ?? context.settings.audienceCheckpointDir,
+    });
+    const name = `${audience.kind} ${audience.id}`;
+    if (retired.length === 0) context.print(`${name}: users have nothing that it says no more`);
+    for (const each of retired) context.print(`${name}: ${describeRetired(each, isSilent)}`);
+  }
+}
+
+function describe({ id }: Synced, { stage, done }: SyncProgress): string {
+  const count = done.toLocaleString('en');
+  const stages: Readonly<Record<SyncProgress['stage'], string>> = {
+    fencing: 'making sure that no other sync of it goes on',
+    remembering: `reading what was sent before: ${count} records`,
+    reading: 'reading its data',
+    comparing: 'comparing',
+    sending: `${count} changes sent`,
+  };
+  return `${id}: ${stages[stage]}`;
+}
+
+/** @throws PostriderError `input-invalid` where the router would leave the destination out. */
+function checkDestination(
+  { destinationsOf }: FoundAudiences,
+  { kind, id, source, destinations }: Synced,
+  wanted: string | undefined,
+): void {
+  if (wanted === undefined) return;
+  const allowed = destinationsOf(source).filter((each) => destinations?.includes(each) ?? true);
+  if (allowed.includes(wanted)) return;
+  throw new PostriderError(
+    'input-invalid',
+    `${kind} ${id} does not go to destination ${wanted}; allowed: ${allowed.join(', ')}`,
+  );
+}
+
+function failIfFailed(outcomes: readonly SyncOutcome[]): void {
+  const failures = outcomes.flatMap(({ error }) => error ?? []);
+  const [failure] = failures;
+  if (failure === undefined) return;
+  if (outcomes.length === 1) throw failure;
+  const message = `${failures.length} of ${outcomes.length} were not synced, for the reasons above`;
+  throw new PostriderError('input-invalid', message);
+}

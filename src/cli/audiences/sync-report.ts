@@ -1,0 +1,73 @@
+import { describeLeftOut, type ReadReport } from '../../audience/read/report.ts';
+import type { SyncResult } from '../../audience/sync.ts';
+import { kindOf, type Change, type SyncTarget } from '../../audience/sync-target.ts';
+import { printable } from '../../printable.ts';
+
+/** What a sync came to. */
+export type SyncOutcome = {
+  readonly audience: SyncTarget;
+  readonly dryRun: boolean;
+} & (
+  | {
+      readonly result: SyncResult;
+      readonly read: ReadReport | undefined;
+      readonly error?: undefined;
+    }
+  | { readonly result?: undefined; readonly error: Error }
+);
+
+const signs = { added: '+', removed: '-', changed: '~', baseline: '=', forgotten: 'x' } as const;
+
+/** For a person, in lines. */
+export function presentSync(outcome: SyncOutcome): string[] {
+  const { audience, dryRun, result } = outcome;
+  if (result === undefined) return [];
+  const { members, added, removed, changed, baseline, forgotten, tooLarge, durationMs } = result;
+  const counts = [
+    `${added} added`,
+    `${removed} removed`,
+    ...(audience.kind === 'ComputedTrait' ? [`${changed} changed`] : []),
+    ...(baseline > 0 ? [`${baseline} told again`] : []),
+    ...(forgotten > 0 ? [`${forgotten} deleted and not told`] : []),
+    ...(tooLarge > 0 ? [`${tooLarge} left out, because their calls would be too large`] : []),
+  ];
+  const took = `${members} users in ${(durationMs / 1_000).toFixed(1)} s`;
+  const note = dryRun ? ' (dry run: nothing was sent)' : '';
+  const line = `${audience.kind} ${audience.id}: ${counts.join(', ')}; ${took}${note}`;
+  const sample = dryRun ? result.sample.map((change) => `  ${presentChange(change)}`) : [];
+  return [line, ...presentRows(outcome.read), ...sample];
+}
+
+/** What a person should know of the data: nothing, most of the time. */
+function presentRows(read: ReadReport | undefined): string[] {
+  if (read === undefined) return [];
+  const { rows, duplicates, conflicts, leftOut } = read;
+  const leftOutRows = describeLeftOut(leftOut);
+  const facts = [
+    ...(duplicates > 0 ? [`${duplicates} repeated a user`] : []),
+    ...(conflicts > 0 ? [`${conflicts} users had several values, of which one was taken`] : []),
+    ...(leftOutRows === '' ? [] : [`left out: ${leftOutRows}`]),
+  ];
+  return facts.length === 0 ? [] : [`  of ${rows} rows ${facts.join('; ')}`];
+}
+
+function presentChange(change: Change): string {
+  const { userId, value, was } = change;
+  const kind = kindOf(change);
+  const values = kind === 'changed' ? ` ${was ?? ''} → ${value ?? ''}` : '';
+  return printable(`${signs[kind]} ${userId}${values}`);
+}
+
+/** For programs: one object, with a list of what each sync came to. */
+export function syncData(outcomes: readonly SyncOutcome[]): object {
+  const audiences = outcomes.map((outcome) => {
+    const { audience, dryRun, result } = outcome;
+    const { kind, id, trait } = audience;
+    if (result === undefined) return { kind, id, trait, dryRun, error: outcome.error.message };
+    const { sample, ...counts } = result;
+    const { read } = outcome;
+    const shown = { ...counts, record: undefined, read, sample: dryRun ? sample : undefined };
+    return { kind, id, trait, dryRun, ...shown };
+  });
+  return { audiences };
+}

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { describeLine } from '../../attempts/describe.ts';
+import { AttemptReader, NewestLines, type AttemptSelection } from '../../attempts/read-attempts.ts';
+import { printableJson } from '../../printable.ts';
+import { parseDuration } from '../../duration.ts';
+import type { AttemptLine } from '../../event/attempt-line.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import type { OutputFormat } from '../../resources/present.ts';
+import { formatTable } from '../../resources/table.ts';
+import { requireTopics } from '../../resources/require-topics.ts';
+import type { Context } from '../context.ts';
+import { note } from '../terminal/note.ts';
+import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
+
+interface Options extends OutputOptions {
+  readonly failed?: true;
+  readonly message?: string;
+  readonly user?: string;
+  readonly since: number;
+  readonly limit: number;
+  readonly follow?: true;
+}
+
+const againMs = 1_000;
+
+/** `postrider attempts`: what has happened to events lately. */
+export function registerAttempts(program: Command, context: Context): void {
+  withOutput(program.command('attempts'))
+    .description('show what has happened to events on their way: attempts, delays, dead letters')
+    .argument('[destination]', 'only of this one')
+    .option('--failed', 'without attempts that were deliveries')
+    .option('--message <id>', 'only of this message')
+    .option('--user <id>', 'only of this user; with a destination, one partition is read')
+    .addOption(
+      new Option('--since <duration>', 'as far back, e.g. 10m or 3d')
+        .argParser(duration)
+        .default(600_000, '10m'),
+    )
+    .option('--limit <n>', 'the newest so many', count, 100)
+    .option('--follow', 'go on with what comes, until a signal')
+    .action((destination: string | undefined, options: Options) =>
+      attempts(context, destination, options),
+    );
+}
+
+async function attempts(
+  context: Context,
+  destination: string | undefined,
+  options: Options,
+): Promise<void> {
+  const { failed, message: messageId, user, since, limit, follow, output } = options;
+  const { topics } = await context.topology();
+  await requireTopics(context.kafka, [{ name: topics.attempts }]);
+  const selection: AttemptSelection = { destination, messageId, user, failed };
+  const reader = new AttemptReader(context.kafka, topics.attempts, selection);
+  const sinceMs = systemClock.now() - since;
+  const isStopped = follow === true ? stopSignal() : undefined;
+  let isFirst = true;
+  do {
+    const newest = new NewestLines(limit);
+    for await (const line of reader.read(sinceMs)) newest.add(line);
+    const lines = newest.sorted();
+    if (newest.seen > lines.length) note(`the newest ${lines.length} of ${newest.seen} lines`);
+    if (isFirst && lines.length === 0 && follow !== true) note('nothing has happened since then');
+    if (lines.length > 0) context.print(textOf(lines, output, isFirst));
+    isFirst &&= lines.length === 0;
+  } while (isStopped !== undefined && !(await isStopped()));
+}
+
+function stopSignal(): () => Promise<boolean> {
+  const signalled = shutdownSignal().then(() => true);
+  return () => Promise.race([signalled, delay(againMs, false)]);
+}
+
+/** JSON is a line each, because with `--follow` there is no end. */
+function textOf(lines: readonly AttemptLine[], output: OutputFormat, withHeader: boolean): string {
+  if (output === 'json') return lines.map((line) => printableJson(line, 0)).join('\n');
+  return present(
+    output,
+    () => lines,
+    (format) => {
+      const table = tableOf(lines, format);
+      return withHeader ? table : table.split('\n').slice(1).join('\n');
+    },
+  );
+}
+
+function tableOf(lines: readonly AttemptLine[], format: 'table' | 'wide'): string {
+  const isWide = format === 'wide';
+  const rows = lines.map((line) => {
+    const [messageId, user] = line.kind === 'bundle-deferred' ? [] : [line.messageId, line.user];
+    const url = line.kind === 'attempt' ? line.url : '';
+    const own = [line.at, line.destination, messageId ?? ''];
+    const cells = isWide ? [...own, user ?? '', url] : own;
+    return [...cells, describeLine(line)];
+  });
+  const more = isWide ? ['USER', 'URL'] : [];
+  const head = ['TIME', 'DESTINATION', 'MESSAGE', ...more, 'WHAT'];
+  return formatTable(head, rows, isWide ? Infinity : undefined);
+}
+
+function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('It is a duration such as 10m, 4h or 3d.');
+  return ms;
+}
+
+function count(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It is a whole number from 1 to 999999.');
+}

@@ -1,0 +1,166 @@
+import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { printable } from '../../printable.ts';
+import { affectedBy, findSources } from '../../deletion/affected.ts';
+import { deleteUsers } from '../../deletion/delete-users.ts';
+import { departureTierMs } from '../../deletion/notification.ts';
+import { DeletionReport } from '../../deletion/report.ts';
+import { collectUserIds, type UserFile, type UserIds } from '../../deletion/user-ids.ts';
+import { PostriderError } from '../../errors.ts';
+import { buildDeleteBody } from '../../event/body.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import {
+  followStoredResources,
+  type FollowedResources,
+} from '../../resources/config/config-topic.ts';
+import { fenceMs } from '../../resources/fence/fence.ts';
+import { requireTopics } from '../../resources/require-topics.ts';
+import { formatTable } from '../../resources/table.ts';
+import type { Context } from '../context.ts';
+import { counted } from '../terminal/counted.ts';
+import { note } from '../terminal/note.ts';
+import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
+import { startStatusLine } from '../terminal/status-line.ts';
+import { timeToEnd, withProducer } from '../connect/with-producer.ts';
+
+interface DeleteUserOptions extends OutputOptions {
+  readonly file?: string;
+  readonly source?: string;
+  readonly dryRun?: true;
+}
+
+/** `postrider delete-user`: forwards requests to delete users, and keeps back what is older. */
+export function registerDeleteUser(program: Command, context: Context): void {
+  withJson(program.command('delete-user'))
+    .description(
+      'notify every enabled destination that users were deleted, and drop their undelivered events; ' +
+        'run again, it notifies again',
+    )
+    .argument('[user...]', 'ids of users')
+    .option('--file <file>', 'more ids, one a line; - is stdin')
+    .option('--source <id>', 'only at this source; all without it')
+    .option('--dry-run', 'only print what would be sent')
+    .action((users: readonly string[], options: DeleteUserOptions) =>
+      deleteUser(context, users, options),
+    );
+}
+
+async function deleteUser(
+  context: Context,
+  args: readonly string[],
+  options: DeleteUserOptions,
+): Promise<void> {
+  const file = options.file === undefined ? undefined : await readUserFile(options.file);
+  const users = collectUserIds(args, file);
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const config = await followStoredResources({ kafka, topology, log });
+  const report = new DeletionReport();
+  try {
+    const sourceIds = findSources(config.resources, options.source);
+    // What cannot be notified is said before anything is written.
+    const affected = affectedBy(config.resources, sourceIds);
+    if (options.dryRun === true) report.add(users.ids.length, affected);
+    else await run(context, users.ids, sourceIds, config, report);
+  } finally {
+    await config.stop();
+  }
+  print(context, options, users, report);
+  const { ids } = users;
+  if (report.users === ids.length) return;
+  const next = printable(JSON.stringify(ids[report.users]));
+  const message = `stopped early, before user ${next}; run again with all, it notifies of the first ones once more`;
+  throw new PostriderError('stopped', message);
+}
+
+async function run(
+  context: Context,
+  userIds: readonly string[],
+  sourceIds: readonly string[],
+  config: FollowedResources,
+  report: DeletionReport,
+): Promise<void> {
+  const { kafka, settings } = context;
+  const topology = await context.topology();
+  const afterMs = fenceMs(settings.deliveryTimeoutMs);
+  const tierMs = departureTierMs(topology.retryTiersMs, afterMs);
+  const topics = [topology.topics.deletions, topology.retryTopic(tierMs)];
+  await requireTopics(
+    kafka,
+    topics.map((name) => ({ name })),
+  );
+  const stop = new AbortController();
+  void shutdownSignal().then(() => {
+    stop.abort();
+  });
+  const status = startStatusLine(
+    () => `${report.users} of ${counted(userIds.length, 'user')} deleted`,
+  );
+  try {
+    await withProducer(
+      context,
+      (producer) =>
+        deleteUsers({
+          userIds,
+          sourceIds,
+          config,
+          topology,
+          producer,
+          clock: systemClock,
+          random: Math.random,
+          fenceMs: afterMs,
+          signal: stop.signal,
+          onDeleted: (more, affected) => {
+            report.add(more, affected);
+          },
+        }),
+      timeToEnd(stop.signal),
+    );
+  } finally {
+    status.stop();
+  }
+}
+
+/** @throws PostriderError `input-invalid` */
+async function readUserFile(path: string): Promise<UserFile> {
+  if (path === '-') return { name: 'the standard input', bytes: await buffer(process.stdin) };
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+    throw new PostriderError('input-invalid', `${path} cannot be read${code}`, { cause });
+  });
+  return { name: path, bytes };
+}
+
+function print(
+  context: Context,
+  options: DeleteUserOptions,
+  { ids, repeated, emptyLines }: UserIds,
+  report: DeletionReport,
+): void {
+  const isDryRun = options.dryRun === true;
+  if (isForPrograms(options)) {
+    const data = { dryRun: isDryRun, ...report.summary(), repeated, emptyLines };
+    context.print(
+      present(
+        options.output,
+        () => data,
+        () => '',
+      ),
+    );
+    return;
+  }
+  context.print(formatTable(['SOURCE', 'DESTINATION', 'NOTIFICATIONS'], report.rows()));
+  report.warnings().forEach(note);
+  if (repeated > 0) note(`${counted(repeated, 'id')} named before, taken once`);
+  if (emptyLines > 0) note(`${counted(emptyLines, 'empty line')} skipped`);
+  const what = `${counted(report.users, 'user')} at ${counted(report.sources, 'source')}`;
+  const sent = counted(report.notifications, 'notification');
+  if (isDryRun) {
+    const body = buildDeleteBody(ids[0] ?? '', new Date(systemClock.now()).toISOString());
+    context.print(
+      `nothing written; without --dry-run: ${what} deleted, ${sent} such as ${printable(body)}`,
+    );
+  } else context.print(`${what} deleted, ${sent} on the way`);
+}

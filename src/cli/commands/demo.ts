@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { demoDestinations, startDemoEndpoints } from '../../dev/demo-endpoints.ts';
+import { progressLine, summaryTable } from '../../dev/demo-report.ts';
+import { replay, settled, watchDeadLetters } from '../../dev/demo.ts';
+import { balances, createLedger, type Ledger } from '../../dev/ledger.ts';
+import { purchaseCalls, purchaseRows, type PurchaseCall } from '../../dev/purchases.ts';
+import { PostriderError } from '../../errors.ts';
+import { createProducer } from '../../kafka/produce/producer.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import { loadFiles } from '../../resources/apply/load-files.ts';
+import type { Settings } from '../../settings/table.ts';
+import type { Context } from '../context.ts';
+import { startPipeline } from '../roles/pipeline.ts';
+import { startProgress } from '../terminal/progress.ts';
+
+/** Retries as in production but shortened, so that the dead endpoint's events expire within the demo. */
+const decided: Partial<Settings> = {
+  retryTiersMs: [1_000, 3_000, 10_000],
+  retryWindowMs: 30_000,
+  topicPartitions: 6,
+  gatewayPort: 0,
+  opsPort: 0,
+};
+/** After the last event: a retry window, its longest tier, and reading them. */
+const settleLimitMs = 75_000;
+
+/** `postrider demo`: real purchases from Kafka to three endpoints, and accounts of every event. */
+export function registerDemo(program: Command, context: Context): void {
+  program
+    .command('demo')
+    .description('real purchases through the whole pipeline, with accounts of every event')
+    .action(() => demo(context));
+}
+
+async function demo(given: Context): Promise<void> {
+  const signalled = shutdownSignal();
+  const stopped = signalled.then(() => {
+    throw new PostriderError('stopped', 'stopped early, without accounts of the events');
+  });
+  await Promise.race([replayPurchases(given, signalled), stopped]);
+  process.exit(0);
+}
+
+async function replayPurchases(given: Context, signalled: Promise<unknown>): Promise<void> {
+  const ledger = createLedger(demoDestinations);
+  const endpoints = await startDemoEndpoints(ledger);
+  const stdin = Readable.from([JSON.stringify(endpoints.resources)]);
+  const quiet = given.environment['LOG_LEVEL'] === undefined ? { logLevel: 'silent' as const } : {};
+  given.print('Starting a Kafka broker, the topics, the router and the delivery worker …');
+  const pipeline = await startPipeline(given, {
+    resources: await loadFiles(['-'], { environment: {}, stdin }),
+    // On a shared broker, demos must not meet.
+    decided: { ...decided, ...quiet, topicPrefix: `demo-${randomBytes(3).toString('hex')}.` },
+  });
+  const { context, roles } = pipeline;
+  const topology = await context.topology();
+  const { kafka, log } = context;
+  const producer = await createProducer(kafka, { log });
+  const deps = { kafka, topology, producer, log };
+
+  const calls: PurchaseCall[] = [];
+  for await (const call of purchaseCalls(purchaseRows())) calls.push(call);
+  given.print(
+    `Replaying ${calls.length} events of a gift shop to ${demoDestinations.join(', ')} …`,
+  );
+  const deadLetters = await watchDeadLetters(deps, ledger);
+  const progress = startProgress(roles.metrics, (counts) =>
+    progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
+  );
+  void signalled.then(() => {
+    progress.stop();
+  });
+  await replay(deps, calls, ledger);
+  await settled(ledger, settleLimitMs);
+  progress.stop();
+  await Promise.all([deadLetters.stop(), producer.close(settleLimitMs)]);
+  await pipeline.stop();
+  await endpoints.close();
+  conclude(given, ledger);
+}
+
+function conclude(context: Context, ledger: Ledger): void {
+  const accounts = ledger.accounts();
+  context.print(`\n${summaryTable(accounts)}\n`);
+  if (!balances(accounts))
+    throw new PostriderError('accounts-differ', 'the accounts of the demo do not balance');
+  context.print('Every event was delivered or given up with a reason; every signature was valid;');
+  const healthy = accounts.find(({ destination }) => destination === 'healthy');
+  if (healthy === undefined || healthy.extraRequests === 0)
+    context.print("each user's events reached the healthy endpoint in order.");
+  else {
+    const { extraRequests } = healthy;
+    context.print(`${extraRequests} answers of the healthy endpoint came after its time limit, so`);
+    context.print('their events were sent again: this machine was too busy for the demo.');
+  }
+}

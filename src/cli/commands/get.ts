@@ -1,0 +1,63 @@
+import { Argument, type Command } from 'commander';
+import { PostriderError } from '../../errors.ts';
+import { hintAt } from '../../near.ts';
+import { readStoredResources } from '../../resources/config/config-topic.ts';
+import { parseKind, presentList, presentOne, type OutputFormat } from '../../resources/present.ts';
+import { maskResource } from '../../resources/config/stored.ts';
+import { ofKind } from '../../resources/config/stored-resources.ts';
+import type { Resource } from '../../resources/resource.ts';
+import { readAudienceRecords } from '../../resources/audiences/records.ts';
+import { presentHistory } from '../audiences/history.ts';
+import type { Context } from '../context.ts';
+import { withOutput, type OutputOptions } from '../terminal/output.ts';
+
+/** `postrider get`: resources as they are stored. */
+export function registerGet(program: Command, context: Context): void {
+  withOutput(program.command('get'))
+    .description('show resources; secrets are never printed')
+    .addArgument(new Argument('<kind>', 'source, destination, audience or computed-trait'))
+    .addArgument(new Argument('[id]', 'only this one'))
+    .action((kind: string, id: string | undefined, options: OutputOptions) =>
+      get(context, kind, id, options.output),
+    );
+}
+
+function isSynced({ kind }: Resource): boolean {
+  return kind === 'Audience' || kind === 'ComputedTrait';
+}
+
+async function printHistory(context: Context, id: string): Promise<void> {
+  const records = await readAudienceRecords(context.kafka, await context.topology());
+  const syncs = records.get(id)?.syncs ?? [];
+  if (syncs.length > 0) context.print(`\n${presentHistory(syncs)}`);
+}
+
+async function get(
+  context: Context,
+  kindName: string,
+  id: string | undefined,
+  format: OutputFormat,
+): Promise<void> {
+  const kind = parseKind(kindName);
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const stored = await readStoredResources({ kafka, topology, log });
+  const all = ofKind(stored, kind);
+  const found = all.filter(({ name }) => id === undefined || name.id === id);
+  if (id !== undefined && found.length === 0) {
+    const known = all.map(({ name }) => name.id);
+    throw new PostriderError('not-found', `there is no ${kind} ${id}${hintAt(id, known)}`);
+  }
+  const unreadable = found.filter(({ sealed }) => sealed === undefined);
+  const readable = found.flatMap(({ sealed }) => sealed ?? []).map(maskResource);
+  const [only] = readable;
+  if (id === undefined) context.print(presentList(kind, readable, format));
+  else if (only !== undefined) {
+    context.print(presentOne(only, format));
+    if ((format === 'table' || format === 'wide') && isSynced(only))
+      await printHistory(context, only.id);
+  }
+  if (unreadable.length === 0) return;
+  const names = unreadable.map(({ name }) => `${name.kind} ${name.id}`).join(', ');
+  throw new PostriderError('resource-invalid', `stored, but not readable: ${names}`);
+}

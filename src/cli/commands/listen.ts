@@ -1,0 +1,91 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { printable } from '../../printable.ts';
+import { bytesText } from '../../dead-letter/texts.ts';
+import { startReceiver, type Arrival } from '../../dev/receiver.ts';
+import { parseDuration } from '../../duration.ts';
+import { portProblem } from '../../ops/port-problem.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import type { Context } from '../context.ts';
+
+interface ListenOptions {
+  readonly port: number;
+  readonly secret?: string;
+  readonly status: number;
+  readonly delay: number;
+  readonly failRate: number;
+  readonly headers?: true;
+}
+
+/** `postrider listen`: an endpoint to look at deliveries with, and to rehearse failures. */
+export function registerListen(program: Command, context: Context): void {
+  program
+    .command('listen')
+    .description('receive webhooks, verify their signatures and print what arrives')
+    .option('--port <port>', 'where to listen; 0: any free port', integer(0, 65_535), 9000)
+    .option('--secret <secret>', 'shared secret that signatures are verified with')
+    .option('--status <code>', 'answer with this status', integer(200, 599), 200)
+    .addOption(
+      new Option('--delay <duration>', 'wait before answering, e.g. 6s')
+        .argParser(duration)
+        .default(0, 'none'),
+    )
+    .option('--fail-rate <share>', 'answer this share of requests with 500, e.g. 0.1', share, 0)
+    .option('--headers', 'print the headers too')
+    .action((options: ListenOptions) => listen(context, options));
+}
+
+async function listen(context: Context, options: ListenOptions): Promise<void> {
+  const { port } = options;
+  const receiver = await startReceiver({
+    port,
+    sharedSecret: options.secret,
+    answer: (arrival) => {
+      const status = Math.random() < options.failRate ? 500 : options.status;
+      context.print(describe(arrival, status));
+      if (options.headers === true) context.print(headersOf(arrival));
+      return { status, delayMs: options.delay };
+    },
+  }).catch((error: unknown) => {
+    throw portProblem(error, '--port', port);
+  });
+  context.print(`listening on ${receiver.url}`);
+  await shutdownSignal();
+  await receiver.close();
+}
+
+function describe(arrival: Arrival, status: number): string {
+  const path = printable(arrival.path);
+  return `${String(status)} ${path} ${verdictOf(arrival)} ${bytesText(arrival.body)}`;
+}
+
+function verdictOf({ headers, signatureValid }: Arrival): string {
+  if (headers['x-signature'] === undefined) return 'no signature';
+  if (signatureValid === undefined) return 'signature not verified';
+  return signatureValid ? 'valid signature' : 'invalid signature';
+}
+
+function headersOf({ headers }: Arrival): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `    ${name}: ${printable(String(value))}`)
+    .join('\n');
+}
+
+function integer(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`);
+  };
+}
+
+function duration(text: string): number {
+  const valueMs = parseDuration(text);
+  if (valueMs !== undefined) return valueMs;
+  throw new InvalidArgumentError('Allowed: a duration such as 250ms, 6s or 1m.');
+}
+
+function share(text: string): number {
+  const value = Number(text);
+  if (text !== '' && value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('Allowed: a number from 0 to 1.');
+}

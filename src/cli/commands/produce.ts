@@ -1,0 +1,132 @@
+import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { Argument, type Command } from 'commander';
+import { gunzipIfNeeded } from '../../bulk-import/gunzip.ts';
+import { importCalls } from '../../bulk-import/import-calls.ts';
+import { PostriderError } from '../../errors.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import { findSource } from '../../resources/find-source.ts';
+import type { Context } from '../context.ts';
+import { counted } from '../terminal/counted.ts';
+import { note } from '../terminal/note.ts';
+import { startStatusLine, type StatusLine } from '../terminal/status-line.ts';
+import { timeToEnd, withProducer } from '../connect/with-producer.ts';
+
+interface ProduceOptions {
+  readonly source: string;
+}
+
+interface Counts {
+  sent: number;
+  bad: number;
+  /** The highest line that was sent. */
+  lastLine: number;
+}
+
+/** `postrider produce`: history and other bulk, straight to the ingest topic. */
+export function registerProduce(program: Command, context: Context): void {
+  program
+    .command('produce')
+    .description('send calls from a file, one JSON call a line, straight to the ingest topic')
+    .requiredOption('--source <id>', 'the source that the calls come from')
+    .addArgument(new Argument('[file]', 'NDJSON, also gzipped').default('-', 'stdin'))
+    .action((file: string, options: ProduceOptions) => produce(context, file, options));
+}
+
+async function produce(context: Context, file: string, options: ProduceOptions): Promise<void> {
+  const input = await openInput(file);
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const access = { kafka, topology, clock: systemClock, log };
+  const source = await findSource(access, options.source);
+  const [writeKey] = source.writeKeys;
+  if (writeKey === undefined)
+    throw new PostriderError('input-invalid', `source ${source.id} has no write key; give it one`);
+  const stop = new AbortController();
+  void shutdownSignal().then(() => {
+    stop.abort();
+    // Nothing more may ever come from it.
+    input.destroy();
+  });
+  const counts: Counts = { sent: 0, bad: 0, lastLine: 0 };
+  const startMs = Date.now();
+  const status = startStatusLine(() => progressOf(counts, Date.now() - startMs));
+  try {
+    await withProducer(
+      context,
+      (producer) =>
+        importCalls({
+          input: gunzipIfNeeded(input),
+          topic: topology.topics.ingest,
+          writeKey,
+          producer,
+          signal: stop.signal,
+          onSent: (line) => {
+            counts.sent += 1;
+            counts.lastLine = Math.max(counts.lastLine, line);
+          },
+          onBad: (line, reason) => {
+            counts.bad += 1;
+            reportBad(status, line, reason);
+          },
+        }),
+      timeToEnd(stop.signal),
+    );
+  } catch (cause) {
+    if (cause instanceof PostriderError && cause.code === 'kafka-refused') throw cause;
+    if (!stop.signal.aborted) throw unreadable(file, cause, counts);
+  } finally {
+    status.stop();
+  }
+  context.print(`${counted(counts.sent, 'call')} sent`);
+  if (stop.signal.aborted)
+    throw new PostriderError('stopped', `stopped early, after line ${counts.lastLine}`);
+  if (counts.bad > 0) {
+    const lines = `${counts.bad} of ${counted(counts.sent + counts.bad, 'line')}`;
+    throw new PostriderError('input-invalid', `${lines} could not be sent, for the reasons above`);
+  }
+}
+
+function reportBad(status: StatusLine, line: number, reason: string): void {
+  status.clear();
+  note(`line ${line}: ${reason}`);
+}
+
+/** @throws PostriderError `input-invalid`, before Kafka is asked for anything. */
+async function openInput(file: string): Promise<Readable> {
+  if (file === '-') return process.stdin;
+  const handle = await open(file).catch((cause: unknown) => {
+    throw unreadable(file, cause);
+  });
+  if ((await handle.stat()).isDirectory())
+    throw new PostriderError(
+      'input-invalid',
+      `${file} is a folder; allowed: a file, or - for stdin`,
+    );
+  return handle.createReadStream();
+}
+
+/** What Node and zlib say of a file that is missing or broken; other errors pass. */
+function unreadable(file: string, cause: unknown, counts?: Counts): unknown {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  if (cause instanceof PostriderError || code === undefined) return cause;
+  const name = file === '-' ? 'the standard input' : file;
+  const what = readFailures[code] ?? `cannot be read (${code})`;
+  const sent = counts === undefined ? '' : `; ${counted(counts.sent, 'call')} sent before`;
+  return new PostriderError('input-invalid', `${name} ${what}${sent}`, { cause });
+}
+
+const readFailures: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'cannot be read: permission denied',
+  Z_BUF_ERROR: 'is gzip that is cut off',
+  Z_DATA_ERROR: 'is gzip that is damaged',
+};
+
+function progressOf({ sent, bad }: Counts, tookMs: number): string {
+  const perSecond = Math.round((sent * 1_000) / Math.max(1, tookMs));
+  const numbers = [sent, perSecond].map((n) => n.toLocaleString('en'));
+  const badLines = bad === 0 ? '' : `, ${counted(bad, 'bad line')}`;
+  return `${numbers[0] ?? ''} calls sent, ${numbers[1] ?? ''}/s${badLines}`;
+}

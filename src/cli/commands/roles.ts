@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import type { Context } from '../context.ts';
+import type { RoleName } from '../roles/start-roles.ts';
+
+const descriptions: Record<RoleName, string> = {
+  gateway: 'run a gateway: the HTTP tracking API to the ingest topic',
+  router: 'run the router: ingest topics to delivery topics',
+  delivery: 'run a delivery worker: delivery and retry topics to endpoints',
+};
+
+/** `postrider gateway`, `postrider router` and `postrider delivery`: one role in a process of its own. */
+export function registerRoles(program: Command, context: Context): void {
+  for (const [name, description] of Object.entries(descriptions)) {
+    program
+      .command(name)
+      .description(description)
+      .action(() => run(context, name as RoleName));
+  }
+}
+
+async function run(context: Context, name: RoleName): Promise<void> {
+  // From the first moment on: a signal during a long start must be seen as well.
+  const signalled = shutdownSignal();
+  const { startRoles } = await import('../roles/start-roles.ts');
+  const roles = await Promise.race([startRoles(context, [name]), signalled]);
+  if (typeof roles === 'string') process.exit(0);
+  const signal = await signalled;
+  context.log.info({ signal }, 'stopping');
+  await roles.stop();
+  process.exit(0);
+}

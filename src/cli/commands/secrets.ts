@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { PostriderError } from '../../errors.ts';
+import { rotateSecrets } from '../../resources/config/rotate-secrets.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
+import { notSet } from '../../settings/misspelt.ts';
+import type { Context } from '../context.ts';
+import { counted } from '../terminal/counted.ts';
+import { withProducer } from '../connect/with-producer.ts';
+
+/** `postrider secrets`: the encryption of what the `config` topic holds. */
+export function registerSecrets(program: Command, context: Context): void {
+  program
+    .command('secrets')
+    .description('the encryption of secrets in the config topic')
+    .command('rotate')
+    .description('encrypt with SECRET_KEY what SECRET_KEY_PREVIOUS encrypted; safe to repeat')
+    .action(() => rotate(context));
+}
+
+async function rotate(context: Context): Promise<void> {
+  const { environment, settings, log } = context;
+  if (settings.secretKey === undefined)
+    throw notSet('SECRET_KEY', '32 bytes in base64', environment);
+  const { kafka } = context;
+  const topology = await context.topology();
+  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  const { rewritten, unreadable } = await withProducer(context, (producer) =>
+    rotateSecrets({ kafka, topology, log, producer, secretKeys }),
+  );
+  for (const key of rewritten) context.print(`encrypted ${key} anew`);
+  const [first] = unreadable;
+  if (first === undefined) {
+    context.print(
+      `${counted(rewritten.length, 'resource')} encrypted anew; none needs another key`,
+    );
+    return;
+  }
+  const more = unreadable.length === 1 ? '' : ` (and ${unreadable.length - 1} more like it)`;
+  throw new PostriderError('secret-unreadable', `${first}${more}; do not drop any key yet`);
+}

@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import { printable } from '../../printable.ts';
+import { beginningText as textOf } from '../../dead-letter/texts.ts';
+import type { TestAnswer } from '../../delivery/send-test.ts';
+import { PostriderError } from '../../errors.ts';
+import { hintAt } from '../../near.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { startConfig } from '../../resources/config/config-store.ts';
+import type { Destination } from '../../resources/resource.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
+import type { Context } from '../context.ts';
+import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
+
+/** `postrider send-test`: does an endpoint take what we send? */
+export function registerSendTest(program: Command, context: Context): void {
+  withOutput(program.command('send-test'))
+    .description('send one signed test event to each URL of a destination and print the answers')
+    .argument('<destination>', 'its id')
+    .action((id: string, options: OutputOptions) => sendTest(context, id, options));
+}
+
+async function sendTest(context: Context, id: string, { output }: OutputOptions): Promise<void> {
+  const { settings } = context;
+  const { sendTestEvent } = await import('../../delivery/send-test.ts');
+  const answers = await sendTestEvent(await destinationOf(context, id), {
+    clock: systemClock,
+    timeoutMs: settings.deliveryTimeoutMs,
+    allowNetworks: settings.deliveryAllowNetworks ?? [],
+  });
+  const text = (): string => answers.map(describe).join('\n');
+  context.print(present(output, () => answers.map(dataOf), text));
+  if (answers.some(({ outcome }) => outcome.kind === 'delivered')) return;
+  throw new PostriderError('not-delivered', `no endpoint of destination ${id} took the test event`);
+}
+
+async function destinationOf(context: Context, id: string): Promise<Destination> {
+  const { settings, kafka, log } = context;
+  const config = await startConfig({
+    kafka,
+    topology: await context.topology(),
+    log,
+    secretKeys: createSecretKeys(settings.secretKey, settings.secretKeyPrevious),
+  });
+  const destination = config.destination(id);
+  const isUnreadable = config.isUnreadable(id);
+  const known = Array.from(config.destinations(), (each) => each.id);
+  await config.stop();
+  if (destination !== undefined) return destination;
+  if (isUnreadable) {
+    const why = 'with these keys and this version; the log says why';
+    throw new PostriderError('resource-invalid', `destination ${id} is not readable ${why}`);
+  }
+  throw new PostriderError('not-found', `there is no destination ${id}${hintAt(id, known)}`);
+}
+
+function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
+  const took = `in ${Math.round(tookMs)} ms`;
+  if (outcome.kind === 'delivered') return `${publicUrl}  delivered ${took}`;
+  const then = outcome.kind === 'permanent' ? outcome.reason : 'would be tried again';
+  const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
+  const said =
+    outcome.answer === undefined ? '' : `; it said: ${printable(textOf(outcome.answer))}`;
+  const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
+  return `${publicUrl}  not delivered ${took}: ${outcome.detail}${patience} (${then})${said}`;
+}
+
+function dataOf({ publicUrl: url, outcome, tookMs }: TestAnswer): object {
+  const delivered = outcome.kind === 'delivered';
+  if (delivered) return { url, delivered, tookMs };
+  const { detail, answer, status = null } = outcome;
+  const then = outcome.kind === 'permanent' ? outcome.reason : 'retry';
+  const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
+  return {
+    url,
+    delivered,
+    tookMs,
+    status,
+    detail,
+    retryAfterMs: retryAfterMs ?? null,
+    then,
+    answer: answer === undefined ? null : textOf(answer),
+  };
+}

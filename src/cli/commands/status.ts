@@ -1,0 +1,147 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { InvalidArgumentError, type Command } from 'commander';
+import { AttemptReader, NewestLines } from '../../attempts/read-attempts.ts';
+import { printableJson } from '../../printable.ts';
+import { PostriderError } from '../../errors.ts';
+import type { AttemptLine } from '../../event/attempt-line.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { shutdownSignal } from '../../ops/shutdown.ts';
+import { requireTopics } from '../../resources/require-topics.ts';
+import { ConfiguredDestinations } from '../../status/configured.ts';
+import { byUrgency, unseen, viewOf, type DestinationView } from '../../status/destination-view.ts';
+import { readPipeline } from '../../status/pipeline.ts';
+import { readStatus } from '../../status/read-status.ts';
+import type { Context } from '../context.ts';
+import { destinationText, overviewText, type Overview } from '../status/text.ts';
+import { note } from '../terminal/note.ts';
+import type { Pause } from '../../resources/pauses/pause.ts';
+import { readPauses } from '../../resources/pauses/pauses.ts';
+import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
+
+interface Options extends OutputOptions {
+  readonly watch?: true;
+  readonly limit: number;
+}
+
+const againMs = 2_000;
+/** Of one destination. */
+const attemptsShown = 10;
+const attemptsSinceMs = 5 * 60_000;
+const clearScreen = '\u001B[H\u001B[2J\u001B[3J';
+
+/** `postrider status`: how the pipeline and each destination are now. */
+export function registerStatus(program: Command, context: Context): void {
+  withOutput(program.command('status'))
+    .description('show how the pipeline and each destination are now, the worst first')
+    .argument('[destination]', 'this one, with its URLs and its last attempts')
+    .option('--watch', 'again every two seconds, until a signal')
+    .option('--limit <n>', 'so many destinations, in a table', count, 50)
+    .action((destination: string | undefined, options: Options) =>
+      status(context, destination, options),
+    );
+}
+
+async function status(
+  context: Context,
+  destination: string | undefined,
+  options: Options,
+): Promise<void> {
+  const { topics } = await context.topology();
+  await requireTopics(context.kafka, [{ name: topics.destinationStatus }]);
+  const show = async (): Promise<void> => {
+    const text =
+      destination === undefined
+        ? await overview(context, options)
+        : await oneDestination(context, destination, options);
+    if (options.watch === true && process.stdout.isTTY) process.stdout.write(clearScreen);
+    context.print(text);
+  };
+  await show();
+  if (options.watch !== true) return;
+  const stopped = shutdownSignal().then(() => true);
+  while (!(await Promise.race([stopped, delay(againMs, false)]))) await show();
+}
+
+async function overview(context: Context, options: Options): Promise<string> {
+  const nowMs = systemClock.now();
+  const topology = await context.topology();
+  const { kafka } = context;
+  const [said, pipeline, configured, pauses] = await Promise.all([
+    readStatus(kafka, topology.topics.destinationStatus, nowMs),
+    readPipeline(kafka, topology, nowMs),
+    ConfiguredDestinations.read(kafka, topology.topics.config),
+    readPauses(kafka, topology),
+  ]);
+  const seen = Array.from(said.destinations, ([id, each]) => viewOf(id, each));
+  // Workers say nothing of those that nothing comes for.
+  const others = [...configured.ids()]
+    .filter((id) => !said.destinations.has(id))
+    .map((id) => unseenOf(configured, pauses, id));
+  const workers = said.workers.toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
+  const destinations = [...seen, ...others].sort(byUrgency);
+  const shown: Overview = { at: new Date(nowMs).toISOString(), ...pipeline, workers, destinations };
+  if (workers.length === 0) note('no worker says anything: none is running, or none reaches Kafka');
+  return textOf(options, shown, () => overviewText(shown, options.limit, nowMs));
+}
+
+async function oneDestination(context: Context, id: string, options: Options): Promise<string> {
+  const nowMs = systemClock.now();
+  const { kafka } = context;
+  const { topics } = await context.topology();
+  const [said, configured, attempts, pauses] = await Promise.all([
+    readStatus(kafka, topics.destinationStatus, nowMs),
+    ConfiguredDestinations.read(kafka, topics.config),
+    recentAttempts(context, id, nowMs),
+    readPauses(kafka, { topics }),
+  ]);
+  const each = said.destinations.get(id);
+  if (each === undefined && !configured.has(id))
+    throw new PostriderError('not-found', `there is no destination ${id}`);
+  const view: DestinationView =
+    each === undefined ? unseenOf(configured, pauses, id) : viewOf(id, each);
+  const data = { at: new Date(nowMs).toISOString(), ...view, attempts };
+  return textOf(options, data, (isWide) => destinationText(view, attempts, isWide, nowMs));
+}
+
+async function recentAttempts(
+  context: Context,
+  destination: string,
+  nowMs: number,
+): Promise<AttemptLine[]> {
+  const { topics } = await context.topology();
+  const newest = new NewestLines(attemptsShown);
+  const reader = new AttemptReader(context.kafka, topics.attempts, { destination });
+  // Where its breaker is open, delays would be all that is to be seen.
+  for await (const line of reader.read(nowMs - attemptsSinceMs))
+    if (line.kind === 'attempt' || line.kind === 'dead-letter') newest.add(line);
+  return newest.sorted();
+}
+
+function unseenOf(
+  configured: ConfiguredDestinations,
+  pauses: ReadonlyMap<string, Pause>,
+  id: string,
+): DestinationView {
+  const pause = pauses.get(id);
+  if (pause !== undefined) return { ...unseen(id, 'paused'), since: pause.since };
+  return unseen(id, configured.isDisabled(id) ? 'disabled' : 'ok');
+}
+
+/** With `--watch`, JSON is a line each time. */
+function textOf(
+  { output, watch }: Options,
+  data: unknown,
+  text: (isWide: boolean) => string,
+): string {
+  if (output === 'json' && watch === true) return printableJson(data, 0);
+  return present(
+    output,
+    () => data,
+    (format) => text(format === 'wide'),
+  );
+}
+
+function count(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It is a whole number from 1 to 999999.');
+}

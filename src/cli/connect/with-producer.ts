@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PostriderError } from '../../errors.ts';
+import { createProducer, type Producer } from '../../kafka/produce/producer.ts';
+import { systemClock } from '../../ops/clock.ts';
+import type { Context } from '../context.ts';
+
+/** For what is on its way when a command is stopped: longer than an attempt to write takes. */
+const closeMs = 30_000;
+
+/**
+ * For a command that answers: a producer repeats for ever what Kafka's ACLs refuse, as a role should,
+ * and nobody would wait for that. What Kafka has not taken when `givenUp` resolves is left.
+ * @throws PostriderError `kafka-refused` with the topics that may not be written
+ */
+export async function withProducer<T>(
+  { kafka, log }: Context,
+  use: (producer: Producer) => Promise<T>,
+  givenUp?: Promise<T>,
+): Promise<T> {
+  const refused = Promise.withResolvers<never>();
+  const hopeless = Promise.race([refused.promise, ...(givenUp === undefined ? [] : [givenUp])]);
+  let timeoutMs = closeMs;
+  const leave = (): void => {
+    timeoutMs = 0;
+  };
+  hopeless.then(leave, leave);
+  const failed = (reason: string, topics: readonly string[]): void => {
+    if (!reason.endsWith('_AUTHORIZATION_FAILED')) return;
+    const message = `Kafka's ACLs do not let this principal write to topic ${topics.join(', ')}`;
+    refused.reject(new PostriderError('kafka-refused', message));
+  };
+  const producer = await createProducer(kafka, { clock: systemClock, log, hooks: { failed } });
+  try {
+    return await Promise.race([use(producer), hopeless]);
+  } finally {
+    await producer.close(timeoutMs);
+  }
+}
+
+/** Resolves when what was on its way at the signal has had time enough, also where Kafka is away. */
+export async function timeToEnd(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+  await delay(closeMs, undefined, { ref: false });
+}

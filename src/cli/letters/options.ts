@@ -1,0 +1,126 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { Place } from '../../dead-letter/letter.ts';
+import type { SearchArea } from '../../dead-letter/read-letters.ts';
+import { parseDuration } from '../../duration.ts';
+import { PostriderError } from '../../errors.ts';
+import { normalizeTimestamp } from '../../event/timestamp.ts';
+import { parseRate } from '../../resources/schema/rate.ts';
+import { withOutput, type OutputOptions } from '../terminal/output.ts';
+
+/** What operators type to name letters, the same for all kinds of them. */
+
+export interface SearchOptions {
+  readonly user?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly scan?: true;
+}
+
+export interface ListOptions extends SearchOptions, OutputOptions {
+  readonly limit: number;
+}
+
+export interface RedriveOptions extends SearchOptions, OutputOptions {
+  readonly rate: number;
+  readonly dryRun?: true;
+  readonly yes?: true;
+  /** Those too that were sent again before this time. */
+  readonly again?: number;
+}
+
+export function withSearchOptions(command: Command): Command {
+  return command
+    .option('--since <time>', 'written at this time or later: 2h (ago) or ISO 8601', parseTime)
+    .option('--until <time>', 'written before this time', parseTime)
+    .option('--scan', 'read all partitions, as is needed for those from before some were added');
+}
+
+export function withListOptions(command: Command): Command {
+  return withOutput(command).option('--limit <count>', 'at most so many', parseLimit, 1_000);
+}
+
+export function withRedriveOptions(command: Command, rate: string): Command {
+  return withRate(withOutput(command), rate)
+    .argument('[place...]', 'only these: <partition>:<offset>, as in the list', parsePlaces)
+    .option('--dry-run', 'only count what would be sent')
+    .option('--yes', 'do not ask where nothing selects, so that all are meant')
+    .addOption(
+      new Option(
+        '--again [time]',
+        'also those that were sent again before: at any time, or before this one',
+      )
+        .argParser(parseTime)
+        .preset('0s'),
+    );
+}
+
+export function withRate(command: Command, rate: string): Command {
+  return command.addOption(
+    new Option('--rate <rate>', 'how fast').argParser(parsePace).default(parsePace(rate), rate),
+  );
+}
+
+const selecting = ['source', 'destination', 'reason', 'user', 'message', 'since', 'until'];
+
+/** Whether any option says which letters are meant. */
+export function isSelecting(options: object): boolean {
+  return selecting.some((name) => name in options);
+}
+
+/** @throws PostriderError `usage` */
+export function refusePlacesWithSelection(places: readonly Place[], options: object): void {
+  if (places.length > 0 && (isSelecting(options) || 'scan' in options))
+    throw new PostriderError('usage', 'give either places or options that select, not both');
+}
+
+/**
+ * @param key of the records that are meant, where it is known
+ * @throws PostriderError `usage`
+ */
+export function searchAreaOf(
+  { since: sinceMs, until: untilMs, scan }: SearchOptions,
+  key: string | undefined,
+): SearchArea {
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
+    throw new PostriderError('usage', '--since must be earlier than --until');
+  return { sinceMs, untilMs, key: scan === true ? undefined : key };
+}
+
+/** `2h`: so long ago; or a time in ISO 8601. Epoch milliseconds. */
+export function parseTime(text: string): number {
+  const agoMs = parseDuration(text);
+  if (agoMs !== undefined) return Date.now() - agoMs;
+  const time = normalizeTimestamp(text);
+  if (time !== undefined) return Date.parse(time);
+  throw new InvalidArgumentError('Allowed: a duration ago, e.g. 2h, or a time in ISO 8601.');
+}
+
+export function parsePause(text: string): number {
+  const pauseMs = parseDuration(text);
+  if (pauseMs !== undefined) return pauseMs;
+  throw new InvalidArgumentError('Allowed: a duration such as 30s; 0s: not at all.');
+}
+
+/** Letters a second. */
+function parsePace(text: string): number {
+  const perSecond = parseRate(text);
+  if (perSecond !== undefined) return perSecond;
+  throw new InvalidArgumentError('Allowed: a rate such as 100/s or 30/m.');
+}
+
+function parseLimit(text: string): number {
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (limit > 0) return limit;
+  throw new InvalidArgumentError('Allowed: a whole number from 1 on.');
+}
+
+export function parsePlace(text: string): Place {
+  const match = /^(\d{1,9}):(\d{1,15})$/.exec(text);
+  if (match !== null) return { partition: Number(match[1]), offset: Number(match[2]) };
+  throw new InvalidArgumentError('Allowed: <partition>:<offset>, as in the list.');
+}
+
+/** One more of several. */
+function parsePlaces(text: string, before: readonly Place[] = []): readonly Place[] {
+  return [...before, parsePlace(text)];
+}

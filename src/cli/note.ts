@@ -1,4 +1,0 @@
-/** One line on stderr, beside the answer, which may be read by a program. */
-export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
-}

@@ -1,0 +1,107 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { PostriderError } from '../../errors.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { planFiles, writeChanges, type Plan } from '../../resources/apply/apply.ts';
+import type { ResourceBounds } from '../../resources/apply/desired.ts';
+import type { ParsedFile } from '../../resources/apply/document.ts';
+import { findInnerAddresses } from '../../resources/apply/inner-addresses.ts';
+import { loadFiles } from '../../resources/apply/load-files.ts';
+import { checkFiles, type Change, type Others } from '../../resources/apply/plan.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
+import { formatProblem, InvalidResources } from '../../resources/problem.ts';
+import type { Settings } from '../../settings/table.ts';
+import { withProducer } from '../connect/with-producer.ts';
+import type { Context } from '../context.ts';
+import { note } from '../terminal/note.ts';
+import { withOutput, type OutputOptions } from '../terminal/output.ts';
+
+/** What the commands that take resource files are told. */
+export interface FileOptions extends Wishes, OutputOptions {
+  readonly file: readonly string[];
+}
+
+interface Wishes {
+  readonly prune?: true;
+  readonly rename?: true;
+  readonly newKey?: true;
+}
+
+export function withFiles(command: Command): Command {
+  return withOutput(command)
+    .requiredOption('-f, --file <files...>', 'YAML or JSON files, folders of them, or - for stdin')
+    .option('--prune', 'also delete every resource that the files do not name')
+    .option('--rename', 'give audiences and computed traits whose name changed its new trait too')
+    .option('--new-key', 'the SECRET_KEY that stored secrets were encrypted with is lost');
+}
+
+/** The files as they are written; what is wrong with them is told by what is done with them. */
+export async function load(
+  { environment }: Context,
+  { file }: Pick<FileOptions, 'file'>,
+): Promise<ParsedFile> {
+  return loadFiles(file, { environment, stdin: process.stdin });
+}
+
+/** What is known of other resources before Kafka is asked. */
+export function othersOf({ prune }: Wishes): Others {
+  return prune === true ? 'pruned' : 'unknown';
+}
+
+/** Lists what is wrong with the files before Kafka is asked for anything. */
+export function checkFirst({ settings }: Context, files: ParsedFile, others: Others): void {
+  try {
+    checkFiles(files, others, boundsOf(settings));
+  } catch (error) {
+    listProblems(error);
+  }
+}
+
+/** What applying the files would change. Problems are listed on stderr, those of the files alone at once. */
+export async function planFrom(context: Context, files: ParsedFile, wishes: Wishes): Promise<Plan> {
+  checkFirst(context, files, othersOf(wishes));
+  const { settings, kafka, log } = context;
+  await warnOfInnerAddresses(settings, files);
+  const access = { kafka, topology: await context.topology(), clock: systemClock, log };
+  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  const { prune = false, rename = false, newKey = false } = wishes;
+  const bounds = boundsOf(settings);
+  return planFiles(access, files, { secretKeys, prune, rename, newKey, ...bounds }).catch(
+    listProblems,
+  );
+}
+
+/** For `dev`: validates, then writes; resolves when all is written. */
+export async function applyFiles(context: Context, files: ParsedFile): Promise<readonly Change[]> {
+  const { changes } = await planFrom(context, files, {});
+  await write(context, changes);
+  return changes;
+}
+
+/** Also for `delete`: writes with a producer of its own. */
+export async function write(context: Context, changes: readonly Change[]): Promise<void> {
+  if (changes.every(({ value }) => value === undefined)) return;
+  const { kafka } = context;
+  const topology = await context.topology();
+  await withProducer(context, (producer) => writeChanges({ kafka, topology, producer }, changes));
+}
+
+async function warnOfInnerAddresses(settings: Settings, files: ParsedFile): Promise<void> {
+  const { AddressGuard } = await import('../../delivery/http/address-guard.ts');
+  const guard = new AddressGuard(settings.deliveryAllowNetworks ?? []);
+  for (const problem of findInnerAddresses(files, (address) => guard.allows(address)))
+    note(`warning: ${formatProblem(problem)}`);
+}
+
+function boundsOf({ deliveryMaxInFlight, audienceFilesDir }: Settings): ResourceBounds {
+  return { deliveryMaxInFlight, audienceFilesDir: path.resolve(audienceFilesDir) };
+}
+
+/** One line each, which is easier to read than one sentence for all. */
+function listProblems(error: unknown): never {
+  if (!(error instanceof InvalidResources)) throw error;
+  for (const problem of error.problems) note(formatProblem(problem));
+  const count = error.problems.length;
+  const problems = count === 1 ? 'a problem' : `${count} problems`;
+  throw new PostriderError('resource-invalid', `nothing was applied, because of ${problems}`);
+}

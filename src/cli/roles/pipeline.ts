@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startBroker } from '../../dev/broker.ts';
+import { requireDataDir } from '../../dev/data-dir.ts';
+import type { DevBroker } from '../../dev/dev-broker.ts';
+import { ensureTopics } from '../../kafka/admin.ts';
+import type { ParsedFile } from '../../resources/apply/document.ts';
+import { requireFreePorts } from '../../ops/port-problem.ts';
+import { describeChosenSettings } from '../../settings/read.ts';
+import type { Settings } from '../../settings/table.ts';
+import type { ResourceName } from '../../resources/config/stored.ts';
+import { answerGiveUpMs, type Context } from '../context.ts';
+import { applyFiles } from '../resources/plan-files.ts';
+import type { RunningRoles } from './start-roles.ts';
+
+const loopback = ['127.0.0.0/8', '::1/128'];
+const lookAgainMs = 20;
+/** Nobody else being in the groups, roles get their partitions within a second or two. */
+const usualMs = 3_000;
+const waitingForGroups =
+  'waiting for the consumer groups: Kafka misses members that were killed only after 10 s';
+
+export interface PipelineOptions {
+  /** Keeps the broker's data and port, and the secret key, and names the broker; without it, all are temporary. */
+  readonly dataDir?: string | undefined;
+  readonly resources?: ParsedFile | undefined;
+  /** What the command decides instead of the environment. */
+  readonly decided?: Partial<Settings>;
+}
+
+/** Everything on one machine: a broker unless one is given, topics, resources, all roles, which have joined their groups. */
+export interface Pipeline {
+  /** With the brokers, keys and networks that were decided here. */
+  readonly context: Context;
+  readonly brokers: readonly string[];
+  /** What was to be applied, also what was so already. */
+  readonly applied: readonly ResourceName[];
+  readonly roles: RunningRoles;
+  /** Resolves when the broker that was started here ends by itself. */
+  readonly brokerEnded: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startPipeline(given: Context, options: PipelineOptions): Promise<Pipeline> {
+  const { settings } = given;
+  const { dataDir } = options;
+  if (dataDir !== undefined) await requireDataDir(dataDir);
+  const { gatewayPort, opsPort } = { ...settings, ...options.decided };
+  await requireFreePorts({ GATEWAY_PORT: gatewayPort, OPS_PORT: opsPort });
+  const broker = settings.kafkaBrokers === undefined ? await ownBroker(given, dataDir) : undefined;
+  const brokers = settings.kafkaBrokers ?? broker?.brokers ?? [];
+  try {
+    const context = given.with({
+      kafkaBrokers: brokers,
+      secretKey: settings.secretKey ?? (await keptKey(dataDir)),
+      deliveryAllowNetworks: settings.deliveryAllowNetworks ?? loopback,
+      ...options.decided,
+    });
+    await context.reachKafka(answerGiveUpMs);
+    if (dataDir !== undefined) await writeFile(join(dataDir, 'brokers'), `${brokers.join(',')}\n`);
+    const { all } = await context.topology();
+    await ensureTopics(context.kafka, all);
+    const { resources } = options;
+    const applied = resources === undefined ? [] : await applyFiles(context, resources);
+    const { startRoles } = await import('./start-roles.ts');
+    const names = ['gateway', 'router', 'delivery'] as const;
+    const roles = await startRoles(context, names, describeChosenSettings);
+    await untilReady(context, roles);
+    const stop = async (): Promise<void> => {
+      await roles.stop();
+      await broker?.stop();
+    };
+    const brokerEnded = broker?.ended ?? new Promise<void>(() => undefined);
+    return { context, brokers, applied, roles, brokerEnded, stop };
+  } catch (error) {
+    await broker?.stop();
+    throw error;
+  }
+}
+
+async function ownBroker({ log }: Context, dataDir: string | undefined): Promise<DevBroker> {
+  if (dataDir === undefined) return startBroker();
+  const onNote = (text: string): void => {
+    log.info({}, text);
+  };
+  return startBroker({ dataDir: join(dataDir, 'kafka'), onNote });
+}
+
+async function untilReady({ log }: Context, roles: RunningRoles): Promise<void> {
+  const said = setTimeout(() => {
+    log.info({}, waitingForGroups);
+  }, usualMs);
+  while (!roles.ready()) await delay(lookAgainMs);
+  clearTimeout(said);
+}
+
+/** The key that encrypts secrets, kept beside the data that it belongs to. */
+async function keptKey(dataDir: string | undefined): Promise<Buffer> {
+  const made = randomBytes(32);
+  if (dataDir === undefined) return made;
+  const file = join(dataDir, 'secret-key');
+  const isNew = await writeFile(file, `${made.toString('base64')}\n`, { flag: 'wx', mode: 0o600 })
+    .then(() => true)
+    .catch(() => false);
+  return isNew ? made : Buffer.from(await readFile(file, 'utf8'), 'base64');
+}

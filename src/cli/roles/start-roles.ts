@@ -1,0 +1,162 @@
+import type { DeliveryDeps } from '../../delivery/worker.ts';
+import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
+import { AudienceGauges } from '../../resources/audiences/gauges.ts';
+import { followAudienceRecords } from '../../resources/audiences/records.ts';
+import type { Follower } from '../../kafka/follow/follower.ts';
+import { requireTopics } from '../../resources/require-topics.ts';
+import { createProducer, type Producer } from '../../kafka/produce/producer.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { tuneGarbageCollection } from '../../ops/garbage-collection.ts';
+import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
+import { createMetrics, exposeReady, type MetricsRegistry } from '../../ops/metrics.ts';
+import type { Role } from '../../ops/role.ts';
+import { startConfig } from '../../resources/config/config-store.ts';
+import { startFence, type FollowedFence } from '../../resources/fence/fence-store.ts';
+import { followPauses, type FollowedPauses } from '../../resources/pauses/pauses.ts';
+import { exposeConfig } from '../../resources/config/metrics.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
+import type { RouterDeps } from '../../router/router.ts';
+import { describeSettings } from '../../settings/read.ts';
+import type { Settings } from '../../settings/table.ts';
+import type { Context } from '../context.ts';
+import { registryAccess } from '../connect/registry-access.ts';
+import { producerHooks } from './producer-metrics.ts';
+import { readKeyPair } from '../connect/tls-files.ts';
+
+/** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
+const graceMs = 15_000;
+
+export type RoleName = 'gateway' | 'router' | 'delivery';
+
+/** Roles that share a process: its Kafka producer where they have none of their own, configuration, metrics and ops server. */
+export interface RunningRoles {
+  readonly ops: OpsServer;
+  readonly metrics: MetricsRegistry;
+  /** What `/readyz` says. */
+  ready(): boolean;
+  /** Where the gateway listens, if it is among them. */
+  readonly gatewayUrl: string | undefined;
+  /** Drains the roles, then closes what they shared. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the roles, and logs the settings as `describe` says; resolves when all are running, which while Kafka is away can take long.
+ * @throws PostriderError what only a person can mend: settings, topics, secrets
+ */
+export async function startRoles(
+  context: Context,
+  names: readonly RoleName[],
+  describe: typeof describeSettings = describeSettings,
+): Promise<RunningRoles> {
+  tuneGarbageCollection();
+  const { settings, log, kafka } = context;
+  log.info({ settings: describe(settings) }, `starting ${names.join(' and ')}`);
+  context.warnOfSettings();
+  const metrics = createMetrics();
+  const roles: Role[] = [];
+  const isReady = (name: RoleName): boolean =>
+    roles.some((role) => role.name === name && role.ready());
+  const ready = (): boolean => names.every(isReady);
+  exposeReady(metrics, () => names.map((name) => [name, isReady(name)]));
+  const ops = await startOpsServer({ port: settings.opsPort, metrics, ready });
+  // Kafka away at the start is no mistake of a user's: say so, and wait.
+  await context.reachKafka();
+  const topology = await context.topology();
+  await requireTopics(kafka, topology.all);
+  const shared = { kafka, topology, clock: systemClock, log, metrics };
+  const hooks = producerHooks(metrics);
+  const openProducer = (): Promise<Producer> =>
+    createProducer(kafka, { clock: systemClock, log, hooks });
+  let sharedProducer: Promise<Producer> | undefined;
+  const producer = (): Promise<Producer> => (sharedProducer ??= openProducer());
+  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  const config = await startConfig({ ...shared, secretKeys });
+  exposeConfig(metrics, config);
+  const deps = { ...shared, config };
+  let gateway: Gateway | undefined;
+  let fence: FollowedFence | undefined;
+  let pauses: FollowedPauses | undefined;
+  let audiences: Follower | undefined;
+  // A role takes no time and memory for the libraries of the others.
+  const starters: Record<RoleName, () => Promise<Role>> = {
+    gateway: async () => {
+      const { startGateway } = await import('../../gateway/gateway.ts');
+      gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) });
+      return gateway;
+    },
+    router: async () => {
+      const { startRouter } = await import('../../router/router.ts');
+      const gauges = new AudienceGauges(metrics);
+      // A job has ended before it could be scraped.
+      audiences = await followAudienceRecords(kafka, topology, log, (id, record) => {
+        gauges.show(id, record);
+      });
+      return startRouter({
+        ...deps,
+        producer: await producer(),
+        dedupeWindowMs: settings.dedupeWindowMs,
+        registry: registryAccess(settings),
+      });
+    },
+    delivery: async () => {
+      const { startDelivery } = await import('../../delivery/worker.ts');
+      [fence, pauses] = await Promise.all([startFence(shared), followPauses(shared)]);
+      return startDelivery({
+        ...deps,
+        fence,
+        pauses,
+        producer: await producer(),
+        ...deliverySettings(settings),
+      });
+    },
+  };
+  for (const name of names) roles.push(await starters[name]());
+  const gatewayUrl = gateway?.url;
+  log.info({ ops: ops.url, gateway: gatewayUrl }, `running ${names.join(' and ')}`);
+
+  const stop = async (): Promise<void> => {
+    await Promise.all(roles.map((role) => role.stop(graceMs)));
+    // What Kafka has not acknowledged by now is not committed either: its next owner writes it again.
+    await Promise.all([
+      config.stop(),
+      fence?.stop(),
+      pauses?.stop(),
+      audiences?.stop(),
+      (await sharedProducer)?.close(0),
+    ]);
+    await ops.close();
+    log.info({}, 'stopped');
+  };
+  return { ops, metrics, ready, gatewayUrl, stop };
+}
+
+function gatewaySettings(
+  settings: Settings,
+): Pick<GatewayDeps, 'port' | 'rateLimit' | 'tls' | 'corsOrigins' | 'trustedProxies'> {
+  const tls = readKeyPair(
+    { setting: 'GATEWAY_TLS_CERT_FILE', path: settings.gatewayTlsCertFile },
+    { setting: 'GATEWAY_TLS_KEY_FILE', path: settings.gatewayTlsKeyFile },
+  );
+  return {
+    port: settings.gatewayPort,
+    rateLimit: settings.gatewayRateLimit,
+    tls,
+    corsOrigins: settings.gatewayCorsOrigins,
+    trustedProxies: settings.gatewayTrustedProxies,
+  };
+}
+
+function deliverySettings(
+  settings: Settings,
+): Omit<DeliveryDeps, keyof RouterDeps | 'fence' | 'pauses'> {
+  return {
+    timeoutMs: settings.deliveryTimeoutMs,
+    retryWindowMs: settings.retryWindowMs,
+    maxAgeMs: settings.maxAgeMs,
+    attempts: settings.attempts,
+    maxInFlight: settings.deliveryMaxInFlight,
+    maxInFlightPerDestination: settings.deliveryMaxInFlightPerDestination,
+    allowNetworks: settings.deliveryAllowNetworks ?? [],
+  };
+}

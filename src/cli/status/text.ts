@@ -1,0 +1,170 @@
+import { describeLine } from '../../attempts/describe.ts';
+import { ageText } from '../../dead-letter/texts.ts';
+import { parseDuration } from '../../duration.ts';
+import type { AttemptLine } from '../../event/attempt-line.ts';
+import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts';
+import { formatTable } from '../../resources/table.ts';
+import type { DestinationView } from '../../status/destination-view.ts';
+import type { Pipeline } from '../../status/pipeline.ts';
+
+/** What `postrider status` knows. */
+export interface Overview extends Pipeline {
+  readonly at: string;
+  readonly workers: readonly WorkerStatus[];
+  /** The worst first. */
+  readonly destinations: readonly DestinationView[];
+}
+
+/** As much of an answer as tells what it is about. */
+const shownAnswer = 80;
+
+/** @param limit so many destinations at most */
+export function overviewText(overview: Overview, limit: number, nowMs: number): string {
+  const { backlog, workers, destinations, deadLetters, rejectedCalls } = overview;
+  const stages = backlog.map(({ stage, topic, records, oldest }) => [
+    stage,
+    topic,
+    String(records),
+    ago(oldest, nowMs),
+  ]);
+  const rows = workers.map((each) => [
+    each.worker,
+    ago(each.startedAt, nowMs),
+    String(each.inFlight),
+    String(each.queued),
+    String(lagOf(each)),
+    each.isCutOff ? 'reaches hardly anybody' : '',
+  ]);
+  const shown = destinations.slice(0, limit);
+  const given = `dead letters of the last hour: ${deadLetters}; rejected calls: ${rejectedCalls}`;
+  const parts = [
+    formatTable(['STAGE', 'TOPIC', 'RECORDS BEHIND', 'OLDEST'], stages),
+    given,
+    formatTable(['WORKER', 'UP', 'IN FLIGHT', 'QUEUED', 'BEHIND', 'PROBLEM'], rows),
+    statesText(destinations),
+    destinationsTable(shown, nowMs),
+  ];
+  const left = destinations.length - shown.length;
+  if (left > 0) parts.push(`${left} more: --limit ${destinations.length}, or -o json`);
+  return parts.join('\n\n');
+}
+
+export function destinationText(
+  view: DestinationView,
+  attempts: readonly AttemptLine[],
+  isWide: boolean,
+  nowMs: number,
+): string {
+  const { destination, state, since, waiting, oldest, deadline, perMinute } = view;
+  const forText = since === undefined ? '' : ` for ${ago(since, nowMs)}, since ${since}`;
+  const tiers = Object.entries(waiting.tiers)
+    .sort(byTier)
+    .map(([tier, events]) => `, ${events} in retry.${tier}`);
+  const ends = deadline === undefined ? '' : `; the first is given up in ${until(deadline, nowMs)}`;
+  const age = oldest === undefined ? '' : `; the oldest for ${ago(oldest, nowMs)}${ends}`;
+  const urls = view.urls.map((url) => [
+    url.url,
+    url.breaker,
+    ago(url.failingSince, nowMs),
+    answerText(url.lastAnswer),
+    ago(url.lastAnswer?.at, nowMs),
+    until(url.nextProbe, nowMs),
+  ]);
+  const lines = attempts.map((line) => {
+    const id = line.kind === 'bundle-deferred' ? '' : line.messageId;
+    return [line.at, id, describeLine(line)];
+  });
+  const width = isWide ? Infinity : undefined;
+  const parts = [
+    [
+      `${destination} is ${state}${forText}`,
+      `waiting: ${waiting.total} (${waiting.here} in memory${tiers.join('')})${age}`,
+      `in the last three minutes: ${perMinute.delivered} delivered and ${perMinute.failed} failed a minute${took(view)}`,
+    ].join('\n'),
+  ];
+  if (urls.length > 0) {
+    const head = ['URL', 'BREAKER', 'FAILING', 'LAST ANSWER', 'AGO', 'NEXT TRY'];
+    parts.push(formatTable(head, urls, width));
+  }
+  if (lines.length > 0) parts.push(formatTable(['TIME', 'MESSAGE', 'WHAT'], lines, width));
+  return parts.join('\n\n');
+}
+
+function destinationsTable(destinations: readonly DestinationView[], nowMs: number): string {
+  const head = [
+    'DESTINATION',
+    'STATE',
+    'SINCE',
+    'LAST ANSWER',
+    'WAITING',
+    'OLDEST',
+    'NEXT TRY',
+    'PER MINUTE',
+    'P99',
+  ];
+  const rows = destinations.map((view) => [
+    view.destination,
+    view.state,
+    ago(view.since, nowMs),
+    shareText(view) + answerText(view.lastAnswer),
+    view.waiting.total === 0 ? '' : String(view.waiting.total),
+    ago(view.oldest, nowMs),
+    until(view.until, nowMs),
+    rateText(view),
+    view.p99Ms === undefined ? '' : `${view.p99Ms} ms`,
+  ]);
+  return formatTable(head, rows);
+}
+
+/** How many destinations are in each state. */
+function statesText(destinations: readonly DestinationView[]): string {
+  const counts = new Map<string, number>();
+  for (const { state } of destinations) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const each = Array.from(counts, ([state, number]) => `${number} ${state}`);
+  return `${destinations.length} destinations${each.length === 0 ? '' : `: ${each.join(', ')}`}`;
+}
+
+/** Of a destination with several URLs, how many fail, if not all. */
+function shareText({ urls }: DestinationView): string {
+  const failing = urls.filter(
+    ({ breaker, failingSince }) => breaker !== 'closed' || failingSince !== undefined,
+  ).length;
+  return failing > 0 && failing < urls.length ? `${failing} of ${urls.length} URLs: ` : '';
+}
+
+function byTier([a]: readonly [string, number], [b]: readonly [string, number]): number {
+  return (parseDuration(a) ?? 0) - (parseDuration(b) ?? 0);
+}
+
+function rateText({ perMinute: { delivered, failed } }: DestinationView): string {
+  if (delivered === 0 && failed === 0) return '';
+  return failed === 0 ? String(delivered) : `${delivered}, ${failed} failed`;
+}
+
+function took({ p50Ms, p99Ms }: DestinationView): string {
+  return p50Ms === undefined || p99Ms === undefined
+    ? ''
+    : `; half took ${p50Ms} ms at most, 99 of 100 ${p99Ms} ms`;
+}
+
+function answerText(answer: LastAnswer | undefined): string {
+  if (answer === undefined) return '';
+  if (answer.outcome === 'delivered') return String(answer.status ?? 'delivered');
+  const body = answer.answer?.slice(0, shownAnswer).trim() ?? '';
+  return `${answer.detail ?? ''}${body === '' ? '' : ` "${body}"`}`;
+}
+
+function lagOf({ topics }: WorkerStatus): number {
+  return Object.values(topics).reduce((sum, { lag }) => sum + lag, 0);
+}
+
+function ago(time: string | undefined, nowMs: number): string {
+  return time === undefined ? '' : ageText(Date.parse(time), nowMs);
+}
+
+/** How long until then. */
+function until(time: string | undefined, nowMs: number): string {
+  if (time === undefined) return '';
+  const timeMs = Date.parse(time);
+  return timeMs - nowMs < 1_000 ? 'now' : ageText(nowMs, timeMs);
+}

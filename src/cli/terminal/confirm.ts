@@ -1,0 +1,25 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { PostriderError } from '../../errors.ts';
+import { printable } from '../../printable.ts';
+
+/**
+ * Resolves after a yes. Whoever cannot be asked has to say it beforehand.
+ * @param doing what a yes leads to, e.g. `this sends 7 events again`
+ * @throws PostriderError `usage` where stdin is no terminal; `stopped` after any other answer
+ */
+export async function confirm(doing: string, instead: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new PostriderError('usage', `${doing}: ${instead}`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = once(terminal, 'close').then(() => '');
+  try {
+    const answer = await Promise.race([
+      terminal.question(`${printable(doing)}. Go on? [y/N] `),
+      closed,
+    ]);
+    if (/^y(es)?$/i.test(answer.trim())) return;
+  } finally {
+    terminal.close();
+  }
+  throw new PostriderError('stopped', 'not confirmed, so nothing was done');
+}

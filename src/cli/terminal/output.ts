@@ -1,0 +1,47 @@
+import { Option, type Command } from 'commander';
+import { printableJson, printableYaml } from '../../printable.ts';
+import { outputFormats, type OutputFormat } from '../../resources/present.ts';
+
+export interface OutputOptions {
+  readonly output: OutputFormat;
+}
+
+/** The one way to say how a command prints its answer: for a person, or for a program. */
+export function withOutput(command: Command): Command {
+  return command.addOption(
+    new Option('-o, --output <format>', 'how to print; wide: all columns, uncut')
+      .choices(outputFormats)
+      .default('table'),
+  );
+}
+
+/** For commands that had an option of their own before. */
+export function withJson(command: Command): Command {
+  const json = new Option('--json', 'the same as -o json').implies({ output: 'json' });
+  return withOutput(command).addOption(json);
+}
+
+/** Whether nothing may stand beside the answer on stdout. */
+export function isForPrograms({ output }: OutputOptions): boolean {
+  return output === 'json' || output === 'yaml';
+}
+
+/**
+ * @param data what programs get
+ * @param text what people get
+ */
+export function present(
+  format: OutputFormat,
+  data: () => unknown,
+  text: (format: 'table' | 'wide') => string,
+): string {
+  switch (format) {
+    case 'json':
+      return printableJson(data());
+    case 'yaml':
+      return printableYaml(data());
+    case 'table':
+    case 'wide':
+      return text(format);
+  }
+}

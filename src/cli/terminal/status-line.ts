@@ -1,0 +1,56 @@
+import { printable } from '../../printable.ts';
+import { note } from './note.ts';
+
+const redrawEveryMs = 200;
+/** What is not overwritten fills a log. */
+const noteEveryMs = 5_000;
+const clearLine = '\r\u001b[2K';
+
+export interface StatusLine {
+  /** To be called before something else is written to stderr. */
+  clear(): void;
+  stop(): void;
+}
+
+/**
+ * Says on stderr how far the work is: on a terminal in one line that is overwritten until the work is
+ * done, elsewhere in a line now and then.
+ */
+export function startStatusLine(describe: () => string): StatusLine {
+  return process.stderr.isTTY ? overwriteLine(describe) : repeatLine(describe);
+}
+
+function overwriteLine(describe: () => string): StatusLine {
+  const clear = (): void => {
+    process.stderr.write(clearLine);
+  };
+  const draw = (): void => {
+    clear();
+    process.stderr.write(printable(describe()));
+  };
+  draw();
+  const timer = setInterval(draw, redrawEveryMs);
+  return {
+    clear,
+    stop: () => {
+      clearInterval(timer);
+      clear();
+    },
+  };
+}
+
+/** Says nothing twice. */
+function repeatLine(describe: () => string): StatusLine {
+  let said = '';
+  const timer = setInterval(() => {
+    const line = describe();
+    if (line !== said) note(line);
+    said = line;
+  }, noteEveryMs);
+  return {
+    clear: () => undefined,
+    stop: () => {
+      clearInterval(timer);
+    },
+  };
+}

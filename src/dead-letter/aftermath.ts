@@ -1,0 +1,142 @@
+import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { readRange } from '../kafka/read-range.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { Topology } from '../topology.ts';
+import { deadLetterView } from './dead-letter-view.ts';
+import { readDeadLetter } from './dead-letter.ts';
+import { pause } from './pause.ts';
+import { LetterCounts } from './present.ts';
+
+const lookEveryMs = 500;
+
+export interface AftermathOptions {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly clock: Clock;
+}
+
+/**
+ * What became of events that a redrive sent. A redrive runs alone, so events with a time of redrive within
+ * its own time are its own.
+ */
+export class Aftermath {
+  readonly #options: AftermathOptions;
+  readonly beganMs: number;
+  readonly #retried = new Set<string>();
+  readonly #dead = new Set<string>();
+  /** By topic and partition: how far was looked. */
+  readonly #positions = new Map<string, Map<number, number>>();
+  /** By topic that was sent to: what it held when everything was sent. */
+  readonly #sentTo = new Map<string, readonly OffsetRange[]>();
+  /** Those that were given up again. */
+  readonly counts: LetterCounts<ReturnType<typeof readDeadLetter>> = new LetterCounts(
+    deadLetterView,
+  );
+  /** Every event was tried at least once, or put off without an attempt. */
+  isFinished = false;
+  /** Some events were put off together, and a bundle does not say which. */
+  hasBundles = false;
+
+  private constructor(options: AftermathOptions) {
+    this.#options = options;
+    this.beganMs = options.clock.now();
+  }
+
+  /** To be called before anything is sent. */
+  static async begin(options: AftermathOptions): Promise<Aftermath> {
+    const aftermath = new Aftermath(options);
+    await withAdmin(options.kafka, async (admin) => {
+      for (const topic of await aftermath.#watchedTopics(admin)) {
+        const ends = await admin.offsets(topic);
+        const position = new Map(ends.map(({ partition, end }) => [partition, end]));
+        aftermath.#positions.set(topic, position);
+      }
+    });
+    return aftermath;
+  }
+
+  /** How many failed, and are to be tried again. */
+  get retried(): number {
+    return [...this.#retried].filter((id) => !this.#dead.has(id)).length;
+  }
+
+  sentTo(topic: string): void {
+    this.#sentTo.set(topic, []);
+  }
+
+  /** Once all is sent. Resolves when all is finished, or `limitMs` have passed, or the signal is aborted. */
+  async wait(limitMs: number, signal: AbortSignal): Promise<void> {
+    const { kafka, clock } = this.#options;
+    const untilMs = clock.now() + limitMs;
+    await withAdmin(kafka, async (admin) => {
+      for (const topic of this.#sentTo.keys()) this.#sentTo.set(topic, await admin.offsets(topic));
+      for (;;) {
+        // Before the look: what is finished has been written to where it is looked for.
+        this.isFinished = await this.#isEverythingTaken(admin);
+        await this.#look(admin);
+        if (this.isFinished || signal.aborted || clock.now() >= untilMs) return;
+        await pause(clock, lookEveryMs, signal);
+      }
+    });
+  }
+
+  /** Takes a record of a watched topic into account. */
+  collect(record: IncomingRecord): void {
+    const header = record.headers[envelopeHeader];
+    const envelope = header === undefined ? undefined : decodeEnvelope(header);
+    const isLetter = record.topic === this.#options.topology.topics.deadLetter;
+    if (envelope === undefined) {
+      if (!isLetter) this.hasBundles = true;
+      return;
+    }
+    if (envelope.redrivenMs === undefined || envelope.redrivenMs < this.beganMs) return;
+    const id = `${envelope.destinationId} ${envelope.messageId}`;
+    if (!isLetter) this.#retried.add(id);
+    else if (!this.#dead.has(id)) {
+      this.#dead.add(id);
+      this.counts.add(readDeadLetter(record));
+    }
+  }
+
+  /** The workers' tiers may be others than this process knows. */
+  async #watchedTopics(admin: KafkaAdmin): Promise<string[]> {
+    const { topology } = this.#options;
+    const names = await admin.topicNames(topology.prefix);
+    const retries = names.filter((name) => topology.retryTierMs(name) !== undefined);
+    return [topology.topics.deadLetter, ...retries];
+  }
+
+  async #isEverythingTaken(admin: KafkaAdmin): Promise<boolean> {
+    for (const [topic, ranges] of this.#sentTo) {
+      const committed = (await admin.committedOffsets(this.#groupOf(topic), [topic])).get(topic);
+      const isTaken = ({ partition, start, end }: OffsetRange): boolean =>
+        start === end || (committed?.[partition] ?? -1) >= end;
+      if (!ranges.every(isTaken)) return false;
+    }
+    return true;
+  }
+
+  async #look(admin: KafkaAdmin): Promise<void> {
+    const { kafka } = this.#options;
+    for (const [topic, position] of this.#positions) {
+      const ranges = (await admin.offsets(topic)).map(({ partition, start, end }) => ({
+        partition,
+        start: Math.max(start, position.get(partition) ?? start),
+        end,
+      }));
+      for await (const record of readRange(kafka, { topic, ranges })) this.collect(record);
+      for (const { partition, end } of ranges) position.set(partition, end);
+    }
+  }
+
+  #groupOf(topic: string): string {
+    const { topology } = this.#options;
+    const destinationId = topology.dedicatedDestination(topic);
+    return destinationId === undefined
+      ? topology.groups.delivery
+      : topology.dedicatedGroup(destinationId);
+  }
+}

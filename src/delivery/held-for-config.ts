@@ -1,0 +1,68 @@
+import type { Clock, Timer } from '../ops/clock.ts';
+import { releaseRevoked } from './job.ts';
+import type { Job } from './job.ts';
+
+/** How soon it is looked again whether they may go. */
+const pollMs = 50;
+
+/**
+ * Events whose destination this worker does not know as well as the router did, until it does. Whatever comes
+ * for the same destination meanwhile waits behind them, so that nothing overtakes an older event of its user.
+ */
+export class HeldForConfig {
+  readonly #clock: Clock;
+  readonly #admit: (job: Job) => boolean;
+  readonly #byDestination = new Map<string, Job[]>();
+  #timer: Timer | undefined;
+
+  /** @param admit takes a job if it may go; false: it has to wait on */
+  constructor(clock: Clock, admit: (job: Job) => boolean) {
+    this.#clock = clock;
+    this.#admit = admit;
+  }
+
+  /** Whether what comes for the destination has to wait behind others. */
+  holds(destinationId: string): boolean {
+    return this.#byDestination.size > 0 && this.#byDestination.has(destinationId);
+  }
+
+  hold(job: Job): void {
+    job.heldSinceMs = this.#clock.now();
+    const { destinationId } = job.envelope;
+    const jobs = this.#byDestination.get(destinationId);
+    if (jobs === undefined) this.#byDestination.set(destinationId, [job]);
+    else jobs.push(job);
+    this.#timer ??= this.#clock.after(pollMs, this.#look);
+  }
+
+  /** Somebody else delivers what waits of revoked partitions. */
+  releaseRevoked(): void {
+    this.#replaceAll(releaseRevoked);
+  }
+
+  /** The worker stops. */
+  releaseAll(): void {
+    this.#timer?.cancel();
+    this.#replaceAll((jobs) => {
+      for (const { record } of jobs) record.release();
+      return [];
+    });
+  }
+
+  readonly #look = (): void => {
+    this.#timer = undefined;
+    this.#replaceAll((jobs) => {
+      const firstToWait = jobs.findIndex((job) => !this.#admit(job));
+      return firstToWait < 0 ? [] : jobs.slice(firstToWait);
+    });
+    if (this.#byDestination.size > 0) this.#timer = this.#clock.after(pollMs, this.#look);
+  };
+
+  #replaceAll(replace: (jobs: readonly Job[]) => Job[]): void {
+    for (const [id, jobs] of this.#byDestination) {
+      const kept = replace(jobs);
+      if (kept.length > 0) this.#byDestination.set(id, kept);
+      else this.#byDestination.delete(id);
+    }
+  }
+}

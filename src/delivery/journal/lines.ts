@@ -1,0 +1,113 @@
+import type { Envelope } from '../../event/envelope.ts';
+import { userOffset } from '../../event/envelope.ts';
+import { quote } from '../../event/quote.ts';
+import type { FencedBy } from '../../resources/fence/fence.ts';
+import type { BundleHeader } from '../bundle/format.ts';
+import { outcomeLabel } from '../labels.ts';
+import type { Outcome } from '../outcome.ts';
+import type { DeferralCause, Later } from '../retry-policy.ts';
+import type { GiveUp } from '../verdict.ts';
+
+/** Whose event it is: the record's key and envelope. */
+export interface Subject {
+  readonly key: Buffer | null;
+  readonly envelope: Envelope;
+}
+
+// Put together by hand, like envelopes: one line for each delivery.
+
+/** `src/event/attempt-line.ts` has the shapes. */
+export function attemptLine(
+  atMs: number,
+  subject: Subject,
+  url: string,
+  outcome: Outcome,
+  tookMs: number,
+): string {
+  const { envelope } = subject;
+  const head =
+    `${begin(atMs, 'attempt', subject)},"attempt":${envelope.attempts + 1},"url":${quote(url)},` +
+    `"outcome":"${outcomeNames[outcome.kind]}"` +
+    (outcome.status === undefined ? '' : `,"status":${outcome.status}`) +
+    `,"tookMs":${Math.round(tookMs)}`;
+  if (outcome.kind === 'delivered') return `${head}}\n`;
+  const { detail, answer } = outcome;
+  const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
+  return (
+    `${head},"cause":"${outcomeLabel(outcome)}","detail":${quote(detail)}` +
+    (answer === undefined ? '' : `,"answer":${quote(answer.toString())}`) +
+    (retryAfterMs === undefined ? '}\n' : `,"retryAfterMs":${retryAfterMs}}\n`)
+  );
+}
+
+const outcomeNames = { delivered: 'delivered', retryable: 'failed', permanent: 'refused' } as const;
+
+export function retryLine(atMs: number, subject: Subject, plan: Later): string {
+  const attempts = subject.envelope.attempts + 1;
+  return `${begin(atMs, 'retry', subject)},"attempts":${attempts}${untilOf(plan)}}\n`;
+}
+
+/** Without a plan it waits in its destination's own topic. */
+export function deferredLine(
+  atMs: number,
+  subject: Subject,
+  cause: DeferralCause,
+  plan: Later | undefined,
+): string {
+  const { attempts } = subject.envelope;
+  const head = `${begin(atMs, 'deferred', subject)},"attempts":${attempts},"cause":"${cause}"`;
+  return `${head}${plan === undefined ? '' : untilOf(plan)}}\n`;
+}
+
+export function bundleDeferredLine(
+  atMs: number,
+  { destinationId, events }: BundleHeader,
+  cause: DeferralCause,
+  { dueMs }: Later,
+): string {
+  const head = `{"at":"${isoOf(atMs)}","kind":"bundle-deferred","destination":${quote(destinationId)}`;
+  return `${head},"events":${events},"cause":"${cause}","until":"${isoOf(dueMs)}"}\n`;
+}
+
+export function deadLetterLine(
+  atMs: number,
+  subject: Subject,
+  { reason, detail }: Pick<GiveUp, 'reason' | 'detail'>,
+): string {
+  const { attempts } = subject.envelope;
+  const head = `${begin(atMs, 'dead-letter', subject)},"attempts":${attempts}`;
+  return `${head},"reason":"${reason}","detail":${quote(detail)}}\n`;
+}
+
+export function keptLine(atMs: number, subject: Subject): string {
+  return `${begin(atMs, 'kept', subject)},"attempts":${subject.envelope.attempts}}\n`;
+}
+
+export function droppedLine(atMs: number, subject: Subject, by: FencedBy): string {
+  return `${begin(atMs, 'dropped', subject)},"by":"${by}"}\n`;
+}
+
+function begin(atMs: number, kind: string, { key, envelope }: Subject): string {
+  const { destinationId, sourceId, messageId, type, redrivenMs } = envelope;
+  const user = key?.toString('utf8', userOffset(destinationId)) ?? '';
+  return (
+    `{"at":"${isoOf(atMs)}","kind":"${kind}","destination":${quote(destinationId)},` +
+    `"source":${quote(sourceId)},"messageId":${quote(messageId)},"user":${quote(user)},` +
+    `"type":"${type}"` +
+    (redrivenMs === undefined ? '' : `,"redrivenAt":"${isoOf(redrivenMs)}"`)
+  );
+}
+
+function untilOf({ dueMs, deadlineMs }: Later): string {
+  const until = `,"until":"${isoOf(dueMs)}"`;
+  return deadlineMs === undefined ? until : `${until},"deadline":"${isoOf(deadlineMs)}"`;
+}
+
+let lastMs = NaN;
+let lastIso = '';
+
+/** Many lines are of the same millisecond. */
+function isoOf(timeMs: number): string {
+  if (timeMs !== lastMs) [lastMs, lastIso] = [timeMs, new Date(timeMs).toISOString()];
+  return lastIso;
+}

@@ -1,0 +1,28 @@
+import type { EventEmitter } from 'node:events';
+import type { SteadyClock } from '../../ops/clock.ts';
+import type { Disposal } from '../disposal.ts';
+import type { DeliveryEvents } from '../events.ts';
+import type { Fencing } from '../fencing.ts';
+import type { Reachability } from '../reachability.ts';
+import type { RetryPolicy } from '../retry-policy.ts';
+import type { Sender } from '../sender.ts';
+import type { SlotPool } from './slot-pool.ts';
+import type { WorkShares } from './work-shares.ts';
+
+/** What all lanes share. */
+export interface LaneContext {
+  readonly clock: SteadyClock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly policy: RetryPolicy;
+  readonly sender: Sender;
+  readonly disposal: Disposal;
+  readonly events: DeliveryEvents;
+  readonly pool: SlotPool;
+  readonly fencing: Fencing;
+  readonly reachability: Reachability;
+  readonly shares: WorkShares;
+  /** Emits `rotate` once a second, for the breakers. */
+  readonly rotation: EventEmitter;
+  readonly maxInFlightPerDestination: number;
+}

@@ -1,0 +1,14 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * Who stands behind an origin, roughly: hosts that fail together for one reason of theirs. The last two
+ * labels of a name (all customers of one platform, all names under `co.uk`), the neighbourhood of an address.
+ */
+export function providerOf(hostname: string): string {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) === 0) return host.split('.').slice(-2).join('.');
+  const address = ipaddr.process(host);
+  const prefixBytes = address.kind() === 'ipv4' ? 3 : 6;
+  return address.toByteArray().slice(0, prefixBytes).join('.');
+}

@@ -1,0 +1,136 @@
+import { formatDuration } from '../../duration.ts';
+import type { DestinationStatus, LastAnswer, UrlStatus } from '../../event/destination-status.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { Figures } from '../lane/figures.ts';
+import type { Endpoint } from '../lane/endpoint.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { DestinationWatch } from './destination-watch.ts';
+import type { Standing } from './standing.ts';
+import type { WaitingByDestination } from './waiting-later.ts';
+
+/** What a worker knows of a destination. */
+export type DestinationReport = Omit<DestinationStatus, 'kind' | 'worker'>;
+
+export interface DestinationReportsOptions {
+  readonly clock: Clock;
+  readonly lanes: ReadonlyMap<string, Lane>;
+  readonly watch: DestinationWatch;
+  readonly waitingLater: WaitingByDestination;
+}
+
+const keptAnswerBytes = 200;
+const noFigures: Figures = {
+  deliveredPerMinute: 0,
+  failedPerMinute: 0,
+  p50Ms: undefined,
+  p99Ms: undefined,
+};
+const outcomes = { delivered: 'delivered', retryable: 'failed', permanent: 'refused' } as const;
+
+/** What a worker can say of destinations: of those that it has a lane for, or of which something waits. */
+export class DestinationReports {
+  readonly #options: DestinationReportsOptions;
+
+  constructor(options: DestinationReportsOptions) {
+    this.#options = options;
+  }
+
+  /** Each once. */
+  *ids(): Generator<string, void, undefined> {
+    const { lanes, watch, waitingLater } = this.#options;
+    yield* lanes.keys();
+    for (const id of waitingLater.destinations()) if (!lanes.has(id)) yield id;
+    for (const [id] of watch.standings())
+      if (!lanes.has(id) && waitingLater.eventsOf(id) === 0) yield id;
+  }
+
+  /** Undefined: it is well. */
+  standing(id: string): Standing | undefined {
+    return this.#options.watch.standing(id);
+  }
+
+  /** Of those that are not well, or were not just now. */
+  standings(): Iterable<readonly [string, Standing]> {
+    return this.#options.watch.standings();
+  }
+
+  of(id: string): DestinationReport {
+    const { clock, lanes, watch, waitingLater } = this.#options;
+    const nowMs = clock.now();
+    const lane = lanes.get(id);
+    const later = waitingLater.of(id);
+    const standing = watch.standing(id);
+    const { deliveredPerMinute, failedPerMinute, p50Ms, p99Ms } =
+      lane?.figures.at(nowMs) ?? noFigures;
+    const here = lane?.waiting.earliest();
+    const oldestMs = Math.min(here?.oldestMs ?? Infinity, later.oldestMs ?? Infinity);
+    const deadlineMs = Math.min(here?.deadlineMs ?? Infinity, later.deadlineMs ?? Infinity);
+    const urls = (lane?.endpoints.all ?? []).map(urlStatus);
+    const tiers: Record<string, number> = {};
+    for (const [tierMs, events] of later.byTierMs) tiers[formatDuration(tierMs)] = events;
+    return {
+      at: isoTime(nowMs),
+      destination: id,
+      state: standing?.state ?? 'ok',
+      ...optional('since', standing?.sinceMs),
+      ...optional('until', untilMs(lane, nowMs)),
+      urls,
+      waiting: { here: lane?.waiting.size ?? 0, tiers },
+      inFlight: lane?.inFlight ?? 0,
+      ...optional('oldest', oldestMs),
+      ...optional('deadline', deadlineMs),
+      perMinute: { delivered: rounded(deliveredPerMinute), failed: rounded(failedPerMinute) },
+      ...(p50Ms === undefined ? {} : { p50Ms }),
+      ...(p99Ms === undefined ? {} : { p99Ms }),
+    };
+  }
+}
+
+function untilMs(lane: Lane | undefined, nowMs: number): number | undefined {
+  if (lane === undefined) return undefined;
+  const leftMs = lane.hold.leftMs(nowMs);
+  if (leftMs > 0) return nowMs + leftMs;
+  return Math.min(...lane.endpoints.all.map(({ breaker }) => breaker?.probeAtMs ?? Infinity));
+}
+
+function urlStatus({ prepared, breaker, answers }: Endpoint): UrlStatus {
+  return {
+    url: prepared.publicUrl,
+    breaker: breaker?.state ?? 'closed',
+    ...optional('failingSince', answers.failingSinceMs),
+    ...lastAnswer(answers),
+    ...optional('nextProbe', breaker?.probeAtMs),
+  };
+}
+
+function lastAnswer({ last, lastMs = 0 }: Endpoint['answers']): { lastAnswer?: LastAnswer } {
+  if (last === undefined) return {};
+  const { kind, status } = last;
+  const answer = kind === 'delivered' ? undefined : last.answer;
+  return {
+    lastAnswer: {
+      at: isoTime(lastMs),
+      outcome: outcomes[kind],
+      ...(status === undefined ? {} : { status }),
+      ...(kind === 'delivered' ? {} : { detail: last.detail }),
+      ...(answer === undefined ? {} : { answer: answer.toString('utf8', 0, keptAnswerBytes) }),
+    },
+  };
+}
+
+function optional<Name extends string>(
+  name: Name,
+  timeMs: number | undefined,
+): Partial<Record<Name, string>> {
+  if (timeMs === undefined || timeMs === Infinity) return {};
+  return { [name]: isoTime(timeMs) } as Record<Name, string>;
+}
+
+function isoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+/** To one decimal below ten: one event in three minutes is not none. */
+function rounded(perMinute: number): number {
+  return perMinute < 10 ? Math.round(perMinute * 10) / 10 : Math.round(perMinute);
+}

@@ -1,0 +1,174 @@
+import { isTrouble, type DestinationState } from '../../event/destination-state.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { Endpoint } from '../lane/endpoint.ts';
+import type { Lane } from '../lane/lane.ts';
+import { factsOf, isPlain } from './lane-facts.ts';
+import { standingOf } from './standing.ts';
+import type { DestinationFacts, Standing, StateChange, SwitchedOff } from './standing.ts';
+
+export interface DestinationWatchOptions {
+  readonly clock: Clock;
+  readonly onChange: (change: StateChange) => void;
+  /** Events of the destination that wait in retry topics. */
+  readonly waitingLater: (destinationId: string) => number;
+  readonly isUnreadable: (destinationId: string) => boolean;
+}
+
+/** For each destination, one line when it gets worse and one when it is well, and not more a minute. */
+const againMs = 60_000;
+/** So long it is known since when one is well that was not. */
+const newsMs = 10 * againMs;
+/** All destinations together, in one tick: the others' turn comes in the next ones. */
+const mostLines = 50;
+
+interface Watched {
+  standing: Standing;
+  /** The state that the log knows, and since when it has been so. */
+  said: DestinationState;
+  saidSinceMs: number;
+  troubleSaidMs: number;
+  calmSaidMs: number;
+  waiting: number;
+  mostWaiting: number;
+  facts: DestinationFacts;
+  endpoints: readonly Endpoint[];
+}
+
+const unconfigured = { urls: [], hold: undefined, isSaturated: false, isSlow: false } as const;
+
+/** Knows how each destination is that is not simply well, and says when that changes. */
+export class DestinationWatch {
+  readonly #options: DestinationWatchOptions;
+  readonly #watched = new Map<string, Watched>();
+  #lines = 0;
+
+  constructor(options: DestinationWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: it is well, as far as anything is known. */
+  standing(destinationId: string): Standing | undefined {
+    return this.#watched.get(destinationId)?.standing;
+  }
+
+  /** Of those that are not well, or were not just now. */
+  *standings(): Generator<readonly [string, Standing], void, undefined> {
+    for (const [id, { standing }] of this.#watched) yield [id, standing];
+  }
+
+  /** About once a second, before the lanes are looked at. */
+  tick(): void {
+    this.#lines = 0;
+    const { clock, isUnreadable, waitingLater } = this.#options;
+    const nowMs = clock.now();
+    for (const [id, watched] of this.#watched) {
+      const { configured } = watched.facts;
+      if (configured === 'unreadable' && !isUnreadable(id)) this.#configured(id, 'enabled');
+      else if (isSwitchedOff(configured) && waitingLater(id) === 0) this.#watched.delete(id);
+      else if (configured !== 'enabled') this.#say(id, watched, nowMs);
+      // Without a lane nobody else looks.
+      else if (watched.endpoints.length === 0) this.#configured(id, configured);
+    }
+  }
+
+  /** About once a second. */
+  look(id: string, lane: Lane): void {
+    const nowMs = this.#options.clock.now();
+    const watched = this.#watched.get(id);
+    if (watched === undefined && isPlain(lane, nowMs)) return;
+    this.#judge(id, factsOf(lane, nowMs), lane.endpoints.all, lane.waiting.size);
+  }
+
+  /** An event cannot be sent because the destination's secrets cannot be decrypted. */
+  unreadable(id: string): void {
+    if (this.#watched.get(id)?.facts.configured !== 'unreadable')
+      this.#configured(id, 'unreadable');
+  }
+
+  switchedOff(id: string, how: SwitchedOff): void {
+    this.#configured(id, how);
+  }
+
+  /** Nothing is known of it any more: it was deleted, or had no event for long. */
+  forget(id: string): void {
+    this.#watched.delete(id);
+  }
+
+  #configured(id: string, configured: DestinationFacts['configured']): void {
+    this.#judge(id, { ...unconfigured, isLimited: false, configured }, [], 0);
+  }
+
+  #judge(
+    id: string,
+    facts: DestinationFacts,
+    endpoints: readonly Endpoint[],
+    waitingHere: number,
+  ): void {
+    const nowMs = this.#options.clock.now();
+    const former = this.#watched.get(id);
+    const standing = standingOf(former?.standing, facts, nowMs);
+    const watched = former ?? newlyWatched(standing, facts, nowMs);
+    if (former === undefined) this.#watched.set(id, watched);
+    watched.standing = standing;
+    watched.facts = facts;
+    watched.endpoints = endpoints;
+    watched.waiting = waitingHere + this.#options.waitingLater(id);
+    watched.mostWaiting = Math.max(watched.mostWaiting, watched.waiting);
+    this.#say(id, watched, nowMs);
+    const isWell = standing.state === 'ok' && standing.looks === 'ok' && watched.said === 'ok';
+    const lastSaidMs = Math.max(watched.troubleSaidMs, watched.calmSaidMs);
+    if (isWell && nowMs - lastSaidMs >= newsMs) this.#watched.delete(id);
+  }
+
+  #say(id: string, watched: Watched, nowMs: number): void {
+    const { standing, said, facts } = watched;
+    const { state, sinceMs } = standing;
+    if (state === said || this.#lines >= mostLines) return;
+    const isBad = isTrouble(state);
+    const lastMs = isBad ? watched.troubleSaidMs : watched.calmSaidMs;
+    if (nowMs - lastMs < againMs) return;
+    this.#lines += 1;
+    if (isBad) watched.troubleSaidMs = nowMs;
+    else watched.calmSaidMs = nowMs;
+    const index = Math.max(0, facts.urls.findIndex(isInQuestion));
+    const url = facts.urls[index];
+    const waiting = state === 'ok' ? watched.mostWaiting : watched.waiting;
+    const afterMs = sinceMs - watched.saidSinceMs;
+    watched.said = state;
+    watched.saidSinceMs = sinceMs;
+    if (state === 'ok') watched.mostWaiting = 0;
+    this.#options.onChange({
+      destination: id,
+      state,
+      was: said,
+      sinceMs,
+      afterMs,
+      waiting,
+      url: watched.endpoints[index]?.prepared.publicUrl,
+      last: url?.last,
+      untilMs: url?.probeAtMs ?? facts.hold?.untilMs,
+    });
+  }
+}
+
+function isSwitchedOff(configured: DestinationFacts['configured']): boolean {
+  return configured === 'disabled' || configured === 'paused';
+}
+
+function isInQuestion({ breaker, failuresInRow }: DestinationFacts['urls'][number]): boolean {
+  return breaker !== 'closed' || failuresInRow > 0;
+}
+
+function newlyWatched(standing: Standing, facts: DestinationFacts, nowMs: number): Watched {
+  return {
+    standing,
+    facts,
+    said: 'ok',
+    saidSinceMs: nowMs,
+    troubleSaidMs: -Infinity,
+    calmSaidMs: -Infinity,
+    waiting: 0,
+    mostWaiting: 0,
+    endpoints: [],
+  };
+}

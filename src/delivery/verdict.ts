@@ -1,0 +1,252 @@
+import { ageFromMs } from '../event/envelope.ts';
+import type { Envelope } from '../event/envelope.ts';
+import { untriedText } from '../event/last-answer.ts';
+import type { FencedBy } from '../resources/fence/fence.ts';
+import type { BundleHeader } from './bundle/format.ts';
+import { backlogDeferral, deferralOf } from './lane/deferral.ts';
+import type { Deferral, LaneView, Prospects } from './lane/deferral.ts';
+import type { DeadLetterReason, Outcome, Permanent, Retryable } from './outcome.ts';
+import { planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
+import type { Circumstances, DeferralCause, Later } from './retry-policy.ts';
+
+/** What of an event decides on it. A job is one. */
+export interface EventState {
+  readonly envelope: Pick<Envelope, 'attempts' | 'appendTimeMs' | 'redrivenMs' | 'lastAnswer'>;
+  /** End of its retry window, once the retry clock runs. */
+  readonly deadlineMs: number | undefined;
+  /** It has been through a retry topic. */
+  readonly hasReturned: boolean;
+  /** It came to its lane before its retry window was over. */
+  readonly isInTime: boolean;
+  /** Whether it came out of its destination's own topic. */
+  readonly claim: { readonly dedicated: boolean };
+  /** When Kafka took it. */
+  readonly record: { readonly timestampMs: number };
+}
+
+/** What has happened to an event, so that something has to become of it. */
+export type Happened =
+  /** Its time has come, and its lane may take it. `review`: it waits there, and things have changed. */
+  | {
+      readonly kind: 'offer' | 'review';
+      readonly lane: LaneView;
+      readonly prospects: Prospects;
+    }
+  /** A slot is free for it. `cutOffMs`: of its retry window, for so long nobody could be reached from here. */
+  | {
+      readonly kind: 'turn';
+      readonly fencedBy: FencedBy | undefined;
+      readonly cutOffMs: number;
+    }
+  | { readonly kind: 'attempted'; readonly outcome: Outcome }
+  /** Nothing is sent to its destination any more. */
+  | { readonly kind: 'unwanted'; readonly reason: DeadLetterReason }
+  /** Its destination is paused. */
+  | { readonly kind: 'paused' }
+  /** Its destination exists, and this worker cannot read its secrets. */
+  | { readonly kind: 'unreadable' };
+
+/** Why nothing is sent to a destination any more. */
+export type Over = Extract<Happened, { kind: 'unwanted' | 'paused' }>;
+
+/** What becomes of an event. */
+export type Verdict = Stay | Ending;
+
+/** Its lane, or whoever asked, keeps it. */
+export type Stay =
+  | { readonly kind: 'deliver' }
+  /** `deadlineMs`: its retry clock runs from now on. */
+  | { readonly kind: 'wait'; readonly deadlineMs?: number | undefined }
+  /** The only time left is now: it goes before others, and also out of a lane that is held. */
+  | { readonly kind: 'hurry' };
+
+/** Its record is done with here. */
+export type Ending =
+  | { readonly kind: 'finish' }
+  | { readonly kind: 'drop'; readonly fencedBy: FencedBy }
+  /** Kept until its destination is resumed. */
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'retry'; readonly plan: Later; readonly outcome: Retryable }
+  | PutOff
+  /** Into its destination's own topic, where the rate limit is. */
+  | { readonly kind: 'send-home' }
+  | GiveUp;
+
+export interface GiveUp {
+  readonly kind: 'give-up';
+  readonly reason: DeadLetterReason;
+  readonly detail: string;
+  /** Of the last attempt, if that is why. */
+  readonly outcome?: Retryable | Permanent | undefined;
+  /** That were made. */
+  readonly attempts: number;
+}
+
+/** Into a retry topic, without an attempt. */
+export interface PutOff {
+  readonly kind: 'put-off';
+  readonly cause: DeferralCause;
+  readonly plan: Later;
+}
+
+const deliver: Stay = { kind: 'deliver' };
+const wait: Stay = { kind: 'wait' };
+const hurry: Stay = { kind: 'hurry' };
+const finish: Ending = { kind: 'finish' };
+const keep: Ending = { kind: 'keep' };
+
+/** What becomes of an event now that this has happened to it. The only place that decides so. */
+export function decide(event: EventState, happened: Happened, now: Circumstances): Verdict {
+  switch (happened.kind) {
+    case 'offer':
+    case 'review':
+      return mustWait(event, happened.lane)
+        ? whilePaused(event, happened, now)
+        : whileWaiting(event, happened, now);
+    case 'turn':
+      return atItsTurn(event, happened, now);
+    case 'attempted':
+      return afterAttempt(event, happened.outcome, now);
+    case 'unwanted':
+      return giveUp(event, happened.reason, '');
+    case 'paused':
+      return keep;
+    case 'unreadable':
+      return whileUnreadable(event, now);
+  }
+}
+
+/** Whether its record is done with. */
+export function isEnding(verdict: Verdict): verdict is Ending {
+  return verdict.kind !== 'deliver' && verdict.kind !== 'wait' && verdict.kind !== 'hurry';
+}
+
+/** A bundle as a whole; undefined: its events are decided on one by one. */
+export function decideOnBundle(
+  { deadlineMs, oldestMs }: Pick<BundleHeader, 'deadlineMs' | 'oldestMs'>,
+  deferral: Deferral,
+  now: Circumstances,
+): PutOff | undefined {
+  // Under a rate limit each has a turn of its own.
+  if (deferral.cause === 'rate-limit') return undefined;
+  const { cause, wantedMs } = deferral;
+  const plan = planDeferral({ attempts: 0, deadlineMs }, cause, wantedMs, oldestMs, now);
+  return plan.kind === 'later' ? { kind: 'put-off', cause, plan } : undefined;
+}
+
+/** As behind an open breaker: somebody has to mend it, which may take a minute or a day. */
+export function unreadableDeferral(fromMs: number, hasReturned: boolean, nowMs: number): Deferral {
+  return { cause: 'unreadable', wantedMs: wantedBreakerDelayMs(nowMs - fromMs, hasReturned) };
+}
+
+type InLane = Extract<Happened, { kind: 'offer' | 'review' }>;
+
+/** A dedicated topic pauses where others defer. */
+function mustWait({ claim }: EventState, lane: LaneView): boolean {
+  return claim.dedicated && lane.isDedicated && !lane.isRateElsewhere;
+}
+
+/**
+ * What waits of a paused topic does not wait for ever: behind an open breaker the retry clock runs, and
+ * before Kafka removes a record it is written elsewhere. The oldest are at the head of the partition's
+ * window, so those behind them are read next.
+ */
+function whilePaused(event: EventState, { kind, lane }: InLane, now: Circumstances): Verdict {
+  if (kind === 'offer') return wait;
+  const { nowMs, policy } = now;
+  const { timestampMs } = event.record;
+  const openedMs = nowMs - lane.openForMs;
+  const startsMs = lane.openForMs > 0 ? Math.max(openedMs, timestampMs) : undefined;
+  const deadlineMs =
+    event.deadlineMs ?? (startsMs === undefined ? undefined : startsMs + policy.windowMs);
+  if (deadlineMs !== undefined && nowMs >= deadlineMs) return giveUp(event, 'expired', 'breaker');
+  if (nowMs - timestampMs < policy.spillAfterMs) return { kind: 'wait', deadlineMs };
+  return putOff(event, { cause: 'retention', wantedMs: 0 }, now, deadlineMs);
+}
+
+function whileWaiting(event: EventState, happened: InLane, now: Circumstances): Verdict {
+  const { lane, prospects } = happened;
+  const deferral =
+    deferralOf(lane, prospects, event.hasReturned) ?? backlogDeferral(lane, prospects);
+  if (deferral === undefined) return wait;
+  // What is in the dedicated topic already, and not at its home, takes the long way, through a retry topic:
+  // two that differ about the home for a while would send it to and fro without end.
+  if (deferral.cause === 'rate-limit' && lane.isDedicated && !event.claim.dedicated)
+    return { kind: 'send-home' };
+  const verdict = putOff(event, deferral, now);
+  // Nothing goes from here, however urgent it is.
+  if (verdict.kind === 'hurry' && lane.isRateElsewhere)
+    return giveUp(event, 'expired', 'no turn in time');
+  return verdict;
+}
+
+function atItsTurn(
+  event: EventState,
+  { fencedBy, cutOffMs }: Extract<Happened, { kind: 'turn' }>,
+  { nowMs }: Circumstances,
+): Verdict {
+  if (fencedBy !== undefined) return { kind: 'drop', fencedBy };
+  if (event.deadlineMs === undefined || nowMs <= event.deadlineMs + cutOffMs) return deliver;
+  // If it came in time, its own destination kept it from a turn: by its rate limit, or by being slow.
+  return event.isInTime
+    ? giveUp(event, 'expired', 'no turn in time')
+    : giveUp(event, 'expired-late', '');
+}
+
+function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): Verdict {
+  if (outcome.kind === 'delivered') return finish;
+  // It says nothing of the endpoint: the same event goes out again, when that is worth while.
+  if (outcome.kind === 'retryable' && outcome.cause === 'cut-off') return wait;
+  const attempts = event.envelope.attempts + 1;
+  const { detail } = outcome;
+  if (outcome.kind === 'permanent')
+    return { kind: 'give-up', reason: outcome.reason, detail, outcome, attempts };
+  if (outcome.cause === 'local') {
+    // For want of something of ours: that was no attempt, if there is time for one.
+    const verdict = putOff(event, { cause: 'local', wantedMs: 0 }, now);
+    if (verdict.kind === 'put-off') return verdict;
+  }
+  const state = { attempts, deadlineMs: event.deadlineMs };
+  const plan = planRetry(state, outcome.retryAfterMs ?? 0, now);
+  return plan.kind === 'later'
+    ? { kind: 'retry', plan, outcome }
+    : { kind: 'give-up', reason: plan.reason, detail, outcome, attempts };
+}
+
+/**
+ * In a dedicated topic no other destination's events stand behind it, so it waits there; but before Kafka
+ * removes it, it is written elsewhere.
+ */
+function whileUnreadable(event: EventState, now: Circumstances): Verdict {
+  const { claim, envelope, hasReturned, record } = event;
+  if (claim.dedicated && now.nowMs - record.timestampMs < now.policy.spillAfterMs) return wait;
+  const deferral: Deferral = claim.dedicated
+    ? { cause: 'retention', wantedMs: 0 }
+    : unreadableDeferral(ageFromMs(envelope), hasReturned, now.nowMs);
+  const verdict = putOff(event, deferral, now);
+  return verdict.kind === 'hurry' ? giveUp(event, 'expired-late', deferral.cause) : verdict;
+}
+
+function putOff(
+  event: EventState,
+  { cause, wantedMs }: Deferral,
+  now: Circumstances,
+  deadlineMs = event.deadlineMs,
+): Verdict {
+  const state = { attempts: event.envelope.attempts, deadlineMs };
+  const plan = planDeferral(state, cause, wantedMs, ageFromMs(event.envelope), now);
+  switch (plan.kind) {
+    case 'later':
+      return { kind: 'put-off', cause, plan };
+    case 'give-up':
+      return giveUp(event, plan.reason, cause);
+    case 'no-time-left':
+      return hurry;
+  }
+}
+
+/** Without another attempt. `cause`: what kept it from one. */
+function giveUp({ envelope }: EventState, reason: DeadLetterReason, cause: string): Verdict {
+  const { attempts, lastAnswer } = envelope;
+  return { kind: 'give-up', reason, detail: untriedText(cause, attempts, lastAnswer), attempts };
+}

@@ -1,0 +1,100 @@
+import type { EventType } from './call.ts';
+
+/** What there are lines about. `failures`: nothing of events that were delivered at the first attempt. */
+export const keptAttempts = ['all', 'failures', 'off'] as const;
+export type KeptAttempts = (typeof keptAttempts)[number];
+
+/**
+ * A line of the topic `attempts`: what has happened to one event on its way to one destination. A record
+ * holds many lines; fields without a value are left out. Times are ISO 8601, in UTC. Its JSON Schema is
+ * `src/schemas/attempts.json`.
+ */
+export type AttemptLine =
+  | AttemptEnded
+  | PutOffLine
+  | BundlePutOff
+  | GivenUp
+  /** Its destination is paused: it waits for it to be resumed. */
+  | (OfEvent & {
+      readonly kind: 'kept';
+      /** Made so far. */
+      readonly attempts: number;
+    })
+  | (OfEvent & {
+      readonly kind: 'dropped';
+      /** What the deletion named. */
+      readonly by: string;
+    });
+
+interface OfEvent {
+  readonly at: string;
+  readonly destination: string;
+  readonly source: string;
+  readonly messageId: string;
+  readonly user: string;
+  readonly type: EventType;
+  /** When an operator last sent the event again. */
+  readonly redrivenAt?: string;
+}
+
+/** One request to one URL has ended. */
+export interface AttemptEnded extends OfEvent {
+  readonly kind: 'attempt';
+  /** From 1 on. */
+  readonly attempt: number;
+  /** Without credentials and query. */
+  readonly url: string;
+  /** `refused`: for good. */
+  readonly outcome: 'delivered' | 'failed' | 'refused';
+  readonly status?: number;
+  readonly tookMs: number;
+  /** Why it was no delivery, for metrics and for a person. */
+  readonly cause?: string;
+  readonly detail?: string;
+  /** How the body of an answer begins that was no delivery: at most 1 KB. */
+  readonly answer?: string;
+  readonly retryAfterMs?: number;
+}
+
+/** It waits in a retry topic: `retry` after an attempt that failed, `deferred` without one. */
+export interface PutOffLine extends OfEvent {
+  readonly kind: 'retry' | 'deferred';
+  /** Made so far. */
+  readonly attempts: number;
+  /** Of a deferral. */
+  readonly cause?: string;
+  /** Not tried before. Absent where it waits in its destination's own topic. */
+  readonly until?: string;
+  /** Given up then. Absent until the endpoint has failed it once. */
+  readonly deadline?: string;
+}
+
+/** Events that wait packed together were put off again, without a look at each. */
+export interface BundlePutOff {
+  readonly kind: 'bundle-deferred';
+  readonly at: string;
+  readonly destination: string;
+  readonly events: number;
+  readonly cause: string;
+  readonly until: string;
+}
+
+/** It is in the dead letters. */
+export interface GivenUp extends OfEvent {
+  readonly kind: 'dead-letter';
+  readonly attempts: number;
+  readonly reason: string;
+  readonly detail: string;
+}
+
+/** What of a record's value can be read: another version may have written other lines. */
+export function* decodeAttemptLines(value: Buffer | null): Generator<AttemptLine, void, undefined> {
+  for (const text of value?.toString().split('\n') ?? []) {
+    if (text === '') continue;
+    try {
+      yield JSON.parse(text) as AttemptLine;
+    } catch {
+      continue;
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { DestinationState } from './destination-state.ts';
+
+/**
+ * A record of the compacted topic `destination-status`: what one worker says of itself, or of one destination.
+ * What it says of destinations holds while its word of itself does. Times are ISO 8601, in UTC. The JSON
+ * Schema is `src/schemas/destination-status.json`.
+ */
+export type StatusRecord = WorkerStatus | DestinationStatus;
+
+/** Written every few seconds: it refreshes all that the worker has said. */
+export interface WorkerStatus {
+  readonly kind: 'worker';
+  /** Of one process: after a restart it is another one. */
+  readonly worker: string;
+  readonly at: string;
+  /** Then nothing that this worker has said counts any more. */
+  readonly expiresAt: string;
+  readonly startedAt: string;
+  readonly inFlight: number;
+  readonly queued: number;
+  /** It can reach hardly anybody: its own network fails. */
+  readonly isCutOff: boolean;
+  /** Of the topics that it reads: records behind, and since when the oldest one in flight has been there. */
+  readonly topics: Readonly<Record<string, { readonly lag: number; readonly oldestMs: number }>>;
+}
+
+export interface DestinationStatus {
+  readonly kind: 'destination';
+  readonly worker: string;
+  readonly at: string;
+  readonly destination: string;
+  readonly state: DestinationState;
+  /** Absent where it has been well for long. */
+  readonly since?: string;
+  /** Held until then, or its first URL is tried again. */
+  readonly until?: string;
+  readonly urls: readonly UrlStatus[];
+  /** Events: in the worker's memory, and in each retry tier, as far as it was read. */
+  readonly waiting: { readonly here: number; readonly tiers: Readonly<Record<string, number>> };
+  readonly inFlight: number;
+  /** When Kafka took the oldest of them, and when the first is given up. */
+  readonly oldest?: string;
+  readonly deadline?: string;
+  /** Of the last three minutes: events delivered, and attempts that were no delivery. */
+  readonly perMinute: { readonly delivered: number; readonly failed: number };
+  /** How long attempts took in that time. */
+  readonly p50Ms?: number;
+  readonly p99Ms?: number;
+}
+
+export interface UrlStatus {
+  /** Without credentials and query. */
+  readonly url: string;
+  readonly breaker: 'closed' | 'open' | 'half-open';
+  /** Since when it has failed or refused everything. */
+  readonly failingSince?: string;
+  readonly lastAnswer?: LastAnswer;
+  readonly nextProbe?: string;
+}
+
+/** What the last request came to that says something of the endpoint. */
+export interface LastAnswer {
+  readonly at: string;
+  readonly outcome: 'delivered' | 'failed' | 'refused';
+  readonly status?: number;
+  readonly detail?: string;
+  /** How its body begins, if it was no delivery. */
+  readonly answer?: string;
+}
+
+/** Every destination that has traffic or trouble is written anew within this time, whatever happens. */
+export const statusRefreshMs = 300_000;
+
+/** The worker's own record has no destination. Neither holds a slash. */
+export function statusKey(worker: string, destination = ''): string {
+  return `${destination}/${worker}`;
+}
+
+/** Undefined for what is none, or of a kind that this version does not know. */
+export function decodeStatus(value: Buffer): StatusRecord | undefined {
+  try {
+    const json = JSON.parse(value.toString()) as StatusRecord | null;
+    return json?.kind === 'worker' || json?.kind === 'destination' ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,256 @@
+import { describeLine } from '../attempts/describe.ts';
+import { timeText } from '../dead-letter/texts.ts';
+import { lastText } from '../event/last-answer.ts';
+import type { Evidence, EventLine, FoundCopy, FoundLetter, FoundWaiting } from './evidence.ts';
+import { placeOf } from './evidence.ts';
+import type { Ruling } from './rulings.ts';
+
+/**
+ * `paused`: kept until its destination is resumed. `on-its-way`: a worker has it, or comes to it next. `sent-again`: by an operator, and nothing is known of it
+ * since. `done`: its record is finished, and no line says how. `no-trace`: it should be there.
+ */
+export type State =
+  | 'delivered'
+  | 'waiting'
+  | 'on-its-way'
+  | 'paused'
+  | 'dead-letter'
+  | 'sent-again'
+  | 'dropped'
+  | 'done'
+  | 'no-trace'
+  | 'unwanted';
+
+export interface DestinationStory {
+  readonly destination: string;
+  readonly state: State;
+  /** Since when it is so. */
+  readonly at: string | null;
+  readonly detail: string;
+  /** Of what waits: not tried before. */
+  readonly until: string | null;
+  /** Of what waits: given up then. */
+  readonly deadline: string | null;
+  /** Where it lies now: `<topic> <partition>:<offset>`. */
+  readonly place: string | null;
+  /** Why it does not get the call, and by whose configuration. */
+  readonly unwanted: Pick<Ruling, 'by' | 'unwanted'> | null;
+  readonly happened: readonly Happening[];
+}
+
+export interface Happening {
+  readonly at: string;
+  readonly what: string;
+}
+
+/** Those that have it or had it first. */
+export function destinationsOf({ rulings, lines, ...found }: Evidence): readonly string[] {
+  const touched = [
+    ...lines.map(({ destination }) => destination),
+    ...[...found.copies, ...found.waiting, ...found.letters].map(
+      ({ envelope }) => envelope.destinationId,
+    ),
+  ];
+  const ruled = rulings?.all ?? [];
+  const wanting = ruled.filter(({ unwanted }) => unwanted === undefined);
+  const all = [...touched, ...wanting.map(({ destination }) => destination)].sort();
+  return [...new Set([...all, ...ruled.map(({ destination }) => destination)])];
+}
+
+/** What is known of one destination. */
+interface Known {
+  readonly lines: readonly EventLine[];
+  readonly copies: readonly FoundCopy[];
+  readonly waiting: FoundWaiting | undefined;
+  readonly letters: readonly FoundLetter[];
+  readonly ruling: Ruling | undefined;
+  readonly isRouted: boolean;
+}
+
+type Ending = Pick<DestinationStory, 'state' | 'detail'> &
+  Partial<Pick<DestinationStory, 'at' | 'until' | 'deadline' | 'place'>>;
+
+export function tellDestination(id: string, evidence: Evidence): DestinationStory {
+  const known = knownOf(id, evidence);
+  const { ruling } = known;
+  const ending = endingOf(known);
+  const isUnwanted = ruling?.unwanted !== undefined && ending.state === 'unwanted';
+  return {
+    destination: id,
+    state: ending.state,
+    at: ending.at ?? null,
+    detail: ending.detail,
+    until: ending.until ?? null,
+    deadline: ending.deadline ?? null,
+    place: ending.place ?? null,
+    unwanted: isUnwanted ? { unwanted: ruling.unwanted, by: ruling.by } : null,
+    happened: happeningsOf(known),
+  };
+}
+
+function knownOf(id: string, { lines, copies, letters, waiting, ...rest }: Evidence): Known {
+  const isItsOwn = ({ envelope }: FoundCopy | FoundLetter): boolean =>
+    envelope.destinationId === id;
+  const own = lines.filter(({ destination }) => destination === id);
+  const lastMs = Math.max(...own.map(({ at }) => Date.parse(at)));
+  return {
+    lines: own,
+    copies: copies.filter(isItsOwn),
+    // What a worker has taken and not committed yet lies there still: it is taken when it is due.
+    waiting: waiting.findLast((each) => isItsOwn(each) && !(lastMs > (each.dueMs ?? Infinity))),
+    letters: letters.filter(isItsOwn),
+    ruling: rest.rulings?.all.find(({ destination }) => destination === id),
+    isRouted: rest.calls.some(({ isAhead }) => !isAhead),
+  };
+}
+
+/** What became of it, by what is known of it last. */
+function endingOf(known: Known): Ending {
+  const { lines, copies, waiting, letters, ruling, isRouted } = known;
+  const last = lines.findLast(({ kind }) => kind !== 'attempt') ?? lines.at(-1);
+  const delivered = lines.findLast(
+    (line) => line.kind === 'attempt' && line.outcome === 'delivered',
+  );
+  const letter = letters.at(-1);
+  const sentAgain = letter?.sentAgain;
+  if (delivered !== undefined && (letter === undefined || isSince(delivered, letter)))
+    return { state: 'delivered', at: delivered.at, detail: deliveredText(delivered) };
+  if (waiting !== undefined) return waitingEnding(waiting, last);
+  if (last?.kind === 'dropped') {
+    const whose = last.by === 'user' ? 'its user' : 'the previous id of its alias';
+    return { state: 'dropped', at: last.at, detail: `${whose} was deleted after the call` };
+  }
+  if (letter !== undefined) {
+    const isOpen = !lines.some((line) => isSince(line, letter));
+    if (isOpen && sentAgain !== undefined)
+      return { state: 'sent-again', at: sentAgain, detail: 'nothing has happened to it since' };
+    if (sentAgain === undefined)
+      return letter.kind === 'kept' ? keptEnding(letter) : letterEnding(letter);
+  }
+  if (last !== undefined) return openEnding(last);
+  const copy = copies.at(-1);
+  if (copy !== undefined) return copyEnding(copy);
+  if (ruling?.unwanted !== undefined) {
+    const by =
+      ruling.by === 'then' ? '' : ' (by its configuration of now: that of then is not kept)';
+    return { state: 'unwanted', detail: `${ruling.detail}${by}` };
+  }
+  return isRouted
+    ? { state: 'no-trace', detail: 'no record and no line of it is kept' }
+    : { state: 'on-its-way', detail: 'the router has not come to it yet' };
+}
+
+/** Whether it tells of the event after that was sent again: by the operator's clock alone. */
+function isSince(
+  { redrivenAt = '' }: EventLine,
+  { envelope: { redrivenMs } }: FoundLetter,
+): boolean {
+  return redrivenAt > (redrivenMs === undefined ? '' : timeText(redrivenMs));
+}
+
+function deliveredText(line: EventLine): string {
+  return line.kind === 'attempt' ? `at attempt ${line.attempt}, in ${line.tookMs} ms` : '';
+}
+
+function waitingEnding(waiting: FoundWaiting, last: EventLine | undefined): Ending {
+  const { place, dueMs, deadlineMs, events, envelope } = waiting;
+  const cause = last?.kind === 'deferred' && last.cause !== undefined ? `, ${last.cause}` : '';
+  const tries = envelope.attempts === 1 ? '1 attempt' : `${envelope.attempts} attempts`;
+  const others = events > 1 ? `, packed with ${events - 1} others` : '';
+  const said = envelope.lastAnswer === undefined ? '' : `; ${lastText(envelope.lastAnswer)}`;
+  return {
+    state: 'waiting',
+    at: timeText(place.timeMs),
+    detail: `after ${tries}${cause}${others}${said}`,
+    until: dueMs === undefined ? null : timeText(dueMs),
+    deadline: deadlineMs === undefined ? null : timeText(deadlineMs),
+    place: placeOf(place),
+  };
+}
+
+function letterEnding({ place, reason, detail, answer }: FoundLetter): Ending {
+  const said =
+    answer === undefined || detail.includes('last answer') ? '' : `; it said "${answer}"`;
+  return {
+    state: 'dead-letter',
+    at: timeText(place.timeMs),
+    detail: `${reason}${detail === '' ? '' : `: ${detail}`}${said}`,
+    place: placeOf(place),
+  };
+}
+
+function keptEnding({ place, envelope }: FoundLetter): Ending {
+  return {
+    state: 'paused',
+    at: timeText(place.timeMs),
+    detail: `kept; \`postrider resume ${envelope.destinationId}\` sends it`,
+    place: placeOf(place),
+  };
+}
+
+/** Its last line is no end. */
+function openEnding(line: EventLine): Ending {
+  switch (line.kind) {
+    case 'retry':
+    case 'deferred':
+      return {
+        state: 'waiting',
+        at: line.at,
+        detail: describeLine(line),
+        until: line.until ?? null,
+        deadline: line.deadline ?? null,
+      };
+    case 'kept':
+      return { state: 'paused', at: line.at, detail: describeLine(line) };
+    case 'dead-letter':
+      return { state: 'dead-letter', at: line.at, detail: `${line.reason}: ${line.detail}` };
+    case 'attempt':
+    case 'dropped':
+      return { state: 'on-its-way', at: line.at, detail: describeLine(line) };
+  }
+}
+
+function copyEnding({ place, isAhead }: FoundCopy): Ending {
+  const at = timeText(place.timeMs);
+  if (isAhead)
+    return {
+      state: 'on-its-way',
+      at,
+      detail: 'no worker has finished with it yet',
+      place: placeOf(place),
+    };
+  const detail =
+    'nothing of it waits, and it is no dead letter: delivered at the first attempt, unless ATTEMPTS is off';
+  return { state: 'done', at, detail };
+}
+
+// What happened
+
+function happeningsOf({ lines, copies, letters }: Known): readonly Happening[] {
+  const isTold = (letter: FoundLetter): boolean => lines.some(({ kind }) => kind === letter.kind);
+  // What came back from the dead letters is told with its letter.
+  const firstLetterMs = letters[0]?.place.timeMs ?? Infinity;
+  const isByRouter = ({ place }: FoundCopy): boolean => place.timeMs < firstLetterMs;
+  return [
+    ...copies.filter(isByRouter).map(({ place, envelope }) => ({
+      at: timeText(place.timeMs),
+      what: `routed to ${placeOf(place)}, with the configuration up to offset ${envelope.configOffset}`,
+    })),
+    ...lines.map((line) => ({ at: line.at, what: describeLine(line) })),
+    ...letters.flatMap((letter) => [
+      ...(isTold(letter) ? [] : [{ at: timeText(letter.place.timeMs), what: deadText(letter) }]),
+      ...(letter.sentAgain === undefined
+        ? []
+        : [{ at: letter.sentAgain, what: `sent again from ${placeOf(letter.place)}` }]),
+    ]),
+  ].sort((a, b) => compare(a.at, b.at));
+}
+
+function deadText({ kind, reason, detail }: FoundLetter): string {
+  if (kind === 'kept') return 'kept: its destination is paused';
+  return `dead letter: ${reason}${detail === '' ? '' : `: ${detail}`}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,229 @@
+import { readRejected } from '../dead-letter/rejected.ts';
+import { userOf } from '../event/envelope.ts';
+import { partitionOf } from '../kafka/produce/partitioner.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
+import { Duplicates } from '../router/duplicates.ts';
+import { readCall, type ReadCall } from '../router/read-call.ts';
+import type { Schemas } from '../schemas/schema-book.ts';
+import { schemaIdOf } from '../schemas/wire-format.ts';
+import { waitAtMost } from '../ops/wait-at-most.ts';
+import type { Topology } from '../topology.ts';
+import type { FoundCall, FoundRejected, Place } from './evidence.ts';
+import { looks, type Look } from './sought-id.ts';
+import type { TopicReader } from './topic-reader.ts';
+
+export interface Question {
+  readonly messageId: string;
+  /** Undefined: all partitions are read until the call is found. */
+  readonly user: string | undefined;
+  /** Nothing older is looked for. */
+  readonly sinceMs: number | undefined;
+  readonly dedupeWindowMs: number;
+}
+
+export interface FoundRecords {
+  readonly calls: readonly FoundCall[];
+  readonly rejected: readonly Omit<FoundRejected, 'sentAgain'>[];
+}
+
+interface Deps {
+  readonly reader: TopicReader;
+  readonly topology: Topology;
+  readonly schemas: Schemas;
+  readonly nowMs: number;
+  /** By topic and partition: what the router reads next. */
+  readonly routed: ReadonlyMap<string, readonly number[]>;
+}
+
+const minute = 60_000;
+/** Newest first: what is asked about happened a short while ago, as a rule. */
+const stepsMs = [5, 15, 30, 60, 6 * 60, 24 * 60].map((minutes) => minutes * minute);
+const schemaMs = 5_000;
+/** Of one partition. */
+const mostIds = 1_024;
+
+/** The records of calls with this id, as they came in, and of those that were rejected. */
+export async function findCalls(deps: Deps, question: Question): Promise<FoundRecords> {
+  const own = await atItsPlace(deps, question.messageId);
+  if (own !== undefined) {
+    const since = { ...question, sinceMs: own.timestampMs };
+    const { rejected } = sort(deps, question, await rejectedSince(deps, since));
+    return { calls: callsOf(deps, question, [own]), rejected };
+  }
+  for (const look of looks) {
+    const records = await newestFirst(deps, question, look);
+    const found = sort(deps, question, records);
+    if (found.calls.length > 0 || found.rejected.length > 0) return found;
+  }
+  return { calls: [], rejected: [] };
+}
+
+/** Goes back until it is found, and then as far as a call may lie that it repeats. */
+async function newestFirst(
+  deps: Deps,
+  question: Question,
+  look: Look,
+): Promise<readonly IncomingRecord[]> {
+  const { nowMs } = deps;
+  const { sinceMs: leastMs = -Infinity, dedupeWindowMs } = question;
+  let untilMs: number | undefined = undefined;
+  for (const stepMs of [...stepsMs, Infinity]) {
+    const sinceMs = Math.max(nowMs - stepMs, leastMs);
+    const found = await read(deps, question, { sinceMs, untilMs }, look);
+    const { calls, rejected } = sort(deps, question, found);
+    const firstMs = [...calls, ...rejected][0]?.place.timeMs;
+    if (firstMs !== undefined) {
+      const before = { sinceMs: firstMs - dedupeWindowMs, untilMs: Math.min(firstMs, sinceMs) };
+      const isLacking = before.sinceMs < sinceMs && sinceMs > leastMs;
+      const older = isLacking ? await read(deps, question, before, look) : [];
+      return [...older, ...found];
+    }
+    if (sinceMs <= leastMs) return [];
+    untilMs = sinceMs;
+  }
+  return [];
+}
+
+async function read(
+  { reader, topology, schemas }: Deps,
+  { user }: Question,
+  { sinceMs, untilMs }: { readonly sinceMs: number; readonly untilMs: number | undefined },
+  look: Look,
+): Promise<readonly IncomingRecord[]> {
+  const topics = [...topology.ingestTopics, topology.topics.ingestRejected].filter((topic) =>
+    reader.has(topic),
+  );
+  const found = await Promise.all(
+    topics.map(async (topic) => {
+      const partitions =
+        user === undefined
+          ? undefined
+          : new Set([partitionOf(user, await reader.partitionCount(topic))]);
+      const since = Number.isFinite(sinceMs) ? sinceMs : undefined;
+      return reader.find({ topic, partitions, sinceMs: since, untilMs }, look);
+    }),
+  );
+  const records = found.flat();
+  await settle(schemas, records);
+  return records;
+}
+
+/** Schemas that the records name, as far as the registry gives them in time. */
+async function settle(schemas: Schemas, records: readonly IncomingRecord[]): Promise<void> {
+  const ids = new Set(records.map(({ value }) => schemaIdOf(value)));
+  ids.delete(undefined);
+  const all = Promise.all([...ids].map((id) => schemas.settled(id ?? 0)));
+  if (ids.size > 0) await waitAtMost(schemaMs, all);
+}
+
+async function rejectedSince(
+  { reader, topology }: Deps,
+  { sinceMs }: Question,
+): Promise<readonly IncomingRecord[]> {
+  return reader.find({ topic: topology.topics.ingestRejected, sinceMs });
+}
+
+/** A call without an id has one that says where it stands. */
+async function atItsPlace(
+  { reader, topology }: Deps,
+  messageId: string,
+): Promise<IncomingRecord | undefined> {
+  const [, topic = '', partition, offset] = /^(.+):(\d{1,9}):(\d{1,15})$/.exec(messageId) ?? [];
+  if (!topology.ingestTopics.includes(topic)) return undefined;
+  const start = Number(offset);
+  const kept = (await reader.ranges({ topic, partitions: new Set([Number(partition)]) }))[0];
+  if (kept === undefined || start < kept.start || start >= kept.end) return undefined;
+  const range = { partition: Number(partition), start, end: start + 1 };
+  let found: IncomingRecord | undefined;
+  await reader.each(topic, [range], (record) => (found ??= record));
+  return found;
+}
+
+function sort(deps: Deps, question: Question, records: readonly IncomingRecord[]): FoundRecords {
+  const { ingestRejected } = deps.topology.topics;
+  const isRejected = ({ topic }: IncomingRecord): boolean => topic === ingestRejected;
+  return {
+    calls: callsOf(
+      deps,
+      question,
+      records.filter((record) => !isRejected(record)),
+    ),
+    rejected: records
+      .filter((record) => isRejected(record) && names(record.value, question.messageId))
+      .map((record) => {
+        const { reason, detail, origin } = readRejected(record);
+        return { place: placed(record), reason, detail, origin };
+      }),
+  };
+}
+
+function callsOf(
+  { schemas, topology, routed }: Deps,
+  { messageId, user, dedupeWindowMs }: Question,
+  records: readonly IncomingRecord[],
+): readonly FoundCall[] {
+  const duplicates = new Duplicates<undefined>({
+    windowMs: dedupeWindowMs,
+    mostIds,
+    onPushedOut: () => undefined,
+  });
+  const first = new Map<string, Place>();
+  return records
+    .toSorted((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset)
+    .flatMap((record) => {
+      const place = placed(record);
+      const isAhead = (routed.get(record.topic)?.[record.partition] ?? -1) <= record.offset;
+      const common = { place, isAhead, duplicateOf: undefined };
+      const read = readCall(record, schemas, topology.topics.ingestAudience);
+      if (read.awaitedSchema !== undefined || read.rejection !== undefined) {
+        // Whose it is cannot be told from bytes that are no call.
+        if (!names(record.value, messageId)) return [];
+        return { ...common, read: undefined, rejection: read.rejection };
+      }
+      if (read.call.messageId !== messageId) return [];
+      if (user !== undefined && userOf(read.call) !== user) return [];
+      const duplicateOf = repeated(duplicates, first, record, read);
+      return { ...common, read, rejection: undefined, duplicateOf };
+    });
+}
+
+/**
+ * The call that it repeats, by the router's own rule. It is taken for granted that the first one was wanted:
+ * an unwanted call is not remembered.
+ */
+function repeated(
+  duplicates: Duplicates<undefined>,
+  first: Map<string, Place>,
+  record: IncomingRecord,
+  read: ReadCall,
+): Place | undefined {
+  const source = read.audience?.sourceId ?? read.writeKey;
+  const place = `${source} ${record.topic} ${record.partition}`;
+  const verdict = duplicates.judge(record, source, read.call, undefined);
+  if (verdict === 'duplicate') return first.get(place);
+  if (verdict !== undefined && verdict !== 'waiting') verdict.acknowledge();
+  first.set(place, placed(record));
+  return undefined;
+}
+
+/** The id as a value of JSON, or, in bytes that are none, anywhere. */
+function names(value: Buffer | null, messageId: string): boolean {
+  const text = value?.toString() ?? '';
+  return text.includes(JSON.stringify(messageId)) || idsIn(text).includes(messageId);
+}
+
+function idsIn(text: string): readonly unknown[] {
+  try {
+    const json = JSON.parse(text) as { messageId?: unknown; batch?: { messageId?: unknown }[] };
+    const all = [json, ...(Array.isArray(json.batch) ? json.batch : [])];
+    return all.map(({ messageId }) =>
+      typeof messageId === 'number' ? String(messageId) : messageId,
+    );
+  } catch {
+    return [];
+  }
+}
+
+function placed({ topic, partition, offset, timestampMs: timeMs }: IncomingRecord): Place {
+  return { topic, partition, offset, timeMs };
+}

@@ -1,0 +1,419 @@
+import { readDeadLetter } from '../dead-letter/dead-letter.ts';
+import { placeText } from '../dead-letter/letter.ts';
+import { Redrives } from '../dead-letter/redrives.ts';
+import { decodeBundleHeader, decompressEvents } from '../delivery/bundle/format.ts';
+import { decodeAttemptLines } from '../event/attempt-line.ts';
+import { decodeEnvelope, deliveryKey, envelopeHeader, userOf } from '../event/envelope.ts';
+import { beginningOf } from '../event/last-answer.ts';
+import { withAdmin, type KafkaAdmin } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { partitionOf } from '../kafka/produce/partitioner.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
+import { ConfigHistory, type ConfigMoment } from '../resources/config/config-history.ts';
+import { partitionKeyOf } from '../resources/partition-key.ts';
+import type { Schemas } from '../schemas/schema-book.ts';
+import type { Topology } from '../topology.ts';
+import type {
+  Evidence,
+  EventLine,
+  FoundCall,
+  FoundCopy,
+  FoundLetter,
+  FoundRejected,
+  FoundWaiting,
+  Place,
+} from './evidence.ts';
+import { findCalls, type FoundRecords, type Question } from './find-calls.ts';
+import { decideAgain, type Rulings } from './rulings.ts';
+import { TopicReader } from './topic-reader.ts';
+
+export interface LookUpOptions {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly schemas: Schemas;
+  readonly nowMs: number;
+  /** Told how far it is whenever it is asked. */
+  readonly onReader: (reader: TopicReader) => void;
+}
+
+type Committed = ReadonlyMap<string, readonly number[]>;
+
+/** Reads what the topics tell of an event. */
+export async function lookUp(options: LookUpOptions, question: Question): Promise<Evidence> {
+  return withAdmin(options.kafka, async (admin) => {
+    const topics = new Set(await admin.topicNames());
+    const { messageId } = question;
+    const reader = new TopicReader({ kafka: options.kafka, admin, topics, messageId });
+    options.onReader(reader);
+    return new LookUp(options, admin, reader, topics).evidence(question);
+  });
+}
+
+class LookUp {
+  readonly #options: LookUpOptions;
+  readonly #admin: KafkaAdmin;
+  readonly #reader: TopicReader;
+  readonly #topics: ReadonlySet<string>;
+  readonly #history = new ConfigHistory();
+
+  constructor(
+    options: LookUpOptions,
+    admin: KafkaAdmin,
+    reader: TopicReader,
+    topics: ReadonlySet<string>,
+  ) {
+    this.#options = options;
+    this.#admin = admin;
+    this.#reader = reader;
+    this.#topics = topics;
+  }
+
+  async evidence(question: Question): Promise<Evidence> {
+    const { nowMs, topology } = this.#options;
+    const { messageId } = question;
+    const ingest = topology.ingestTopics.filter((topic) => this.#topics.has(topic));
+    const [routed] = await Promise.all([
+      this.#admin.committedOffsets(topology.groups.router, ingest),
+      this.#readConfig(),
+    ]);
+    const found = await findCalls({ ...this.#options, reader: this.#reader, routed }, question);
+    const call = found.calls.find(({ read, duplicateOf }) => read && duplicateOf === undefined);
+    const user = question.user ?? (call?.read === undefined ? undefined : userOf(call.read.call));
+    const sinceMs = firstMs(found) ?? question.sinceMs;
+    const scene = new Scene(this.#history, topology, call, user);
+    const [copies, lines, letters, rejected] = await Promise.all([
+      call === undefined ? [] : this.#copies(scene, messageId, sinceMs),
+      this.#lines(scene, messageId, sinceMs),
+      this.#allLetters(scene, messageId, sinceMs),
+      this.#sentAgain(found),
+    ]);
+    const waiting = await this.#waiting(scene, messageId, sinceMs, lines);
+    return {
+      messageId,
+      user,
+      nowMs,
+      calls: found.calls,
+      rejected,
+      rulings: scene.rulings(copies[0]?.envelope.configOffset),
+      copies,
+      lines,
+      waiting,
+      letters,
+    };
+  }
+
+  async #readConfig(): Promise<void> {
+    const topic = this.#options.topology.topics.config;
+    const ranges = await this.#reader.ranges({ topic });
+    await this.#reader.each(topic, ranges, (record) => {
+      this.#history.collect(record);
+    });
+  }
+
+  /** What the router has written for destinations. */
+  async #copies(
+    scene: Scene,
+    messageId: string,
+    sinceMs: number | undefined,
+  ): Promise<readonly FoundCopy[]> {
+    const copies: FoundCopy[] = [];
+    const { topology } = this.#options;
+    const topics = scene.deliveryTopics().filter((topic) => this.#topics.has(topic));
+    await Promise.all(
+      topics.map(async (topic) => {
+        const destinationId = topology.dedicatedDestination(topic);
+        const ids = destinationId === undefined ? scene.ids : [destinationId];
+        const group =
+          destinationId === undefined
+            ? topology.groups.delivery
+            : topology.dedicatedGroup(destinationId);
+        const partitions = scene.partitions(ids, await this.#reader.partitionCount(topic), 'home');
+        const committed = await this.#admin.committedOffsets(group, [topic]);
+        const missing = new Set(ids.filter((id) => scene.expects(id)));
+        await this.#reader.findUntil(
+          { topic, partitions, sinceMs },
+          () => missing.size === 0,
+          (record) => {
+            const copy = copyOf(record, messageId, committed);
+            if (copy === undefined) return;
+            copies.push(copy);
+            missing.delete(copy.envelope.destinationId);
+          },
+        );
+      }),
+    );
+    return copies;
+  }
+
+  async #lines(
+    scene: Scene,
+    messageId: string,
+    sinceMs: number | undefined,
+  ): Promise<readonly EventLine[]> {
+    const topic = this.#options.topology.topics.attempts;
+    if (!this.#reader.has(topic)) return [];
+    const lines: EventLine[] = [];
+    const open = new Set(scene.ids.filter((id) => scene.expects(id)));
+    const partitions = scene.partitions(scene.ids, await this.#reader.partitionCount(topic), 'own');
+    await this.#reader.findUntil(
+      { topic, partitions, sinceMs },
+      () => scene.hasCall && open.size === 0,
+      ({ value }) => {
+        for (const line of decodeAttemptLines(value)) {
+          if (line.kind === 'bundle-deferred' || line.messageId !== messageId) continue;
+          if (scene.user !== undefined && line.user !== scene.user) continue;
+          lines.push(line);
+          const isDelivered = line.kind === 'attempt' && line.outcome === 'delivered';
+          if (isDelivered || line.kind === 'dropped') open.delete(line.destination);
+        }
+      },
+    );
+    return lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  }
+
+  async #allLetters(
+    scene: Scene,
+    messageId: string,
+    sinceMs: number | undefined,
+  ): Promise<readonly FoundLetter[]> {
+    const { deadLetter, paused } = this.#options.topology.topics;
+    const found = await Promise.all([
+      this.#letters(scene, messageId, sinceMs, { kind: 'dead-letter', topic: deadLetter }),
+      this.#letters(scene, messageId, sinceMs, { kind: 'kept', topic: paused }),
+    ]);
+    return found.flat().sort((a, b) => a.place.timeMs - b.place.timeMs);
+  }
+
+  async #letters(
+    scene: Scene,
+    messageId: string,
+    sinceMs: number | undefined,
+    { kind, topic }: Pick<FoundLetter, 'kind'> & { readonly topic: string },
+  ): Promise<readonly FoundLetter[]> {
+    if (!this.#reader.has(topic)) return [];
+    const count = await this.#reader.partitionCount(topic);
+    const partitions = scene.partitions(scene.ids, count, 'own');
+    const found = await this.#reader.find({ topic, partitions, sinceMs });
+    const letters = found.map(readDeadLetter).filter(({ envelope }) => {
+      return envelope?.messageId === messageId;
+    });
+    const redrives = await this.#redrives(
+      topic,
+      letters.map(({ record }) => record),
+    );
+    return letters.flatMap((letter) => {
+      const { record, envelope, reason, detail, answer } = letter;
+      if (envelope === undefined) return [];
+      return {
+        kind,
+        place: placed(record),
+        envelope,
+        reason,
+        detail,
+        answer: answer === null ? undefined : beginningOf(answer),
+        sentAgain: redrives.of(letter)?.time,
+      };
+    });
+  }
+
+  async #sentAgain({ rejected }: FoundRecords): Promise<readonly FoundRejected[]> {
+    const topic = this.#options.topology.topics.ingestRejected;
+    const redrives = await this.#redrives(
+      topic,
+      rejected.map(({ place }) => place),
+    );
+    return rejected.map((each) => {
+      const { timeMs: timestampMs, ...place } = each.place;
+      return { ...each, sentAgain: redrives.ofPlace({ ...place, timestampMs })?.time };
+    });
+  }
+
+  /** Of these letters alone: the topic holds the marks of all that were ever sent again. */
+  async #redrives(
+    letterTopic: string,
+    places: readonly Omit<Place, 'timeMs'>[],
+  ): Promise<Redrives> {
+    const redrives = new Redrives(letterTopic);
+    const topic = this.#options.topology.topics.redrives;
+    if (places.length === 0 || !this.#reader.has(topic)) return redrives;
+    const count = await this.#reader.partitionCount(topic);
+    const keys = places.map((place) => `${letterTopic}:${placeText(place)}`);
+    const partitions = new Set(keys.map((key) => partitionOf(key, count)));
+    await this.#reader.each(topic, await this.#reader.ranges({ topic, partitions }), (record) => {
+      if (keys.includes(record.key?.toString() ?? '')) redrives.collect(record);
+    });
+    return redrives;
+  }
+
+  /** In retry topics, behind what the workers have finished, for destinations whose story is open. */
+  async #waiting(
+    scene: Scene,
+    messageId: string,
+    sinceMs: number | undefined,
+    lines: readonly EventLine[],
+  ): Promise<readonly FoundWaiting[]> {
+    const { topology } = this.#options;
+    const mayWait = (id: string): boolean => {
+      const last = lines.findLast(({ destination }) => destination === id);
+      if (last === undefined) return !scene.hasCall || scene.expects(id);
+      return last.kind !== 'dropped' && !(last.kind === 'attempt' && last.outcome === 'delivered');
+    };
+    const ids = scene.ids.filter(mayWait);
+    const retries = [...this.#topics].filter((name) => topology.retryTierMs(name) !== undefined);
+    if ((ids.length === 0 && scene.user !== undefined) || retries.length === 0) return [];
+    const committed = await this.#admin.committedOffsets(topology.groups.delivery, retries);
+    const waiting: FoundWaiting[] = [];
+    await Promise.all(
+      retries.map(async (topic) => {
+        const count = await this.#reader.partitionCount(topic);
+        const partitions = scene.partitions(ids, count, 'home');
+        const ranges = (await this.#reader.ranges({ topic, partitions, sinceMs })).map((range) => ({
+          ...range,
+          start: Math.max(range.start, committed.get(topic)?.[range.partition] ?? range.start),
+        }));
+        await this.#reader.each(topic, ranges, (record) => {
+          waiting.push(...waitingIn(record, messageId, committed));
+        });
+      }),
+    );
+    return waiting.sort((a, b) => a.place.timeMs - b.place.timeMs);
+  }
+}
+
+/** Which destinations an event may have gone to, and where their records lie. */
+class Scene {
+  readonly #history: ConfigHistory;
+  readonly #topology: Topology;
+  readonly #call: FoundCall | undefined;
+  readonly #then: ConfigMoment;
+  readonly #now: ConfigMoment;
+  readonly #wanted: ReadonlySet<string>;
+  readonly user: string | undefined;
+  /** All that there are where the call is not known, else those that are connected to its source. */
+  readonly ids: readonly string[];
+
+  constructor(
+    history: ConfigHistory,
+    topology: Topology,
+    call: FoundCall | undefined,
+    user: string | undefined,
+  ) {
+    this.#history = history;
+    this.#topology = topology;
+    this.#call = call;
+    this.user = user;
+    this.#now = history.now();
+    const then = call === undefined ? this.#now : history.at(call.place.timeMs);
+    // The router waits for the configuration before it takes a source for unknown.
+    const isKnown = this.#rulingsAt(then)?.source !== undefined;
+    this.#then = isKnown ? then : this.#now;
+    const rulings = this.#rulingsAt(this.#then);
+    const wanted = rulings?.all.filter(({ unwanted }) => unwanted === undefined) ?? [];
+    this.#wanted = new Set(wanted.map(({ destination }) => destination));
+    this.ids =
+      rulings?.source === undefined
+        ? history.destinationIds()
+        : rulings.all.map(({ destination }) => destination);
+  }
+
+  get hasCall(): boolean {
+    return this.#call !== undefined;
+  }
+
+  /** Whether there ought to be something of it. */
+  expects(id: string): boolean {
+    return this.#wanted.has(id);
+  }
+
+  /** @param configOffset how far the router knew the configuration; undefined: not known */
+  rulings(configOffset: number | undefined): Rulings | undefined {
+    return this.#rulingsAt(
+      configOffset === undefined ? this.#then : this.#history.beforeOffset(configOffset),
+    );
+  }
+
+  deliveryTopics(): readonly string[] {
+    const dedicated = this.ids.map((id) => this.#topology.dedicatedTopic(id).name);
+    return [this.#topology.topics.delivery, ...dedicated];
+  }
+
+  /**
+   * Undefined: all, because the user is not known.
+   * @param where `home`: also where a rate limit gathers them; `own`: by their keys alone
+   */
+  partitions(
+    ids: readonly string[],
+    count: number,
+    where: 'home' | 'own',
+  ): ReadonlySet<number> | undefined {
+    const { user } = this;
+    if (user === undefined) return undefined;
+    const keys = ids.flatMap((id) => {
+      const homes = [this.#then, this.#now].map(({ destinations }) => {
+        const destination = destinations.get(id);
+        return destination === undefined ? undefined : partitionKeyOf(destination);
+      });
+      const own = deliveryKey(id, user);
+      return where === 'own' ? [own] : [own, ...homes.filter((home) => home !== undefined)];
+    });
+    return new Set(keys.map((key) => partitionOf(key, count)));
+  }
+
+  #rulingsAt(moment: ConfigMoment): Rulings | undefined {
+    const read = this.#call?.read;
+    if (read === undefined) return undefined;
+    return decideAgain(read, moment, this.#now, {
+      shared: this.#topology.topics.delivery,
+      dedicated: (id) => this.#topology.dedicatedTopic(id).name,
+    });
+  }
+}
+
+function firstMs({ calls, rejected }: FoundRecords): number | undefined {
+  const times = [...calls, ...rejected].map(({ place }) => place.timeMs);
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+function copyOf(
+  record: IncomingRecord,
+  messageId: string,
+  committed: Committed,
+): FoundCopy | undefined {
+  const header = record.headers[envelopeHeader];
+  const envelope = header === undefined ? undefined : decodeEnvelope(header);
+  if (envelope?.messageId !== messageId) return undefined;
+  return { place: placed(record), envelope, isAhead: isAhead(record, committed) };
+}
+
+/** The event itself, or those of a bundle with its id. */
+function waitingIn(
+  record: IncomingRecord,
+  messageId: string,
+  committed: Committed,
+): readonly FoundWaiting[] {
+  const copy = copyOf(record, messageId, committed);
+  if (copy !== undefined) {
+    const { dueMs, deadlineMs } = copy.envelope;
+    return [{ ...copy, dueMs, deadlineMs, events: 1 }];
+  }
+  const header = record.headers[envelopeHeader];
+  const bundle = header === undefined ? undefined : decodeBundleHeader(header);
+  if (bundle === undefined || record.value === null) return [];
+  const { dueMs, events, impliedDeadlineMs = bundle.deadlineMs } = bundle;
+  return (decompressEvents(record.value) ?? []).flatMap(({ header: own }) => {
+    const envelope = decodeEnvelope(own);
+    if (envelope?.messageId !== messageId) return [];
+    const deadlineMs = envelope.deadlineMs ?? impliedDeadlineMs;
+    const place = placed(record);
+    return { place, envelope, dueMs, deadlineMs, events, isAhead: isAhead(record, committed) };
+  });
+}
+
+/** Whether it is still to be finished. */
+function isAhead({ topic, partition, offset }: IncomingRecord, committed: Committed): boolean {
+  return (committed.get(topic)?.[partition] ?? -1) <= offset;
+}
+
+function placed({ topic, partition, offset, timestampMs: timeMs }: IncomingRecord): Place {
+  return { topic, partition, offset, timeMs };
+}

@@ -1,0 +1,66 @@
+import { printable } from '../printable.ts';
+import { formatTable } from '../resources/table.ts';
+import type { DestinationStory } from './destination-story.ts';
+import type { Story } from './story.ts';
+
+/**
+ * For people: what it is, where it stands, and all that happened.
+ * @param width see `formatTable`
+ */
+export function presentStory(story: Story, width?: number): string {
+  return [headOf(story), destinationTable(story, width), timeTable(story, width)]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+function headOf({ messageId, user, source, type, event }: Story): string {
+  const what = [type, event === null ? undefined : JSON.stringify(event)].filter(Boolean).join(' ');
+  const facts = [
+    ['message id', messageId],
+    ['call', what],
+    ['user', user ?? ''],
+    ['source', source ?? ''],
+  ] as const;
+  return facts
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => `${name.padEnd(10)}  ${printable(text)}`)
+    .join('\n');
+}
+
+function destinationTable({ destinations }: Story, width: number | undefined): string {
+  if (destinations.length === 0) return '';
+  const rows = destinations.map((each) => [
+    each.destination,
+    stateText(each),
+    each.at ?? '',
+    whyText(each),
+  ]);
+  return formatTable(['DESTINATION', 'STATE', 'SINCE', 'WHY'], rows, width);
+}
+
+function stateText({ state }: DestinationStory): string {
+  return state.replaceAll('-', ' ');
+}
+
+function whyText({ state, detail, until, deadline, place }: DestinationStory): string {
+  if (state !== 'waiting') return `${detail}${place === null ? '' : ` (${place})`}`;
+  // What was read in the topic itself says more than a line.
+  if (place === null) return detail;
+  const end = deadline === null ? '' : `, given up at ${deadline}`;
+  return `${until === null ? 'due' : `until ${until}`}${end}; ${detail} (${place})`;
+}
+
+function timeTable({ received, destinations }: Story, width: number | undefined): string {
+  const rows = [
+    ...received.map(({ at, topic, place, outcome, detail }) => [
+      at,
+      '',
+      `received in ${topic} ${place}: ${outcome.replaceAll('-', ' ')}, ${detail}`,
+    ]),
+    ...destinations.flatMap(({ destination, happened }) =>
+      happened.map(({ at, what }) => [at, destination, what]),
+    ),
+  ].sort(([a = ''], [b = '']) => (a < b ? -1 : a > b ? 1 : 0));
+  if (rows.length === 0) return '';
+  return formatTable(['TIME', 'DESTINATION', 'WHAT'], rows, width);
+}

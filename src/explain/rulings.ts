@@ -1,0 +1,87 @@
+import { quote } from '../event/quote.ts';
+import type { ConfigMoment } from '../resources/config/config-history.ts';
+import type { Destination, Source } from '../resources/resource.ts';
+import type { DeliveryTopics, Unwanted } from '../router/outlet.ts';
+import type { ReadCall } from '../router/read-call.ts';
+import { Routes } from '../router/route-call.ts';
+
+/** Whether a destination gets a call, by the router's own decision. */
+export interface Ruling {
+  readonly destination: string;
+  /** Why it does not; undefined: it does. */
+  readonly unwanted?: Unwanted | 'disabled' | 'not-connected';
+  /** The same for a person. */
+  readonly detail: string;
+  /** Whether its configuration is that of the routing, or has changed since and is the one in force now. */
+  readonly by: 'then' | 'now';
+}
+
+export interface Rulings {
+  readonly source: Source | undefined;
+  /** Of each destination that is connected to the source, then or now. */
+  readonly all: readonly Ruling[];
+}
+
+/** The router's decision on a call, made again with the configuration of a moment. */
+export function decideAgain(
+  read: ReadCall,
+  then: ConfigMoment,
+  now: ConfigMoment,
+  topics: DeliveryTopics,
+): Rulings {
+  const routes = routesOf(then, topics);
+  const source = routes.sourceOf(read);
+  if (source === undefined) return { source, all: [] };
+  const isConnected = ({ sources }: Destination): boolean => sources.includes(source.id);
+  const connected = new Map(
+    [...now.destinations, ...then.destinations].filter(([, each]) => isConnected(each)),
+  );
+  const all = [...connected.keys()].sort().map((id): Ruling => {
+    const by = then.isOfThen({ kind: 'Destination', id }) ? 'then' : 'now';
+    const destination = then.destinations.get(id);
+    if (destination === undefined || !isConnected(destination)) {
+      const detail = `it was not connected to source ${source.id}`;
+      return { destination: id, unwanted: 'not-connected', detail, by };
+    }
+    if (!destination.enabled)
+      return { destination: id, unwanted: 'disabled', detail: 'it is disabled', by };
+    const unwanted = routes.unwanted(read, destination);
+    if (unwanted === undefined) return { destination: id, detail: '', by };
+    return { destination: id, unwanted, detail: explain(unwanted, read, destination), by };
+  });
+  return { source, all };
+}
+
+function routesOf({ index }: ConfigMoment, topics: DeliveryTopics): Routes {
+  const config = {
+    offset: 0,
+    source: (id: string) => index.source(id),
+    sourceByWriteKey: (writeKey: string) => index.sourceByWriteKey(writeKey),
+    destinationsOf: (sourceId: string) => index.destinationsOf(sourceId),
+    caughtUp: () => Promise.resolve(),
+  };
+  return new Routes(config, topics);
+}
+
+const shownNames = 5;
+
+function explain(
+  unwanted: Unwanted,
+  { call }: ReadCall,
+  { events = [], eventNames = [] }: Destination,
+): string {
+  switch (unwanted) {
+    case 'integrations':
+      return "the call's integrations exclude webhooks";
+    case 'audience':
+      return 'the audience sync sent it to other destinations only';
+    case 'events':
+      return `its events are ${events.join(', ')}; this is ${call.type}`;
+    case 'event-names': {
+      const names = eventNames.slice(0, shownNames).map(quote).join(', ');
+      const more = eventNames.length - shownNames;
+      const name = String(call.fields['event']);
+      return `its eventNames are ${names}${more > 0 ? ` and ${more} more` : ''}; this is ${quote(name)}`;
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { timeText } from '../dead-letter/texts.ts';
+import {
+  placeOf,
+  type Evidence,
+  type FoundCall,
+  type FoundRejected,
+  type Place,
+} from './evidence.ts';
+import { destinationsOf, tellDestination, type DestinationStory } from './destination-story.ts';
+import type { Rulings } from './rulings.ts';
+
+/** An event from its receipt to its end, as `postrider explain` tells it. Times are ISO 8601, in UTC. */
+export interface Story {
+  readonly messageId: string;
+  readonly user: string | null;
+  readonly source: string | null;
+  readonly type: string | null;
+  /** The name of a track call. */
+  readonly event: string | null;
+  readonly received: readonly Receipt[];
+  readonly destinations: readonly DestinationStory[];
+}
+
+/** A record with the message id that came in. */
+export interface Receipt {
+  readonly at: string;
+  readonly topic: string;
+  /** `<partition>:<offset>` */
+  readonly place: string;
+  readonly outcome:
+    'routed' | 'unwanted' | 'duplicate' | 'rejected' | 'unreadable' | 'not-routed-yet';
+  readonly detail: string;
+}
+
+export function tellStory(evidence: Evidence): Story {
+  const { messageId, calls, lines, letters, copies, waiting, rulings } = evidence;
+  const call = calls.find(({ read }) => read !== undefined)?.read?.call;
+  const line = lines[0];
+  const envelope = [...copies, ...waiting, ...letters][0]?.envelope;
+  const name = call?.fields['event'];
+  return {
+    messageId,
+    user: evidence.user ?? line?.user ?? null,
+    source: rulings?.source?.id ?? line?.source ?? envelope?.sourceId ?? null,
+    type: call?.type ?? line?.type ?? envelope?.type ?? null,
+    event: call?.type === 'track' && typeof name === 'string' ? name : null,
+    received: receiptsOf(evidence),
+    destinations: destinationsOf(evidence).map((id) => tellDestination(id, evidence)),
+  };
+}
+
+function receiptsOf({ calls, rejected, rulings }: Evidence): readonly Receipt[] {
+  const own = rejected.filter(
+    ({ origin }) => !calls.some(({ place }) => placeOf(place) === placeOf(origin)),
+  );
+  const receipts = [
+    ...calls.map((call) => receiptOf(call, rejected, rulings)),
+    ...own.map((each) => receipt(each.place, 'rejected', rejectedText(each))),
+  ];
+  return receipts.sort((a, b) => compare(a.at, b.at));
+}
+
+function receiptOf(
+  { place, read, rejection, isAhead, duplicateOf }: FoundCall,
+  rejected: readonly FoundRejected[],
+  rulings: Rulings | undefined,
+): Receipt {
+  const refused = rejected.find(({ origin }) => placeOf(origin) === placeOf(place));
+  if (refused !== undefined) return receipt(place, 'rejected', rejectedText(refused));
+  if (isAhead) return receipt(place, 'not-routed-yet', 'the router has not come to it yet');
+  if (rejection !== undefined)
+    return receipt(place, 'rejected', `${rejection.reason}: ${rejection.detail}`);
+  if (read === undefined) return receipt(place, 'unreadable', 'its schema is not known here');
+  if (duplicateOf !== undefined) {
+    const detail = `it repeats the call of ${timeText(duplicateOf.timeMs)}, ${placeOf(duplicateOf)}`;
+    return receipt(place, 'duplicate', detail);
+  }
+  const { source, all } = rulings ?? { source: undefined, all: [] };
+  const wanted = all.filter(({ unwanted }) => unwanted === undefined).length;
+  const again = read.arrival.redrivenMs === undefined ? '' : ', sent again after it was rejected';
+  const nobody = source === undefined ? 'it has no source now' : 'no destination wants it';
+  if (wanted === 0) return receipt(place, 'unwanted', `${nobody}${again}`);
+  return receipt(place, 'routed', `to ${wanted} of ${all.length} destinations${again}`);
+}
+
+function receipt(place: Place, outcome: Receipt['outcome'], detail: string): Receipt {
+  const { topic, partition, offset, timeMs } = place;
+  return { at: timeText(timeMs), topic, place: `${partition}:${offset}`, outcome, detail };
+}
+
+function rejectedText({ reason, detail, place, sentAgain }: FoundRejected): string {
+  const again = sentAgain === undefined ? '' : `; sent again ${sentAgain}`;
+  return `${reason}: ${detail} (rejected show ${place.partition}:${place.offset})${again}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

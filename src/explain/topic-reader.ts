@@ -1,0 +1,140 @@
+import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { readRange } from '../kafka/read-range.ts';
+import { copied, type IncomingRecord } from '../kafka/record.ts';
+import { SoughtId, type Look } from './sought-id.ts';
+
+/** What is read of a topic. */
+export interface Part {
+  readonly topic: string;
+  /** Undefined: all. */
+  readonly partitions?: ReadonlySet<number> | undefined;
+  readonly sinceMs?: number | undefined;
+  /** Exclusive. */
+  readonly untilMs?: number | undefined;
+}
+
+type Visit = (record: IncomingRecord) => void;
+
+export interface ReaderOptions {
+  readonly kafka: KafkaClient;
+  readonly admin: KafkaAdmin;
+  /** That exist; of others nothing is found. */
+  readonly topics: ReadonlySet<string>;
+  readonly messageId: string;
+}
+
+/** Larger ranges are read in so many parts at a time: while one is looked through, another one arrives. */
+const mostStreams = 3;
+const leastRecords = 20_000;
+/** So many are unpacked in half a second; of more, only batches in which the id shows as they are stored. */
+const mostThoroughRecords = 100_000;
+/** What happens to an event happens soon, as a rule. */
+const stepsMs = [60_000, 15 * 60_000];
+
+/** Reads parts of topics for records with one message id. */
+export class TopicReader {
+  readonly #options: ReaderOptions;
+  readonly #passed: SoughtId[] = [];
+  /** In the ranges that were begun. */
+  records = 0;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Looked through so far, as it is stored. */
+  get bytes(): number {
+    return this.#passed.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  has(topic: string): boolean {
+    return this.#options.topics.has(topic);
+  }
+
+  async partitionCount(topic: string): Promise<number> {
+    return (await this.#options.admin.offsets(topic)).length;
+  }
+
+  async ranges({ topic, partitions, sinceMs, untilMs }: Part): Promise<readonly OffsetRange[]> {
+    if (!this.has(topic)) return [];
+    const { admin } = this.#options;
+    const [all, since, until] = await Promise.all([
+      admin.offsets(topic),
+      sinceMs === undefined ? [] : admin.offsetsAt(topic, sinceMs),
+      untilMs === undefined ? [] : admin.offsetsAt(topic, untilMs),
+    ]);
+    return all
+      .filter(({ partition }) => partitions?.has(partition) !== false)
+      .map(({ partition, start, end }) => ({
+        partition,
+        start: Math.max(start, since[partition] ?? start),
+        end: Math.min(end, until[partition] ?? end),
+      }))
+      .filter(({ start, end }) => start < end);
+  }
+
+  /**
+   * All records that may name the id, in the order of their times.
+   * @param look default: a thorough one, where there are not too many records for that
+   */
+  async find(part: Part, look?: Look): Promise<readonly IncomingRecord[]> {
+    const found: IncomingRecord[] = [];
+    const ranges = await this.ranges(part);
+    const records = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+    const how = look ?? (records <= mostThoroughRecords ? 'thorough' : 'end');
+    const streams = ranges.flatMap(inStreams);
+    await Promise.all(
+      streams.map((range) =>
+        this.#read(part.topic, range, this.#sought(how), (record) => {
+          found.push(copied(record));
+        }),
+      ),
+    );
+    return found.sort((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset);
+  }
+
+  /** The same in steps, oldest first, for as long as what was found is not enough. */
+  async findUntil(part: Part, isEnough: () => boolean, visit: Visit): Promise<void> {
+    const { sinceMs } = part;
+    const ends = sinceMs === undefined ? [] : stepsMs.map((stepMs) => sinceMs + stepMs);
+    let fromMs = sinceMs;
+    for (const untilMs of [...ends, undefined]) {
+      for (const record of await this.find({ ...part, sinceMs: fromMs, untilMs })) visit(record);
+      if (isEnough()) return;
+      fromMs = untilMs;
+    }
+  }
+
+  /** Every record of these ranges. */
+  async each(topic: string, ranges: readonly OffsetRange[], visit: Visit): Promise<void> {
+    await Promise.all(ranges.map((range) => this.#read(topic, range, undefined, visit)));
+  }
+
+  #sought(look: Look): SoughtId {
+    const sought = new SoughtId(this.#options.messageId, look);
+    this.#passed.push(sought);
+    return sought;
+  }
+
+  async #read(
+    topic: string,
+    range: OffsetRange,
+    wanted: SoughtId | undefined,
+    visit: Visit,
+  ): Promise<void> {
+    const { kafka } = this.#options;
+    this.records += range.end - range.start;
+    for await (const record of readRange(kafka, { topic, ranges: [range], wanted })) visit(record);
+  }
+}
+
+function inStreams({ partition, start, end }: OffsetRange): OffsetRange[] {
+  const streams = Math.min(mostStreams, Math.ceil((end - start) / leastRecords));
+  const step = Math.ceil((end - start) / streams);
+  return Array.from({ length: streams }, (_, index) => ({
+    partition,
+    start: start + index * step,
+    end: Math.min(end, start + (index + 1) * step),
+  }));
+}

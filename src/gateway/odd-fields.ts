@@ -1,0 +1,51 @@
+import type { JsonObject } from '../event/read-json.ts';
+import { almost } from '../near.ts';
+import { isObject } from './read-request.ts';
+
+/** Why a field is one that nobody can have meant. Nothing is lost for it: the call stays as it is. */
+export const oddFieldReasons = ['misspelt', 'not-an-object'] as const;
+
+export interface Oddity {
+  readonly reason: (typeof oddFieldReasons)[number];
+  /** As it was sent. */
+  readonly field: string;
+  /** The field that a misspelt one is taken for; the same one otherwise. */
+  readonly meant: string;
+}
+
+const objects = ['properties', 'traits', 'context', 'integrations'] as const;
+
+/** Of all types: a field of another type is no mistake. The gateway's own are left out, nobody sends them. */
+const known: ReadonlySet<string> = new Set([
+  ...['type', 'messageId', 'userId', 'anonymousId', 'groupId', 'previousId', 'writeKey'],
+  ...['event', 'name', 'category', 'version', 'channel', 'options', 'metadata', '_metadata'],
+  ...['timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
+  ...objects,
+]);
+
+/** Senders use the same few names in all their calls. */
+const mostRemembered = 1_000;
+const meantBy = new Map<string, string | undefined>();
+
+/** Of one call as it was sent; `found` grows. */
+export function findOddities(call: JsonObject, found: Oddity[]): void {
+  for (const field in call) {
+    if (known.has(field)) continue;
+    const meant = meaning(field);
+    if (meant !== undefined && call[meant] === undefined)
+      found.push({ reason: 'misspelt', field, meant });
+  }
+  for (const field of objects) {
+    const value = call[field];
+    if (value === undefined || value === null || isObject(value)) continue;
+    found.push({ reason: 'not-an-object', field, meant: field });
+  }
+}
+
+function meaning(field: string): string | undefined {
+  if (meantBy.has(field)) return meantBy.get(field);
+  if (meantBy.size >= mostRemembered) meantBy.clear();
+  const meant = almost(field, known);
+  meantBy.set(field, meant);
+  return meant;
+}

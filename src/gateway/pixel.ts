@@ -1,0 +1,19 @@
+import type { Refusal } from './refusal.ts';
+
+/** One transparent point: what a page or an e-mail shows that can send no other request. */
+export const pixel: Buffer = Buffer.from(
+  'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7',
+  'base64',
+);
+
+/** The call in the query, as the body of a request. Blanks were plus signs before the query was read. */
+export function pixelBody(query: unknown): Buffer | Refusal {
+  const { data } = query as { readonly data?: unknown };
+  if (typeof data !== 'string' || data === '') return noData;
+  return Buffer.from(data.replaceAll(' ', '+'), 'base64');
+}
+
+const noData: Refusal = {
+  code: 'no-data',
+  message: 'The query has no `data`, which is a call as JSON in Base64.',
+};

@@ -1,0 +1,60 @@
+/** The parts of kafkajs's inside that connections to brokers are made of. */
+export interface KafkajsNetwork {
+  readonly ConnectionPool: new (options: object) => ConnectionPool;
+  readonly Broker: new (options: object) => Broker;
+  readonly createSocketFactory: () => unknown;
+  readonly requests: Readonly<Record<string, object>>;
+  readonly lookup: (
+    versions: Versions,
+  ) => (key: number, of: object) => (parameters: object) => KafkajsExchange;
+  readonly apiKeys: Readonly<Record<string, number>>;
+}
+
+export interface ConnectionPool {
+  /** The second is for fetches, which the broker answers when it has something, and nothing else before. */
+  readonly pool: readonly [Connection, Connection];
+}
+
+export interface Connection {
+  readonly socket?: { destroy(): void };
+  readonly requestQueue: RequestQueue;
+  isConnected(): boolean;
+  connect(): Promise<unknown>;
+  send(exchange: KafkajsExchange): Promise<unknown>;
+  rejectRequests(error: Error): void;
+  disconnect(): Promise<unknown>;
+}
+
+export interface RequestQueue {
+  readonly pending: readonly unknown[];
+  scheduleCheckPendingRequests(): void;
+}
+
+export interface Broker {
+  readonly versions: Versions | null;
+  connect(): Promise<void>;
+}
+
+interface Versions {
+  readonly [apiKey: number]: { readonly minVersion: number; readonly maxVersion: number };
+}
+
+interface KafkajsExchange {
+  readonly request: unknown;
+  readonly response: { decode(bytes: Buffer): Promise<unknown>; parse(decoded: unknown): unknown };
+  readonly requestTimeout?: number;
+  readonly logResponseError?: boolean;
+}
+
+/** @param load a module of kafkajs by its path in there */
+export function networkOf(load: (path: string) => unknown): KafkajsNetwork {
+  const { requests, lookup } = load('src/protocol/requests') as KafkajsNetwork;
+  return {
+    ConnectionPool: load('src/network/connectionPool') as KafkajsNetwork['ConnectionPool'],
+    Broker: load('src/broker') as KafkajsNetwork['Broker'],
+    createSocketFactory: load('src/network/socketFactory') as KafkajsNetwork['createSocketFactory'],
+    requests,
+    lookup,
+    apiKeys: load('src/protocol/requests/apiKeys') as KafkajsNetwork['apiKeys'],
+  };
+}

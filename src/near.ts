@@ -1,0 +1,102 @@
+import { distance } from 'fastest-levenshtein';
+
+/**
+ * The name that nobody can have meant otherwise: `given` differs from it in case, hyphens or number, or in a letter
+ * in five, three at most. For what may well be right.
+ */
+export function almost(given: string, names: Iterable<string>): string | undefined {
+  return closest(given, names, (letters) => Math.floor(letters / 5));
+}
+
+/**
+ * The name that `given`, which is none of them, was probably meant to be: besides those that it almost is, one
+ * that shares at least half of the words of both, or one with a letter in three wrong.
+ */
+export function nearest(given: string, names: Iterable<string>): string | undefined {
+  const all = [...names];
+  return (
+    almost(given, all) ??
+    sharingWords(given, all) ??
+    closest(given, all, (letters) => Math.floor(letters / 3))
+  );
+}
+
+/** `; did you mean webhooks?`, or nothing where no name is near. To be put behind a sentence. */
+export function hintAt(given: string, names: Iterable<string>): string {
+  const meant = nearest(given, names);
+  return meant === undefined ? '' : `; did you mean ${meant}?`;
+}
+
+/** The end of a sentence about a name that is unknown: `; did you mean shop? Known are: crm, shop`. */
+export function hintAmong(given: string, names: readonly string[], lead: string): string {
+  const hint = hintAt(given, names);
+  const spelled =
+    hint === '' ? `; ${lead}` : `${hint} ${lead.charAt(0).toUpperCase()}${lead.slice(1)}`;
+  return `${spelled}: ${names.join(', ')}`;
+}
+
+const mostSlips = 3;
+
+function closest(
+  given: string,
+  names: Iterable<string>,
+  slipsAllowed: (letters: number) => number,
+): string | undefined {
+  const plain = plainOf(given);
+  let best: string | undefined;
+  let fewest = Infinity;
+  for (const name of names) {
+    const wanted = plainOf(name);
+    const most = Math.min(mostSlips, slipsAllowed(wanted.length));
+    // The distance takes the product of both lengths, and nobody knows how long what was given is.
+    if (Math.abs(plain.length - wanted.length) > mostSlips) continue;
+    const slips = slipsBetween(plain, wanted);
+    if (slips > most || slips >= fewest) continue;
+    best = name;
+    fewest = slips;
+  }
+  return best;
+}
+
+/** Letters that are wrong, missing or too many; two that changed places are one slip. */
+function slipsBetween(plain: string, wanted: string): number {
+  if (plain.replace(/y$/, 'ies') === wanted) return 0;
+  const slips = distance(plain, wanted);
+  return slips === 2 && sorted(plain) === sorted(wanted) ? 1 : slips;
+}
+
+function sorted(text: string): string {
+  return text.split('').sort().join('');
+}
+
+function plainOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
+/** A longer name is not compared word by word: no name that we know has as many. */
+const mostLetters = 200;
+
+function sharingWords(given: string, names: readonly string[]): string | undefined {
+  if (given.length > mostLetters) return undefined;
+  const words = wordsOf(given);
+  let best: string | undefined;
+  let largest = 0;
+  for (const name of names) {
+    const wanted = wordsOf(name);
+    const shared = [...wanted].filter((word) => words.has(word)).length;
+    const share = shared / (wanted.size + words.size - shared);
+    if (share < 0.5 || share <= largest) continue;
+    best = name;
+    largest = share;
+  }
+  return best;
+}
+
+/** Of `DELIVERY_RETRY_WINDOW`, `web-shop` and `maxInFlight`; each in its singular. */
+function wordsOf(name: string): ReadonlySet<string> {
+  const words = name
+    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+  return new Set(words.filter((word) => word !== '').map((word) => word.replace(/s$/, '')));
+}

@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
+import { maskResource, toDocument } from '../config/stored.ts';
+import { formatPath } from '../problem.ts';
+import type { Resource } from '../resource.ts';
+
+/** One place of a resource that an apply changes. Never holds a secret, a write key or a URL's query. */
+export interface FieldChange {
+  /** `webhooks[0].url`; of a change that is in no field, what it is, e.g. `encryption key`. */
+  readonly path: string;
+  /**
+   * As resource files spell them, with masks for what is not shown; undefined on the side where the field
+   * is not set. Missing where neither side can be shown.
+   */
+  readonly values?: Sides;
+  /** The two sides differ in what is not shown. */
+  readonly isSecret?: true;
+}
+
+interface Sides {
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/**
+ * Where two versions of a resource differ, in the order of the newer one's fields. Lists of texts are
+ * one field; mappings and lists of mappings are compared field by field.
+ */
+export function compareFields(before: Resource, after: Resource): readonly FieldChange[] {
+  const real = { before: toDocument(before), after: toDocument(after) };
+  const shown = { before: shownDocument(before), after: shownDocument(after) };
+  return compare([], real, shown);
+}
+
+function compare(path: readonly PropertyKey[], real: Sides, shown: Sides): FieldChange[] {
+  if (isDeepStrictEqual(real.before, real.after)) return [];
+  if (isBranch(real.before) && isBranch(real.after))
+    return keysOf(real.before, real.after).flatMap((key) =>
+      compare([...path, key], at(real, key), at(shown, key)),
+    );
+  const where = formatPath(path);
+  return isDeepStrictEqual(shown.before, shown.after)
+    ? [{ path: where, isSecret: true }]
+    : [{ path: where, values: shown }];
+}
+
+type Branch = Readonly<Record<PropertyKey, unknown>>;
+
+function isBranch(value: unknown): value is Branch {
+  if (Array.isArray(value)) return value.some((item) => typeof item === 'object');
+  return typeof value === 'object' && value !== null;
+}
+
+function keysOf(before: Branch, after: Branch): readonly PropertyKey[] {
+  const keys = [...new Set([...Object.keys(after), ...Object.keys(before)])];
+  return Array.isArray(after) ? keys.map(Number) : keys;
+}
+
+function at({ before, after }: Sides, key: PropertyKey): Sides {
+  return { before: (before as Branch)[key], after: (after as Branch)[key] };
+}
+
+/** What a build may keep in its log: as `get` has it, and without what lets somebody in by itself. */
+function shownDocument(resource: Resource): object {
+  const masked = maskResource({ sealed: resource });
+  const document = toDocument(masked);
+  if (masked.kind === 'Source') {
+    const count = masked.writeKeys.length;
+    return { ...document, writeKeys: `(${count === 1 ? '1 key' : `${count} keys`}, not shown)` };
+  }
+  if (masked.kind === 'Destination') {
+    const webhooks = masked.webhooks.map((each) => ({ ...each, url: withoutQuery(each.url) }));
+    return { ...document, webhooks };
+  }
+  return document;
+}
+
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/s, '?(not shown)');
+}

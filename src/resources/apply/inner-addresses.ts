@@ -1,0 +1,35 @@
+import { isIP } from 'node:net';
+import { problemAt, type ParsedFile } from './document.ts';
+import { parseResource } from '../schema/schema.ts';
+import type { Problem } from '../problem.ts';
+
+/** What `localhost` leads to, in either family. */
+const loopback = ['127.0.0.1', '::1'];
+
+/**
+ * Webhooks whose URL itself says that delivery will refuse it: it has an address that is not public, or
+ * `localhost`. No error, because the setting of the workers decides, which need not be the one here.
+ * @param allows whether delivery may go to this address
+ */
+export function findInnerAddresses(
+  { documents }: ParsedFile,
+  allows: (address: string) => boolean,
+): Problem[] {
+  return documents.flatMap((document) => {
+    const parsed = parseResource(document.value);
+    if (!('resource' in parsed) || parsed.resource.kind !== 'Destination') return [];
+    return parsed.resource.webhooks.flatMap(({ url }, index) => {
+      const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+      const addresses = addressesOf(host);
+      if (addresses.length === 0 || addresses.some(allows)) return [];
+      const reason = `${host} is not a public address; deliveries there are refused unless DELIVERY_ALLOW_NETWORKS of the workers allows them`;
+      return [problemAt(document, ['webhooks', index, 'url'], reason)];
+    });
+  });
+}
+
+/** Of names, only those that lead to this machine wherever they are looked up. */
+function addressesOf(host: string): readonly string[] {
+  if (/(?:^|\.)localhost\.?$/.test(host)) return loopback;
+  return isIP(host) === 0 ? [] : [host];
+}

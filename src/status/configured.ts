@@ -1,0 +1,44 @@
+import type { KafkaClient } from '../kafka/client.ts';
+import { readRange } from '../kafka/read-range.ts';
+import { decodeResource, maskResource, parseRecordKey } from '../resources/config/stored.ts';
+
+/** The destinations that there are, by id; a record is only understood when it is asked for. */
+export class ConfiguredDestinations {
+  readonly #records: ReadonlyMap<string, Buffer>;
+
+  private constructor(records: ReadonlyMap<string, Buffer>) {
+    this.#records = records;
+  }
+
+  /** @throws PostriderError `kafka-unavailable`, `not-found` */
+  static async read(kafka: KafkaClient, configTopic: string): Promise<ConfiguredDestinations> {
+    const records = new Map<string, Buffer>();
+    for await (const { key, value } of readRange(kafka, { topic: configTopic })) {
+      const name = parseRecordKey(key?.toString() ?? '');
+      if (name?.kind !== 'Destination') continue;
+      if (value === null) records.delete(name.id);
+      else records.set(name.id, value);
+    }
+    return new ConfiguredDestinations(records);
+  }
+
+  ids(): Iterable<string> {
+    return this.#records.keys();
+  }
+
+  has(id: string): boolean {
+    return this.#records.has(id);
+  }
+
+  /** False too for one whose record this version cannot read. */
+  isDisabled(id: string): boolean {
+    const value = this.#records.get(id);
+    if (value === undefined) return false;
+    try {
+      const resource = maskResource(decodeResource({ kind: 'Destination', id }, value.toString()));
+      return resource.kind === 'Destination' && !resource.enabled;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import { destinationStates, isTrouble, type DestinationState } from '../event/destination-state.ts';
+import type { DestinationStatus, LastAnswer, UrlStatus } from '../event/destination-status.ts';
+
+/** A destination as all workers together see it. Times are ISO 8601. */
+export interface DestinationView {
+  readonly destination: string;
+  /** The worst that a worker sees, and since when the first of those has seen it. */
+  readonly state: DestinationState;
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  /** The newest of the URL that is worst. */
+  readonly lastAnswer: LastAnswer | undefined;
+  readonly urls: readonly UrlStatus[];
+  /** Events in the workers' memory, and in each retry tier, as far as it was read. */
+  readonly waiting: {
+    readonly total: number;
+    readonly here: number;
+    readonly tiers: Readonly<Record<string, number>>;
+  };
+  readonly inFlight: number;
+  readonly oldest: string | undefined;
+  readonly deadline: string | undefined;
+  readonly perMinute: { readonly delivered: number; readonly failed: number };
+  /** Of the worker that has most attempts; the longest of any worker. */
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+}
+
+/** @param said what each worker says of one destination; at least one */
+export function viewOf(destination: string, said: readonly DestinationStatus[]): DestinationView {
+  const state = worst(said.map((each) => each.state));
+  const witnesses = said.filter((each) => each.state === state);
+  const urls = mergeUrls(said.flatMap((each) => each.urls));
+  const tiers: Record<string, number> = {};
+  for (const { waiting } of said)
+    for (const [tier, events] of Object.entries(waiting.tiers))
+      tiers[tier] = (tiers[tier] ?? 0) + events;
+  const here = sum(said.map(({ waiting }) => waiting.here));
+  const busiest = said.reduce((a, b) => (attempts(b) > attempts(a) ? b : a));
+  return {
+    destination,
+    state,
+    since: first(witnesses.map(({ since }) => since)),
+    until: first(witnesses.map(({ until }) => until)),
+    lastAnswer: inQuestion(urls)?.lastAnswer,
+    urls,
+    waiting: { total: here + sum(Object.values(tiers)), here, tiers },
+    inFlight: sum(said.map(({ inFlight }) => inFlight)),
+    oldest: first(said.map(({ oldest }) => oldest)),
+    deadline: first(said.map(({ deadline }) => deadline)),
+    perMinute: {
+      delivered: tenths(sum(said.map(({ perMinute }) => perMinute.delivered))),
+      failed: tenths(sum(said.map(({ perMinute }) => perMinute.failed))),
+    },
+    p50Ms: busiest.p50Ms,
+    p99Ms: said.reduce<number | undefined>(
+      (most, { p99Ms }) => (p99Ms === undefined ? most : Math.max(most ?? 0, p99Ms)),
+      undefined,
+    ),
+  };
+}
+
+/** Of a destination of which no worker says anything. */
+export function unseen(destination: string, state: 'ok' | 'disabled' | 'paused'): DestinationView {
+  return {
+    destination,
+    state,
+    since: undefined,
+    until: undefined,
+    lastAnswer: undefined,
+    urls: [],
+    waiting: { total: 0, here: 0, tiers: {} },
+    inFlight: 0,
+    oldest: undefined,
+    deadline: undefined,
+    perMinute: { delivered: 0, failed: 0 },
+    p50Ms: undefined,
+    p99Ms: undefined,
+  };
+}
+
+/** The worst first; of those alike, what has lasted longest, then what has most waiting or traffic. */
+export function byUrgency(a: DestinationView, b: DestinationView): number {
+  const states = destinationStates.indexOf(a.state) - destinationStates.indexOf(b.state);
+  if (states !== 0) return states;
+  if (isTrouble(a.state) && a.since !== b.since)
+    return (a.since ?? '~') < (b.since ?? '~') ? -1 : 1;
+  if (a.waiting.total !== b.waiting.total) return b.waiting.total - a.waiting.total;
+  const delivered = b.perMinute.delivered - a.perMinute.delivered;
+  if (delivered !== 0) return delivered;
+  return a.destination < b.destination ? -1 : 1;
+}
+
+function worst(states: readonly DestinationState[]): DestinationState {
+  return destinationStates.find((state) => states.includes(state)) ?? 'ok';
+}
+
+/** Of each URL: what the worker says that has the worst of it, with the newest answer of any. */
+function mergeUrls(all: readonly UrlStatus[]): UrlStatus[] {
+  const merged = new Map<string, UrlStatus>();
+  for (const url of all) {
+    const known = merged.get(url.url);
+    if (known === undefined) {
+      merged.set(url.url, url);
+      continue;
+    }
+    const [more, less] = badness(url) > badness(known) ? [url, known] : [known, url];
+    const isNewer = (less.lastAnswer?.at ?? '') > (more.lastAnswer?.at ?? '');
+    // An answer of one that does not fail would hide why the other one does.
+    const mayTell = badness(more) === badness(less) && isNewer && less.lastAnswer !== undefined;
+    merged.set(url.url, mayTell ? { ...more, lastAnswer: less.lastAnswer } : more);
+  }
+  return [...merged.values()];
+}
+
+function badness({ breaker, failingSince }: UrlStatus): number {
+  if (breaker !== 'closed') return 2;
+  return failingSince === undefined ? 0 : 1;
+}
+
+function inQuestion(urls: readonly UrlStatus[]): UrlStatus | undefined {
+  return urls.toSorted((a, b) => badness(b) - badness(a))[0];
+}
+
+function attempts({ perMinute }: DestinationStatus): number {
+  return perMinute.delivered + perMinute.failed;
+}
+
+function first(times: readonly (string | undefined)[]): string | undefined {
+  return times.filter((time) => time !== undefined).sort()[0];
+}
+
+function tenths(number: number): number {
+  return Math.round(number * 10) / 10;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

@@ -1,0 +1,64 @@
+import {
+  decodeStatus,
+  statusRefreshMs,
+  type DestinationStatus,
+  type StatusRecord,
+  type WorkerStatus,
+} from '../event/destination-status.ts';
+import { withAdmin } from '../kafka/admin.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { readRange } from '../kafka/read-range.ts';
+
+/** What the workers that live say now. */
+export interface Said {
+  readonly workers: readonly WorkerStatus[];
+  /** By destination, each worker's. */
+  readonly destinations: ReadonlyMap<string, readonly DestinationStatus[]>;
+}
+
+/** Records may wait for company, and clocks differ a little. */
+const slackMs = 60_000;
+
+/**
+ * Reads the last minutes of the topic `destination-status`: whatever holds has been written anew in them.
+ * @throws PostriderError `kafka-unavailable`, `not-found`
+ */
+export async function readStatus(kafka: KafkaClient, topic: string, nowMs: number): Promise<Said> {
+  const sinceMs = nowMs - statusRefreshMs - slackMs;
+  const ranges = await withAdmin(kafka, async (admin) => {
+    const [kept, since] = await Promise.all([
+      admin.offsets(topic),
+      admin.offsetsAt(topic, sinceMs),
+    ]);
+    return kept.map(({ partition, start, end }) => ({
+      partition,
+      start: Math.max(start, since[partition] ?? start),
+      end,
+    }));
+  });
+  // Only the newest of each key is read as JSON: there are several of most.
+  const newest = new Map<string, Buffer>();
+  for await (const { key, value } of readRange(kafka, { topic, ranges })) {
+    if (key === null) continue;
+    if (value === null) newest.delete(key.toString());
+    else newest.set(key.toString(), value);
+  }
+  const records = Array.from(newest.values(), decodeStatus).filter((each) => each !== undefined);
+  return saidNow(records, nowMs);
+}
+
+/** What counts of the newest record of each key: nothing of a worker whose word has expired. */
+export function saidNow(records: readonly StatusRecord[], nowMs: number): Said {
+  const workers = records.filter(
+    (record) => record.kind === 'worker' && Date.parse(record.expiresAt) > nowMs,
+  ) as WorkerStatus[];
+  const living = new Set(workers.map(({ worker }) => worker));
+  const destinations = new Map<string, DestinationStatus[]>();
+  for (const record of records) {
+    if (record.kind !== 'destination' || !living.has(record.worker)) continue;
+    const known = destinations.get(record.destination);
+    if (known === undefined) destinations.set(record.destination, [record]);
+    else known.push(record);
+  }
+  return { workers, destinations };
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { createContext } from '../../src/cli/context.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { describeSettings, readSettings } from '../../src/settings/read.ts';
+import { runCommand } from '../harness/run-command.ts';
+
+const env = { PATH: process.env['PATH'] ?? '' };
+
+/** Those that do something, each with the words that lead to it. */
+function leaves(command: Command, path: readonly string[] = []): [readonly string[], Command][] {
+  const children = command.createHelp().visibleCommands(command);
+  const own = children.filter((each) => each.name() !== 'help' || path.length === 0);
+  if (own.length === 0) return [[path, command]];
+  return own.flatMap((each) => leaves(each, [...path, each.name()]));
+}
+
+/** What is printed, its colours left out or not. */
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({ writeOut: (more) => (text += more) }).outputHelp();
+  return text;
+}
+
+describe('help', () => {
+  const program = createProgram(createContext({}));
+
+  for (const [path, command] of leaves(program)) {
+    test(`of ${path.join(' ')} has an example that the command takes`, () => {
+      const [, example = ''] = /\nExample:\n {2}postrider (.*)\n$/.exec(helpOf(command)) ?? [];
+      const [line = ''] = example.split(' > ');
+      const words = line.split(' ');
+      assert.deepEqual(words.slice(0, path.length), path);
+      const { operands, unknown } = command.parseOptions(words.slice(path.length));
+      assert.deepEqual(unknown, []);
+      const { registeredArguments: wanted } = command;
+      const least = wanted.filter(({ required }) => required).length;
+      const isMany = wanted.some(({ variadic }) => variadic);
+      assert.ok(operands.length >= least && (isMany || operands.length <= wanted.length));
+      for (const { long, mandatory } of command.options)
+        if (mandatory) assert.ok(long !== undefined && command.getOptionValue(long.slice(2)));
+    });
+  }
+
+  test('names every command in a group', () => {
+    const visible = program.createHelp().visibleCommands(program);
+    assert.deepEqual(
+      visible.filter((each) => each.helpGroup() === '').map((each) => each.name()),
+      [],
+    );
+    assert.doesNotMatch(helpOf(program), /^Commands:$/m);
+  });
+
+  test('of the settings names each with its default and what it may be', async () => {
+    const { code, stdout } = await runCommand(['help', 'settings'], env);
+    assert.equal(code, 0);
+    const defaults = describeSettings(readSettings({}));
+    for (const [name, value] of Object.entries(defaults)) {
+      const line = stdout.split('\n').find((each) => each.startsWith(`${name} `)) ?? '';
+      const shown = value === '' || value === 'not set' ? '-' : value;
+      if (name !== 'LOG_FORMAT')
+        assert.equal(line.slice(name.length).trim().split(/ {2,}/)[0], shown);
+    }
+    assert.match(stdout, /^SECRET_KEY +- +32 bytes in base64; or SECRET_KEY_FILE names a file/m);
+    assert.match(stdout, /^DELIVERY_TIMEOUT +5s +a duration .* to 5s$/m);
+  });
+
+  test('on a command is its --help, and on none one sentence', async () => {
+    const [help, same] = await Promise.all([
+      runCommand(['help', 'dead-letters', 'redrive'], env),
+      runCommand(['dead-letters', 'redrive', '--help'], env),
+    ]);
+    assert.equal(help.stdout, same.stdout);
+    const none = await runCommand(['help', 'dead-letters', 'redo'], env);
+    assert.deepEqual([none.code, none.stdout], [2, '']);
+    assert.match(
+      none.stderr,
+      /^postrider: there is no help on "dead-letters redo", allowed: .*\n$/,
+    );
+  });
+});
+
+describe('completion', () => {
+  const main = fileURLToPath(import.meta.resolve('../../src/cli/main.ts'));
+  /** What bash offers for the last of the words, with the function of bash-completion that it needs. */
+  const complete = async (...words: readonly string[]): Promise<string[]> => {
+    const script = `
+      postrider() { "$NODE" "$MAIN" "$@"; }
+      compopt() { :; }
+      _get_comp_words_by_ref() {
+        words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword-1]}
+      }
+      eval "$(postrider completion bash)"
+      COMP_WORDS=(postrider "$@"); COMP_CWORD=$#
+      __postrider_complete
+      printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', ...words], {
+      env: { ...env, NODE: process.execPath, MAIN: main },
+    });
+    return stdout.trim().split('\n');
+  };
+
+  test('in bash knows commands, options, and what an option may be', async () => {
+    assert.deepEqual(await complete('dead-letters', 're'), ['redrive']);
+    assert.deepEqual(await complete('dead-letters', 'list', '--re'), ['--reason']);
+    assert.deepEqual(await complete('get', 'source', '-o', 'y'), ['yaml']);
+    assert.ok((await complete('')).includes('audience-sync'));
+  });
+
+  test('has a script for each shell, and names them for any other', async () => {
+    const names = { zsh: /^#compdef postrider/m, fish: /^complete -c postrider/m };
+    for (const [shell, line] of Object.entries(names))
+      assert.match((await runCommand(['completion', shell], env)).stdout, line);
+    const { code, stderr } = await runCommand(['completion', 'tcsh'], env);
+    assert.equal(code, 2);
+    assert.match(
+      stderr,
+      /^postrider: .*'tcsh' is invalid.*\. Allowed choices are zsh, bash, fish, /,
+    );
+  });
+});
+
+test('on a terminal the log has colours, unless NO_COLOR is set', async () => {
+  const NODE_OPTIONS = '--import data:text/javascript,process.stderr.isTTY=true';
+  // It logs a line, and ends for the folder.
+  const dev = ['dev', '--data-dir', '/dev/null/x'];
+  for (const [more, isColored] of [
+    [{}, true],
+    [{ NO_COLOR: '' }, true],
+    [{ NO_COLOR: '1' }, false],
+    [{ NO_COLOR: '1', FORCE_COLOR: '1' }, false],
+  ] as const) {
+    const { stderr } = await runCommand(dev, { ...env, ...more, NODE_OPTIONS });
+    assert.match(stderr, /endpoints on loopback are allowed/);
+    assert.equal(stderr.includes('\u001b['), isColored, JSON.stringify(more));
+  }
+});

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Ajv } from 'ajv';
+import { AttemptJournal, type JournalOptions } from '../../src/delivery/journal/journal.ts';
+import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
+import { decodeAttemptLines, type AttemptLine } from '../../src/event/attempt-line.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import {
+  answerOk,
+  failsWith,
+  hangs,
+  hourMs,
+  minuteMs,
+  SimulatedWorld,
+  type Answer,
+} from './simulated-world.ts';
+
+const schema = readFileSync(new URL('../../src/schemas/attempts.json', import.meta.url), 'utf8');
+const formats = { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ };
+const isLine = new Ajv({ allErrors: true, formats }).compile(JSON.parse(schema) as object);
+
+/** A producer that acknowledges at once, or never. */
+class Written {
+  readonly records: OutgoingRecord[] = [];
+  readonly waiting: (() => void)[] = [];
+  isAway = false;
+
+  produce(record: OutgoingRecord, done: () => void): void {
+    const take = (): void => {
+      this.records.push(record);
+      done();
+    };
+    if (this.isAway) this.waiting.push(take);
+    else take();
+  }
+
+  /** All lines, each as the published schema says. */
+  lines(): AttemptLine[] {
+    const lines = this.records.flatMap(({ value }) => [
+      ...decodeAttemptLines(value === null ? null : Buffer.from(value)),
+    ]);
+    for (const line of lines) assert.ok(isLine(line), JSON.stringify([line, isLine.errors]));
+    return lines;
+  }
+}
+
+interface Scene {
+  readonly world: SimulatedWorld;
+  readonly written: Written;
+  journal: () => AttemptJournal;
+}
+
+function scene(options: Partial<JournalOptions> = {}): Scene {
+  const written = new Written();
+  let journal: AttemptJournal | undefined;
+  const world = new SimulatedWorld({
+    journal: (clock) =>
+      (journal = new AttemptJournal({
+        producer: written,
+        topic: 'attempts',
+        partitions: 4,
+        clock,
+        keeps: 'all',
+        ...options,
+      })),
+  });
+  world.addDestination('crm');
+  return {
+    world,
+    written,
+    journal: () => {
+      assert.ok(journal);
+      return journal;
+    },
+  };
+}
+
+function says(status: number, body: string): Answer {
+  return {
+    outcome: outcomeOfStatus(status, undefined, 0, Buffer.from(body)),
+    afterMs: 20,
+  };
+}
+
+/** What happened to a message, without times. */
+function story(lines: readonly AttemptLine[], messageId: string): string[] {
+  return lines.flatMap((line): string[] => {
+    if (line.kind === 'bundle-deferred' || line.messageId !== messageId) return [];
+    switch (line.kind) {
+      case 'attempt':
+        return [`attempt ${line.attempt} ${line.outcome} ${line.status ?? '-'}`];
+      case 'dead-letter':
+        return [`dead letter ${line.reason}`];
+      case 'retry':
+      case 'deferred':
+      case 'dropped':
+      case 'kept':
+        return [line.kind];
+    }
+  });
+}
+
+test('what happens to an event is written down, from its first attempt to its end', async () => {
+  const { world, written } = scene();
+  let answers = [says(503, 'upstream “down”\n'), hangs, answerOk];
+  world.answer = () => answers.shift() ?? answerOk;
+  const delivered = world.publish('crm', 'ü:1');
+  await world.clock.pass(10 * minuteMs);
+  answers = [says(401, 'no such token')];
+  const refused = world.publish('crm', 'u2');
+  await world.clock.pass(minuteMs);
+  const lines = written.lines();
+  assert.deepEqual(story(lines, delivered), [
+    'attempt 1 failed 503',
+    'retry',
+    'attempt 2 failed -',
+    'retry',
+    'attempt 3 delivered -',
+  ]);
+  assert.deepEqual(story(lines, refused), ['attempt 1 refused 401', 'dead letter http-401']);
+  const [first, retry] = lines;
+  assert.partialDeepStrictEqual(first, {
+    destination: 'crm',
+    source: 'shop',
+    user: 'ü:1',
+    type: 'track',
+    tookMs: 20,
+    url: 'https://crm.example/hook',
+    cause: 'status-5xx',
+    answer: 'upstream “down”\n',
+  });
+  assert.ok(retry?.kind === 'retry' && retry.until !== undefined && retry.deadline !== undefined);
+  assert.equal(Date.parse(retry.deadline) - Date.parse(retry.at), 4 * hourMs);
+});
+
+test('an event that is put off behind a breaker, one of a deleted user, and one given up say so', async () => {
+  const { world, written } = scene();
+  world.answer = () => failsWith(500);
+  for (let n = 0; n < 30; n++) world.publish('crm', `u${n}`);
+  await world.clock.pass(20_000);
+  const behind = world.publish('crm', 'late');
+  world.addDestination('ads');
+  const appendTimeMs = world.clock.now();
+  await world.clock.pass(10);
+  world.fence.delete('shop', 'gone', world.clock.now());
+  const dropped = world.publish('ads', 'gone', { appendTimeMs });
+  await world.clock.pass(5 * hourMs);
+  const told = story(written.lines(), behind);
+  assert.deepEqual(story(written.lines(), dropped), ['dropped']);
+  assert.equal(told[0], 'deferred');
+  assert.equal(told.at(-1), 'dead letter expired');
+  const causes = written.lines().flatMap((line) => (line.kind === 'deferred' ? line.cause : []));
+  assert.ok(causes.includes('breaker'));
+  assert.ok(written.lines().some((line) => line.kind === 'bundle-deferred' && line.events > 1));
+});
+
+test('lines of one user and destination are in one partition, many in a record', async () => {
+  const { world, written } = scene();
+  for (let n = 0; n < 400; n++) world.publish('crm', `u${n % 20}`);
+  await world.clock.pass(5_000);
+  const partitionsOf = new Map<string, Set<number | undefined>>();
+  for (const record of written.records)
+    for (const line of decodeAttemptLines(Buffer.from(String(record.value)))) {
+      assert.ok(line.kind === 'attempt');
+      const known = partitionsOf.get(line.user) ?? new Set();
+      partitionsOf.set(line.user, known.add(record.partition));
+    }
+  assert.deepEqual(
+    [...partitionsOf.values()].map((each) => each.size),
+    Array(20).fill(1),
+  );
+  assert.ok(written.records.length < 40, `${written.records.length} records`);
+  assert.equal(written.lines().length, 400);
+});
+
+test('with `failures`, nothing is said of events that were delivered at the first attempt', async () => {
+  const { world, written } = scene({ keeps: 'failures' });
+  let failures = 1;
+  world.answer = () => (failures-- > 0 ? failsWith(503) : answerOk);
+  const failedOnce = world.publish('crm', 'a');
+  await world.clock.pass(minuteMs);
+  for (let n = 0; n < 10; n++) world.publish('crm', `u${n}`);
+  await world.clock.pass(minuteMs);
+  assert.equal(story(written.lines(), failedOnce).length, 3);
+  assert.equal(written.lines().length, 3);
+});
+
+test('what Kafka does not take is dropped and counted, and delivers all the same', async () => {
+  const { world, written, journal } = scene();
+  written.isAway = true;
+  const user = 'x'.repeat(10_000);
+  for (let n = 0; n < 1_500; n++) world.publish('crm', `${user}${n}`);
+  await world.clock.pass(minuteMs);
+  assert.equal(world.delivered.length, 1_500);
+  assert.ok(journal().dropped > 500 && journal().dropped < 1_000, `${journal().dropped}`);
+  written.isAway = false;
+  for (const take of written.waiting.splice(0)) take();
+  assert.equal(journal().written, 1_500 - journal().dropped);
+  world.publish('crm', 'later');
+  await world.clock.pass(2_000);
+  assert.ok(written.lines().some((line) => line.kind === 'attempt' && line.user === 'later'));
+});

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+function keptIds(world: SimulatedWorld): string[] {
+  return world.kept.map(({ messageId }) => messageId);
+}
+
+test('what waits for a paused destination, and what comes, is kept; what was begun ends', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 1 });
+  world.addDestination('ads');
+  const begun = world.publish('crm', 'u1');
+  const waiting = world.publish('crm', 'u2');
+  world.pause('crm');
+  const late = world.publish('crm', 'u3');
+  const other = world.publish('ads', 'u4');
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(keptIds(world), [waiting, late]);
+  assert.deepEqual(world.delivered.toSorted(), [begun, other].sort());
+  assert.equal(world.deadLetters.length, 0);
+});
+
+test('what failed before the pause is kept when it is due, however long that takes', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(500);
+  const ids = Array.from({ length: 40 }, (_, n) => world.publish('crm', `u${n}`));
+  await world.clock.pass(2 * minuteMs);
+  world.pause('crm');
+  await world.clock.pass(6 * hourMs);
+  assert.deepEqual(keptIds(world).sort(), ids.sort());
+  assert.equal(world.deadLetters.length, 0);
+});
+
+test('a resumed destination gets what comes from then on', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.publish('crm', 'u1');
+  await world.clock.pass(minuteMs);
+  world.resume('crm');
+  const after = world.publish('crm', 'u1');
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, [after]);
+  assert.equal(world.kept.length, 1);
+});
+
+test('an event of a deleted user is dropped, not kept, and one without a destination is given up', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  const appendTimeMs = world.clock.now();
+  await world.clock.pass(10);
+  world.fence.delete('shop', 'gone', world.clock.now());
+  world.publish('crm', 'gone', { appendTimeMs });
+  world.destinations.delete('crm');
+  world.engine.destinationChanged('crm');
+  world.publish('crm', 'u1');
+  await world.clock.pass(minuteMs);
+  assert.equal(world.kept.length, 0);
+  assert.deepEqual(
+    world.deadLetters.map(({ reason }) => reason),
+    ['destination-deleted'],
+  );
+});
+
+test('a pause while an attempt hangs: the attempt fails, and its event is kept when it is due', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => hangs;
+  const id = world.publish('crm', 'u1');
+  await world.clock.pass(10);
+  world.pause('crm');
+  world.answer = () => answerOk;
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(keptIds(world), [id]);
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Outcome } from '../../src/delivery/outcome.ts';
+import { delivered, timedOut } from '../../src/delivery/outcome.ts';
+import { providerOf } from '../../src/delivery/provider.ts';
+import { looksCutOff, Reachability } from '../../src/delivery/reachability.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+
+const unreached: Outcome = {
+  kind: 'retryable',
+  cause: 'dns',
+  detail: 'ENOTFOUND',
+  unreached: true,
+};
+
+function watch(): { clock: SimulatedClock; reachability: Reachability; told: string[] } {
+  const clock = new SimulatedClock();
+  const told: string[] = [];
+  const reachability = new Reachability({
+    clock,
+    onCutOff: (providers) => told.push(`cut off from ${providers}`),
+    onReached: (afterMs) => told.push(`reached after ${afterMs} ms`),
+  });
+  return { clock, reachability, told };
+}
+
+function judgeMany(reachability: Reachability, outcome: Outcome, from: number, to: number): void {
+  for (let n = from; n < to; n++) reachability.judge(`provider-${n}`, outcome);
+}
+
+describe('a worker is cut off', () => {
+  test('when at least eight providers cannot be reached, and at most one in twenty is', () => {
+    fc.assert(
+      fc.property(fc.nat(2_000), fc.nat(200), (away, there) => {
+        assert.equal(looksCutOff(away, there), away >= 8 && there * 19 <= away);
+      }),
+    );
+  });
+
+  test('from the outcome on that shows it, which counts as none of the endpoint already', () => {
+    const { reachability, told } = watch();
+    judgeMany(reachability, unreached, 0, 7);
+    assert.deepEqual([reachability.isCutOff, told], [false, []]);
+    const eighth = reachability.judge('provider-7', unreached);
+    assert.equal(eighth.kind === 'retryable' && eighth.cause, 'cut-off');
+    assert.deepEqual([reachability.isCutOff, told], [true, ['cut off from 8']]);
+  });
+
+  test('not by one provider again and again, nor by failures that are seconds apart', async () => {
+    const { clock, reachability } = watch();
+    for (let n = 0; n < 100; n++) reachability.judge('provider', unreached);
+    for (let n = 0; n < 20; n++) {
+      reachability.judge(`provider-${n}`, unreached);
+      await clock.pass(1_000);
+      reachability.tick(() => new Set());
+    }
+    assert.equal(reachability.isCutOff, false);
+  });
+
+  test('not by endpoints that hang or fail once they were reached', () => {
+    const { reachability } = watch();
+    judgeMany(reachability, timedOut, 0, 100);
+    assert.equal(reachability.isCutOff, false);
+  });
+});
+
+describe('while a worker is cut off', () => {
+  test('three providers at a time may be tried once, in turn, and whoever was reached', () => {
+    const { reachability } = watch();
+    judgeMany(reachability, unreached, 0, 40);
+    const names = Array.from({ length: 40 }, (_, n) => `provider-${n}`);
+    const waiting = new Set(names);
+    const tried = new Set<string>();
+    for (let second = 0; second < 14; second++) {
+      reachability.tick(() => waiting);
+      const chosen = names.filter((name) => reachability.mayTry(name));
+      assert.ok(chosen.length <= 3);
+      for (const name of chosen) {
+        tried.add(name);
+        reachability.tried(name);
+        assert.equal(reachability.mayTry(name), false);
+      }
+    }
+    assert.equal(tried.size, 40);
+    reachability.judge('provider-5', delivered);
+    reachability.tried('provider-5');
+    assert.deepEqual([reachability.isCutOff, reachability.mayTry('provider-5')], [true, true]);
+  });
+
+  test('it ends when more than one in twenty was reached, and the time is known', async () => {
+    const { clock, reachability, told } = watch();
+    judgeMany(reachability, unreached, 0, 40);
+    const fromMs = clock.now();
+    await clock.pass(60_000);
+    assert.equal(reachability.cutOffMs(fromMs - 1_000), 60_000);
+    judgeMany(reachability, delivered, 0, 3);
+    assert.equal(reachability.isCutOff, false);
+    assert.equal(told.at(-1), 'reached after 60000 ms');
+    await clock.pass(60_000);
+    assert.equal(reachability.cutOffMs(fromMs + 20_000), 40_000);
+    assert.equal(reachability.cutOffMs(clock.now()), 0);
+  });
+});
+
+test('who fails together is one provider', () => {
+  const together = [
+    ['a.hooks.example.com', 'b.example.com', 'example.com'],
+    ['192.0.2.7', '192.0.2.200'],
+    ['[2001:db8:1::1]', '[2001:db8:1:2::1]', '2001:0db8:0001:ffff::'],
+    ['localhost'],
+  ];
+  const providers = together.map((hosts) => new Set(hosts.map(providerOf)));
+  assert.deepEqual(
+    providers.map(({ size }) => size),
+    [1, 1, 1, 1],
+  );
+  assert.equal(new Set(providers.flatMap((names) => [...names])).size, 4);
+});

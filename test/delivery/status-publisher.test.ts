@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Ajv } from 'ajv';
+import type { Retryable } from '../../src/delivery/outcome.ts';
+import { StatusPublisher, wordHoldsMs } from '../../src/delivery/status/status-publisher.ts';
+import {
+  decodeStatus,
+  statusRefreshMs,
+  type DestinationStatus,
+  type StatusRecord,
+  type WorkerStatus,
+} from '../../src/event/destination-status.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { seededRandom } from './simulated-clock.ts';
+import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+
+const schema = readFileSync(
+  new URL('../../src/schemas/destination-status.json', import.meta.url),
+  'utf8',
+);
+const formats = { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ };
+const isRecord = new Ajv({ allErrors: true, formats }).compile(JSON.parse(schema) as object);
+
+/** A worker, and the topic that it writes to. */
+class Scene {
+  readonly world = new SimulatedWorld();
+  readonly publisher: StatusPublisher;
+  /** As compaction leaves it. */
+  readonly kept = new Map<string, StatusRecord>();
+  written = 0;
+  isAway = false;
+  readonly waiting: (() => void)[] = [];
+
+  constructor() {
+    const { clock, engine } = this.world;
+    this.publisher = new StatusPublisher({
+      clock,
+      random: seededRandom(1),
+      producer: {
+        isFull: false,
+        produce: (record, done) => {
+          const take = (): void => {
+            this.#take(record);
+            done();
+          };
+          if (this.isAway) this.waiting.push(take);
+          else clock.after(1, take);
+        },
+      },
+      topic: 'destination-status',
+      worker: 'w1',
+      reports: engine.reports,
+      self: () => ({ ...engine.state(), topics: { delivery: { lag: 3, oldestMs: 20 } } }),
+    });
+  }
+
+  get self(): WorkerStatus | undefined {
+    return this.kept.get('/w1') as WorkerStatus | undefined;
+  }
+
+  of(destination: string): DestinationStatus | undefined {
+    return this.kept.get(`${destination}/w1`) as DestinationStatus | undefined;
+  }
+
+  /** One event a second to each of them. */
+  async traffic(seconds: number, ...destinations: readonly string[]): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      for (const id of destinations) this.world.publish(id, `u${this.world.clock.now()}`);
+      await this.world.clock.pass(1_000);
+    }
+  }
+
+  #take({ key, value }: OutgoingRecord): void {
+    this.written += 1;
+    if (value === null) {
+      this.kept.delete(String(key));
+      return;
+    }
+    const record = decodeStatus(Buffer.from(value));
+    assert.ok(isRecord(JSON.parse(String(value))), JSON.stringify([value, isRecord.errors]));
+    assert.ok(record !== undefined);
+    this.kept.set(String(key), record);
+  }
+}
+
+test('a worker says every five seconds that it lives, and until when what it says holds', async () => {
+  const scene = new Scene();
+  const { clock } = scene.world;
+  await clock.pass(500);
+  for (let second = 0; second < 60; second += 1) {
+    await clock.pass(1_000);
+    const { expiresAt, topics } = scene.self ?? assert.fail();
+    const leftMs = Date.parse(expiresAt) - clock.now();
+    assert.ok(leftMs > wordHoldsMs - 6_600 && leftMs <= wordHoldsMs, String(leftMs));
+    assert.deepEqual(topics, { delivery: { lag: 3, oldestMs: 20 } });
+  }
+  assert.equal(scene.written, 12);
+});
+
+test('one that fails is told of within seconds: its URLs, the last answer, what waits and until when', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  world.addDestination('crm', { webhooks: [{ url: 'https://crm.example/hook?t=1', headers: {} }] });
+  const outcome = { ...(failsWith(503).outcome as Retryable), status: 503 };
+  world.answer = () => ({ outcome: { ...outcome, answer: Buffer.from('upstream') }, afterMs: 20 });
+  const startedMs = world.clock.now();
+  await scene.traffic(120, 'crm');
+  const status = scene.of('crm') ?? assert.fail();
+  const [url] = status.urls;
+  assert.equal(status.state, 'failing');
+  const sinceMs = Date.parse(status.since ?? '') - startedMs;
+  assert.ok(sinceMs < 1_000, String(sinceMs));
+  assert.equal(url?.url, 'https://crm.example/hook');
+  assert.equal(url.failingSince, status.since);
+  const { at, ...answer } = url.lastAnswer ?? assert.fail();
+  assert.deepEqual(answer, {
+    outcome: 'failed',
+    status: 503,
+    detail: 'answered 503',
+    answer: 'upstream',
+  });
+  assert.ok(world.clock.now() - Date.parse(at) < minuteMs);
+  const waiting = Object.values(status.waiting.tiers).reduce((a, b) => a + b, status.waiting.here);
+  assert.ok(waiting > 75 && waiting <= 120, JSON.stringify(status.waiting));
+  assert.equal(Date.parse(status.oldest ?? ''), startedMs);
+  const leftMs = Date.parse(status.deadline ?? '') - startedMs;
+  assert.ok(leftMs > 239 * minuteMs && leftMs < 241 * minuteMs, String(leftMs));
+});
+
+test('what is said of one that is well again, and then quiet, is taken back', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  await scene.traffic(60, 'crm');
+  world.answer = () => answerOk;
+  await scene.traffic(180, 'crm');
+  const status = scene.of('crm') ?? assert.fail();
+  assert.equal(status.state, 'ok');
+  assert.ok(status.perMinute.delivered > 40, JSON.stringify(status.perMinute));
+  assert.ok((status.p99Ms ?? 0) >= 17 && (status.p99Ms ?? 0) <= 24, String(status.p99Ms));
+  await world.clock.pass(6 * minuteMs);
+  assert.equal(scene.of('crm'), undefined);
+});
+
+test('steady traffic costs a record for each destination every few minutes, and no more', async () => {
+  const scene = new Scene();
+  const ids = Array.from({ length: 50 }, (_, n) => `d${n}`);
+  for (const id of ids) scene.world.addDestination(id);
+  const random = seededRandom(2);
+  const traffic = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second += 1)
+      await scene.traffic(1, ...ids.filter(() => random() < 0.8));
+  };
+  await traffic(300);
+  const before = scene.written;
+  await traffic(600);
+  const heartbeats = 600 / 5;
+  const perDestination = (scene.written - before - heartbeats) / ids.length;
+  const refreshes = 600_000 / statusRefreshMs;
+  assert.ok(perDestination >= refreshes && perDestination <= refreshes + 1, String(perDestination));
+  const oldestMs = Math.min(...ids.map((id) => Date.parse(scene.of(id)?.at ?? '')));
+  assert.ok(scene.world.clock.now() - oldestMs <= statusRefreshMs);
+});
+
+test('while Kafka is away little is kept for it, and then it gets what is true by that time', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  const ids = Array.from({ length: 300 }, (_, n) => `d${n}`);
+  for (const id of ids) world.addDestination(id);
+  scene.isAway = true;
+  world.answer = () => failsWith(503);
+  await scene.traffic(120, ...ids);
+  assert.ok(scene.waiting.length < 3_000, String(scene.waiting.length));
+  scene.isAway = false;
+  for (const take of scene.waiting) take();
+  world.answer = () => answerOk;
+  await scene.traffic(300, ...ids.slice(0, 3));
+  assert.equal(scene.of('d0')?.state, 'ok');
+});
+
+test('a worker that stops takes back all that it has said', async () => {
+  const scene = new Scene();
+  scene.world.addDestination('crm');
+  await scene.traffic(60, 'crm');
+  assert.deepEqual([...scene.kept.keys()].sort(), ['/w1', 'crm/w1']);
+  const closed = scene.publisher.close(2_000);
+  await scene.world.clock.pass(1_000);
+  await closed;
+  assert.deepEqual([...scene.kept], []);
+  const { written } = scene;
+  await scene.world.clock.pass(minuteMs);
+  assert.equal(scene.written, written);
+});

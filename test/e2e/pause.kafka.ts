@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
+import { eventually } from '../harness/eventually.ts';
+import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
+
+const arrived: string[] = [];
+let receiver: Receiver;
+let postrider: Installation;
+let roles: RunningRole[] = [];
+
+async function run(args: readonly string[], stdin: string = ''): Promise<string> {
+  const { code, stdout, stderr } = await postrider.run(args, { stdin });
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+async function produce(...messageIds: readonly string[]): Promise<void> {
+  const calls = messageIds.map((messageId) =>
+    JSON.stringify({ type: 'identify', messageId, userId: messageId, traits: { plan: 'gold' } }),
+  );
+  await run(['produce', '--source', 'shop'], calls.join('\n'));
+}
+
+async function fates(destination: string): Promise<string[]> {
+  const lines = await run(['attempts', destination, '-o', 'json']);
+  return lines.split('\n').flatMap((line) => {
+    if (line === '') return [];
+    const { kind, messageId } = JSON.parse(line) as Record<'kind' | 'messageId', string>;
+    return `${messageId} ${kind}`;
+  });
+}
+
+before(async () => {
+  receiver = await startReceiver({
+    port: 0,
+    answer: ({ path, headers }) => {
+      arrived.push(`${path} ${String(headers['idempotency-key'])}`);
+      return { status: 200 };
+    },
+  });
+  postrider = await install({});
+  await run(['topics', '--create']);
+  const resources = [
+    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    ...['crm', 'ads'].map((id) => ({
+      kind: 'Destination',
+      id,
+      name: id,
+      sources: ['shop'],
+      idempotencyHeader: 'Idempotency-Key',
+      webhooks: [{ url: `${receiver.url}/${id}` }],
+    })),
+  ];
+  await run(['apply', '-f', '-'], JSON.stringify(resources));
+  roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
+});
+
+after(async () => {
+  await Promise.all(roles.map((role) => role.kill('SIGKILL')));
+  await receiver.close();
+});
+
+test('a paused destination gets nothing and loses nothing; resumed, it gets what was kept, once', async () => {
+  assert.match(
+    await run(['pause', 'crm']),
+    /^destination crm is paused: its events are kept for 14d, and `postrider resume crm` sends them$/m,
+  );
+  assert.match(await run(['pause', 'crm']), /^destination crm is paused already, since \S+Z$/m);
+  await eventually(async () => {
+    assert.match(await run(['status']), /^crm +paused /m);
+  });
+  // What comes before the worker has heard of it is delivered.
+  await eventually(async () => {
+    const probe = `probe-${arrived.length}`;
+    await produce(probe);
+    await eventually(() => {
+      assert.ok(arrived.includes(`/ads ${probe}`));
+    });
+    assert.ok((await fates('crm')).includes(`${probe} kept`));
+  });
+  await produce('m1', 'm2', 'm3');
+  await eventually(async () => {
+    const kept = await fates('crm');
+    for (const id of ['m1', 'm2', 'm3']) {
+      assert.ok(arrived.includes(`/ads ${id}`));
+      assert.ok(kept.includes(`${id} kept`));
+    }
+  });
+  assert.deepEqual(
+    arrived.filter((each) => /^\/crm m/.test(each)),
+    [],
+  );
+
+  const said = await run(['resume', 'crm']);
+  assert.match(said, /^destination crm is resumed, after a pause since \S+Z$/m);
+  assert.match(said, /^REASON +DESTINATION +EVENTS\npaused +crm +\d+$/m);
+  await produce('m4');
+  await eventually(() => {
+    for (const id of ['m1', 'm2', 'm3', 'm4'])
+      assert.equal(arrived.filter((each) => each === `/crm ${id}`).length, 1, id);
+  });
+  const again = await run(['resume', 'crm']);
+  assert.match(again, /^destination crm was not paused; sending what is still kept for it$/m);
+  assert.match(again, /^0 events sent again/m);
+});
+
+test('only what exists can be paused', async () => {
+  for (const command of ['pause', 'resume']) {
+    const { code, stderr } = await postrider.run([command, 'crn']);
+    assert.equal(code, 1);
+    assert.match(stderr, /^postrider: there is no destination crn; known are: ads, crm$/m);
+  }
+});

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { DestinationStory } from '../../src/explain/destination-story.ts';
+import type {
+  Evidence,
+  EventLine,
+  FoundCall,
+  FoundCopy,
+  FoundLetter,
+  FoundWaiting,
+  Place,
+} from '../../src/explain/evidence.ts';
+import { presentStory } from '../../src/explain/present.ts';
+import type { Ruling } from '../../src/explain/rulings.ts';
+import { tellStory } from '../../src/explain/story.ts';
+import { noRegistry } from '../../src/schemas/schema-book.ts';
+import { readCall } from '../../src/router/read-call.ts';
+import { appendTimeMs, audienceTopic, incoming } from '../router/fakes.ts';
+import { wholeEnvelope } from '../event/whole-envelope.ts';
+
+const minute = 60_000;
+
+function at(minutes: number): string {
+  return new Date(appendTimeMs + minutes * minute).toISOString();
+}
+
+function place(topic: string, minutes: number, offset: number = 7): Place {
+  return { topic, partition: 2, offset, timeMs: appendTimeMs + minutes * minute };
+}
+
+function called(more: Partial<FoundCall> = {}): FoundCall {
+  const fields = { type: 'track', event: 'Order', userId: 'u1', messageId: 'm', writeKey: 'wk' };
+  const read = readCall(incoming(fields), noRegistry, audienceTopic);
+  assert.ok('call' in read);
+  const none = { rejection: undefined, duplicateOf: undefined };
+  return { place: place('p.ingest', 0), read, isAhead: false, ...none, ...more };
+}
+
+const common = {
+  destination: 'crm',
+  source: 'shop',
+  messageId: 'm',
+  user: 'u1',
+  type: 'track',
+} as const;
+
+function attempt(minutes: number, outcome: 'delivered' | 'failed', number = 1): EventLine {
+  const of = { attempt: number, url: 'https://e.test', tookMs: 12 };
+  const why = outcome === 'delivered' ? { status: 200 } : { status: 500, detail: 'answered 500' };
+  return { ...common, kind: 'attempt', at: at(minutes), outcome, ...of, ...why };
+}
+
+function retry(minutes: number, until: number): EventLine {
+  const times = { until: at(until), deadline: at(240) };
+  return { ...common, kind: 'retry', at: at(minutes), attempts: 1, ...times };
+}
+
+function envelope(attempts: number, more: object = {}): FoundCopy['envelope'] {
+  const ids = { destinationId: 'crm', sourceId: 'shop', messageId: 'm' };
+  return wholeEnvelope({
+    ...ids,
+    type: 'track',
+    configOffset: 4,
+    appendTimeMs,
+    attempts,
+    ...more,
+  });
+}
+
+function waitingIn(minutes: number, due: number, events: number = 1): FoundWaiting {
+  const dueMs = appendTimeMs + due * minute;
+  const deadlineMs = appendTimeMs + 240 * minute;
+  const at = place('p.retry.5m', minutes);
+  return { place: at, envelope: envelope(1), isAhead: true, dueMs, deadlineMs, events };
+}
+
+function letter(
+  minutes: number,
+  sentAgain?: number,
+  kind: FoundLetter['kind'] = 'dead-letter',
+): FoundLetter {
+  return {
+    kind,
+    place: place('p.dead-letter', minutes),
+    envelope: envelope(3),
+    reason: 'expired',
+    detail: 'answered 500',
+    answer: 'oops',
+    sentAgain: sentAgain === undefined ? undefined : at(sentAgain),
+  };
+}
+
+const wants: Ruling = { destination: 'crm', detail: '', by: 'then' };
+
+function evidence(more: Partial<Evidence> = {}): Evidence {
+  return {
+    messageId: 'm',
+    user: 'u1',
+    nowMs: appendTimeMs + 300 * minute,
+    calls: [called()],
+    rejected: [],
+    rulings: { source: undefined, all: [wants] },
+    copies: [{ place: place('p.delivery', 0), envelope: envelope(0), isAhead: false }],
+    lines: [],
+    waiting: [],
+    letters: [],
+    ...more,
+  };
+}
+
+function crm(more: Partial<Evidence>): DestinationStory {
+  const { destinations } = tellStory(evidence(more));
+  return destinations.find(({ destination }) => destination === 'crm') ?? assert.fail();
+}
+
+describe('at a destination', () => {
+  test('the last that is known counts', () => {
+    const failed = [attempt(1, 'failed'), retry(1, 6)];
+    const again = { ...attempt(30, 'delivered'), redrivenAt: at(25) };
+    const since = { redrivenMs: appendTimeMs + 25 * minute };
+    const lost = { ...letter(40), envelope: envelope(3, since) };
+    const rows: readonly [Partial<Evidence>, string, string | null][] = [
+      [{ lines: [attempt(1, 'delivered')] }, 'delivered', at(1)],
+      [{ lines: failed }, 'waiting', at(1)],
+      [{ lines: failed, waiting: [waitingIn(1, 6)] }, 'waiting', at(1)],
+      [{ lines: [...failed, attempt(6, 'delivered', 2)] }, 'delivered', at(6)],
+      [{ lines: failed, letters: [letter(20)] }, 'dead-letter', at(20)],
+      [{ letters: [letter(20, 25)] }, 'sent-again', at(25)],
+      [{ letters: [letter(20, 25)], lines: [again] }, 'delivered', at(30)],
+      // A redrive is marked only when its copy is safe, which may have been delivered by then.
+      [{ letters: [letter(20, 31)], lines: [again] }, 'delivered', at(30)],
+      [{ lines: [again], letters: [letter(20, 25), lost] }, 'dead-letter', at(40)],
+      [{ letters: [letter(20, undefined, 'kept')] }, 'paused', at(20)],
+      [{ lines: [{ ...common, kind: 'kept', at: at(2), attempts: 0 }] }, 'paused', at(2)],
+      [{ letters: [letter(20, 25, 'kept')] }, 'sent-again', at(25)],
+      [{ letters: [letter(20, 25, 'kept')], lines: [again] }, 'delivered', at(30)],
+      [{ letters: [letter(20, 25, 'kept'), letter(30)] }, 'dead-letter', at(30)],
+      [{ lines: [{ ...common, kind: 'dropped', at: at(2), by: 'user' }] }, 'dropped', at(2)],
+      [{ lines: [attempt(1, 'failed')] }, 'on-its-way', at(1)],
+      [{}, 'done', at(0)],
+      [{ copies: [] }, 'no-trace', null],
+      [{ copies: [], calls: [called({ isAhead: true })] }, 'on-its-way', null],
+    ];
+    for (const [found, state, since] of rows) {
+      const told = crm(found);
+      assert.deepEqual([told.state, told.at], [state, since], JSON.stringify(found));
+    }
+  });
+
+  test('what waits is told by its record, which knows more than the last line', () => {
+    const found = { lines: [retry(1, 6)], waiting: [waitingIn(1, 6), waitingIn(7, 12, 40)] };
+    const told = crm(found);
+    assert.deepEqual(
+      [told.until, told.deadline, told.place, told.detail],
+      [at(12), at(240), 'p.retry.5m 2:7', 'after 1 attempt, packed with 39 others'],
+    );
+    assert.match(
+      presentStory(tellStory(evidence(found))),
+      /^crm +waiting +\S+ +until \S+Z, given up at \S+Z; after 1 attempt, packed with 39 others \(p\.retry\.5m 2:7\)$/m,
+    );
+  });
+
+  test('a record that a worker has taken, and not committed yet, waits no more', () => {
+    const lines = [retry(1, 6), attempt(6.1, 'failed', 2), retry(6.1, 20)];
+    const told = crm({ lines, waiting: [waitingIn(1, 6)] });
+    assert.deepEqual([told.state, told.until, told.place], ['waiting', at(20), null]);
+  });
+
+  test('a call that was not wanted says by which rule, and whether of then or of now', () => {
+    const unwanted = {
+      destination: 'crm',
+      unwanted: 'events',
+      detail: 'its events are page',
+    } as const;
+    for (const by of ['then', 'now'] as const) {
+      const told = crm({ copies: [], rulings: { source: undefined, all: [{ ...unwanted, by }] } });
+      assert.equal(told.state, 'unwanted');
+      assert.deepEqual(told.unwanted, { unwanted: 'events', by });
+      assert.equal(told.detail.includes('of now'), by === 'now');
+    }
+  });
+
+  test('what has arrived there although it seems unwanted is told as it was', () => {
+    const all = [{ ...wants, unwanted: 'events', by: 'now' }] as const;
+    const told = crm({ lines: [attempt(1, 'delivered')], rulings: { source: undefined, all } });
+    assert.deepEqual([told.state, told.unwanted], ['delivered', null]);
+  });
+
+  test('a dead letter that no line tells of is in the list of what happened', () => {
+    const told = crm({ letters: [letter(20, 25)] });
+    assert.deepEqual(
+      told.happened.map((each) => each.what),
+      [
+        'routed to p.delivery 2:7, with the configuration up to offset 4',
+        'dead letter: expired: answered 500',
+        'sent again from p.dead-letter 2:7',
+      ],
+    );
+  });
+});
+
+test('destinations that the event is for come before those that it is not for', () => {
+  const all = ['b', 'crm', 'z'].map((id) =>
+    id === 'crm'
+      ? wants
+      : ({ destination: id, unwanted: 'events', detail: '', by: 'then' } as const),
+  );
+  const { destinations } = tellStory(evidence({ rulings: { source: undefined, all } }));
+  assert.deepEqual(
+    destinations.map(({ destination }) => destination),
+    ['crm', 'b', 'z'],
+  );
+});
+
+test('each record that came in says what became of it', () => {
+  const first = place('p.ingest', 0);
+  const rejection = { reason: 'invalid-type', detail: 'No type.' } as const;
+  const calls = [
+    called(),
+    called({ place: place('p.ingest', 1), duplicateOf: first }),
+    called({ place: place('p.ingest', 2), read: undefined, rejection }),
+    called({ place: place('p.ingest', 3), read: undefined }),
+    called({ place: place('p.ingest', 4), isAhead: true }),
+    called({ place: place('p.ingest', 5, 8) }),
+  ];
+  const rejected = [
+    {
+      place: place('p.ingest.rejected', 5),
+      reason: 'unwritable',
+      detail: 'Too large.',
+      origin: place('p.ingest', 5, 8),
+      sentAgain: at(9),
+    },
+    // By the gateway: nothing of it came to the ingest topic.
+    {
+      place: place('p.ingest.rejected', 6),
+      reason: 'no-user',
+      detail: 'No user.',
+      origin: place('p.ingest.rejected', 6),
+      sentAgain: undefined,
+    },
+  ];
+  const { received } = tellStory(evidence({ calls, rejected }));
+  assert.deepEqual(
+    received.map(({ outcome, detail }) => [outcome, detail]),
+    [
+      ['routed', 'to 1 of 1 destinations'],
+      ['duplicate', `it repeats the call of ${at(0)}, p.ingest 2:7`],
+      ['rejected', 'invalid-type: No type.'],
+      ['unreadable', 'its schema is not known here'],
+      ['not-routed-yet', 'the router has not come to it yet'],
+      ['rejected', `unwritable: Too large. (rejected show 2:7); sent again ${at(9)}`],
+      ['rejected', 'no-user: No user. (rejected show 2:7)'],
+    ],
+  );
+});
+
+test('a notification of a deletion, which no call was, is told by its lines', () => {
+  const line = { ...attempt(1, 'delivered'), type: 'delete' } as EventLine;
+  const found = { calls: [], copies: [], rulings: undefined, lines: [line] };
+  const { type, source, received, destinations } = tellStory(evidence(found));
+  assert.deepEqual(
+    [type, source, received, destinations[0]?.state],
+    ['delete', 'shop', [], 'delivered'],
+  );
+});
+
+test('what others wrote is printed so that no terminal obeys it', () => {
+  const story = tellStory(evidence({ messageId: 'm\u001b[2J', lines: [attempt(1, 'delivered')] }));
+  const text = presentStory(story);
+  assert.ok(!text.includes('\u001b'));
+  assert.match(text, /^message id {2}m\\u001b\[2J$/m);
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Page } from 'playwright-core';
+import { eventually } from '../harness/eventually.ts';
+import { testNeeding } from '../harness/needs-program.ts';
+import { programs } from '../harness/programs.ts';
+import { createTestGateway, type FakeProducer } from './fakes.ts';
+
+/** The library's own build for pages, which loads its parts from where it came from. */
+const library = path.resolve(
+  fileURLToPath(import.meta.resolve('@segment/analytics-next')),
+  '../../umd',
+);
+
+interface Shop {
+  readonly page: Page;
+  readonly producer: FakeProducer;
+  /** Where calls go, with the version. */
+  readonly api: string;
+}
+
+/** A page of an origin that may send calls, in a browser, and the gateway behind it. */
+async function inShop(executablePath: string, visit: (shop: Shop) => Promise<void>): Promise<void> {
+  const pages = createServer((request, response) => {
+    const url = request.url ?? '/';
+    if (url === '/') {
+      response.setHeader('content-type', 'text/html');
+      response.end('<!doctype html><title>Shop</title><script src="/index.js"></script>');
+      return;
+    }
+    readFile(path.join(library, path.basename(url))).then(
+      (content) => response.setHeader('content-type', 'text/javascript').end(content),
+      () => response.writeHead(404).end(),
+    );
+  }).listen(0, '127.0.0.1');
+  await eventually(() => {
+    assert.ok(pages.listening);
+  });
+  const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+  const { server, producer } = await createTestGateway({ corsOrigins: [origin] });
+  await server.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = server.server.address() as AddressInfo;
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
+  });
+  try {
+    const page = await browser.newPage();
+    await page.goto(origin);
+    await visit({ page, producer, api: `127.0.0.1:${port}/v1` });
+  } finally {
+    await browser.close();
+    await server.close();
+    pages.close();
+  }
+}
+
+/** In the page: the library, as a site's settings would load it. */
+async function loadAnalytics({ page, api }: Shop, deliveryStrategy: object): Promise<void> {
+  await page.evaluate(
+    ([apiHost, strategy]) => {
+      const { AnalyticsNext } = globalThis as unknown as {
+        AnalyticsNext: { AnalyticsBrowser: { load(settings: object): unknown } };
+      };
+      const segment = { apiKey: 'wk_shop', apiHost, protocol: 'http', deliveryStrategy: strategy };
+      const cdnSettings = { integrations: { 'Segment.io': segment } };
+      const analytics = AnalyticsNext.AnalyticsBrowser.load({ writeKey: 'wk_shop', cdnSettings });
+      Object.assign(globalThis, { analytics });
+    },
+    [api, deliveryStrategy] as const,
+  );
+}
+
+const arrived = async ({ producer }: Shop, expected: readonly string[]): Promise<void> =>
+  eventually(() => {
+    const names = producer.calls().map(({ type, event, name }) => String(event ?? name ?? type));
+    assert.deepEqual(names.sort(), [...expected].sort());
+  });
+
+testNeeding(
+  [programs.chromium],
+  'analytics.js 2 in a browser: a call of each type arrives',
+  async (path) => {
+    await inShop(path, async (shop) => {
+      await loadAnalytics(shop, { strategy: 'standard' });
+      await shop.page.evaluate(`Promise.all([
+      analytics.identify('user-1', { plan: 'pro' }), analytics.page('Home'), analytics.screen('Start'),
+      analytics.track('Signed Up', { via: 'web' }), analytics.group('g-1'), analytics.alias('user-2', 'user-1'),
+    ])`);
+      await arrived(shop, ['identify', 'Home', 'Start', 'Signed Up', 'group', 'alias']);
+      const signedUp = shop.producer.calls().find(({ event }) => event === 'Signed Up');
+      assert.deepEqual(signedUp?.['properties'], { via: 'web' });
+      assert.equal(shop.producer.records[0]?.headers?.['write-key'], 'wk_shop');
+    });
+  },
+);
+
+testNeeding(
+  [programs.chromium],
+  'analytics.js 2 in a browser: batches arrive, the last one from a page that is closed',
+  async (path) => {
+    await inShop(path, async (shop) => {
+      await loadAnalytics(shop, { strategy: 'batching', config: { size: 5, timeout: 3_600_000 } });
+      const track = (from: number, to: number): Promise<unknown> =>
+        shop.page.evaluate(
+          `Promise.all(Array.from({ length: ${to - from} }, (_, i) => analytics.track('E' + (${from} + i))))`,
+        );
+      const names = (to: number): string[] => Array.from({ length: to }, (_, i) => `E${i}`);
+      for (const to of [5, 10]) {
+        await track(to - 5, to);
+        await arrived(shop, names(to));
+      }
+      await track(10, 13);
+      await shop.page.goto('about:blank');
+      await arrived(shop, names(13));
+    });
+  },
+);
+
+testNeeding([programs.chromium], 'a beacon and an image of a page arrive', async (path) => {
+  await inShop(path, async (shop) => {
+    const batch = [{ type: 'track', userId: 'u', event: 'Left' }];
+    const opened = { userId: 'u', event: 'Opened', writeKey: 'wk_shop' };
+    const data = encodeURIComponent(Buffer.from(JSON.stringify(opened)).toString('base64'));
+    const beacon = JSON.stringify({ batch, writeKey: 'wk_shop' });
+    const size = await shop.page.evaluate(`(async () => {
+      navigator.sendBeacon('http://${shop.api}/b', ${JSON.stringify(beacon)});
+      const image = new Image();
+      image.src = 'http://${shop.api}/pixel/track?data=${data}';
+      await image.decode();
+      return [image.naturalWidth, image.naturalHeight];
+    })()`);
+    assert.deepEqual(size, [1, 1]);
+    await arrived(shop, ['Left', 'Opened']);
+  });
+});

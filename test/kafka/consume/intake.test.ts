@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Intake } from '../../../src/kafka/consume/intake.ts';
+import { Account, type OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
+import type { Cursor } from '../../../src/kafka/fetch/cursor.ts';
+import { silentLogger } from '../../../src/ops/log.ts';
+
+const place = { topic: 'topic', partition: 0 };
+
+/** A member with one partition, of which one record is in flight. */
+async function scene() {
+  const cursors: Cursor[] = [];
+  const told: string[] = [];
+  const owned: OwnedPartition[] = [];
+  const intake: Intake = new Intake({
+    fetcher: {
+      add: (cursor) => cursors.push(cursor),
+      remove: () => undefined,
+      pause: () => undefined,
+      resume: () => undefined,
+    },
+    log: silentLogger,
+    maxBytesPerPartition: 1_000,
+    lookUp: (partitions) =>
+      Promise.resolve(
+        partitions.map((partition) => {
+          owned.push(partition);
+          return { partition, account: new Account(0, undefined), epoch: -1 };
+        }),
+      ),
+    commit: () => {
+      const ours = Array.from(intake.owned(), ({ partition }) => partition);
+      told.push(`commit of ${ours.join() || 'nothing'}`);
+      return Promise.resolve();
+    },
+    rejoin: () => told.push('rejoin'),
+    limitsOf: () => ({ records: 10, bytes: 1_000 }),
+    onRecords: () => undefined,
+    onAssigned: () => undefined,
+    onRevoked: () => undefined,
+    onLost: () => told.push('lost'),
+    onRecordsGone: () => undefined,
+    onUnreadable: () => undefined,
+    onRefused: () => undefined,
+    onRefreshed: () => undefined,
+  });
+  intake.assigned([place], true);
+  await turn();
+  const account = owned[0]?.account ?? assert.fail();
+  const slot = account.tracker.add(0, 1, 0) ?? assert.fail();
+  return {
+    intake,
+    told,
+    cursors,
+    finish: () => {
+      account.finish(slot);
+    },
+  };
+}
+
+test('a partition that is handed over is committed when nothing of it is in flight, and then left', async () => {
+  const { intake, told, finish } = await scene();
+  intake.assigned([], true);
+  await turn();
+  assert.deepEqual(told, []);
+  finish();
+  await turn();
+  assert.deepEqual(told, ['commit of 0', 'lost', 'rejoin']);
+});
+
+test('once others may have begun with it, nothing more of it is committed', async () => {
+  const { intake, told, finish } = await scene();
+  intake.assigned([], true);
+  await turn();
+  // A member of a former release has joined: all partitions are dealt anew at once.
+  intake.assigned([], false);
+  finish();
+  await turn();
+  assert.deepEqual(told, ['lost']);
+  // And if it comes back at once, it is read from what is committed.
+  intake.assigned([place], false);
+  await turn();
+  assert.equal([...intake.owned()][0]?.account?.tracker.next, 0);
+});
+
+test('a member that stops does not wait for what was in flight of a topic that is made again', async () => {
+  const { intake, cursors } = await scene();
+  const closed = intake.close();
+  const [cursor = assert.fail()] = cursors;
+  intake.remade(cursor);
+  await closed;
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { answerOk, hourMs, minuteMs } from '../delivery/simulated-world.ts';
+import type { Answer } from '../delivery/simulated-world.ts';
+import { Scene } from './scene.ts';
+import type { Traffic } from './scene.ts';
+
+const refused: Answer = {
+  outcome: { kind: 'retryable', cause: 'connection', detail: 'ECONNREFUSED', unreached: true },
+  afterMs: 2,
+};
+const ok: Answer = { ...answerOk, afterMs: 20 };
+
+/** Each at a provider of its own, or all at one. */
+function endpoints(scene: Scene, count: number, name: string, provider?: string): Traffic[] {
+  return Array.from({ length: count }, (_, n) => {
+    const destination = `${name}-${n}`;
+    const url = `https://${destination}.${provider ?? `${destination}-host`}.example/hook`;
+    scene.world.addDestination(destination, { webhooks: [{ url, headers: {} }] });
+    return { destination, perSecond: 5, users: 50 };
+  });
+}
+
+function cutOffLabel({ world }: Scene): number {
+  return world.metrics.requests.get('cut-off') ?? 0;
+}
+
+describe('while nobody can be reached from here', () => {
+  test('nothing is spent, and afterwards all goes out in its order, and not at once', async () => {
+    const scene = new Scene({ partitions: 12 });
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ok;
+    await scene.run(10_000, traffic);
+    world.answer = () => refused;
+    const fromMs = world.clock.now();
+    await scene.run(2 * minuteMs, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    const attempts = world.metrics.requests.get('connection') ?? 0;
+    assert.ok(attempts < 60, `${attempts} attempts were counted before it was recognised`);
+    const tries = world.requests.filter(({ atMs }) => atMs >= fromMs).length - attempts;
+    assert.ok(tries <= 3 * 120 + 100, `${tries} requests to whom nobody can reach`);
+    world.answer = () => ok;
+    const backMs = world.clock.now();
+    await scene.run(minuteMs, traffic);
+    assert.equal(world.engine.state().isCutOff, false);
+    const atOnce = [...world.mostInFlight.values()].reduce((sum, most) => sum + most, 0);
+    assert.ok(atOnce < 40 * 64);
+    const firstSecond = world.requests.filter(
+      ({ atMs }) => atMs >= backMs && atMs < backMs + 1_000,
+    );
+    assert.ok(firstSecond.length <= 1_000, `${firstSecond.length} requests in the first second`);
+    await world.clock.pass(10 * minuteMs);
+    assert.deepEqual([world.deadLetters, scene.deferrals()], [[], 0]);
+    assert.equal(new Set(world.delivered).size, scene.published);
+    // Those whose attempts were counted came back later.
+    assert.ok(scene.inversions() <= attempts * 10, `${scene.inversions()} inversions`);
+  });
+
+  test('the time is not taken from the four hours', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ok;
+    await scene.run(2_000, traffic);
+    const late = { attempts: 3, dueMs: world.clock.now(), deadlineMs: world.clock.now() + 60_000 };
+    world.answer = () => refused;
+    await scene.run(2_000, traffic);
+    const id = world.publish('crm-0', 'late', late, 'retry.10s');
+    await scene.run(2 * minuteMs, traffic);
+    world.answer = () => ok;
+    await world.clock.pass(minuteMs);
+    assert.ok(world.delivered.includes(id));
+    assert.deepEqual(world.deadLetters, []);
+  });
+
+  test('events of a destination that is deleted, or of a partition that goes, are let go of', async () => {
+    const scene = new Scene({ partitions: 1 });
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ({ ...refused, afterMs: 500 });
+    await scene.run(3_000, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    world.destinations.delete('crm-0');
+    world.engine.destinationChanged('crm-0');
+    await world.clock.pass(2_000);
+    world.revoke('delivery');
+    await world.clock.pass(2_000);
+    assert.equal(world.inWork('delivery'), 0);
+  });
+});
+
+describe('it is not us', () => {
+  for (const { title, failing, provider, well } of [
+    { title: 'where one provider of many customers fails', failing: 40, provider: 'x', well: 20 },
+    { title: 'where half of the providers fail', failing: 20, provider: undefined, well: 20 },
+    { title: 'where there are few, and all fail', failing: 7, provider: undefined, well: 0 },
+  ])
+    test(title, async () => {
+      const scene = new Scene();
+      const { world } = scene;
+      const traffic = [
+        ...endpoints(scene, failing, 'bad', provider),
+        ...endpoints(scene, well, 'well'),
+      ];
+      world.answer = (url) => (url.includes('bad') ? refused : ok);
+      await scene.run(minuteMs, traffic);
+      assert.equal(cutOffLabel(scene), 0);
+      if (well > 0) assert.ok(scene.p99Ms('well') <= 100, `p99 of ${scene.p99Ms('well')} ms`);
+      assert.ok((world.metrics.breakerChanges.get('open') ?? 0) > 0);
+    });
+
+  test('and endpoints on our side of the outage go on', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const traffic = [...endpoints(scene, 40, 'out'), ...endpoints(scene, 1, 'inside')];
+    world.answer = () => ok;
+    await scene.run(5_000, traffic);
+    world.answer = (url) => (url.includes('inside') ? ok : refused);
+    await scene.run(15_000, traffic);
+    const sinceMs = world.clock.now();
+    // As long as windows have room.
+    await scene.run(15_000, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    assert.ok(scene.p99Ms('inside', sinceMs) <= 100);
+    world.answer = () => ok;
+    await world.clock.pass(hourMs);
+    assert.equal(new Set(world.delivered).size, scene.published);
+  });
+});

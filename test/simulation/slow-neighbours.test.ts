@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { answerOk } from '../delivery/simulated-world.ts';
+import type { Destination } from '../../src/resources/resource.ts';
+import { Scene } from './scene.ts';
+
+interface Slow {
+  readonly count: number;
+  readonly perSecond: number;
+  readonly changes?: Partial<Destination>;
+}
+
+/** A hundred healthy endpoints beside slow ones, which answer in 900 ms: just in time not to count as slow. */
+async function beside({ count, perSecond, changes }: Slow): Promise<Scene> {
+  const scene = new Scene();
+  const healthy = scene.addDestinations(100, 'healthy');
+  const slow = scene.addDestinations(count, 'slow', changes);
+  scene.world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slow') ? 900 : 20 });
+  await scene.run(45_000, [
+    ...healthy.map((destination) => ({ destination, perSecond: 5 })),
+    ...slow.map((destination) => ({ destination, perSecond })),
+  ]);
+  return scene;
+}
+
+describe('endpoints that are slow, and get more than they can take', () => {
+  for (const slow of [
+    { count: 20, perSecond: 100 },
+    { count: 1, perSecond: 500, changes: { maxInFlight: 256 } },
+  ])
+    test(`delay no other one: ${slow.count} with ${slow.perSecond} events/s`, async () => {
+      const scene = await beside(slow);
+      const { world } = scene;
+      const startMs = world.clock.now() - 45_000;
+      const p99Ms = scene.p99Ms('healthy', startMs + 15_000);
+      assert.ok(p99Ms <= 200, `p99 of the healthy ones: ${p99Ms} ms`);
+      assert.equal(scene.deferrals('healthy'), 0);
+      const slots = Math.min(slow.count * (slow.changes?.maxInFlight ?? 64), 1_024);
+      const mostPossible = (slots / 0.9) * 45;
+      const delivered = scene.delivered(0, 'slow');
+      assert.ok(delivered >= 0.6 * mostPossible, `${delivered} of ${mostPossible}`);
+    });
+
+  test('but one that is merely slower than others, and keeps up, is left alone', async () => {
+    const scene = new Scene();
+    const healthy = scene.addDestinations(20, 'healthy');
+    scene.addDestinations(1, 'slower');
+    scene.world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slower') ? 200 : 20 });
+    for (let burst = 0; burst < 4; burst++) {
+      for (let n = 0; n < 2_500; n++) scene.publish('slower-0');
+      await scene.run(
+        10_000,
+        healthy.map((destination) => ({ destination, perSecond: 10 })),
+      );
+    }
+    assert.equal(scene.deferrals(), 0);
+    assert.equal(scene.delivered(0, 'slower'), 4 * 2_500);
+    const p99Ms = scene.p99Ms('healthy');
+    assert.ok(p99Ms <= 100, `p99 of the healthy ones: ${p99Ms} ms`);
+  });
+});
