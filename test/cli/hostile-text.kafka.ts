@@ -17,7 +17,7 @@ const hostile = `${marks}\u001b[2J\u009b2J\u0007`;
 
 let postrider: Installation;
 let folder: string;
-let roles: readonly RunningRole[];
+let roles: readonly RunningRole[] = [];
 
 const endpoint = createServer((_request, response) => {
   response.writeHead(422, { 'Content-Type': 'text/plain' });
@@ -63,7 +63,7 @@ before(async () => {
   // Its calls are rejected, because no router has seen it.
   await run(['apply', '-f', '-'], '{kind: Source, id: gone, name: Gone, writeKeys: [wk2]}');
   await run(['produce', '--source', 'gone'], JSON.stringify(call));
-  await run(['delete', 'source', 'gone']);
+  await run(['delete', 'source', 'gone', '--yes']);
   roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
   await eventually(async () => {
     for (const what of ['dead-letters', 'rejected']) {
