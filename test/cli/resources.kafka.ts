@@ -186,7 +186,9 @@ test('a webhook that delivery will refuse is told, unless the setting here allow
   const told = async (allowed: string): Promise<unknown[]> => {
     environment['DELIVERY_ALLOW_NETWORKS'] = allowed;
     const written = t.mock.method(process.stderr, 'write', () => true);
-    await assert.rejects(postrider('apply', '--dry-run', '-f', inner), { code: 'resources-differ' });
+    await assert.rejects(postrider('apply', '--dry-run', '-f', inner), {
+      code: 'resources-differ',
+    });
     written.mock.restore();
     delete environment['DELIVERY_ALLOW_NETWORKS'];
     return written.mock.calls.map(({ arguments: [line] }) => line);
