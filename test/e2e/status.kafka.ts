@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DestinationState } from '../../src/event/destination-state.ts';
-import type { DestinationView } from '../../src/status/destination-view.ts';
+import type { DestinationView } from '../../src/event/destination-view.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 

@@ -8,7 +8,7 @@ import { systemClock } from '../../ops/clock.ts';
 import { shutdownSignal } from '../../ops/shutdown.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { ConfiguredDestinations } from '../../status/configured.ts';
-import { byUrgency, unseen, viewOf, type DestinationView } from '../../status/destination-view.ts';
+import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/destination-view.ts';
 import { readPipeline } from '../../status/pipeline.ts';
 import { readStatus } from '../../status/read-status.ts';
 import type { Context } from '../context.ts';

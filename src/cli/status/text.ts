@@ -4,7 +4,7 @@ import { parseDuration } from '../../duration.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts';
 import { formatTable } from '../../resources/table.ts';
-import type { DestinationView } from '../../status/destination-view.ts';
+import type { DestinationView } from '../../event/destination-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
 
 /** What `postrider status` knows. */

@@ -6,7 +6,7 @@ import type {
   UrlStatus,
   WorkerStatus,
 } from '../../src/event/destination-status.ts';
-import { byUrgency, unseen, viewOf } from '../../src/status/destination-view.ts';
+import { byUrgency, unseen, viewOf } from '../../src/event/destination-view.ts';
 import { saidNow } from '../../src/status/read-status.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
-import { destinationStates, isTrouble, type DestinationState } from '../event/destination-state.ts';
-import type { DestinationStatus, LastAnswer, UrlStatus } from '../event/destination-status.ts';
+import { destinationStates, isTrouble, type DestinationState } from './destination-state.ts';
+import type { DestinationStatus, LastAnswer, UrlStatus } from './destination-status.ts';
 
 /** A destination as all workers together see it. Times are ISO 8601. */
 export interface DestinationView {
