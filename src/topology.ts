@@ -61,6 +61,7 @@ export interface Topology {
     readonly deadLetter: string;
     readonly pauses: string;
     readonly paused: string;
+    readonly notices: string;
     readonly redrives: string;
     readonly attempts: string;
     readonly destinationStatus: string;
@@ -78,7 +79,12 @@ export interface Topology {
   readonly pausedRetentionMs: number;
   /** How long deletions are known. */
   readonly deletionRetentionMs: number;
-  readonly groups: { readonly router: string; readonly delivery: string };
+  readonly groups: {
+    readonly router: string;
+    readonly delivery: string;
+    /** Whose one member with a partition writes notices. */
+    readonly notices: string;
+  };
   /** All topics that must exist before a role starts. */
   readonly all: readonly Topic[];
   retryTopic(tierMs: number): string;
@@ -105,6 +111,7 @@ export function createTopology(options: TopologyOptions): Topology {
     deadLetter: `${prefix}dead-letter`,
     pauses: `${prefix}pauses`,
     paused: `${prefix}paused`,
+    notices: `${prefix}notices`,
     redrives: `${prefix}redrives`,
     attempts: `${prefix}attempts`,
     destinationStatus: `${prefix}destination-status`,
@@ -118,6 +125,7 @@ export function createTopology(options: TopologyOptions): Topology {
     topics.audienceSyncs,
     topics.destinationStatus,
     topics.pauses,
+    topics.notices,
   ];
   const retryPrefix = `${prefix}retry.`;
   const dedicatedPrefix = `${topics.delivery}.`;
@@ -149,7 +157,7 @@ export function createTopology(options: TopologyOptions): Topology {
     deliveryRetentionMs: deliveryDays * dayMs,
     pausedRetentionMs: pausedDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
-    groups: { router: `${prefix}router`, delivery: topics.delivery },
+    groups: { router: `${prefix}router`, delivery: topics.delivery, notices: topics.notices },
     all: [
       topic(topics.ingest, 'calls as producers sent them', kept(7, 0)),
       topic(topics.ingestAudience, 'identify calls of audience syncs', kept(7, 0)),
@@ -165,6 +173,7 @@ export function createTopology(options: TopologyOptions): Topology {
       topic(topics.deadLetter, 'events given up, with the reason', kept(deadLetterDays, 2)),
       topic(topics.pauses, 'which destinations are paused', compacted),
       topic(topics.paused, 'events kept for paused destinations', kept(pausedDays, 2)),
+      topic(topics.notices, 'what was told of destinations that fail', compacted),
       topic(topics.redrives, 'what was sent again from dead letters and rejected calls', {
         ...kept(redriveMarkDays, 0),
         'cleanup.policy': 'compact,delete',

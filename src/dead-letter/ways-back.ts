@@ -1,4 +1,5 @@
 import type { FollowedResources } from '../resources/config/config-topic.ts';
+import { destinationOfHook, nameOfDestination } from '../resources/notice-hook.ts';
 import type { Destination } from '../resources/resource.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
 import { recordKey } from '../resources/config/stored.ts';
@@ -55,9 +56,10 @@ export class WaysBack {
   }
 
   #reach(id: string): Reach {
-    const stored = this.#config.resources.get(recordKey({ kind: 'Destination', id }));
+    const stored = this.#config.resources.get(recordKey(nameOfDestination(id)));
     if (stored === undefined) return 'deleted';
     const resource = stored.sealed?.sealed;
+    if (resource?.kind === 'NoticeHook') return destinationOfHook(resource);
     if (resource?.kind !== 'Destination') return 'unreadable';
     return resource.enabled ? resource : 'disabled';
   }

@@ -23,9 +23,16 @@ export interface TestAnswer {
   readonly tookMs: number;
 }
 
-/** Sends one event to each URL of a destination, exactly as a delivery does, and waits for the answers. */
-export async function sendTestEvent(
+/** What is sent. */
+export interface TestMessage {
+  readonly messageId: string;
+  readonly body: string;
+}
+
+/** Sends it to each URL of a destination, exactly as a delivery does, and waits for the answers. */
+export async function sendTest(
   destination: Destination,
+  message: TestMessage,
   options: TestOptions,
 ): Promise<readonly TestAnswer[]> {
   const { clock, timeoutMs } = options;
@@ -35,10 +42,9 @@ export async function sendTestEvent(
     clock,
     timeoutMs,
   });
-  const call = testCall(new Date(clock.now()).toISOString());
-  const body = Buffer.from(buildBody(call, destination.payload));
+  const { messageId } = message;
+  const body = Buffer.from(message.body);
   const prepared = new PreparedDestination(destination);
-  const { messageId } = call;
   const common = { body, messageId, idempotencyHeader: destination.idempotencyHeader };
   const answers = prepared.endpoints.map(
     (endpoint, index) =>
@@ -52,11 +58,13 @@ export async function sendTestEvent(
   return Promise.all(answers).finally(() => sender.close());
 }
 
-function testCall(timestamp: string): Call {
+/** @param timestamp ISO 8601 */
+export function testEvent({ payload }: Destination, timestamp: string): TestMessage {
   const messageId = `test-${randomUUID()}`;
   const userId = 'postrider-test';
   const event = 'Postrider Test';
   const properties = { test: true };
   const fields = { type: 'track', messageId, userId, event, properties, timestamp };
-  return { type: 'track', messageId, userId, timestamp, fields };
+  const call: Call = { type: 'track', messageId, userId, timestamp, fields };
+  return { messageId, body: buildBody(call, payload) };
 }

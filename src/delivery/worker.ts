@@ -15,6 +15,7 @@ import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait-at-most.ts';
 import type { Config } from '../resources/config/config.ts';
 import { fenceMs, type Fence } from '../resources/fence/fence.ts';
+import { destinationIdOf } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
 import { AddressGuard } from './http/address-guard.ts';
@@ -82,8 +83,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     clock,
   });
   const engine = createEngine(deps, sender, events);
-  config.onChange(({ kind, id }) => {
-    if (kind === 'Destination') engine.destinationChanged(id);
+  config.onChange((change) => {
+    const id = destinationIdOf(change);
+    if (id !== undefined) engine.destinationChanged(id);
   });
   deps.pauses.onChange((id) => {
     engine.destinationChanged(id);

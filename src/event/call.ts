@@ -3,8 +3,8 @@ export const callTypes = ['track', 'page', 'screen', 'identify', 'group', 'alias
 export type CallType = (typeof callTypes)[number];
 
 /** What travels to destinations; `delete` notifications are made by us, never by a producer. */
-export type EventType = CallType | 'delete';
-export const eventTypes: readonly EventType[] = [...callTypes, 'delete'];
+export type EventType = CallType | 'delete' | 'notice';
+export const eventTypes: readonly EventType[] = [...callTypes, 'delete', 'notice'];
 
 /**
  * A valid call. At least one of `userId` and `anonymousId` is there, and what its type requires

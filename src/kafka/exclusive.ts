@@ -19,17 +19,40 @@ export interface Exclusive {
   release(): Promise<void>;
 }
 
+/** One of the processes that would do it. */
+export interface Candidate {
+  /** Lets another one have it. */
+  release(): Promise<void>;
+}
+
 /**
- * A consumer group gives a partition to one member, which keeps it while others come and go. After a
- * holder was killed, this takes until the group's session timeout, 10 s.
  * @returns undefined if another process has it
  */
 export async function acquireExclusive(
   kafka: KafkaClient,
-  { groupId, topic, clock, log }: ExclusiveOptions,
+  options: ExclusiveOptions,
 ): Promise<Exclusive | undefined> {
   const lost = new AbortController();
   const joined = Promise.withResolvers<boolean>();
+  const candidate = await standForExclusive(kafka, options, (isHeld) => {
+    joined.resolve(isHeld);
+    if (!isHeld) lost.abort();
+  });
+  if (await joined.promise) return { lost: lost.signal, release: () => candidate.release() };
+  await candidate.release();
+  return undefined;
+}
+
+/**
+ * A consumer group gives a partition to one member, which keeps it while others come and go. After a
+ * holder was killed, this takes until the group's session timeout, 10 s.
+ * @param onTurn called with true when this process has it, and with false when another one may
+ */
+export async function standForExclusive(
+  kafka: KafkaClient,
+  { groupId, topic, clock, log }: ExclusiveOptions,
+  onTurn: (isHeld: boolean) => void,
+): Promise<Candidate> {
   const loop = await startConsumeLoop(kafka, {
     groupId,
     topics: [topic],
@@ -41,11 +64,8 @@ export async function acquireExclusive(
     maxBytesPerPartition: 1,
     onRecords: () => undefined,
     onAssigned: (partitions) => {
-      joined.resolve(partitions.length > 0);
-      if (partitions.length === 0) lost.abort();
+      onTurn(partitions.length > 0);
     },
   });
-  if (await joined.promise) return { lost: lost.signal, release: () => loop.stop(0) };
-  await loop.stop(0);
-  return undefined;
+  return { release: () => loop.stop(0) };
 }

@@ -9,6 +9,7 @@ import {
   type ComputedTrait,
   type Destination,
   type FileRows,
+  type NoticeHook,
   type PostgresRows,
   type SqlRows,
   type Resource,
@@ -68,6 +69,7 @@ const columns: Readonly<Record<ResourceKind, readonly string[]>> = {
   Destination: ['ID', 'NAME', 'SOURCES', 'ENABLED', 'TOPIC', 'LIMITS', 'SIGNED', 'WEBHOOKS'],
   Audience: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'MEMBERS'],
   ComputedTrait: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'VALUES'],
+  NoticeHook: ['ID', 'NAME', 'FORMAT', 'LIMITS', 'SIGNED', 'URL'],
 };
 
 const onlyWide: ReadonlySet<string> = new Set(['TOPIC', 'LIMITS', 'SIGNED']);
@@ -86,6 +88,8 @@ function cellsOf(resource: Resource): readonly string[] {
       return syncedCells(resource, resource.members);
     case 'ComputedTrait':
       return syncedCells(resource, resource.values);
+    case 'NoticeHook':
+      return hookCells(resource);
   }
 }
 
@@ -111,6 +115,11 @@ function destinationCells(destination: Destination): readonly string[] {
     destination.sharedSecret === undefined ? 'no' : 'yes',
     destination.webhooks.map(({ url }) => url).join(' '),
   ];
+}
+
+function hookCells({ format, rateLimit, sharedSecret, url }: NoticeHook): readonly string[] {
+  const limits = rateLimit === undefined ? '' : formatRate(rateLimit);
+  return [format, limits, sharedSecret === undefined ? 'no' : 'yes', url];
 }
 
 /** `computed-trait` of `ComputedTrait`. */

@@ -40,6 +40,21 @@ export interface Destination {
   /** Per worker. */
   readonly maxInFlight?: number;
   readonly topic: 'shared' | 'dedicated';
+  /** A duration or `never`: how long nothing may reach it before it is paused. `DISABLE_AFTER` without it. */
+  readonly disableAfter?: string;
+}
+
+/** Where notices are sent: to the people who run this, or to their chat. */
+export interface NoticeHook extends Webhook {
+  readonly kind: 'NoticeHook';
+  readonly id: string;
+  readonly name: string;
+  /** Never empty: an empty one counts as none. */
+  readonly sharedSecret?: string;
+  /** `notice`: the whole notice; `chat`: `{"text": …}`, as chats take it. */
+  readonly format: 'notice' | 'chat';
+  /** As of a destination. */
+  readonly rateLimit?: number;
 }
 
 /** Rows in files: CSV, NDJSON or Parquet, as their names say unless `format` does. */
@@ -115,7 +130,7 @@ export interface ComputedTrait extends Synced {
   readonly values: FileValues | PostgresRows | SqlRows;
 }
 
-export type Resource = Source | Destination | Audience | ComputedTrait;
+export type Resource = Source | Destination | Audience | ComputedTrait | NoticeHook;
 export type ResourceKind = Resource['kind'];
 
 /** In the order in which they are written: what others refer to comes first. */
@@ -124,4 +139,5 @@ export const resourceKinds: readonly ResourceKind[] = [
   'Destination',
   'Audience',
   'ComputedTrait',
+  'NoticeHook',
 ];

@@ -55,6 +55,8 @@ export interface Settings {
   /** 0: duplicates are not looked for. */
   readonly dedupeWindowMs: number;
   readonly attempts: KeptAttempts;
+  /** How long nothing may reach a destination before it is paused; undefined: as long as it likes. */
+  readonly disableAfterMs: number | undefined;
   readonly deliveryMaxInFlight: number;
   readonly deliveryMaxInFlightPerDestination: number;
   /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
@@ -166,6 +168,10 @@ export const settingsTable: Table = {
     fallback: 'all',
     allowed: keptAttempts.join(', '),
     parse: oneOf(keptAttempts),
+  },
+  disableAfterMs: {
+    ...duration('DISABLE_AFTER', 0, 60_000, 90 * 86_400_000),
+    fallback: undefined,
   },
   deliveryMaxInFlight: integer('DELIVERY_MAX_IN_FLIGHT', 1024, 1, 100_000),
   deliveryMaxInFlightPerDestination: integer(

@@ -34,6 +34,10 @@ export class HandMadeConfig implements Config {
     return this.#destinations.values();
   }
 
+  noticeHooks(): readonly never[] {
+    return [];
+  }
+
   destinationsOf(): readonly Destination[] {
     return [];
   }

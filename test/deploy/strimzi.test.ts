@@ -78,6 +78,7 @@ const groups = [
   topology.redriveGroup(topology.topics.deadLetter),
   topology.redriveGroup(topology.topics.ingestRejected),
   topology.redriveGroup(topology.topics.paused),
+  topology.groups.notices,
 ];
 const t = topology.topics;
 const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
@@ -91,9 +92,26 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
     groups: [topology.groups.router],
   },
   delivery: {
-    reads: [t.delivery, ...retries, t.config, t.deletions, t.pauses, dedicated],
-    writes: [...retries, t.deadLetter, t.paused, t.attempts, t.destinationStatus],
-    groups: [topology.groups.delivery, topology.dedicatedGroup('crm')],
+    reads: [
+      t.delivery,
+      ...retries,
+      t.config,
+      t.deletions,
+      t.pauses,
+      t.destinationStatus,
+      t.notices,
+      dedicated,
+    ],
+    writes: [
+      ...retries,
+      t.deadLetter,
+      t.pauses,
+      t.paused,
+      t.attempts,
+      t.destinationStatus,
+      t.notices,
+    ],
+    groups: [topology.groups.delivery, topology.dedicatedGroup('crm'), topology.groups.notices],
   },
   'audience-sync': {
     reads: [t.config, t.deletions, t.audienceMembers, t.audienceSyncs],
@@ -115,6 +133,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.redrives,
       t.attempts,
       t.destinationStatus,
+      t.notices,
       t.config,
       t.deletions,
       t.audienceMembers,

@@ -110,6 +110,9 @@ test('only what exists can be paused', async () => {
   for (const command of ['pause', 'resume']) {
     const { code, stderr } = await postrider.run([command, 'crn']);
     assert.equal(code, 1);
-    assert.match(stderr, /^postrider: there is no destination crn; known are: ads, crm$/m);
+    assert.match(
+      stderr,
+      /^postrider: there is no destination crn; did you mean crm\? Known are: ads, crm$/m,
+    );
   }
 });

@@ -9,6 +9,8 @@ import {
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { observeReading } from '../../src/kafka/consume/consume-metrics.ts';
+import { NoticeEvents } from '../../src/notices/events.ts';
+import { silentLogger } from '../../src/ops/log.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
 import type { MetricsRegistry } from '../../src/ops/metrics.ts';
 import { exposeConfig } from '../../src/resources/config/metrics.ts';
@@ -37,6 +39,7 @@ export function everyMetric(): MetricsRegistry {
   exposeFailing(metrics, notScraped, notScraped);
   exposeJournal(metrics, undefined);
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
+  new NoticeEvents(silentLogger, metrics);
   producerHooks(metrics);
   observeReading(metrics, []);
   new SyncMetrics(metrics);

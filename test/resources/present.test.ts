@@ -18,7 +18,7 @@ test('a kind is known in the spellings that people type', () => {
   for (const text of ['', 's', 'sourcess', 'audiencess', 'computed', 'toString'])
     assert.throws(() => parseKind(text), {
       code: 'usage',
-      message: /[Aa]llowed: source, destination, audience, computed-trait$/,
+      message: /[Aa]llowed: source, destination, audience, computed-trait, notice-hook$/,
     });
 });
 

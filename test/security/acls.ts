@@ -10,6 +10,7 @@ import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { makeCertificate } from '../delivery/http/certificates.ts';
 import { eventually } from '../harness/eventually.ts';
+import { sayAsWorker } from '../notices/said-by-worker.ts';
 import { install, type Ended, type Installation } from '../harness/postrider.ts';
 import { readKafkaUsers, type KafkaUser, type Right } from './kafka-users.ts';
 import { passwordOf, securedBroker, type SecuredBroker } from './secured-broker.ts';
@@ -144,6 +145,20 @@ async function keepOne(): Promise<void> {
   await run('operator', ['resume', 'resting']);
 }
 
+/** A destination that has failed for long is told, and paused. */
+async function tellOne(): Promise<void> {
+  const hook = { kind: 'NoticeHook', id: 'ops', name: 'Ops', url: `${receiver.url}/ops` };
+  const lasting = destination('lasting', { disableAfter: '1h' });
+  await run('resources', ['apply', '-f', '-'], `${JSON.stringify(hook)}\n---\n${lasting}`);
+  const open = createKafka({ brokers: [broker.open], clientId: 'test' }, silentLogger);
+  const failingSince = new Date(Date.now() - 2 * 3_600_000);
+  await sayAsWorker(open, 'postrider.destination-status', 'lasting', failingSince);
+  await eventually(() => {
+    assert.equal(arrived.get('/ops'), 1);
+  });
+  assert.match((await run('operator', ['status', 'lasting'])).stdout, /^told .* is paused/m);
+}
+
 /** Calls of producers and of a sync, from the shared topic and from a dedicated one, and what failed. */
 async function explainAll(): Promise<void> {
   const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
@@ -151,11 +166,11 @@ async function explainAll(): Promise<void> {
   assert.ok(ids.size > 0, stdout);
   for (const id of ids) {
     const story = await run('operator', ['explain', id]);
-    assert.match(story.stdout, /^(heavy|resting) +delivered/m);
+    assert.match(story.stdout, /^(heavy|resting|notices:ops) +delivered/m);
   }
 }
 
-test('each role and each command does its whole work with the rights of its user, and uses all of them', async () => {
+test('each role and each command does its whole work with the rights of its user, and uses all of them', async (t) => {
   const resources = [
     source,
     destination('taking'),
@@ -171,6 +186,7 @@ test('each role and each command does its whole work with the rights of its user
     postrider.start('router', as('router')),
     postrider.start('delivery', as('delivery')),
   ]);
+  t.after(() => Promise.all(roles.map((role) => role.kill('SIGKILL'))));
   for (const body of ['{"userId":"u1","event":"E"}', '{"event":"of nobody"}']) {
     const headers = { authorization: `Basic ${Buffer.from('wk:').toString('base64')}` };
     const url = `${roles[0].gatewayUrl}/v1/track`;
@@ -188,6 +204,7 @@ test('each role and each command does its whole work with the rights of its user
   await run('operator', ['status']);
   await run('operator', ['dead-letters', 'redrive', '--yes']);
   await keepOne();
+  await tellOne();
   // The router rejects it once more.
   await run('operator', ['rejected', 'redrive', '--reason', 'no-user']);
   await run('operator', ['apply', '-f', '-'], destination('other', { topic: 'dedicated' }));

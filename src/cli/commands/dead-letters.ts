@@ -29,6 +29,7 @@ import { startFence } from '../../resources/fence/fence-store.ts';
 import type { Fence } from '../../resources/fence/fence.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { recordKey } from '../../resources/config/stored.ts';
+import { nameOfDestination } from '../../resources/notice-hook.ts';
 import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import { aftermathData, presentAftermath } from '../letters/aftermath-text.ts';
 import type { Context } from '../context.ts';
@@ -227,7 +228,7 @@ function selectionOf(options: SelectOptions): Selection<DeadLetter> {
 
 /** No error: letters of deleted destinations are there to be seen. */
 function warnIfUnknown(id: string, resources: StoredResources): void {
-  if (resources.has(recordKey({ kind: 'Destination', id }))) return;
+  if (resources.has(recordKey(nameOfDestination(id)))) return;
   const known = ofKind(resources, 'Destination').map(({ name }) => name.id);
   const others = known.length === 0 ? '; there are none' : hintAmong(id, known, 'known are');
   note(`there is no destination ${id} now${others}`);

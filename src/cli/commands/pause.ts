@@ -9,13 +9,11 @@ import {
 import { deletedSince } from '../../dead-letter/fenced.ts';
 import { WaysBack } from '../../dead-letter/ways-back.ts';
 import type { SearchArea } from '../../dead-letter/read-letters.ts';
-import { PostriderError } from '../../errors.ts';
 import { formatDuration } from '../../duration.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { followStoredResources, readStoredResources } from '../../resources/config/config-topic.ts';
-import { recordKey } from '../../resources/config/stored.ts';
-import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
+import { requireDestination } from '../../resources/find-destination.ts';
 import { startFence } from '../../resources/fence/fence-store.ts';
 import { pauseRecord, type Pause } from '../../resources/pauses/pause.ts';
 import { readPauses } from '../../resources/pauses/pauses.ts';
@@ -60,7 +58,7 @@ async function pause(context: Context, id: string): Promise<void> {
   requireDestination(await readStoredResources({ kafka, topology, log }), id);
   const before = (await readPauses(kafka, topology)).get(id);
   if (before !== undefined) {
-    context.print(`destination ${id} is paused already, since ${before.since}`);
+    context.print(`destination ${id} is paused already, since ${sinceText(before)}`);
     return;
   }
   await write(context, id, { since: new Date(systemClock.now()).toISOString() });
@@ -87,12 +85,12 @@ async function resume(
   const config = await followStoredResources(access);
   try {
     requireDestination(config.resources, id);
-    const since = (await readPauses(kafka, topology)).get(id)?.since;
+    const before = (await readPauses(kafka, topology)).get(id);
     await write(context, id, undefined);
     context.print(
-      since === undefined
+      before === undefined
         ? `destination ${id} was not paused; sending what is still kept for it`
-        : `destination ${id} is resumed, after a pause since ${since}`,
+        : `destination ${id} is resumed, after a pause since ${sinceText(before)}`,
     );
     const fence = await startFence(access);
     const waysBack = new WaysBack(config, topology);
@@ -117,14 +115,10 @@ async function resume(
   }
 }
 
-/** @throws PostriderError `not-found` */
-function requireDestination(stored: StoredResources, id: string): void {
-  if (stored.has(recordKey({ kind: 'Destination', id }))) return;
-  const known = ofKind(stored, 'Destination').map(({ name }) => name.id);
-  throw new PostriderError(
-    'not-found',
-    `there is no destination ${id}; known are: ${known.join(', ') || 'none'}`,
-  );
+function sinceText({ since, failingSince }: Pause): string {
+  return failingSince === undefined
+    ? since
+    : `${since}, by disableAfter: it had failed since ${failingSince}`;
 }
 
 async function write(context: Context, id: string, pause: Pause | undefined): Promise<void> {

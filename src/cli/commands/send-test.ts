@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { printable } from '../../printable.ts';
 import { beginningText as textOf } from '../../dead-letter/texts.ts';
-import type { TestAnswer } from '../../delivery/send-test.ts';
+import type { TestAnswer, TestMessage } from '../../delivery/send-test.ts';
+import { hookBody } from '../../notices/compose.ts';
 import { PostriderError } from '../../errors.ts';
 import { hintAt } from '../../near.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { startConfig } from '../../resources/config/config-store.ts';
-import type { Destination } from '../../resources/resource.ts';
+import { hookDestinationId } from '../../resources/notice-hook.ts';
+import type { Destination, NoticeHook } from '../../resources/resource.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import type { Context } from '../context.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
@@ -15,14 +18,17 @@ import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 export function registerSendTest(program: Command, context: Context): void {
   withOutput(program.command('send-test'))
     .description('send one signed test event to each URL of a destination and print the answers')
-    .argument('<destination>', 'its id')
+    .argument('<destination>', 'its id; of a notice hook, notices:<id>')
     .action((id: string, options: OutputOptions) => sendTest(context, id, options));
 }
 
 async function sendTest(context: Context, id: string, { output }: OutputOptions): Promise<void> {
   const { settings } = context;
-  const { sendTestEvent } = await import('../../delivery/send-test.ts');
-  const answers = await sendTestEvent(await destinationOf(context, id), {
+  const { sendTest: send, testEvent } = await import('../../delivery/send-test.ts');
+  const { destination, hook } = await receiverOf(context, id);
+  const now = new Date(systemClock.now()).toISOString();
+  const message = hook === undefined ? testEvent(destination, now) : testNotice(hook, now);
+  const answers = await send(destination, message, {
     clock: systemClock,
     timeoutMs: settings.deliveryTimeoutMs,
     allowNetworks: settings.deliveryAllowNetworks ?? [],
@@ -33,7 +39,12 @@ async function sendTest(context: Context, id: string, { output }: OutputOptions)
   throw new PostriderError('not-delivered', `no endpoint of destination ${id} took the test event`);
 }
 
-async function destinationOf(context: Context, id: string): Promise<Destination> {
+interface TestReceiver {
+  readonly destination: Destination;
+  readonly hook: NoticeHook | undefined;
+}
+
+async function receiverOf(context: Context, id: string): Promise<TestReceiver> {
   const { settings, kafka, log } = context;
   const config = await startConfig({
     kafka,
@@ -43,14 +54,25 @@ async function destinationOf(context: Context, id: string): Promise<Destination>
   });
   const destination = config.destination(id);
   const isUnreadable = config.isUnreadable(id);
-  const known = Array.from(config.destinations(), (each) => each.id);
+  const hooks = Array.from(config.noticeHooks());
+  const hook = hooks.find((each) => hookDestinationId(each.id) === id);
+  const known = [
+    ...Array.from(config.destinations(), (each) => each.id),
+    ...hooks.map((each) => hookDestinationId(each.id)),
+  ];
   await config.stop();
-  if (destination !== undefined) return destination;
+  if (destination !== undefined) return { destination, hook };
   if (isUnreadable) {
     const why = 'with these keys and this version; the log says why';
     throw new PostriderError('resource-invalid', `destination ${id} is not readable ${why}`);
   }
   throw new PostriderError('not-found', `there is no destination ${id}${hintAt(id, known)}`);
+}
+
+function testNotice(hook: NoticeHook, at: string): TestMessage {
+  const id = `notice-test-${randomUUID()}`;
+  const text = 'This is a test of Postrider: notices about destinations arrive here.';
+  return { messageId: id, body: hookBody(hook, { id, at, notice: 'test', text }) };
 }
 
 function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {

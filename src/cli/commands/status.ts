@@ -10,6 +10,7 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import { ConfiguredDestinations } from '../../status/configured.ts';
 import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/destination-view.ts';
 import { readPipeline } from '../../status/pipeline.ts';
+import { readNotices, sinceNotice } from '../../status/read-notices.ts';
 import { readStatus } from '../../status/read-status.ts';
 import type { Context } from '../context.ts';
 import { destinationText, overviewText, type Overview } from '../status/text.ts';
@@ -47,7 +48,10 @@ async function status(
   options: Options,
 ): Promise<void> {
   const { topics } = await context.topology();
-  await requireTopics(context.kafka, [{ name: topics.destinationStatus }]);
+  await requireTopics(context.kafka, [
+    { name: topics.destinationStatus },
+    { name: topics.notices },
+  ]);
   const show = async (): Promise<void> => {
     const text =
       destination === undefined
@@ -66,13 +70,16 @@ async function overview(context: Context, options: Options): Promise<string> {
   const nowMs = systemClock.now();
   const topology = await context.topology();
   const { kafka } = context;
-  const [said, pipeline, configured, pauses] = await Promise.all([
+  const [said, pipeline, configured, pauses, notices] = await Promise.all([
     readStatus(kafka, topology.topics.destinationStatus, nowMs),
     readPipeline(kafka, topology, nowMs),
     ConfiguredDestinations.read(kafka, topology.topics.config),
     readPauses(kafka, topology),
+    readNotices(kafka, topology.topics.notices),
   ]);
-  const seen = Array.from(said.destinations, ([id, each]) => viewOf(id, each));
+  const seen = Array.from(said.destinations, ([id, each]) =>
+    sinceNotice(viewOf(id, each), notices.get(id)),
+  );
   // Workers say nothing of those that nothing comes for.
   const others = [...configured.ids()]
     .filter((id) => !said.destinations.has(id))
@@ -88,19 +95,25 @@ async function oneDestination(context: Context, id: string, options: Options): P
   const nowMs = systemClock.now();
   const { kafka } = context;
   const { topics } = await context.topology();
-  const [said, configured, attempts, pauses] = await Promise.all([
+  const [said, configured, attempts, pauses, notices] = await Promise.all([
     readStatus(kafka, topics.destinationStatus, nowMs),
     ConfiguredDestinations.read(kafka, topics.config),
     recentAttempts(context, id, nowMs),
     readPauses(kafka, { topics }),
+    readNotices(kafka, topics.notices),
   ]);
   const each = said.destinations.get(id);
   if (each === undefined && !configured.has(id))
     throw new PostriderError('not-found', `there is no destination ${id}`);
   const view: DestinationView =
-    each === undefined ? unseenOf(configured, pauses, id) : viewOf(id, each);
-  const data = { at: new Date(nowMs).toISOString(), ...view, attempts };
-  return textOf(options, data, (isWide) => destinationText(view, attempts, isWide, nowMs));
+    each === undefined
+      ? unseenOf(configured, pauses, id)
+      : sinceNotice(viewOf(id, each), notices.get(id));
+  const notice = notices.get(id);
+  const data = { at: new Date(nowMs).toISOString(), ...view, notice: notice ?? null, attempts };
+  return textOf(options, data, (isWide) =>
+    destinationText({ view, notice, attempts }, isWide, nowMs),
+  );
 }
 
 async function recentAttempts(

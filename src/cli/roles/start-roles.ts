@@ -3,6 +3,7 @@ import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
 import { AudienceGauges } from '../../resources/audiences/gauges.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import type { Follower } from '../../kafka/follow/follower.ts';
+import type { Notices } from '../../notices/notices.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { createProducer, type Producer } from '../../kafka/produce/producer.ts';
 import { systemClock } from '../../ops/clock.ts';
@@ -77,6 +78,7 @@ export async function startRoles(
   let gateway: Gateway | undefined;
   let fence: FollowedFence | undefined;
   let pauses: FollowedPauses | undefined;
+  let notices: Notices | undefined;
   let audiences: Follower | undefined;
   // A role takes no time and memory for the libraries of the others.
   const starters: Record<RoleName, () => Promise<Role>> = {
@@ -101,14 +103,11 @@ export async function startRoles(
     },
     delivery: async () => {
       const { startDelivery } = await import('../../delivery/worker.ts');
+      const { startNotices } = await import('../../notices/notices.ts');
       [fence, pauses] = await Promise.all([startFence(shared), followPauses(shared)]);
-      return startDelivery({
-        ...deps,
-        fence,
-        pauses,
-        producer: await producer(),
-        ...deliverySettings(settings),
-      });
+      const parts = { ...deps, fence, pauses, producer: await producer() };
+      notices = await startNotices({ ...parts, disableAfterMs: settings.disableAfterMs });
+      return startDelivery({ ...parts, ...deliverySettings(settings) });
     },
   };
   for (const name of names) roles.push(await starters[name]());
@@ -116,7 +115,7 @@ export async function startRoles(
   log.info({ ops: ops.url, gateway: gatewayUrl }, `running ${names.join(' and ')}`);
 
   const stop = async (): Promise<void> => {
-    await Promise.all(roles.map((role) => role.stop(graceMs)));
+    await Promise.all([notices?.stop(), ...roles.map((role) => role.stop(graceMs))]);
     // What Kafka has not acknowledged by now is not committed either: its next owner writes it again.
     await Promise.all([
       config.stop(),

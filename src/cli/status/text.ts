@@ -3,6 +3,8 @@ import { ageText } from '../../dead-letter/texts.ts';
 import { parseDuration } from '../../duration.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts';
+import type { Notice } from '../../event/notice.ts';
+import { printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
 import type { DestinationView } from '../../event/destination-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
@@ -49,9 +51,16 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
   return parts.join('\n\n');
 }
 
+/** What `postrider status <destination>` knows. */
+interface OneDestination {
+  readonly view: DestinationView;
+  /** The last one of it. */
+  readonly notice: Notice | undefined;
+  readonly attempts: readonly AttemptLine[];
+}
+
 export function destinationText(
-  view: DestinationView,
-  attempts: readonly AttemptLine[],
+  { view, notice, attempts }: OneDestination,
   isWide: boolean,
   nowMs: number,
 ): string {
@@ -80,6 +89,9 @@ export function destinationText(
       `${destination} is ${state}${forText}`,
       `waiting: ${waiting.total} (${waiting.here} in memory${tiers.join('')})${age}`,
       `in the last three minutes: ${perMinute.delivered} delivered and ${perMinute.failed} failed a minute${took(view)}`,
+      ...(notice === undefined
+        ? []
+        : [`told ${ago(notice.at, nowMs)} ago: ${printable(notice.text)}`]),
     ].join('\n'),
   ];
   if (urls.length > 0) {

@@ -29,7 +29,7 @@ export function planDeletion(stored: StoredResources, name: ResourceName): Chang
 }
 
 function isNamedBy({ kind, id }: ResourceName, resource: Resource): boolean {
-  if (resource.kind === 'Source') return false;
+  if (resource.kind === 'Source' || resource.kind === 'NoticeHook') return false;
   if (kind === 'Source')
     return resource.kind === 'Destination' ? resource.sources.includes(id) : resource.source === id;
   return (

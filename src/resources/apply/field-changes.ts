@@ -71,6 +71,7 @@ function shownDocument(resource: Resource): object {
     const webhooks = masked.webhooks.map((each) => ({ ...each, url: withoutQuery(each.url) }));
     return { ...document, webhooks };
   }
+  if (masked.kind === 'NoticeHook') return { ...document, url: withoutQuery(masked.url) };
   return document;
 }
 

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { problemAt, type ParsedFile } from './document.ts';
 import { parseResource } from '../schema/schema.ts';
 import type { Problem } from '../problem.ts';
+import type { Resource } from '../resource.ts';
 
 /** What `localhost` leads to, in either family. */
 const loopback = ['127.0.0.1', '::1'];
@@ -17,15 +18,22 @@ export function findInnerAddresses(
 ): Problem[] {
   return documents.flatMap((document) => {
     const parsed = parseResource(document.value);
-    if (!('resource' in parsed) || parsed.resource.kind !== 'Destination') return [];
-    return parsed.resource.webhooks.flatMap(({ url }, index) => {
+    if (!('resource' in parsed)) return [];
+    return urlsOf(parsed.resource).flatMap(([path, url]) => {
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
       const addresses = addressesOf(host);
       if (addresses.length === 0 || addresses.some(allows)) return [];
       const reason = `${host} is not a public address; deliveries there are refused unless DELIVERY_ALLOW_NETWORKS of the workers allows them`;
-      return [problemAt(document, ['webhooks', index, 'url'], reason)];
+      return [problemAt(document, path, reason)];
     });
   });
+}
+
+/** Each with its place. */
+function urlsOf(resource: Resource): readonly (readonly [readonly PropertyKey[], string])[] {
+  if (resource.kind === 'NoticeHook') return [[['url'], resource.url]];
+  if (resource.kind !== 'Destination') return [];
+  return resource.webhooks.map(({ url }, index) => [['webhooks', index, 'url'], url] as const);
 }
 
 /** Of names, only those that lead to this machine wherever they are looked up. */

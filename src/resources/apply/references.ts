@@ -33,6 +33,8 @@ export function findReferenceProblems(
           ...findTakenId(resource, document, taken),
           ...findMissing(resource, document, known),
         ];
+      case 'NoticeHook':
+        return [];
     }
   });
 }

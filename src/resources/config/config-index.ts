@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Destination, Source } from '../resource.ts';
+import { destinationOfHook, nameOfDestination } from '../notice-hook.ts';
+import type { Destination, NoticeHook, Source } from '../resource.ts';
 import type { RoutedDestination } from './config.ts';
 import type { ResourceName } from './stored.ts';
 
 /** What roles work with. Audiences and computed traits are read by their sync alone. */
-export type FollowedResource = Source | Destination;
+export type FollowedResource = Source | Destination | NoticeHook;
 
 export interface FollowedName extends ResourceName {
   readonly kind: FollowedResource['kind'];
@@ -18,6 +19,9 @@ export class ConfigIndex {
    */
   readonly #sources = new Map<string, Source>();
   readonly #destinations = new Map<string, Destination>();
+  readonly #noticeHooks = new Map<string, NoticeHook>();
+  /** Made when they are asked for: one object for each version of a hook. */
+  readonly #hookDestinations = new WeakMap<NoticeHook, Destination>();
   /** Those of which no version's secrets can be read here. */
   readonly #sealed = new Map<string, RoutedDestination>();
   #lookups: Lookups | undefined;
@@ -53,15 +57,25 @@ export class ConfigIndex {
   }
 
   names(): FollowedName[] {
-    return [...this.#sources.values(), ...this.#destinations.values(), ...this.#sealed.values()];
+    return [
+      ...this.#sources.values(),
+      ...this.#destinations.values(),
+      ...this.#sealed.values(),
+      ...this.#noticeHooks.values(),
+    ];
   }
 
   source(id: string): Source | undefined {
     return this.#sources.get(id);
   }
 
+  /** Also the one that a notice hook is for delivery. */
   destination(id: string): Destination | undefined {
-    return this.#destinations.get(id);
+    return this.#destinations.get(id) ?? this.#hookDestination(id);
+  }
+
+  noticeHooks(): Iterable<NoticeHook> {
+    return this.#noticeHooks.values();
   }
 
   destinations(): Iterable<Destination> {
@@ -76,8 +90,26 @@ export class ConfigIndex {
     return this.#derived().destinationsOf.get(sourceId) ?? none;
   }
 
+  #hookDestination(id: string): Destination | undefined {
+    const name = nameOfDestination(id);
+    const hook = name.kind === 'NoticeHook' ? this.#noticeHooks.get(name.id) : undefined;
+    if (hook === undefined) return undefined;
+    const known = this.#hookDestinations.get(hook);
+    if (known !== undefined) return known;
+    const made = destinationOfHook(hook);
+    this.#hookDestinations.set(hook, made);
+    return made;
+  }
+
   #of({ kind }: FollowedName): Map<string, FollowedResource> {
-    return kind === 'Source' ? this.#sources : this.#destinations;
+    switch (kind) {
+      case 'Source':
+        return this.#sources;
+      case 'Destination':
+        return this.#destinations;
+      case 'NoticeHook':
+        return this.#noticeHooks;
+    }
   }
 
   /** Made at the first lookup after a change: loading a large snapshot makes them once. */

@@ -185,5 +185,5 @@ function collect(loading: Map<string, Versions>, name: FollowedName, value: stri
 }
 
 function isFollowed(name: ResourceName): name is FollowedName {
-  return name.kind === 'Source' || name.kind === 'Destination';
+  return name.kind !== 'Audience' && name.kind !== 'ComputedTrait';
 }

@@ -1,5 +1,6 @@
 import { PostriderError } from '../../errors.ts';
 import { startFollower } from '../../kafka/follow/follower.ts';
+import { nameOfDestination } from '../notice-hook.ts';
 import { ConfigRecords } from './config-records.ts';
 import type { Config, ConfigChange } from './config.ts';
 import type { ConfigTopicAccess } from './config-topic.ts';
@@ -59,8 +60,9 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
     source: (id) => index.source(id),
     destination: (id) => index.destination(id),
     destinations: () => index.destinations(),
+    noticeHooks: () => index.noticeHooks(),
     destinationsOf: (sourceId) => index.destinationsOf(sourceId),
-    isUnreadable: (id) => records.isUnreadable({ kind: 'Destination', id }),
+    isUnreadable: (id) => records.isUnreadable(nameOfDestination(id)),
     onChange: (listener) => {
       listeners.push(listener);
     },

@@ -1,4 +1,4 @@
-import type { Destination, ResourceKind, Source } from '../resource.ts';
+import type { Destination, NoticeHook, ResourceKind, Source } from '../resource.ts';
 
 /**
  * What a role sees of the `config` topic: the resources as they are now. All lookups are synchronous
@@ -11,8 +11,9 @@ export interface Config {
   sourceByWriteKey(writeKey: string): Source | undefined;
   source(id: string): Source | undefined;
   destination(id: string): Destination | undefined;
-  /** Enabled or not. */
+  /** Enabled or not; without those that notice hooks are. */
   destinations(): Iterable<Destination>;
+  noticeHooks(): Iterable<NoticeHook>;
   /**
    * The enabled destinations connected to a source, by id, so that routing again gives the same order.
    * Also those whose secrets cannot be read here: calls are routed to them, and wait there.

@@ -1,5 +1,12 @@
 import { formatPath } from '../problem.ts';
-import type { Destination, PostgresRows, Resource, SqlRows, Webhook } from '../resource.ts';
+import type {
+  Destination,
+  NoticeHook,
+  PostgresRows,
+  Resource,
+  SqlRows,
+  Webhook,
+} from '../resource.ts';
 import type { SecretPlace } from './secrets.ts';
 
 export type MapSecret = (secret: string, place: SecretPlace) => string;
@@ -24,37 +31,59 @@ export function mapSecrets(resource: Resource, map: MapSecret): Resource {
         ...resource,
         values: mapRows(resource, 'values', resource.values, map),
       });
+    case 'NoticeHook':
+      return mapNoticeHook(resource, map);
   }
 }
 
 function mapDestination(destination: Destination, map: MapSecret): Destination {
-  const { kind, id, sharedSecret } = destination;
-  const webhooks = destination.webhooks.map((webhook, index) => {
-    const placeOf = (header: string): SecretPlace => ({
-      kind,
-      id,
-      path: formatPath(['webhooks', index, 'headers', header]),
-      boundTo: ['header', webhook.url, header],
-    });
-    return mapHeaders(webhook, (value, header) => map(value, placeOf(header)));
-  });
-  const place = { kind, id, path: 'sharedSecret', boundTo: ['sharedSecret'] };
+  const webhooks = destination.webhooks.map((webhook, index) =>
+    Object.freeze({
+      url: webhook.url,
+      headers: mapHeaders(destination, webhook, ['webhooks', index, 'headers'], map),
+    }),
+  );
   return Object.freeze({
     ...destination,
-    ...(sharedSecret === undefined ? undefined : { sharedSecret: map(sharedSecret, place) }),
+    ...mapSharedSecret(destination, map),
     webhooks: Object.freeze(webhooks),
   });
 }
 
-function mapHeaders(webhook: Webhook, map: (value: string, header: string) => string): Webhook {
-  const headers = Object.entries(webhook.headers).map(([header, value]) => [
-    header,
-    map(value, header),
-  ]);
+function mapNoticeHook(hook: NoticeHook, map: MapSecret): NoticeHook {
   return Object.freeze({
-    url: webhook.url,
-    headers: Object.freeze(Object.fromEntries(headers) as Record<string, string>),
+    ...hook,
+    ...mapSharedSecret(hook, map),
+    headers: mapHeaders(hook, hook, ['headers'], map),
   });
+}
+
+function mapSharedSecret(
+  { kind, id, sharedSecret }: Destination | NoticeHook,
+  map: MapSecret,
+): { readonly sharedSecret?: string } {
+  if (sharedSecret === undefined) return {};
+  const place = { kind, id, path: 'sharedSecret', boundTo: ['sharedSecret'] };
+  return { sharedSecret: map(sharedSecret, place) };
+}
+
+/** @param path of the headers, in the resource */
+function mapHeaders(
+  { kind, id }: Destination | NoticeHook,
+  { url, headers }: Webhook,
+  path: readonly PropertyKey[],
+  map: MapSecret,
+): Readonly<Record<string, string>> {
+  const mapped = Object.entries(headers).map(([header, value]) => {
+    const place: SecretPlace = {
+      kind,
+      id,
+      path: formatPath([...path, header]),
+      boundTo: ['header', url, header],
+    };
+    return [header, map(value, place)] as const;
+  });
+  return Object.freeze(Object.fromEntries(mapped));
 }
 
 function mapRows<Files extends object>(

@@ -89,7 +89,7 @@ export function maskResource({ sealed }: SealedResource): Resource {
 
 /** A resource in the spelling of resource files. */
 export function toDocument(resource: Resource): object {
-  if (resource.kind !== 'Destination' || resource.rateLimit === undefined) return resource;
+  if (!('rateLimit' in resource)) return resource;
   return { ...resource, rateLimit: formatRate(resource.rateLimit) };
 }
 

@@ -5,9 +5,14 @@ import type { OutgoingRecord } from '../../kafka/record.ts';
 export interface Pause {
   /** ISO 8601, UTC. */
   readonly since: string;
+  /** Paused by `disableAfter`, because it had failed since then; without it, by an operator. */
+  readonly failingSince?: string;
 }
 
-const schema = z.object({ since: z.iso.datetime() });
+const schema = z.object({
+  since: z.iso.datetime(),
+  failingSince: z.exactOptional(z.iso.datetime()),
+});
 
 /** Undefined ends the pause. */
 export function pauseRecord(

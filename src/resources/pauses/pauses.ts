@@ -7,6 +7,7 @@ import { decodePause, type Pause } from './pause.ts';
 
 export interface FollowedPauses {
   has(destinationId: string): boolean;
+  get(destinationId: string): Pause | undefined;
   /** Calls back with the id of each destination that is paused or resumed from now on. */
   onChange(listener: (destinationId: string) => void): void;
   stop(): Promise<void>;
@@ -41,6 +42,7 @@ export async function followPauses({
   });
   return {
     has: (id) => pauses.has(id),
+    get: (id) => pauses.get(id),
     onChange: (listener) => {
       listeners.push(listener);
     },

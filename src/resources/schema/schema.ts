@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseDuration } from '../../duration.ts';
 import { callTypes } from '../../event/call.ts';
 import {
   audienceFields,
@@ -76,7 +77,8 @@ const headers = z
       seen.set(header.toLowerCase(), header);
     }
   });
-const webhook = z.strictObject({ url, headers: headers.default({}) });
+const endpoint = { url, headers: headers.default({}) };
+const webhook = z.strictObject(endpoint);
 const webhookCount = 'must hold 1 to 5 webhooks';
 const count = z.int().min(1, 'must be a whole number from 1 on');
 const rateRule = 'must be a rate such as 100/s, 30/m or 5/h, and more than zero';
@@ -86,6 +88,11 @@ const rate = z.string(rateRule).transform((text, context) => {
   context.addIssue(rateRule);
   return z.NEVER;
 });
+
+const disableAfterRule = 'must be a duration from 1m to 90d, such as 5d, or never';
+const disableAfter = z
+  .string(disableAfterRule)
+  .refine((text) => text === 'never' || isLongEnough(parseDuration(text) ?? 0), disableAfterRule);
 
 const destination = z.strictObject({
   kind: z.literal('Destination'),
@@ -102,6 +109,17 @@ const destination = z.strictObject({
   rateLimit: z.exactOptional(rate),
   maxInFlight: z.exactOptional(count),
   topic: z.enum(['shared', 'dedicated']).default('shared'),
+  disableAfter: z.exactOptional(disableAfter),
+});
+
+const noticeHook = z.strictObject({
+  kind: z.literal('NoticeHook'),
+  id,
+  name,
+  ...endpoint,
+  sharedSecret: z.exactOptional(secret),
+  format: z.enum(['notice', 'chat']).default('notice'),
+  rateLimit: z.exactOptional(rate),
 });
 
 const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
@@ -117,13 +135,24 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
         message: 'must not be one of the headers of a webhook',
       });
     })
-    .transform(({ sharedSecret, ...rest }) =>
-      // An empty secret signs nothing: it is the same as none.
-      sharedSecret === undefined || sharedSecret === '' ? rest : { ...rest, sharedSecret },
-    ),
+    .transform(withoutEmptySecret),
   Audience: audienceSchema,
   ComputedTrait: computedTraitSchema,
+  NoticeHook: noticeHook.transform(withoutEmptySecret),
 };
+
+/** An empty secret signs nothing: it is the same as none. */
+function withoutEmptySecret<T extends { readonly sharedSecret?: string }>({
+  sharedSecret,
+  ...rest
+}: T): Omit<T, 'sharedSecret'> & { readonly sharedSecret?: string } {
+  return sharedSecret === undefined || sharedSecret === '' ? rest : { ...rest, sharedSecret };
+}
+
+/** Shorter than a restart of the endpoint it would be a nuisance. */
+function isLongEnough(durationMs: number): boolean {
+  return durationMs >= 60_000 && durationMs <= 90 * 86_400_000;
+}
 
 function sameHeader(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
@@ -141,6 +170,7 @@ const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
   Destination: Object.keys(destination.shape),
   Audience: audienceFields,
   ComputedTrait: computedTraitFields,
+  NoticeHook: Object.keys(noticeHook.shape),
 };
 
 function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly string[] {

@@ -1,0 +1,132 @@
+import { roughDuration } from '../duration.ts';
+import type { DestinationView } from '../event/destination-view.ts';
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import type { Notice } from '../event/notice.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
+import { hookDestinationId } from '../resources/notice-hook.ts';
+import { partitionKeyOf } from '../resources/partition-key.ts';
+import type { NoticeHook } from '../resources/resource.ts';
+import type { Episode } from './episode.ts';
+
+/** What a notice is about. */
+export interface Subject {
+  readonly destination: string;
+  readonly name: string | undefined;
+  readonly episode: Episode;
+  /** Undefined where no worker says anything of it. */
+  readonly view: DestinationView | undefined;
+}
+
+type Told = Pick<Notice, 'notice' | 'after'>;
+
+export function composeNotice(
+  told: Told,
+  subject: Subject,
+  keptFor: string,
+  nowMs: number,
+): Notice {
+  const { destination, name, episode, view } = subject;
+  const { sinceMs, undeliveredSinceMs } = episode;
+  const url = view?.urls.find(({ lastAnswer }) => lastAnswer === view.lastAnswer)?.url;
+  const since = new Date(sinceMs).toISOString();
+  return {
+    // Whoever takes over after a crash writes the same.
+    id: ['notice', destination, sinceMs, told.after ?? told.notice].join('-'),
+    at: new Date(nowMs).toISOString(),
+    ...told,
+    destination,
+    ...(name === undefined ? {} : { name }),
+    since,
+    undeliveredSince: new Date(undeliveredSinceMs).toISOString(),
+    ...(view === undefined ? {} : troubleOf(view, url)),
+    text: textOf(told, subject, keptFor, nowMs),
+  };
+}
+
+function troubleOf(
+  { lastAnswer, waiting, deadline }: DestinationView,
+  url: string | undefined,
+): Partial<Notice> {
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(lastAnswer === undefined ? {} : { lastAnswer }),
+    waiting: waiting.total,
+    ...(deadline === undefined ? {} : { deadline }),
+  };
+}
+
+function textOf(
+  { notice }: Told,
+  { destination, episode, view }: Subject,
+  keptFor: string,
+  nowMs: number,
+): string {
+  const forText = roughDuration(nowMs - episode.sinceMs);
+  switch (notice) {
+    case 'well':
+      return `Destination ${destination} is well again, after ${forText}.`;
+    case 'disabled': {
+      const undelivered = roughDuration(nowMs - episode.undeliveredSinceMs);
+      return `Destination ${destination} is paused, because nothing has reached it for ${undelivered}. Its events are kept for ${keptFor}; \`postrider resume ${destination}\` sends them.`;
+    }
+    case 'failing':
+      return `Destination ${destination} has failed for ${forText}, since ${minute(episode.sinceMs)}${answerText(view)}.${waitingText(view)}`;
+  }
+}
+
+function answerText(view: DestinationView | undefined): string {
+  const { detail, answer = '' } = view?.lastAnswer ?? {};
+  if (detail === undefined) return '';
+  return `: ${detail}${answer === '' ? '' : ` "${answer}"`}`;
+}
+
+function waitingText(view: DestinationView | undefined): string {
+  const { waiting, deadline } = view ?? {};
+  if (waiting === undefined || waiting.total === 0) return '';
+  const events = waiting.total === 1 ? '1 event waits' : `${waiting.total} events wait`;
+  const ends =
+    deadline === undefined ? '' : `; the first is given up at ${minute(Date.parse(deadline))}`;
+  return ` ${events}${ends}.`;
+}
+
+function minute(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** What a hook gets. */
+export function hookBody(
+  { format }: Pick<NoticeHook, 'format'>,
+  notice: Pick<Notice, 'id' | 'at' | 'text'> & { readonly notice: string },
+): string {
+  return JSON.stringify(format === 'chat' ? { text: notice.text } : notice);
+}
+
+/** Where an event has its source, a notice has what no source is called. */
+const noSource = '-';
+
+/** A notice on its way to a hook: an event like any other for delivery. */
+export function hookRecord(
+  topic: string,
+  hook: NoticeHook,
+  notice: Notice,
+  configOffset: number,
+): OutgoingRecord {
+  const destinationId = hookDestinationId(hook.id);
+  const envelope = encodeEnvelope({
+    destinationId,
+    sourceId: noSource,
+    messageId: notice.id,
+    type: 'notice',
+    configOffset,
+    appendTimeMs: Date.parse(notice.at),
+    attempts: 0,
+  });
+  return {
+    topic,
+    partitionKey: partitionKeyOf({ ...hook, id: destinationId }),
+    // So that what is told of one destination arrives in order.
+    key: deliveryKey(destinationId, notice.destination),
+    value: hookBody(hook, notice),
+    headers: { [envelopeHeader]: envelope },
+  };
+}

@@ -1,0 +1,158 @@
+import { formatDuration } from '../duration.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { standForExclusive } from '../kafka/exclusive.ts';
+import { startFollower, type Follower } from '../kafka/follow/follower.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
+import type { Clock, Timer } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { MetricsRegistry } from '../ops/metrics.ts';
+import { waitAtMost } from '../ops/wait-at-most.ts';
+import type { Config } from '../resources/config/config.ts';
+import type { FollowedPauses } from '../resources/pauses/pauses.ts';
+import type { Topology } from '../topology.ts';
+import { NoticeEvents } from './events.ts';
+import { Watcher } from './watcher.ts';
+import { Words } from './words.ts';
+
+export interface NoticesDeps {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly config: Config;
+  readonly pauses: Pick<FollowedPauses, 'get'>;
+  readonly producer: Pick<Producer, 'send'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricsRegistry;
+  /** For destinations that say nothing of it; undefined: never. */
+  readonly disableAfterMs: number | undefined;
+}
+
+export interface Notices {
+  stop(): Promise<void>;
+}
+
+const lookMs = 5_000;
+const tryAgainMs = 30_000;
+const leaveMs = 2_000;
+/** Nobody waits for a notice. */
+const maxWaitMs = 1_000;
+
+/**
+ * Tells when a destination has failed for long, and pauses it after `disableAfter`. Every delivery process
+ * stands for it, and one does it.
+ */
+export async function startNotices(deps: NoticesDeps): Promise<Notices> {
+  const { kafka, topology, clock } = deps;
+  const { topics, groups } = topology;
+  const log = deps.log.child({ role: 'notices' });
+  const events = new NoticeEvents(log, deps.metrics);
+  let watch: Watch | undefined;
+  const candidate = await standForExclusive(
+    kafka,
+    { groupId: groups.notices, topic: topics.notices, clock, log },
+    (isHeld) => {
+      if (isHeld === (watch !== undefined)) return;
+      events.turned(isHeld);
+      void watch?.stop();
+      watch = isHeld ? new Watch({ ...deps, log }, events) : undefined;
+    },
+  );
+  return {
+    stop: async () => {
+      await watch?.stop();
+      await candidate.release();
+    },
+  };
+}
+
+/** From having the turn to losing it. */
+class Watch {
+  readonly #deps: NoticesDeps;
+  readonly #events: NoticeEvents;
+  readonly #words = new Words();
+  readonly #watcher: Watcher;
+  #follower: Follower | undefined;
+  #timer: Timer | undefined;
+  #work: Promise<void>;
+  #stopped = false;
+
+  constructor(deps: NoticesDeps, events: NoticeEvents) {
+    const { topology, disableAfterMs, config, pauses, producer } = deps;
+    const { topics, retryTiersMs } = topology;
+    this.#deps = deps;
+    this.#events = events;
+    this.#watcher = new Watcher({
+      words: this.#words,
+      config,
+      pauses,
+      send: (records) => producer.send(records),
+      topics: { ...topics, retry: topology.retryTopic(Math.min(...retryTiersMs)) },
+      keptFor: formatDuration(topology.pausedRetentionMs),
+      disableAfterMs,
+      events,
+    });
+    this.#work = this.#try(() => this.#load());
+  }
+
+  /** What is being written goes on to its end, but not for long: the next one writes the same. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#follower?.stop();
+    await waitAtMost(leaveMs, this.#work);
+  }
+
+  /** What was told before is known before anything is decided. */
+  async #load(): Promise<void> {
+    const { topology, clock } = this.#deps;
+    const { notices, destinationStatus } = topology.topics;
+    await this.#follow(notices, (key, value) => {
+      this.#watcher.remember(key, value, clock.now());
+    });
+    // What comes from now on is written here.
+    await this.#follower?.stop();
+    await this.#follow(destinationStatus, (key, value) => {
+      this.#words.put(key, value);
+    });
+    await this.#look();
+  }
+
+  async #follow(topic: string, accept: (key: string, value: Buffer | null) => void): Promise<void> {
+    this.#follower = await startFollower(this.#deps.kafka, {
+      topic,
+      maxWaitMs,
+      log: this.#deps.log,
+      onRecord: ({ key, value }) => {
+        accept(key?.toString() ?? '', value);
+      },
+      onRestart: () => {
+        this.#words.clear();
+      },
+    });
+    await this.#follower.loaded;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#stopped) return;
+    const { clock } = this.#deps;
+    await this.#watcher.look(clock.now());
+    this.#lookAgain(lookMs, () => this.#look());
+  }
+
+  #lookAgain(delayMs: number, work: () => Promise<void>): void {
+    if (this.#stopped) return;
+    this.#timer = this.#deps.clock.after(delayMs, () => {
+      this.#work = this.#try(work);
+    });
+  }
+
+  async #try(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (this.#stopped) return;
+      this.#events.failed(error);
+      this.#lookAgain(tryAgainMs, work);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { parseDuration } from '../duration.ts';
+import { viewOf } from '../event/destination-view.ts';
+import type { DestinationStatus } from '../event/destination-status.ts';
+import { decodeNotice, type Notice } from '../event/notice.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
+import type { Config } from '../resources/config/config.ts';
+import { hookDestinationId } from '../resources/notice-hook.ts';
+import { pauseRecord, type Pause } from '../resources/pauses/pause.ts';
+import { composeNotice, hookRecord, type Subject } from './compose.ts';
+import { episodeOf, nextOf, type Episode, type Next, type Seen } from './episode.ts';
+import type { NoticeEvents } from './events.ts';
+import type { Words } from './words.ts';
+
+export interface WatcherOptions {
+  readonly words: Words;
+  readonly config: Pick<
+    Config,
+    'offset' | 'destination' | 'isUnreadable' | 'isFresh' | 'noticeHooks'
+  >;
+  readonly pauses: { get(destinationId: string): Pause | undefined };
+  /** Resolves when Kafka has them. */
+  readonly send: (records: readonly OutgoingRecord[]) => Promise<void>;
+  readonly topics: {
+    readonly notices: string;
+    readonly pauses: string;
+    /** From which hooks get their notices soonest. */
+    readonly retry: string;
+  };
+  /** How long events of a paused destination are kept, e.g. `14d`. */
+  readonly keptFor: string;
+  /** For destinations that say nothing of it; undefined: never. */
+  readonly disableAfterMs: number | undefined;
+  readonly events: NoticeEvents;
+}
+
+interface Step {
+  readonly id: string;
+  readonly former: Episode | undefined;
+  readonly next: Next;
+  readonly said: readonly DestinationStatus[];
+}
+
+/** Goes through all destinations that fail or did, and carries out what is decided about each. */
+export class Watcher {
+  readonly #options: WatcherOptions;
+  readonly #episodes = new Map<string, Episode>();
+
+  constructor(options: WatcherOptions) {
+    this.#options = options;
+  }
+
+  /** A record of the topic `notices`: what was told before, by whomever. */
+  remember(destination: string, value: Buffer | null, nowMs: number): void {
+    const notice = decodeNotice(value);
+    const episode = notice === undefined ? undefined : episodeOf(notice, nowMs);
+    if (episode === undefined) this.#episodes.delete(destination);
+    else this.#episodes.set(destination, episode);
+  }
+
+  /** @throws PostriderError what `send` throws; then nothing counts as told */
+  async look(nowMs: number): Promise<void> {
+    if (!this.#options.config.isFresh()) return;
+    const failing = this.#options.words.failing(nowMs);
+    const steps = Array.from(new Set([...failing.keys(), ...this.#episodes.keys()]), (id): Step => {
+      const said = failing.get(id) ?? [];
+      const former = this.#episodes.get(id);
+      return { id, former, said, next: nextOf(former, this.#seen(id, said), nowMs) };
+    });
+    const changed = steps.filter(({ former, next }) => former !== next.episode);
+    await this.#carryOut(changed, nowMs);
+    for (const { id, next } of changed)
+      if (next.episode === undefined) this.#episodes.delete(id);
+      else this.#episodes.set(id, next.episode);
+  }
+
+  #seen(id: string, said: readonly DestinationStatus[]): Seen {
+    const { config, pauses, words } = this.#options;
+    const destination = config.destination(id);
+    const pause = pauses.get(id);
+    const view = said.length === 0 ? undefined : viewOf(id, said);
+    return {
+      isWanted: destination?.enabled ?? config.isUnreadable(id),
+      pause: pause === undefined ? undefined : { failingSinceMs: timeMs(pause.failingSince) },
+      failing:
+        view?.since === undefined
+          ? undefined
+          : { sinceMs: Date.parse(view.since), isItsOwn: view.state !== 'unreadable' },
+      deliveredMs: words.deliveredMs(id),
+      disableAfterMs: this.#disableAfterMs(destination?.disableAfter),
+    };
+  }
+
+  #disableAfterMs(own: string | undefined): number | undefined {
+    return own === undefined ? this.#options.disableAfterMs : parseDuration(own);
+  }
+
+  /** Hooks first: what is remembered as told was told, and a crash between repeats it under the same id. */
+  async #carryOut(steps: readonly Step[], nowMs: number): Promise<void> {
+    const { events, send, topics } = this.#options;
+    const told = steps.flatMap((step) => this.#noticeOf(step, nowMs) ?? []);
+    const copies = told.map((notice) => this.#copiesOf(notice));
+    const pauses = steps
+      .filter(({ next }) => next.due?.kind === 'disable')
+      .map(({ id, next }) => this.#pauseOf(id, next.episode, nowMs));
+    if (copies.length + pauses.length > 0) await send([...copies.flat(), ...pauses]);
+    const over = steps.filter(
+      ({ former, next }) => former?.isTold === true && next.episode === undefined && !next.due,
+    );
+    const memory = [
+      ...told.map((notice) => memoryRecord(topics.notices, notice.destination, notice)),
+      ...over.map(({ id }) => memoryRecord(topics.notices, id, undefined)),
+    ];
+    if (memory.length > 0) await send(memory);
+    told.forEach((notice, index) => {
+      events.written(notice, copies[index]?.length ?? 0);
+    });
+  }
+
+  #noticeOf({ id, former, next, said }: Step, nowMs: number): Notice | undefined {
+    const { due, episode = former } = next;
+    if (due === undefined || due.kind === 'disable' || episode === undefined) return undefined;
+    const subject: Subject = {
+      destination: id,
+      name: this.#options.config.destination(id)?.name,
+      episode,
+      view: said.length === 0 ? undefined : viewOf(id, said),
+    };
+    const { kind: notice, ...rest } = due;
+    return composeNotice({ notice, ...rest }, subject, this.#options.keptFor, nowMs);
+  }
+
+  /** A hook that fails is not told so itself. */
+  #copiesOf(notice: Notice): OutgoingRecord[] {
+    const { config, topics } = this.#options;
+    return Array.from(config.noticeHooks())
+      .filter(({ id }) => hookDestinationId(id) !== notice.destination)
+      .map((hook) => hookRecord(topics.retry, hook, notice, config.offset));
+  }
+
+  #pauseOf(id: string, episode: Episode | undefined, nowMs: number): OutgoingRecord {
+    const failingSinceMs = episode?.sinceMs ?? nowMs;
+    return pauseRecord(this.#options.topics.pauses, id, {
+      since: new Date(nowMs).toISOString(),
+      failingSince: new Date(failingSinceMs).toISOString(),
+    });
+  }
+}
+
+function memoryRecord(topic: string, destination: string, notice?: Notice): OutgoingRecord {
+  const value = notice === undefined ? null : JSON.stringify(notice);
+  return { topic, key: destination, value };
+}
+
+function timeMs(time: string | undefined): number | undefined {
+  return time === undefined ? undefined : Date.parse(time);
+}

@@ -1,0 +1,83 @@
+import { isTrouble } from '../event/destination-state.ts';
+import { decodeStatus, type DestinationStatus } from '../event/destination-status.ts';
+
+interface Worker {
+  expiresMs: number;
+  isCutOff: boolean;
+  /** Destinations that fail, as this worker sees them. */
+  readonly failing: Map<string, DestinationStatus>;
+}
+
+/**
+ * What workers say of destinations that fail, from the records of `destination-status`. Of those that are well
+ * it keeps one thing: when they took an event.
+ */
+export class Words {
+  readonly #workers = new Map<string, Worker>();
+  readonly #deliveredMs = new Map<string, number>();
+
+  /** A record's key and value. */
+  put(key: string, value: Buffer | null): void {
+    const [destination = '', worker = ''] = key.split('/');
+    if (value === null) {
+      if (destination === '') this.#workers.delete(worker);
+      else this.#workers.get(worker)?.failing.delete(destination);
+      return;
+    }
+    const record = decodeStatus(value);
+    if (record?.kind === 'worker') {
+      const known = this.#workerOf(worker);
+      known.expiresMs = Date.parse(record.expiresAt);
+      known.isCutOff = record.isCutOff;
+    } else if (record !== undefined) this.#putDestination(this.#workerOf(worker), record);
+  }
+
+  clear(): void {
+    this.#workers.clear();
+  }
+
+  /** Those that fail now, each with what every worker says that lives and reaches anybody. */
+  failing(nowMs: number): ReadonlyMap<string, readonly DestinationStatus[]> {
+    const said = new Map<string, DestinationStatus[]>();
+    for (const [name, { expiresMs, isCutOff, failing }] of this.#workers) {
+      if (expiresMs <= nowMs) this.#workers.delete(name);
+      else if (!isCutOff)
+        for (const [destination, status] of failing) {
+          const known = said.get(destination);
+          if (known === undefined) said.set(destination, [status]);
+          else known.push(status);
+        }
+    }
+    return said;
+  }
+
+  /** When a destination took an event, as far as anybody has said; epoch milliseconds. */
+  deliveredMs(destination: string): number | undefined {
+    return this.#deliveredMs.get(destination);
+  }
+
+  #putDestination({ failing }: Worker, status: DestinationStatus): void {
+    const { destination, state, urls } = status;
+    for (const { lastAnswer } of urls) {
+      if (lastAnswer?.outcome !== 'delivered') continue;
+      const deliveredMs = Date.parse(lastAnswer.at);
+      if (deliveredMs > (this.#deliveredMs.get(destination) ?? 0))
+        this.#deliveredMs.set(destination, deliveredMs);
+    }
+    if (isTrouble(state)) failing.set(destination, status);
+    else failing.delete(destination);
+  }
+
+  /** A destination's record may come before the first one of the worker itself. */
+  #workerOf(name: string): Worker {
+    const known = this.#workers.get(name);
+    if (known !== undefined) return known;
+    const worker = {
+      expiresMs: Infinity,
+      isCutOff: false,
+      failing: new Map<string, DestinationStatus>(),
+    };
+    this.#workers.set(name, worker);
+    return worker;
+  }
+}

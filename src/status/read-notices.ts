@@ -1,0 +1,29 @@
+import { isTrouble } from '../event/destination-state.ts';
+import type { DestinationView } from '../event/destination-view.ts';
+import { decodeNotice, type Notice } from '../event/notice.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { readRange } from '../kafka/read-range.ts';
+
+/**
+ * What was told last of each destination, by its id.
+ * @throws PostriderError `kafka-unavailable`, `not-found`
+ */
+export async function readNotices(
+  kafka: KafkaClient,
+  topic: string,
+): Promise<ReadonlyMap<string, Notice>> {
+  const notices = new Map<string, Notice>();
+  for await (const { key, value } of readRange(kafka, { topic })) {
+    const id = key?.toString() ?? '';
+    const notice = decodeNotice(value);
+    if (notice === undefined) notices.delete(id);
+    else notices.set(id, notice);
+  }
+  return notices;
+}
+
+/** A worker that was started anew does not know since when a destination has failed; a notice does. */
+export function sinceNotice(view: DestinationView, notice: Notice | undefined): DestinationView {
+  if (notice?.notice !== 'failing' || !isTrouble(view.state)) return view;
+  return (view.since ?? '~') <= notice.since ? view : { ...view, since: notice.since };
+}
