@@ -22,8 +22,11 @@ const states: Readonly<Record<string, DestinationState>> = {
   failing: 'failing',
   dead: 'failing',
   half: 'failing',
+  silent: 'failing',
   busy: 'held',
   slow: 'slow',
+  limited: 'limited',
+  resting: 'paused',
   off: 'disabled',
   well: 'ok',
 };
@@ -37,7 +40,9 @@ let workers: RunningRole[] = [];
 let isMended = false;
 let sent = 0;
 
-function answer(path: string): { status: number; body: string; afterMs?: number } {
+/** Undefined: never. */
+function answer(path: string): { status: number; body: string; afterMs?: number } | undefined {
+  if (path === '/silent') return undefined;
   if (path === '/slow') return { status: 200, body: 'ok', afterMs: slowMs };
   if (path === '/refusing') return { status: 401, body: 'who are you?' };
   if (path === '/busy') return { status: 429, body: 'slow down' };
@@ -74,7 +79,9 @@ async function traffic(signal: AbortSignal): Promise<void> {
 
 before(async () => {
   server = createServer((request, response) => {
-    const { status: code, body, afterMs = 0 } = answer(request.url ?? '');
+    const answered = answer(request.url ?? '');
+    if (answered === undefined) return;
+    const { status: code, body, afterMs = 0 } = answered;
     request.resume().on('end', () => {
       setTimeout(() => {
         response.writeHead(code, code === 429 ? { 'retry-after': '20' } : {}).end(body);
@@ -96,13 +103,17 @@ before(async () => {
   });
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
-    ...['failing', 'busy', 'slow', 'well'].map((id) => destination(id, [`${url}/${id}`])),
+    ...['failing', 'busy', 'slow', 'silent', 'resting', 'well'].map((id) =>
+      destination(id, [`${url}/${id}`]),
+    ),
+    destination('limited', [`${url}/well`], { rateLimit: '1/s' }),
     destination('dead', ['http://127.0.0.1:9/']),
     destination('half', [`${url}/well`, `${url}/refusing`]),
     destination('off', [`${url}/well`], { enabled: false }),
   ];
   const applied = await postrider.run(['apply', '-f', '-'], { stdin: JSON.stringify(resources) });
   assert.equal(applied.code, 0, applied.stderr);
+  await run('pause', 'resting');
   [gateway, router, ...workers] = await Promise.all([
     postrider.start('gateway'),
     postrider.start('router'),
@@ -135,7 +146,18 @@ test('every destination shows how it is, the worst first, and what a killed work
   assert.equal(seen.workers.length, 2);
   assert.deepEqual(
     seen.destinations.map(({ state }) => state),
-    ['failing', 'failing', 'failing', 'held', 'slow', 'disabled', 'ok'],
+    [
+      'failing',
+      'failing',
+      'failing',
+      'failing',
+      'held',
+      'slow',
+      'limited',
+      'paused',
+      'disabled',
+      'ok',
+    ],
   );
 
   await t.test('with its last answer, what waits, since when, and when it is tried again', () => {
@@ -147,6 +169,8 @@ test('every destination shows how it is, the worst first, and what a killed work
     assert.ok(Date.parse(deadline ?? '') > Date.now());
     assert.ok(until !== undefined);
     assert.match(of(seen, 'dead').lastAnswer?.detail ?? '', /ECONNREFUSED/);
+    assert.match(of(seen, 'silent').lastAnswer?.detail ?? '', /^no complete answer in time$/);
+    assert.ok(of(seen, 'limited').waiting.total > 0);
     assert.equal(of(seen, 'busy').lastAnswer?.answer, 'slow down');
     const refusing = of(seen, 'half').urls.find(({ url }) => url.endsWith('/refusing'));
     assert.equal(refusing?.lastAnswer?.status, 401);
@@ -156,7 +180,10 @@ test('every destination shows how it is, the worst first, and what a killed work
   await t.test('in a table, and by itself with its URLs and attempts', async () => {
     const table = await run('status');
     assert.match(table, /^STAGE +TOPIC +RECORDS BEHIND +OLDEST$/m);
-    assert.match(table, /^7 destinations: 3 failing, 1 held, 1 slow, 1 disabled, 1 ok$/m);
+    assert.match(
+      table,
+      /^10 destinations: 4 failing, 1 held, 1 slow, 1 limited, 1 paused, 1 disabled, 1 ok$/m,
+    );
     assert.match(table, /^failing +failing +\d+s +answered 500 "upstream timeout" +\d+/m);
     const one = await run('status', 'failing');
     assert.match(one, /^failing is failing for \d+s, since 2/);
