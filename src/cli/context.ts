@@ -3,6 +3,7 @@ import { withAdmin } from '../kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../kafka/client.ts';
 import { reachKafka } from '../kafka/reach.ts';
 import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
+import { shutdownSignal } from '../ops/shutdown.ts';
 import { printableLines } from '../printable.ts';
 import { describeOddSettings } from '../settings/misspelt.ts';
 import { readSettings } from '../settings/read.ts';
@@ -11,6 +12,7 @@ import { createTopology, type Topology } from '../topology.ts';
 import { explainConnection } from './connect/explain-connection.ts';
 import { kafkaOptions } from './connect/kafka-options.ts';
 import { note } from './terminal/note.ts';
+import { startStatusLine, type StatusLine } from './terminal/status-line.ts';
 
 /** What a command works with; each part is made at first use, so `--help` needs no settings. */
 export interface Context {
@@ -31,6 +33,12 @@ export interface Context {
   warnOfSettings(): void;
   /** Lines of a command's answer, on stdout, where no terminal obeys what is in them. */
   print(line: string): void;
+  /** Beside the answer, on stderr. */
+  note(line: string): void;
+  /** Says beside the answer how far the work is, until it is stopped. */
+  status(describe: () => string): StatusLine;
+  /** Aborted when the process is told to end: what can be cut off then ends early. */
+  stopping(): AbortSignal;
   /** The same with some settings decided by the command, e.g. the brokers that `dev` started. */
   with(decided: Partial<Settings>): Context;
   /**
@@ -102,6 +110,9 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
     print: (line) => {
       process.stdout.write(`${printableLines(line)}\n`);
     },
+    note,
+    status: startStatusLine,
+    stopping: once(untilShutdown),
     with: (decided) =>
       contextOf(env, () => Object.freeze({ ...settings(), ...decided }), isVerbose),
     forAnswer: (verbose) => contextOf(env, read, verbose),
@@ -119,6 +130,14 @@ async function topologyOf(settings: Settings, kafka: KafkaClient): Promise<Topol
     retryTiersMs: settings.retryTiersMs,
     extraIngestTopics: settings.ingestTopics,
   });
+}
+
+function untilShutdown(): AbortSignal {
+  const stopping = new AbortController();
+  void shutdownSignal().then(() => {
+    stopping.abort();
+  });
+  return stopping.signal;
 }
 
 function once<T extends object>(make: () => T): () => T {

@@ -16,9 +16,7 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
 import type { ListOptions } from './options.ts';
-import { note } from '../terminal/note.ts';
 import type { OutputOptions } from '../terminal/output.ts';
-import { startStatusLine } from '../terminal/status-line.ts';
 
 /** What list, show and redrive need to know of the letters of one topic. */
 export interface LetterKind<L extends Letter> {
@@ -55,8 +53,8 @@ export async function listLetters<L extends Letter>(
     oldestLetters(context, kind, selection, limit),
   ]);
   context.print(presentLetters(letters, redrives, output, kind.view));
-  if (more) note(`there are more than ${limit}; select fewer or raise --limit`);
-  if (letters.length === 0) note(`no ${kind.noun} matches`);
+  if (more) context.note(`there are more than ${limit}; select fewer or raise --limit`);
+  if (letters.length === 0) context.note(`no ${kind.noun} matches`);
 }
 
 async function oldestLetters<L extends Letter>(
@@ -67,9 +65,9 @@ async function oldestLetters<L extends Letter>(
 ): Promise<ReturnType<OldestLetters<L>['result']>> {
   const topic = kind.topicOf(await context.topology());
   const found = await searchRanges(context.kafka, topic, area);
-  noteWhatIsRead(area, found);
+  noteWhatIsRead(context, area, found);
   const { records, progress } = read(context, found, new AbortController().signal);
-  const status = startStatusLine(progress);
+  const status = context.status(progress);
   const written = found.ranges.filter(({ start, end }) => start < end);
   const oldest = new OldestLetters<L>(
     limit,
@@ -132,7 +130,7 @@ export async function searchLetters<L extends Letter>(
     return search(context, kind, found, ({ record }) => wanted.has(placeText(record)), signal);
   }
   const found = await searchRanges(kafka, topic, area);
-  noteWhatIsRead(area, found);
+  noteWhatIsRead(context, area, found);
   return search(context, kind, found, selection.matches, signal);
 }
 
@@ -144,9 +142,11 @@ export async function redrivesOf<L extends Letter>(
   return loadRedrives(context.kafka, topology.topics.redrives, kind.topicOf(topology));
 }
 
-function noteWhatIsRead({ key }: SearchArea, found: LetterRanges): void {
+function noteWhatIsRead(context: Context, { key }: SearchArea, found: LetterRanges): void {
   if (key === undefined)
-    note(`reading all ${found.partitions} partitions, ${counted(recordsOf(found), 'record')}`);
+    context.note(
+      `reading all ${found.partitions} partitions, ${counted(recordsOf(found), 'record')}`,
+    );
 }
 
 function search<L extends Letter>(

@@ -9,7 +9,6 @@ import { PostriderError } from '../../errors.ts';
 import { acquireExclusive } from '../../kafka/exclusive.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { confirm } from '../terminal/confirm.ts';
 import type { Context } from '../context.ts';
@@ -25,9 +24,7 @@ import {
   type Search,
   type Selection,
 } from './letters.ts';
-import { note } from '../terminal/note.ts';
 import { isForPrograms, present } from '../terminal/output.ts';
-import { startStatusLine } from '../terminal/status-line.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
 export interface RedriveTask<L extends Letter> {
@@ -104,7 +101,7 @@ class LetterRedrive<L extends Letter> {
   async count(): Promise<void> {
     await requireLetters(this.#context, this.#kind);
     const search = await this.#search(new AbortController().signal);
-    const status = startStatusLine(() => search.progress());
+    const status = this.#context.status(() => search.progress());
     try {
       for await (const letter of search.letters) this.#counts.add(letter);
     } finally {
@@ -121,10 +118,6 @@ class LetterRedrive<L extends Letter> {
     const { config, redrives } = topology.topics;
     const letterTopic = await requireLetters(this.#context, this.#kind);
     await requireTopics(kafka, [{ name: config }]);
-    const stop = new AbortController();
-    void shutdownSignal().then(() => {
-      stop.abort();
-    });
     const right = await acquireExclusive(kafka, {
       groupId: topology.redriveGroup(letterTopic),
       topic: config,
@@ -134,7 +127,7 @@ class LetterRedrive<L extends Letter> {
     if (right === undefined)
       throw new PostriderError('busy', `another redrive of these ${this.#kind.noun}s is running`);
     try {
-      await this.#send(redrives, AbortSignal.any([stop.signal, right.lost]));
+      await this.#send(redrives, AbortSignal.any([this.#context.stopping(), right.lost]));
     } finally {
       await right.release();
     }
@@ -146,10 +139,12 @@ class LetterRedrive<L extends Letter> {
     const id = randomBytes(4).toString('hex');
     const search = await this.#search(signal);
     const goOn = goOnWith(this.#options);
-    if (goOn !== undefined) note(`if this is cut off, ${goOn}`);
+    if (goOn !== undefined) this.#context.note(`if this is cut off, ${goOn}`);
     let refused = 0;
     let unmarked = 0;
-    const status = startStatusLine(() => `${this.#counts.total} sent again; ${search.progress()}`);
+    const status = this.#context.status(
+      () => `${this.#counts.total} sent again; ${search.progress()}`,
+    );
     try {
       await withProducer(
         this.#context,
@@ -170,11 +165,13 @@ class LetterRedrive<L extends Letter> {
             },
             onRefused: ({ record }, error) => {
               refused += 1;
-              note(`${placeText(record)} cannot be sent again: ${error.message}`);
+              this.#context.note(`${placeText(record)} cannot be sent again: ${error.message}`);
             },
             onUnmarked: ({ record }, error) => {
               unmarked += 1;
-              note(`${placeText(record)} was sent, which cannot be written down: ${error.message}`);
+              this.#context.note(
+                `${placeText(record)} was sent, which cannot be written down: ${error.message}`,
+              );
             },
           }),
         timeToEnd(signal),
@@ -235,8 +232,9 @@ class LetterRedrive<L extends Letter> {
 
   #report(): void {
     this.#print(this.#counts.present(this.#kind.noun));
-    this.#leftOut.sentences().forEach(note);
-    if (this.#counts.total === 0 && this.#leftOut.isEmpty) note(`no ${this.#kind.noun} matches`);
+    for (const each of this.#leftOut.sentences()) this.#context.note(each);
+    if (this.#counts.total === 0 && this.#leftOut.isEmpty)
+      this.#context.note(`no ${this.#kind.noun} matches`);
   }
 }
 

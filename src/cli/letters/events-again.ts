@@ -1,0 +1,150 @@
+import { Aftermath } from '../../dead-letter/aftermath.ts';
+import { deadLetterView } from '../../dead-letter/dead-letter-view.ts';
+import {
+  notWhole,
+  readDeadLetter,
+  redriven,
+  type DeadLetter,
+} from '../../dead-letter/dead-letter.ts';
+import { deletedSince } from '../../dead-letter/fenced.ts';
+import { LiveTraffic } from '../../dead-letter/live-traffic.ts';
+import { lookAtTraffic } from '../../dead-letter/look-at-traffic.ts';
+import type { SearchArea } from '../../dead-letter/read-letters.ts';
+import type { Judge } from '../../dead-letter/sift.ts';
+import { WaysBack } from '../../dead-letter/ways-back.ts';
+import { PostriderError } from '../../errors.ts';
+import { systemClock } from '../../ops/clock.ts';
+import {
+  followStoredResources,
+  type FollowedResources,
+} from '../../resources/config/config-topic.ts';
+import { startFence } from '../../resources/fence/fence-store.ts';
+import { requireTopics } from '../../resources/require-topics.ts';
+import type { Context } from '../context.ts';
+import { aftermathData, presentAftermath } from './aftermath-text.ts';
+import type { LetterKind, Selection } from './letters.ts';
+import type { RedriveOptions } from './options.ts';
+import { redriveLetters } from './redrive.ts';
+
+/** Events of dead letters, and of paused destinations, on their way again. */
+
+export const deadLetters: LetterKind<DeadLetter> = {
+  noun: 'event',
+  topicOf: ({ topics }) => topics.deadLetter,
+  read: readDeadLetter,
+  view: deadLetterView,
+};
+
+const keptEvents: LetterKind<DeadLetter> = {
+  ...deadLetters,
+  topicOf: ({ topics }) => topics.paused,
+};
+
+/** Kafka's clock from this machine's, at most. */
+const clocksDifferMs = 60_000;
+
+/** What has to be known to send an event again. */
+export interface KnownWays {
+  readonly config: FollowedResources;
+  readonly waysBack: WaysBack;
+  /** Whether it is whole, and whether its user was deleted since. */
+  readonly judges: readonly Judge<DeadLetter>[];
+}
+
+/** Follows the configuration and the deletions for as long as `use` takes. */
+export async function withWaysBack<T>(
+  context: Context,
+  use: (ways: KnownWays) => Promise<T>,
+): Promise<T> {
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  await requireTopics(kafka, [{ name: topology.topics.deletions }]);
+  const access = { kafka, topology, log };
+  const config = await followStoredResources(access);
+  try {
+    const fence = await startFence(access);
+    const judges = [notWhole, (letter: DeadLetter) => deletedSince(letter, fence)];
+    const ways = { config, waysBack: new WaysBack(config, topology), judges };
+    return await use(ways).finally(() => fence.stop());
+  } finally {
+    await config.stop();
+  }
+}
+
+export interface DeadRedriveOptions extends RedriveOptions {
+  /** Also to those from where they come back. */
+  readonly allDestinations?: true;
+  /** How long to look what becomes of them, in milliseconds. */
+  readonly wait: number;
+}
+
+export async function redriveDeadLetters(
+  context: Context,
+  { waysBack, judges }: KnownWays,
+  selection: Selection<DeadLetter>,
+  options: DeadRedriveOptions,
+): Promise<void> {
+  const topology = await context.topology();
+  const { topics, groups } = topology;
+  const live = new LiveTraffic({
+    look: () => lookAtTraffic(context.kafka, topics.delivery, groups.delivery, systemClock),
+    clock: systemClock,
+    onChange: (isWaiting) => {
+      context.note(isWaiting ? 'waiting: delivery is behind with new events' : 'going on');
+    },
+  });
+  const aftermath =
+    options.dryRun === true || options.wait === 0
+      ? undefined
+      : await Aftermath.begin({ kafka: context.kafka, topology, clock: systemClock });
+  const onlyReachable = (letter: DeadLetter): ReturnType<WaysBack['objection']> =>
+    waysBack.objection(letter);
+  const task = {
+    selection,
+    judges: options.allDestinations === true ? judges : [...judges, onlyReachable],
+    sentAgain: (letter: DeadLetter) => {
+      const wayBack = waysBack.of(letter);
+      aftermath?.sentTo(wayBack.topic);
+      return redriven(letter, wayBack, systemClock.now());
+    },
+    live,
+    afterwards: async (sent: number, signal: AbortSignal) => {
+      if (aftermath === undefined) return undefined;
+      await aftermath.wait(options.wait, signal).catch((error: unknown) => {
+        // They are sent, whether or not that can be seen.
+        if (!(error instanceof PostriderError)) throw error;
+        context.note(`not all that became of them can be seen: ${error.message}`);
+      });
+      return { data: aftermathData(aftermath, sent), lines: presentAftermath(aftermath, sent) };
+    },
+  };
+  await redriveLetters(context, deadLetters, task, options);
+}
+
+/**
+ * Sends what is kept for a destination that is not paused any more. Workers hear of that within a second; what
+ * one that had not heard kept meanwhile lies behind what is sent here, so it is looked for until nothing new
+ * is found.
+ */
+export async function sendKept(
+  context: Context,
+  { waysBack, judges }: KnownWays,
+  destinationId: string,
+  { rate }: Pick<RedriveOptions, 'rate'>,
+): Promise<void> {
+  const sendFrom = async (area: SearchArea): Promise<void> => {
+    const startedMs = systemClock.now();
+    const task = {
+      selection: {
+        area,
+        matches: (letter: DeadLetter) => letter.destinationId === destinationId,
+      },
+      judges: [...judges, (letter: DeadLetter) => waysBack.objection(letter)],
+      sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
+    };
+    const options = { rate, yes: true, output: 'table' } as const;
+    if ((await redriveLetters(context, keptEvents, task, options)) > 0)
+      await sendFrom({ sinceMs: startedMs - clocksDifferMs });
+  };
+  await sendFrom({});
+}
