@@ -37,6 +37,7 @@ export class AnalyticsError extends Error {
 
 /** What `flush()` and `close()` reject with. */
 export class CallsLostError extends AnalyticsError {
+  override readonly name: string = 'CallsLostError';
   /** How many, by the code of the error that `onError` got for each. */
   readonly lost: Readonly<Partial<Record<AnalyticsErrorCode, number>>>;
 

@@ -10,16 +10,26 @@ export function invalid(name: string, given: unknown, allowed: string): Analytic
 }
 
 /** What `given` has beside what is known, misspelt or another library's, would count for nothing. */
+export function strangerAmong(
+  given: object,
+  known: Readonly<Record<string, true>>,
+  path: string = '',
+): AnalyticsError | undefined {
+  const stranger = Object.keys(given).find((name) => !Object.hasOwn(known, name));
+  if (stranger === undefined) return undefined;
+  const allowed = Object.keys(known).join(', ');
+  const message = `${path}${stranger} is no option, allowed: ${allowed}.`;
+  return new AnalyticsError('invalid-option', message);
+}
+
+/** @throws AnalyticsError `invalid-option` */
 export function refuseStrangers(
   given: object,
   known: Readonly<Record<string, true>>,
   path: string = '',
 ): void {
-  const stranger = Object.keys(given).find((name) => !Object.hasOwn(known, name));
-  if (stranger === undefined) return;
-  const allowed = Object.keys(known).join(', ');
-  const message = `${path}${stranger} is no option, allowed: ${allowed}.`;
-  throw new AnalyticsError('invalid-option', message);
+  const stranger = strangerAmong(given, known, path);
+  if (stranger !== undefined) throw stranger;
 }
 
 /** Of a value that is not shown: errors are logged. */

@@ -35,7 +35,7 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
         loading ??= load();
         return await (await loading).send(calls);
       } catch (cause) {
-        const message = `The transport 'kafka' ${whyNot(cause)}: ${String(cause)}`;
+        const message = `The transport 'kafka' ${whyNot(cause)}`;
         return refusedAll(calls, { code: 'no-kafkajs', message, cause });
       }
     },
@@ -46,16 +46,18 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
   };
 }
 
+/** What Node says of an absent package has the paths of whoever asked for it, a line each. */
 function whyNot(cause: unknown): string {
-  const absent = ['kafkajs', registryPackage].find((name) => isAbsent(name, cause));
-  if (absent === undefined)
-    return 'could not be loaded (when bundling, keep postrider-client and kafkajs external)';
-  return absent === registryPackage
-    ? `with a registry needs the package ${absent}`
-    : `needs the package ${absent}`;
+  if (isAbsent('kafkajs', cause)) return needs('kafkajs', 'kafkajs@2.2.4');
+  if (isAbsent(registryPackage, cause)) return `with a registry ${needs(registryPackage)}`;
+  return `could not be loaded (when bundling, keep postrider-client and kafkajs external): ${String(cause)}`;
 }
 
 const registryPackage = '@kafkajs/confluent-schema-registry';
+
+function needs(name: string, toInstall: string = name): string {
+  return `needs the package ${name}, which is not installed: npm install ${toInstall}`;
+}
 
 function isAbsent(name: string, cause: unknown): boolean {
   if (!(cause instanceof Error && 'code' in cause)) return false;

@@ -1,7 +1,13 @@
 import type { AcceptedCall } from './calls.ts';
 import { longestDelayMs } from './clock.ts';
 import { AnalyticsError } from './error.ts';
-import { invalid, isObject, readHttpUrl, refuseStrangers } from './invalid-option.ts';
+import {
+  invalid,
+  isObject,
+  readHttpUrl,
+  refuseStrangers,
+  strangerAmong,
+} from './invalid-option.ts';
 import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts';
 import { lossWarner } from './warning.ts';
 
@@ -64,6 +70,8 @@ const known: Readonly<Record<keyof AnalyticsOptions, true>> = {
   kafka: true,
 };
 
+const knownOfClose: Readonly<Record<keyof CloseOptions, true>> = { timeoutMs: true };
+
 /** @throws AnalyticsError `invalid-option`, which names the option */
 export function readOptions(writeKey: string, given: AnalyticsOptions): Options {
   if (typeof writeKey !== 'string' || writeKey === '') {
@@ -86,6 +94,8 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
 /** An error, which `close` rejects with, where others are thrown: `invalid-option`. */
 export function closeTimeoutMs(given: CloseOptions): number | AnalyticsError {
   if (!isObject(given)) return invalid('what close was given', given, 'an object');
+  const stranger = strangerAmong(given, knownOfClose);
+  if (stranger !== undefined) return stranger;
   const { timeoutMs } = given;
   const value: unknown = timeoutMs ?? 60_000;
   if (typeof value === 'number' && value >= 0) return value;

@@ -263,7 +263,7 @@ test('callbacks are called once for each call', async () => {
   await analytics.flush();
   gateway.answer = () => ({ status: 401, body: '{"code":"x","message":"no such write key"}' });
   const second = analytics.identify({ userId: 'u' });
-  await assert.rejects(analytics.close(), CallsLostError);
+  await assert.rejects(analytics.close(), { name: 'CallsLostError' });
   assert.deepEqual(
     delivered.map(({ messageId, type }) => [messageId, type]),
     [[first, 'track']],
@@ -435,6 +435,10 @@ test('a time for closing that is none is refused, and the client stays open', as
       message: /^timeoutMs is .+, allowed: milliseconds from 0, or Infinity\.$/,
     });
   }
+  await assert.rejects(analytics.close({ timeout: 5_000 } as object), {
+    code: 'invalid-option',
+    message: 'timeout is no option, allowed: timeoutMs.',
+  });
   analytics.identify({ userId: 'u' });
   await analytics.close();
   assert.equal(gateway.calls.length, 1);

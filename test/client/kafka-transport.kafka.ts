@@ -137,7 +137,8 @@ test('the example of typed calls writes its call with the published schema, once
   for (const file of files) {
     await assert.rejects(run(process.execPath, [file], { env }), {
       code: 1,
-      stderr: /with a registry needs the package @kafkajs\/confluent-schema-registry/,
+      stderr:
+        /with a registry needs the package (@kafkajs\/confluent-schema-registry), which is not installed: npm install \1\)/,
     });
   }
   await consumer.link('@kafkajs/confluent-schema-registry');
