@@ -53,14 +53,14 @@ export function refusedRight(error: unknown, about?: string): string | undefined
   return `Kafka's ACLs refuse this principal what it needs of ${which}`;
 }
 
-/** An error of kafkajs, or of a cluster of ours, as one of Postrider's. `topic`: the one that was asked about. */
-export function adminError(error: unknown, topic?: string): PostriderError {
+/** An error of kafkajs, or of a cluster of ours, as one of Postrider's. `about`: the topic or group that was asked about. */
+export function adminError(error: unknown, about?: string): PostriderError {
   if (error instanceof PostriderError) return error;
   const { reason, message } = failureOf(error);
   if (reason === 'UNKNOWN_TOPIC_OR_PARTITION') {
-    return new PostriderError('not-found', `Topic ${topic ?? ''} does not exist`, { cause: error });
+    return new PostriderError('not-found', `Topic ${about ?? ''} does not exist`, { cause: error });
   }
-  const right = refusedRight(error, topic);
+  const right = refusedRight(error, about);
   if (right !== undefined) return new PostriderError('kafka-refused', right, { cause: error });
   // kafkajs's own errors are all about reaching a broker; what Kafka answered has a name in capitals.
   const isUnreached = reason.startsWith('KafkaJS') && reason !== 'KafkaJSAggregateError';
@@ -70,8 +70,8 @@ export function adminError(error: unknown, topic?: string): PostriderError {
     });
   }
   const details = detailsOf(error) ?? message;
-  const about = topic === undefined ? '' : ` for topic ${topic}`;
-  return new PostriderError('kafka-refused', `Kafka refused${about}: ${details}`, { cause: error });
+  const what = about === undefined ? '' : ` for ${about}`;
+  return new PostriderError('kafka-refused', `Kafka refused${what}: ${details}`, { cause: error });
 }
 
 /** What is wrong with each topic of a request about several. */

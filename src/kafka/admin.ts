@@ -59,6 +59,20 @@ const creation: Unsettled = {
   reasons: [...elections.reasons, 'UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION'],
 };
 
+/**
+ * The coordinator of a group that nobody has asked for yet, or whose broker was stopped, has to be found, and to
+ * read what it coordinates; kafkajs takes its first answer.
+ */
+const coordination: Unsettled = {
+  forMs: 10_000,
+  reasons: [
+    ...elections.reasons,
+    'GROUP_LOAD_IN_PROGRESS',
+    'GROUP_COORDINATOR_NOT_AVAILABLE',
+    'NOT_COORDINATOR_FOR_GROUP',
+  ],
+};
+
 /** @throws PostriderError `kafka-unavailable` */
 export async function openAdmin(kafka: KafkaClient): Promise<KafkaAdmin> {
   // What is missing may only just have been made, so it is asked for again, for about 3 s.
@@ -201,6 +215,7 @@ class Questions implements KafkaAdmin {
     const offsets = await ask(
       () => this.#admin.fetchOffsets({ groupId, topics: [...topics] }),
       groupId,
+      coordination,
     );
     return new Map(offsets.map(({ topic, partitions }) => [topic, byPartition(partitions)]));
   }
@@ -210,6 +225,7 @@ class Questions implements KafkaAdmin {
     const [commits] = await ask(
       () => this.#admin.fetchOffsets({ groupId, topics: [topic] }),
       groupId,
+      coordination,
     );
     return (await this.offsets(topic)).map(({ partition, start, end }) => {
       const commit = commits?.partitions.find((each) => each.partition === partition);
@@ -230,15 +246,15 @@ function byPartition(entries: readonly { partition: number; offset: string }[]):
   return offsets;
 }
 
-/** `topic`: the one that is asked about, for the error. */
+/** `about`: the topic or group that is asked about, for the error. */
 async function ask<T>(
   question: () => Promise<T>,
-  topic?: string,
+  about?: string,
   unsettled?: Unsettled,
 ): Promise<T> {
   try {
     return await retryWhileUnsettled(question, unsettled);
   } catch (error) {
-    throw adminError(error, topic);
+    throw adminError(error, about);
   }
 }

@@ -32,7 +32,7 @@ test('a right that is missing is told with what it is about', () => {
 test('any other answer of Kafka is a refusal with its reason', () => {
   const error = adminError(kafkaError('POLICY_VIOLATION'), 'orders');
   assert.equal(error.code, 'kafka-refused');
-  assert.equal(error.message, 'Kafka refused for topic orders: policy_violation');
+  assert.equal(error.message, 'Kafka refused for orders: policy_violation');
 });
 
 test('of several topics, each that was refused is named', () => {

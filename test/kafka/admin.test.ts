@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ensureTopics, type TopicSpec } from '../../src/kafka/admin.ts';
+import { ensureTopics, withAdmin, type TopicSpec } from '../../src/kafka/admin.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
 import { kafkaError } from './batches.ts';
 
@@ -26,6 +26,39 @@ for (const [what, error] of [
     };
     const kafka = { admin: () => admin } as unknown as KafkaClient;
     assert.deepEqual(await ensureTopics(kafka, [topic]), ['a']);
+    assert.deepEqual(answers, []);
+  });
+}
+
+for (const reason of [
+  'GROUP_LOAD_IN_PROGRESS',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'NOT_COORDINATOR_FOR_GROUP',
+]) {
+  test(`the coordinator of a group answers ${reason}: it is asked again`, async () => {
+    const answers: (Error | undefined)[] = [
+      kafkaError(reason),
+      undefined,
+      kafkaError(reason),
+      undefined,
+    ];
+    const partitions = [{ partition: 0, offset: '3', metadata: null }];
+    const admin = {
+      connect: () => Promise.resolve(),
+      disconnect: () => Promise.resolve(),
+      fetchOffsets: () => {
+        const answer = answers.shift();
+        return answer === undefined
+          ? Promise.resolve([{ topic: 'a', partitions }])
+          : Promise.reject(answer);
+      },
+      fetchTopicOffsets: () => Promise.resolve([{ partition: 0, low: '0', high: '5' }]),
+    };
+    const kafka = { admin: () => admin } as unknown as KafkaClient;
+    await withAdmin(kafka, async (questions) => {
+      assert.deepEqual(await questions.committedOffsets('g', ['a']), new Map([['a', [3]]]));
+      assert.equal((await questions.unfinished('g', 'a')).length, 1);
+    });
     assert.deepEqual(answers, []);
   });
 }
