@@ -32,9 +32,13 @@ export function hintAmong(given: string, names: readonly string[], lead: string)
   const hint = hintAt(given, names);
   const spelled =
     hint === '' ? `; ${lead}` : `${hint} ${lead.charAt(0).toUpperCase()}${lead.slice(1)}`;
-  return `${spelled}: ${names.join(', ')}`;
+  const more = names.length - mostNamed;
+  const named = more > 0 ? [...names.slice(0, mostNamed), `and ${more} more`] : names;
+  return `${spelled}: ${named.join(', ')}`;
 }
 
+/** More than there are reasons or fields of anything; somebody may have thousands of destinations. */
+const mostNamed = 50;
 const mostSlips = 3;
 
 function closest(

@@ -159,3 +159,53 @@ test('whatever prints data says it in JSON and YAML alike, and in tables', async
   ])
     assert.equal(await answer([...args, '--json']), await answer([...args, '-o', 'json']));
 });
+
+test('an id of a destination that is almost right is told with the right one', async () => {
+  const postrider = await install();
+  const run = async (args: readonly string[]): Promise<readonly [number | null, string]> => {
+    const { code, stderr } = await postrider.run(args);
+    return [code, stderr];
+  };
+  await run(['topics', '--create']);
+  const resources = [
+    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    {
+      kind: 'Destination',
+      id: 'crm',
+      name: 'CRM',
+      sources: ['shop'],
+      webhooks: [{ url: 'https://crm.example.com/' }],
+    },
+  ];
+  await postrider.run(['apply', '-f', '-'], { stdin: JSON.stringify(resources) });
+  const unknown = 'there is no destination crn';
+  assert.deepEqual(await run(['status', 'crn']), [1, `postrider: ${unknown}; did you mean crm?\n`]);
+  const [code, said] = await run(['attempts', 'crn']);
+  assert.equal(code, 0);
+  assert.match(
+    said,
+    /^nothing that fits has happened since \d{4}-.*Z; --since looks further back\nthere is no destination crn now; did you mean crm\?\n$/,
+  );
+  assert.doesNotMatch((await run(['attempts', 'crm']))[1], /there is no destination/);
+});
+
+test('one of a kind is said as one, and none as none', async () => {
+  const postrider = await install();
+  await postrider.run(['topics', '--create']);
+  const none = await postrider.run(['audience-sync']);
+  assert.deepEqual([none.code, none.stderr], [0, 'there are no audiences or computed traits\n']);
+  const resources = [
+    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    {
+      kind: 'Destination',
+      id: 'crm',
+      name: 'CRM',
+      sources: ['shop'],
+      webhooks: [{ url: 'https://crm.example.com/' }],
+    },
+  ];
+  await postrider.run(['apply', '-f', '-'], { stdin: JSON.stringify(resources) });
+  const { code, stdout, stderr } = await postrider.run(['status']);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^1 destination: 1 ok$/m);
+});

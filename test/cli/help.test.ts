@@ -79,7 +79,7 @@ describe('help', () => {
     assert.deepEqual([none.code, none.stdout], [2, '']);
     assert.match(
       none.stderr,
-      /^postrider: there is no help on "dead-letters redo", allowed: .*\n$/,
+      /^postrider: there is no help on "dead-letters redo"; allowed: list, .*\n$/,
     );
   });
 });

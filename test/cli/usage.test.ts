@@ -27,7 +27,15 @@ async function postrider(
 
 const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['gett', 'source'], /unknown command 'gett' \(Did you mean get\?\)/],
-  [['get'], /missing required argument 'kind'/],
+  [
+    ['get'],
+    /missing required argument 'kind'; for example: postrider get destination crm -o yaml$/m,
+  ],
+  [['rejected', 'show'], /argument 'place'; for example: postrider rejected show 0:77$/m],
+  [
+    ['help', 'statuss'],
+    /there is no help on "statuss"; did you mean status\? Allowed: settings, dev, /,
+  ],
   [
     ['get', 'source', '-o', 'xml'],
     /argument 'xml' is invalid. Allowed choices are table, wide, json, yaml/,
@@ -49,6 +57,24 @@ suite('wrong usage is one sentence and exit code 2', { concurrency: 3 }, () => {
       assert.match(stderr, says);
     });
   }
+});
+
+suite('a file that cannot be read is told before Kafka is asked', { concurrency: 3 }, () => {
+  for (const command of [
+    ['delete-user', '--file'],
+    ['produce', '--source', 'shop'],
+  ])
+    for (const [file, why] of [
+      ['nowhere.txt', 'does not exist'],
+      ['/', 'is a folder; allowed: a file, or - for stdin'],
+    ] as const)
+      test(`${command.join(' ')} ${file}`, async () => {
+        const ended = await postrider([...command, file], { KAFKA_BROKERS: nowhere });
+        assert.deepEqual(
+          [ended.code, ended.stdout, ended.stderr],
+          [1, '', `postrider: ${file} ${why}\n`],
+        );
+      });
 });
 
 test('--version prints the version of the package', async () => {
@@ -166,6 +192,14 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
     const pruned = await postrider(['apply', '--dry-run', '--prune', '-f', part]);
     assert.equal(pruned.code, 1);
     assert.match(pruned.stderr, /part\.yaml:4: sources\[0\]: source shop does not exist\n/);
+
+    const inner = await given('inner.yaml', crm.replace('URL', 'http://10.1.2.3/'));
+    const warned = await postrider(['apply', '--dry-run', '-f', inner]);
+    assert.equal(warned.code, 0);
+    assert.match(
+      warned.stderr,
+      /^warning: .*inner\.yaml:5: webhooks\[0\]\.url: 10\.1\.2\.3 is not a public address; /,
+    );
   });
 
   test('write keys and ids that clash among the files are found without a broker', async () => {

@@ -62,6 +62,7 @@ export async function syncAudiences(
   const topology = await context.topology();
   const keys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const found = await findAudiences({ kafka, topology, log }, ids, keys);
+  if (found.audiences.length === 0) note('there are no audiences or computed traits');
   for (const audience of found.audiences) checkDestination(found, audience, options.destination);
   if (options.history === true) {
     await showHistory(context, found.audiences, options.output);

@@ -8,6 +8,7 @@ import {
   load,
   othersOf,
   planFrom,
+  warnOfInnerAddresses,
   withFiles,
   write,
   type FileOptions,
@@ -29,7 +30,8 @@ export function registerApply(program: Command, context: Context): void {
     .action(async (options: ApplyOptions) => {
       const files = await load(context, options);
       if (options.dryRun !== true) await apply(context, files, options);
-      else if (context.settings.kafkaBrokers === undefined) checkOnly(context, files, options);
+      else if (context.settings.kafkaBrokers === undefined)
+        await checkOnly(context, files, options);
       else await showDifferences(context, files, options);
     });
 }
@@ -43,8 +45,9 @@ async function apply(context: Context, files: ParsedFile, options: ApplyOptions)
 }
 
 /** Needs no Kafka, so that a build can do it. */
-function checkOnly(context: Context, files: ParsedFile, options: FileOptions): void {
+async function checkOnly(context: Context, files: ParsedFile, options: FileOptions): Promise<void> {
   checkFirst(context, files, othersOf(options));
+  await warnOfInnerAddresses(context, files);
   const isAll = options.prune === true;
   note(
     `the files are valid; they were compared with nothing, because KAFKA_BROKERS is not set${

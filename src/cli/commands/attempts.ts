@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { describeLine } from '../../attempts/describe.ts';
 import { AttemptReader, NewestLines, type AttemptSelection } from '../../attempts/read-attempts.ts';
+import { hintAt } from '../../near.ts';
 import { printableJson } from '../../printable.ts';
 import { parseDuration } from '../../duration.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
@@ -10,6 +11,7 @@ import { shutdownSignal } from '../../ops/shutdown.ts';
 import type { OutputFormat } from '../../resources/present.ts';
 import { formatTable } from '../../resources/table.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
+import { ConfiguredDestinations } from '../../status/configured.ts';
 import type { Context } from '../context.ts';
 import { note } from '../terminal/note.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
@@ -63,10 +65,25 @@ async function attempts(
     for await (const line of reader.read(sinceMs)) newest.add(line);
     const lines = newest.sorted();
     if (newest.seen > lines.length) note(`the newest ${lines.length} of ${newest.seen} lines`);
-    if (isFirst && lines.length === 0 && follow !== true) note('nothing has happened since then');
+    if (isFirst && lines.length === 0) await sayNothing(context, destination, sinceMs);
     if (lines.length > 0) context.print(textOf(lines, output, isFirst));
     isFirst &&= lines.length === 0;
   } while (isStopped !== undefined && !(await isStopped()));
+}
+
+/** No error: lines of deleted destinations are there to be seen, and with `--follow` some may come. */
+async function sayNothing(
+  context: Context,
+  destination: string | undefined,
+  sinceMs: number,
+): Promise<void> {
+  const since = new Date(sinceMs).toISOString();
+  note(`nothing that fits has happened since ${since}; --since looks further back`);
+  if (destination === undefined) return;
+  const { topics } = await context.topology();
+  const configured = await ConfiguredDestinations.read(context.kafka, topics.config);
+  if (configured.has(destination)) return;
+  note(`there is no destination ${destination} now${hintAt(destination, configured.ids())}`);
 }
 
 function stopSignal(): () => Promise<boolean> {

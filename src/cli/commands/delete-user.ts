@@ -23,6 +23,7 @@ import { counted } from '../terminal/counted.ts';
 import { note } from '../terminal/note.ts';
 import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
 import { startStatusLine } from '../terminal/status-line.ts';
+import { whyUnreadable } from '../terminal/unreadable.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
 interface DeleteUserOptions extends OutputOptions {
@@ -127,8 +128,8 @@ async function run(
 async function readUserFile(path: string): Promise<UserFile> {
   if (path === '-') return { name: 'the standard input', bytes: await buffer(process.stdin) };
   const bytes = await readFile(path).catch((cause: unknown) => {
-    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-    throw new PostriderError('input-invalid', `${path} cannot be read${code}`, { cause });
+    const { code = 'no reason' } = cause as NodeJS.ErrnoException;
+    throw new PostriderError('input-invalid', `${path} ${whyUnreadable(code)}`, { cause });
   });
   return { name: path, bytes };
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
+import { hintAmong } from '../../near.ts';
 import { formatTable } from '../../resources/table.ts';
 import { describeDefaults } from '../../settings/read.ts';
 import { settingsTable } from '../../settings/table.ts';
@@ -73,10 +74,20 @@ export function explainCommands(program: Command): void {
       if (names.includes(command.name())) command.helpGroup(group);
   commandOf(program, ['completion']).description('print what makes a shell complete commands');
   for (const [path, example] of Object.entries(examples))
-    commandOf(program, path.split(' ')).addHelpText(
-      'after',
-      `\nExample:\n  ${program.name()} ${example}`,
-    );
+    explainCommand(commandOf(program, path.split(' ')), `${program.name()} ${example}`);
+}
+
+function explainCommand(command: Command, example: string): void {
+  command.addHelpText('after', `\nExample:\n  ${example}`);
+  const inherited = command.configureOutput();
+  // Commander names what is missing, and not what it may be.
+  command.configureOutput({
+    outputError: (text, write) => {
+      const isMissing = text.startsWith('error: missing required argument');
+      const said = isMissing ? `${text.trimEnd()}; for example: ${example}` : text;
+      inherited.outputError?.(said, write);
+    },
+  });
 }
 
 /** @throws PostriderError `usage` */
@@ -84,12 +95,11 @@ function commandOf(program: Command, path: readonly string[]): Command {
   return path.reduce((command, word) => {
     const found = command.commands.find((each) => each.name() === word);
     if (found !== undefined) return found;
-    const names = command.createHelp().visibleCommands(command);
-    const known = names.map((each) => each.name()).join(', ');
-    throw new PostriderError(
-      'usage',
-      `there is no help on "${path.join(' ')}", allowed: settings, or a command: ${known}`,
-    );
+    const visible = command.createHelp().visibleCommands(command);
+    const names = visible.map((each) => each.name());
+    const allowed = command === program ? ['settings', ...names] : names;
+    const hint = hintAmong(word, allowed, 'allowed');
+    throw new PostriderError('usage', `there is no help on "${path.join(' ')}"${hint}`);
   }, program);
 }
 

@@ -11,6 +11,7 @@ import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
 import { note } from '../terminal/note.ts';
 import { startStatusLine, type StatusLine } from '../terminal/status-line.ts';
+import { whyUnreadable } from '../terminal/unreadable.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
 interface ProduceOptions {
@@ -100,10 +101,7 @@ async function openInput(file: string): Promise<Readable> {
     throw unreadable(file, cause);
   });
   if ((await handle.stat()).isDirectory())
-    throw new PostriderError(
-      'input-invalid',
-      `${file} is a folder; allowed: a file, or - for stdin`,
-    );
+    throw new PostriderError('input-invalid', `${file} ${whyUnreadable('EISDIR')}`);
   return handle.createReadStream();
 }
 
@@ -112,17 +110,9 @@ function unreadable(file: string, cause: unknown, counts?: Counts): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
   if (cause instanceof PostriderError || code === undefined) return cause;
   const name = file === '-' ? 'the standard input' : file;
-  const what = readFailures[code] ?? `cannot be read (${code})`;
   const sent = counts === undefined ? '' : `; ${counted(counts.sent, 'call')} sent before`;
-  return new PostriderError('input-invalid', `${name} ${what}${sent}`, { cause });
+  return new PostriderError('input-invalid', `${name} ${whyUnreadable(code)}${sent}`, { cause });
 }
-
-const readFailures: Readonly<Record<string, string>> = {
-  ENOENT: 'does not exist',
-  EACCES: 'cannot be read: permission denied',
-  Z_BUF_ERROR: 'is gzip that is cut off',
-  Z_DATA_ERROR: 'is gzip that is damaged',
-};
 
 function progressOf({ sent, bad }: Counts, tookMs: number): string {
   const perSecond = Math.round((sent * 1_000) / Math.max(1, tookMs));

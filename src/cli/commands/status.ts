@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { AttemptReader, NewestLines } from '../../attempts/read-attempts.ts';
+import { hintAt } from '../../near.ts';
 import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
@@ -104,7 +105,10 @@ async function oneDestination(context: Context, id: string, options: Options): P
   ]);
   const each = said.destinations.get(id);
   if (each === undefined && !configured.has(id))
-    throw new PostriderError('not-found', `there is no destination ${id}`);
+    throw new PostriderError(
+      'not-found',
+      `there is no destination ${id}${hintAt(id, configured.ids())}`,
+    );
   const view: DestinationView =
     each === undefined
       ? unseenOf(configured, pauses, id)

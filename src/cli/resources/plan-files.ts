@@ -61,7 +61,7 @@ export function checkFirst({ settings }: Context, files: ParsedFile, others: Oth
 export async function planFrom(context: Context, files: ParsedFile, wishes: Wishes): Promise<Plan> {
   checkFirst(context, files, othersOf(wishes));
   const { settings, kafka, log } = context;
-  await warnOfInnerAddresses(settings, files);
+  await warnOfInnerAddresses(context, files);
   const access = { kafka, topology: await context.topology(), clock: systemClock, log };
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const { prune = false, rename = false, newKey = false } = wishes;
@@ -86,7 +86,11 @@ export async function write(context: Context, changes: readonly Change[]): Promi
   await withProducer(context, (producer) => writeChanges({ kafka, topology, producer }, changes));
 }
 
-async function warnOfInnerAddresses(settings: Settings, files: ParsedFile): Promise<void> {
+/** Of URLs that delivery will refuse, unless its workers are told otherwise. */
+export async function warnOfInnerAddresses(
+  { settings }: Context,
+  files: ParsedFile,
+): Promise<void> {
   const { AddressGuard } = await import('../../delivery/http/address-guard.ts');
   const guard = new AddressGuard(settings.deliveryAllowNetworks ?? []);
   for (const problem of findInnerAddresses(files, (address) => guard.allows(address)))

@@ -8,6 +8,7 @@ import { printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
 import type { DestinationView } from '../../event/destination-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
+import { counted } from '../terminal/counted.ts';
 
 /** What `postrider status` knows. */
 export interface Overview extends Pipeline {
@@ -133,7 +134,7 @@ function statesText(destinations: readonly DestinationView[]): string {
   const counts = new Map<string, number>();
   for (const { state } of destinations) counts.set(state, (counts.get(state) ?? 0) + 1);
   const each = Array.from(counts, ([state, number]) => `${number} ${state}`);
-  return `${destinations.length} destinations${each.length === 0 ? '' : `: ${each.join(', ')}`}`;
+  return `${counted(destinations.length, 'destination')}${each.length === 0 ? '' : `: ${each.join(', ')}`}`;
 }
 
 /** Of a destination with several URLs, how many fail, if not all. */
