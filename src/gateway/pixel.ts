@@ -13,6 +13,11 @@ export function pixelBody(query: unknown): Buffer | Refusal {
   return Buffer.from(data.replaceAll(' ', '+'), 'base64');
 }
 
+/** What is said of a body, said of the call in the query. */
+export function ofQuery(refusal: Refusal): Refusal {
+  return { ...refusal, message: refusal.message.replace(/^The body/, 'The `data` of the query') };
+}
+
 const noData: Refusal = {
   code: 'no-data',
   message: 'The query has no `data`, which is a call as JSON in Base64.',

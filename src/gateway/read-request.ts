@@ -49,6 +49,7 @@ function parse(
 ):
   | { readonly object: JsonObject; readonly refusal?: undefined }
   | { readonly object?: undefined; readonly refusal: Refusal } {
+  if (body.length === 0) return refuse('invalid-json', 'The body is empty.');
   if (!isUtf8(body)) return refuse('invalid-json', 'The body is not UTF-8.');
   let json: unknown;
   try {

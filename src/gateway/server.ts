@@ -5,7 +5,7 @@ import cors from '@fastify/cors';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
 import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
-import { pixel, pixelBody } from './pixel.ts';
+import { ofQuery, pixel, pixelBody } from './pixel.ts';
 import { overloaded, receiveBody } from './read-body.ts';
 import { errorBody, internalError, statusOf, type Refusal, type RefusalCode } from './refusal.ts';
 
@@ -141,8 +141,10 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
         return Promise.resolve(hasRoom ? body : overloaded);
       };
       const ip = (): string | undefined => clientIp(request);
-      const refusal = await acceptRequest(deps, { headers: {}, read, type, clientIp: ip });
-      if (refusal !== undefined) return refuse(deps, reply, refusal);
+      const { authorization } = request.raw.headers;
+      const headers = { authorization };
+      const refusal = await acceptRequest(deps, { headers, read, type, clientIp: ip });
+      if (refusal !== undefined) return refuse(deps, reply, ofQuery(refusal));
       return reply.type('image/gif').header('cache-control', 'no-store').send(pixel);
     });
   }

@@ -433,6 +433,17 @@ test('fields that nobody can have meant are counted and said, and their calls ta
   });
 });
 
+test('a request without a body is told so', async () => {
+  const gateway = await createTestGateway();
+  const refused = await post(gateway, '');
+  assert.equal(codeOf(refused), '400 invalid-json');
+  assert.equal(messageOf(refused), 'The body is empty.');
+});
+
+function messageOf(response: Response): string {
+  return response.json<{ message: string }>().message;
+}
+
 const pixelGif = 'image/gif';
 
 async function getPixel(gateway: TestGateway, type: string, query: string): Promise<Response> {
@@ -461,6 +472,19 @@ test('an image of a page or an e-mail brings one call', async () => {
   assert.equal(new Set(calls.map(({ messageId }) => messageId)).size, spellings.length);
 });
 
+test('an image may have its write key in Basic authentication too', async () => {
+  const gateway = await createTestGateway();
+  const data = Buffer.from(JSON.stringify(page)).toString('base64url');
+  const authorization = `Basic ${Buffer.from('wk_shop:').toString('base64')}`;
+  const { statusCode } = await gateway.server.inject({
+    method: 'GET',
+    url: `/v1/pixel/page?data=${data}`,
+    headers: { authorization },
+  });
+  assert.equal(statusCode, 200);
+  assert.equal(gateway.producer.calls().length, 1);
+});
+
 test('an image that brings no call is refused as every other request', async () => {
   const gateway = await createTestGateway();
   const encoded = (value: unknown): string =>
@@ -469,6 +493,16 @@ test('an image that brings no call is refused as every other request', async () 
   assert.equal(codeOf(await getPixel(gateway, 'page', '?data=')), '400 no-data');
   assert.equal(codeOf(await getPixel(gateway, 'page', '?data=a&data=b')), '400 no-data');
   assert.equal(codeOf(await getPixel(gateway, 'page', '?data=%%%')), '400 invalid-json');
+  for (const [data, why] of [
+    ['zz', 'not UTF-8.'],
+    [Buffer.from('no call').toString('base64url'), 'not JSON.'],
+    [Buffer.from('[]').toString('base64url'), 'JSON, but not an object.'],
+    ['!', 'empty.'],
+  ] as const)
+    assert.equal(
+      messageOf(await getPixel(gateway, 'page', `?data=${data}`)),
+      `The \`data\` of the query is ${why}`,
+    );
   assert.equal(codeOf(await getPixel(gateway, 'page', encoded(page))), '401 no-write-key');
   const stranger = encoded({ ...page, writeKey: 'wk_other' });
   assert.equal(codeOf(await getPixel(gateway, 'page', stranger)), '401 unknown-write-key');
