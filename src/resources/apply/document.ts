@@ -154,15 +154,36 @@ function startOf(node: unknown): number | undefined {
 }
 
 function findJsonProblem(file: string, text: string): Problem | undefined {
+  const error = jsonError(text);
+  if (error === undefined) return undefined;
+  // V8 says where in most cases, and then what. What else it says may quote a secret.
+  const [, what, position] = /^([^"]*?) (?:in|after) JSON at position (\d+)/.exec(error) ?? [];
+  const offset = position === undefined ? unexpectedIn(text) : Number(position);
+  const line = text.slice(0, offset).split('\n').length;
+  const why = what === undefined ? '' : `: ${what.charAt(0).toLowerCase()}${what.slice(1)}`;
+  return { file, line, path: '', reason: `is not valid JSON${why}` };
+}
+
+function jsonError(text: string): string | undefined {
   try {
     JSON.parse(text);
     return undefined;
   } catch (error) {
-    // V8 says where in most cases. What else it says may quote a secret.
-    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    const line = position === undefined ? 1 : text.slice(0, Number(position)).split('\n').length;
-    return { file, line, path: '', reason: 'is not valid JSON' };
+    return (error as Error).message;
   }
+}
+
+/** The offset of the first character that V8 does not expect; of the end, where it expects more. */
+function unexpectedIn(text: string): number {
+  let fine = 0;
+  let wrong = text.length;
+  while (fine < wrong) {
+    const middle = Math.floor((fine + wrong) / 2);
+    const isFound = jsonError(text.slice(0, middle + 1))?.startsWith('Unexpected token') === true;
+    if (isFound) wrong = middle;
+    else fine = middle + 1;
+  }
+  return fine;
 }
 
 /** A problem at the place where `path` stands in the document. */

@@ -55,8 +55,15 @@ test('JSON is read with lines, tabs and escapes, as strictly as JSON.parse does'
   const { documents } = parse(text, {}, 'json');
   assert.deepEqual(documents[0]?.value, JSON.parse(text));
   assert.equal(documents[0]?.lineOf(['id']), 3);
-  assert.deepEqual(problemsOf('{\n"a": 1,\n}', {}, 'json'), ['f.yaml:3: is not valid JSON']);
-  assert.deepEqual(problemsOf('a: 1', {}, 'json'), ['f.yaml:1: is not valid JSON']);
+  for (const [broken, problem] of [
+    ['{\n"a": 1,\n}', '3: is not valid JSON: expected double-quoted property name'],
+    ['{"a": 1}\n}', '2: is not valid JSON: unexpected non-whitespace character'],
+    ['a: 1', '1: is not valid JSON'],
+    ['{\n"a": "s3cret",\n"b": tru\n}', '3: is not valid JSON'],
+    ['{\n"a": 1,\n"b": nothing,\n"c": 2\n}', '3: is not valid JSON'],
+    ['[\n1,\n', '3: is not valid JSON'],
+  ] as const)
+    assert.deepEqual(problemsOf(broken, {}, 'json'), [`f.yaml:${problem}`]);
 });
 
 test('any JSON document reads as JSON.parse reads it', () => {
