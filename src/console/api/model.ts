@@ -1,0 +1,354 @@
+import type { AttemptLine } from '../../event/attempt-line.ts';
+import type { DestinationState } from '../../event/destination-state.ts';
+import type { LastAnswer, UrlStatus, WorkerStatus } from '../../event/destination-status.ts';
+
+/**
+ * What the console's HTTP API answers, under `/api/v1`. Times are ISO 8601, in UTC; a field without a value
+ * is left out unless its type says null. Types only: the pages are built on them too.
+ */
+
+/** A list, a piece at a time: `next` is the cursor of the piece behind it; absent at the end. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next?: string;
+}
+
+/** Every answer that is no success: RFC 9457, `application/problem+json`. */
+export interface Problem {
+  /** `about:blank`, or `/problems/<name>`. */
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  /** One sentence: what was wrong, where, and what is allowed. */
+  readonly detail: string;
+}
+
+export interface Session {
+  readonly user: string;
+  readonly role: 'viewer' | 'operator' | 'customer';
+  /** Of a customer: the only destination that may be seen. */
+  readonly destination?: string;
+  /** Whether bodies of events may be seen. */
+  readonly bodies: boolean;
+  /** Sent along as the header `x-csrf-token` with every POST. */
+  readonly csrf: string;
+  /** Nobody logs in: it listens on loopback only. */
+  readonly isOpen: boolean;
+}
+
+/** How far the console itself is behind what Kafka holds. */
+export interface Indexing {
+  /** Everything that was written until about two seconds ago has been read. */
+  readonly isCaughtUp: boolean;
+  /** Attempts from before are not known. */
+  readonly since?: string;
+}
+
+export interface DestinationRow {
+  readonly id: string;
+  readonly name: string;
+  readonly state: DestinationState;
+  readonly since?: string;
+  readonly until?: string;
+  readonly lastAnswer?: LastAnswer;
+  /** Events. */
+  readonly waiting: number;
+  readonly oldest?: string;
+  readonly nextTry?: string;
+  /** When the first event that waits is given up. */
+  readonly deadline?: string;
+  /** Of the last three minutes: events delivered, and attempts that were no delivery. */
+  readonly perMinute: { readonly delivered: number; readonly failed: number };
+  readonly p99Ms?: number;
+  /** Of the last 24 hours. */
+  readonly deadLetters: number;
+  readonly lastHour: LastHour;
+}
+
+export interface LastHour {
+  /** From 0 to 1, of attempts; absent without any. */
+  readonly successRate?: number;
+  /** Twelve of five minutes, the oldest first; the last one is not over. */
+  readonly points: readonly (readonly [delivered: number, failed: number, p99Ms: number | null])[];
+}
+
+export interface DestinationList extends Page<DestinationRow> {
+  /** Of all that the search finds, whatever their state. */
+  readonly counts: Readonly<Record<DestinationState, number>>;
+  readonly indexing: Indexing;
+}
+
+export interface DestinationDetail extends DestinationRow {
+  readonly urls: readonly UrlStatus[];
+  readonly waitingBy: {
+    /** In the workers' memory. */
+    readonly here: number;
+    /** By delay: `10s`, `1m`, … */
+    readonly tiers: Readonly<Record<string, number>>;
+  };
+  /** As in resource files, its secrets masked; empty where it is not configured any more. */
+  readonly resource: object;
+  readonly pause?: { readonly since: string };
+}
+
+export const ranges = ['1h', '24h', '3d'] as const;
+export type Range = (typeof ranges)[number];
+
+export interface Series {
+  /** Of the first point. */
+  readonly from: string;
+  readonly stepS: number;
+  /** Every step of the range, also those without attempts. */
+  readonly points: readonly SeriesPoint[];
+  readonly urls: readonly UrlSeries[];
+}
+
+export interface SeriesPoint {
+  readonly at: string;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly refused: number;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+export interface UrlSeries {
+  /** Without credentials and query. */
+  readonly url: string;
+  /** Stretches with attempts, each a step long at least; neighbours with the same outcome are one. */
+  readonly bands: readonly {
+    readonly from: string;
+    readonly to: string;
+    readonly delivered: number;
+    /** Refusals too. */
+    readonly failed: number;
+  }[];
+  /** Absent where no worker says. */
+  readonly breaker?: UrlStatus['breaker'];
+}
+
+/** `seq` grows; `after=<seq>` asks for what is newer. */
+export type AttemptRow = AttemptLine & { readonly seq: string };
+
+export interface DeadLetter {
+  /** `<partition>:<offset>` in the topic of dead letters, as the command line names it. */
+  readonly place: string;
+  readonly at: string;
+  readonly destination: string;
+  readonly user: string;
+  readonly reason: string;
+  readonly detail: string;
+  readonly messageId?: string;
+  readonly type?: string;
+  readonly source?: string;
+  readonly attempts?: number;
+  /** When the call was received. */
+  readonly callTime?: string;
+  /** When it was sent again before it became this letter. */
+  readonly redrivenAt?: string;
+  /** How the last answer of its endpoint begins. */
+  readonly answer?: string;
+  readonly url?: string;
+  /** Of the body. */
+  readonly bytes: number;
+}
+
+export interface DeadLetterCount {
+  readonly destination: string;
+  readonly reason: string;
+  /** `2026-01-31`, in UTC. */
+  readonly day: string;
+  readonly count: number;
+}
+
+export interface RejectedCall {
+  /** `<partition>:<offset>` in the topic of rejected calls. */
+  readonly place: string;
+  readonly at: string;
+  readonly reason: string;
+  readonly detail: string;
+  /** Of the record: usually the user. */
+  readonly key?: string;
+  /** The id of the source that its write key belongs to; absent where none does. */
+  readonly source?: string;
+  /** Where it first arrived. */
+  readonly origin: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: number;
+    readonly at: string;
+  };
+  /** Of the call. */
+  readonly bytes: number;
+  /** How it begins. */
+  readonly sample: string;
+}
+
+export interface RejectedCount {
+  /** Empty: its write key is missing or belongs to none. */
+  readonly source: string;
+  readonly reason: string;
+  readonly day: string;
+  readonly count: number;
+}
+
+/** An event from its receipt to its end, as `postrider explain` tells it. */
+export interface Story {
+  readonly messageId: string;
+  readonly user: string | null;
+  readonly source: string | null;
+  readonly type: string | null;
+  /** The name of a track call. */
+  readonly event: string | null;
+  readonly received: readonly {
+    readonly at: string;
+    readonly topic: string;
+    /** `<partition>:<offset>` */
+    readonly place: string;
+    readonly outcome:
+      'routed' | 'unwanted' | 'duplicate' | 'rejected' | 'unreadable' | 'not-routed-yet';
+    readonly detail: string;
+  }[];
+  readonly destinations: readonly DestinationStory[];
+  /** What is sent, its secrets masked; absent where nothing of it is kept or bodies may not be seen. */
+  readonly copies?: readonly {
+    readonly destination: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  }[];
+}
+
+export interface DestinationStory {
+  readonly destination: string;
+  readonly state:
+    | 'delivered'
+    | 'waiting'
+    | 'on-its-way'
+    | 'paused'
+    | 'dead-letter'
+    | 'sent-again'
+    | 'dropped'
+    | 'done'
+    | 'no-trace'
+    | 'unwanted';
+  readonly at: string | null;
+  readonly detail: string;
+  readonly until: string | null;
+  readonly deadline: string | null;
+  readonly place: string | null;
+  readonly unwanted: { readonly by: string; readonly unwanted?: string | undefined } | null;
+  readonly happened: readonly { readonly at: string; readonly what: string }[];
+}
+
+/** `GET /events/search?user=`: what is known of a user's events, the newest first. Its story is `GET /events?message=`. */
+export interface FoundEvent {
+  readonly messageId: string;
+  readonly user: string;
+  readonly source: string;
+  readonly type: string;
+  /** When something last happened to it. */
+  readonly at: string;
+  readonly destinations: readonly string[];
+}
+
+export interface Pipeline {
+  readonly at: string;
+  readonly backlog: readonly {
+    readonly stage: 'router' | 'delivery' | 'retry';
+    readonly topic: string;
+    /** Records not finished: of a retry topic, those not due too. One may hold many events. */
+    readonly records: number;
+    /** When the oldest of them was appended. */
+    readonly oldest?: string | undefined;
+  }[];
+  /** Of the last hour. */
+  readonly deadLetters: number;
+  readonly rejectedCalls: number;
+  readonly workers: readonly WorkerStatus[];
+  /** What passed in the last minute, left to right. */
+  readonly rates: readonly { readonly stage: Stage; readonly perMinute: number }[];
+  /** The stage that holds the flow back; absent where none does. */
+  readonly behind?: Stage;
+}
+
+/** Left to right; `dead-letter` and `rejected` are ways out. */
+export const stages = [
+  'ingest',
+  'router',
+  'delivery',
+  'retry',
+  'delivered',
+  'dead-letter',
+  'rejected',
+] as const;
+export type Stage = (typeof stages)[number];
+
+export interface AudienceRow {
+  readonly id: string;
+  /** Absent where the resource is gone and users have its trait still. */
+  readonly resource?: object;
+  readonly told: readonly {
+    readonly source: string;
+    readonly trait: string;
+    readonly members: number;
+    readonly destinations?: readonly string[];
+  }[];
+  /** The newest first, at most 50. */
+  readonly syncs: readonly SyncRun[];
+}
+
+export interface SyncRun {
+  readonly sync: string;
+  readonly action: string;
+  readonly startedAt: string;
+  readonly durationMs: number;
+  /** `unfinished`: it is sending, or was cut off. */
+  readonly outcome: 'done' | 'unfinished' | 'refused' | 'failed';
+  readonly reason?: string;
+  readonly members: number;
+  readonly added: number;
+  readonly removed: number;
+  readonly changed: number;
+  readonly baseline: number;
+  readonly forgotten: number;
+}
+
+export interface Configuration {
+  /** As in resource files, secrets masked. */
+  readonly resources: readonly object[];
+  /** Records that this version cannot read. */
+  readonly unreadable: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** What a person should read: a destination failing for long, disabled, well again. */
+export interface Notice {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: string;
+  readonly destination?: string;
+  readonly text: string;
+}
+
+/** What an operator did. */
+export interface AuditEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly user: string;
+  readonly action: string;
+  readonly destination?: string;
+  readonly detail?: string;
+}
+
+export interface Redrive {
+  readonly id: string;
+  readonly state: 'counting' | 'running' | 'done' | 'failed';
+  readonly found: number;
+  readonly sent: number;
+  readonly outcome?: {
+    readonly delivered: number;
+    readonly refused: number;
+    readonly waiting: number;
+    readonly other: number;
+  };
+  readonly detail?: string;
+}
