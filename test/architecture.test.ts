@@ -6,7 +6,7 @@ import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-
 /** Who may import whom, as in docs/design.md. `$1` is the importing file's own folder. */
 
 const stages =
-  'gateway|bulk-import|router|delivery|attempts|status|notices|audience|deletion|dead-letter';
+  'gateway|console|bulk-import|router|delivery|attempts|status|notices|audience|deletion|dead-letter';
 
 function forbid(name: string, from: string, to: string, toNot?: string): IForbiddenRuleType {
   return {

@@ -48,6 +48,9 @@ export interface Settings {
   /** Calls a second of one write key. */
   readonly gatewayRateLimit: number | undefined;
   readonly opsPort: number;
+  readonly consolePort: number;
+  /** Where the console keeps its index; undefined: `dev` and `demo` use a temporary folder. */
+  readonly consoleDataDir: string | undefined;
   readonly deliveryTimeoutMs: number;
   readonly retryWindowMs: number;
   readonly retryTiersMs: readonly number[];
@@ -153,6 +156,8 @@ export const settingsTable: Table = {
     parseRate,
   ),
   opsPort: integer('OPS_PORT', 9464, 0, 65_535),
+  consolePort: integer('CONSOLE_PORT', 8081, 0, 65_535),
+  consoleDataDir: optional('CONSOLE_DATA_DIR', 'a path', text),
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),
   retryTiersMs: {

@@ -70,7 +70,8 @@ async function unfinished(
       topic,
       (kept[index] ?? []).map(({ partition, start, end }) => {
         const next = committed.get(topic)?.[partition] ?? -1;
-        return { partition, start: Math.max(start, next), end };
+        // The group may have committed more since the end was asked for.
+        return { partition, start: Math.min(end, Math.max(start, next)), end };
       }),
     ]),
   );

@@ -22,29 +22,51 @@ const decided: Partial<Settings> = {
   topicPartitions: 6,
   gatewayPort: 0,
   opsPort: 0,
+  consolePort: 0,
 };
 /** After the last event: a retry window, its longest tier, and reading them. */
 const settleLimitMs = 75_000;
+
+interface DemoOptions {
+  readonly stay?: true;
+}
 
 /** `postrider demo`: real purchases from Kafka to three endpoints, and accounts of every event. */
 export function registerDemo(program: Command, context: Context): void {
   program
     .command('demo')
     .description('real purchases through the whole pipeline, with accounts of every event')
-    .action(() => demo(context));
+    .option('--stay', 'keep it running at the end, to look at its console, until a signal')
+    .action((options: DemoOptions) => demo(context, options));
 }
 
-async function demo(given: Context): Promise<void> {
+async function demo(given: Context, { stay }: DemoOptions): Promise<void> {
   const signalled = shutdownSignal();
+  const ledger = createLedger(demoDestinations);
+  const replaying = replayPurchases(given, ledger, signalled);
   const stopped = signalled.then(() => {
     throw new PostriderError('stopped', 'stopped early, without accounts of the events');
   });
-  await Promise.race([replayPurchases(given, signalled), stopped]);
+  const end = await Promise.race([replaying, stopped]);
+  conclude(given, ledger);
+  if (stay === true) {
+    given.print(`\nThe console stays at ${end.consoleUrl} until Ctrl-C.`);
+    await signalled;
+  }
+  await end.stop();
   process.exit(0);
 }
 
-async function replayPurchases(given: Context, signalled: Promise<unknown>): Promise<void> {
-  const ledger = createLedger(demoDestinations);
+interface Replayed {
+  readonly consoleUrl: string;
+  stop(): Promise<void>;
+}
+
+async function replayPurchases(
+  given: Context,
+  ledger: Ledger,
+  signalled: Promise<unknown>,
+): Promise<Replayed> {
   const endpoints = await startDemoEndpoints(ledger);
   const stdin = Readable.from([JSON.stringify(endpoints.resources)]);
   const quiet = given.environment['LOG_LEVEL'] === undefined ? { logLevel: 'silent' as const } : {};
@@ -65,6 +87,7 @@ async function replayPurchases(given: Context, signalled: Promise<unknown>): Pro
   given.print(
     `Replaying ${calls.length} events of a gift shop to ${demoDestinations.join(', ')} …`,
   );
+  given.print(`Watch it: ${roles.consoleUrl ?? ''}`);
   const deadLetters = await watchDeadLetters(deps, ledger);
   const progress = startProgress(roles.metrics, (counts) =>
     progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
@@ -76,9 +99,11 @@ async function replayPurchases(given: Context, signalled: Promise<unknown>): Pro
   await settled(ledger, settleLimitMs);
   progress.stop();
   await Promise.all([deadLetters.stop(), producer.close(settleLimitMs)]);
-  await pipeline.stop();
-  await endpoints.close();
-  conclude(given, ledger);
+  const stop = async (): Promise<void> => {
+    await pipeline.stop();
+    await endpoints.close();
+  };
+  return { consoleUrl: roles.consoleUrl ?? '', stop };
 }
 
 function conclude(context: Context, ledger: Ledger): void {

@@ -48,9 +48,15 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
 }
 
 function readyJson({ brokers, roles }: Pipeline): string {
-  return JSON.stringify({ ready: true, gateway: roles.gatewayUrl, ops: roles.ops.url, brokers });
+  return JSON.stringify({
+    ready: true,
+    gateway: roles.gatewayUrl,
+    ops: roles.ops.url,
+    console: roles.consoleUrl,
+    brokers,
+  });
 }
 
 function readyText({ brokers, roles }: Pipeline): string {
-  return `ready  gateway ${roles.gatewayUrl ?? ''}  ops ${roles.ops.url}  brokers ${brokers.join(',')}`;
+  return `ready  gateway ${roles.gatewayUrl ?? ''}  ops ${roles.ops.url}  console ${roles.consoleUrl ?? ''}  brokers ${brokers.join(',')}`;
 }

@@ -6,9 +6,7 @@ import { presentStory } from '../../explain/present.ts';
 import { tellStory } from '../../explain/story.ts';
 import type { TopicReader } from '../../explain/topic-reader.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { RegistryClient } from '../../schemas/registry-client.ts';
-import { noRegistry, SchemaBook, type Schemas } from '../../schemas/schema-book.ts';
-import { registryAccess } from '../connect/registry-access.ts';
+import { registrySchemas } from '../connect/registry-schemas.ts';
 import type { Context } from '../context.ts';
 import { parseTime } from '../letters/options.ts';
 import { note } from '../terminal/note.ts';
@@ -45,7 +43,7 @@ async function explain(context: Context, messageId: string, options: Options): P
       kafka,
       topology,
       nowMs,
-      schemas: schemasOf(context),
+      schemas: registrySchemas(settings),
       onReader: (each) => (reader = each),
     },
     question,
@@ -84,16 +82,4 @@ function progressOf(reader: TopicReader | undefined): string {
   if (reader === undefined) return 'nothing looked through yet';
   const megabytes = Math.round(reader.bytes / 1e6).toLocaleString('en');
   return `${reader.records.toLocaleString('en')} records, ${megabytes} MB looked through`;
-}
-
-function schemasOf({ settings }: Context): Schemas {
-  const registry = registryAccess(settings);
-  if (registry === undefined) return noRegistry;
-  const client = new RegistryClient(registry);
-  return new SchemaBook({
-    fetchSchema: (id) => client.schemaOf(id),
-    isAwake: (knownId) => client.isAwake(knownId),
-    clock: systemClock,
-    onDelay: () => undefined,
-  });
 }

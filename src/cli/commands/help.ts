@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 
 const groups: Readonly<Record<string, readonly string[]>> = {
   'On your machine:': ['dev', 'demo', 'listen'],
-  'Roles:': ['gateway', 'router', 'delivery'],
+  'Roles:': ['gateway', 'router', 'delivery', 'console'],
   'Configuration:': ['apply', 'diff', 'get', 'delete', 'topics', 'secrets', 'schemas'],
   'How it goes:': ['status', 'attempts', 'explain'],
   'Destinations:': ['send-test', 'pause', 'resume'],
@@ -21,11 +21,12 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 
 const examples: Readonly<Record<string, string>> = {
   dev: 'dev -f shop.yaml --data-dir .cache/dev',
-  demo: 'demo',
+  demo: 'demo --stay',
   listen: 'listen --port 9000 --secret teehee --fail-rate 0.1',
   gateway: 'gateway',
   router: 'router',
   delivery: 'delivery',
+  console: 'console',
   apply: 'apply -f resources --prune',
   diff: 'diff -f resources --prune',
   get: 'get destination crm -o yaml',

@@ -7,9 +7,10 @@ const descriptions: Record<RoleName, string> = {
   gateway: 'run a gateway: the HTTP tracking API to the ingest topic',
   router: 'run the router: ingest topics to delivery topics',
   delivery: 'run a delivery worker: delivery and retry topics to endpoints',
+  console: 'run the console: pages and an HTTP API that show what happens',
 };
 
-/** `postrider gateway`, `postrider router` and `postrider delivery`: one role in a process of its own. */
+/** `postrider gateway`, `router`, `delivery` and `console`: one role in a process of its own. */
 export function registerRoles(program: Command, context: Context): void {
   for (const [name, description] of Object.entries(descriptions)) {
     program

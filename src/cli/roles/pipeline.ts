@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startBroker } from '../../dev/broker.ts';
@@ -47,8 +49,12 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
   const { settings } = given;
   const { dataDir } = options;
   if (dataDir !== undefined) await requireDataDir(dataDir);
-  const { gatewayPort, opsPort } = { ...settings, ...options.decided };
-  await requireFreePorts({ GATEWAY_PORT: gatewayPort, OPS_PORT: opsPort });
+  const { gatewayPort, opsPort, consolePort } = { ...settings, ...options.decided };
+  await requireFreePorts({
+    GATEWAY_PORT: gatewayPort,
+    OPS_PORT: opsPort,
+    CONSOLE_PORT: consolePort,
+  });
   const broker = settings.kafkaBrokers === undefined ? await ownBroker(given, dataDir) : undefined;
   const brokers = settings.kafkaBrokers ?? broker?.brokers ?? [];
   try {
@@ -56,6 +62,7 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
       kafkaBrokers: brokers,
       secretKey: settings.secretKey ?? (await keptKey(dataDir)),
       deliveryAllowNetworks: settings.deliveryAllowNetworks ?? loopback,
+      consoleDataDir: await consoleFolder(settings.consoleDataDir, dataDir),
       ...options.decided,
     });
     await context.reachKafka(answerGiveUpMs);
@@ -65,7 +72,7 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
     const { resources } = options;
     const applied = resources === undefined ? [] : await applyFiles(context, resources);
     const { startRoles } = await import('./start-roles.ts');
-    const names = ['gateway', 'router', 'delivery'] as const;
+    const names = ['gateway', 'router', 'delivery', 'console'] as const;
     const roles = await startRoles(context, names, describeChosenSettings);
     await untilReady(context, roles);
     const stop = async (): Promise<void> => {
@@ -86,6 +93,21 @@ async function ownBroker({ log }: Context, dataDir: string | undefined): Promise
     log.info({}, text);
   };
   return startBroker({ dataDir: join(dataDir, 'kafka'), onNote });
+}
+
+/** Where the console keeps its index: as set, beside the broker's data, or for this process alone. */
+async function consoleFolder(
+  chosen: string | undefined,
+  dataDir: string | undefined,
+): Promise<string> {
+  const kept = chosen ?? (dataDir === undefined ? undefined : join(dataDir, 'console'));
+  if (kept !== undefined) return kept;
+  const dir = await mkdtemp(join(tmpdir(), 'postrider-console-'));
+  // However the process ends by itself.
+  process.once('exit', () => {
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return dir;
 }
 
 async function untilReady({ log }: Context, roles: RunningRoles): Promise<void> {

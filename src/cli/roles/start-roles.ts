@@ -1,3 +1,4 @@
+import type { Console } from '../../console/console.ts';
 import type { DeliveryDeps } from '../../delivery/worker.ts';
 import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
 import { AudienceGauges } from '../../resources/audiences/gauges.ts';
@@ -11,6 +12,7 @@ import { tuneGarbageCollection } from '../../ops/garbage-collection.ts';
 import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
 import { createMetrics, exposeReady, type MetricsRegistry } from '../../ops/metrics.ts';
 import type { Role } from '../../ops/role.ts';
+import type { Config } from '../../resources/config/config.ts';
 import { startConfig } from '../../resources/config/config-store.ts';
 import { startFence, type FollowedFence } from '../../resources/fence/fence-store.ts';
 import { followPauses, type FollowedPauses } from '../../resources/pauses/pauses.ts';
@@ -26,8 +28,10 @@ import { readKeyPair } from '../connect/tls-files.ts';
 
 /** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
 const graceMs = 15_000;
+/** In the folder where the role is started. */
+const usualConsoleDir = '.cache/console';
 
-export type RoleName = 'gateway' | 'router' | 'delivery';
+export type RoleName = 'gateway' | 'router' | 'delivery' | 'console';
 
 /** Roles that share a process: its Kafka producer where they have none of their own, configuration, metrics and ops server. */
 export interface RunningRoles {
@@ -37,6 +41,8 @@ export interface RunningRoles {
   ready(): boolean;
   /** Where the gateway listens, if it is among them. */
   readonly gatewayUrl: string | undefined;
+  /** Where the console listens, if it is among them. */
+  readonly consoleUrl: string | undefined;
   /** Drains the roles, then closes what they shared. */
   stop(): Promise<void>;
 }
@@ -72,10 +78,18 @@ export async function startRoles(
   let sharedProducer: Promise<Producer> | undefined;
   const producer = (): Promise<Producer> => (sharedProducer ??= openProducer());
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const config = await startConfig({ ...shared, secretKeys });
-  exposeConfig(metrics, config);
-  const deps = { ...shared, config };
+  let config: Config | undefined;
+  // The console shows no secret, and needs no key.
+  if (names.some((name) => name !== 'console')) {
+    config = await startConfig({ ...shared, secretKeys });
+    exposeConfig(metrics, config);
+  }
+  const deps = (): typeof shared & { readonly config: Config } => {
+    if (config === undefined) throw new Error('a role needs the configuration');
+    return { ...shared, config };
+  };
   let gateway: Gateway | undefined;
+  let shownBy: Console | undefined;
   let fence: FollowedFence | undefined;
   let pauses: FollowedPauses | undefined;
   let notices: Notices | undefined;
@@ -84,7 +98,7 @@ export async function startRoles(
   const starters: Record<RoleName, () => Promise<Role>> = {
     gateway: async () => {
       const { startGateway } = await import('../../gateway/gateway.ts');
-      gateway = await startGateway({ ...deps, openProducer, ...gatewaySettings(settings) });
+      gateway = await startGateway({ ...deps(), openProducer, ...gatewaySettings(settings) });
       return gateway;
     },
     router: async () => {
@@ -95,7 +109,7 @@ export async function startRoles(
         gauges.show(id, record);
       });
       return startRouter({
-        ...deps,
+        ...deps(),
         producer: await producer(),
         dedupeWindowMs: settings.dedupeWindowMs,
         registry: registryAccess(settings),
@@ -105,20 +119,35 @@ export async function startRoles(
       const { startDelivery } = await import('../../delivery/worker.ts');
       const { startNotices } = await import('../../notices/notices.ts');
       [fence, pauses] = await Promise.all([startFence(shared), followPauses(shared)]);
-      const parts = { ...deps, fence, pauses, producer: await producer() };
+      const parts = { ...deps(), fence, pauses, producer: await producer() };
       notices = await startNotices({ ...parts, disableAfterMs: settings.disableAfterMs });
       return startDelivery({ ...parts, ...deliverySettings(settings) });
+    },
+    console: async () => {
+      const { startConsole } = await import('../../console/console.ts');
+      const { consoleStages } = await import('./console-stages.ts');
+      shownBy = await startConsole({
+        ...shared,
+        port: settings.consolePort,
+        dataDir: settings.consoleDataDir ?? usualConsoleDir,
+        stages: consoleStages(context, topology),
+      });
+      return shownBy;
     },
   };
   for (const name of names) roles.push(await starters[name]());
   const gatewayUrl = gateway?.url;
-  log.info({ ops: ops.url, gateway: gatewayUrl }, `running ${names.join(' and ')}`);
+  const consoleUrl = shownBy?.url;
+  log.info(
+    { ops: ops.url, gateway: gatewayUrl, console: consoleUrl },
+    `running ${names.join(' and ')}`,
+  );
 
   const stop = async (): Promise<void> => {
     await Promise.all([notices?.stop(), ...roles.map((role) => role.stop(graceMs))]);
     // What Kafka has not acknowledged by now is not committed either: its next owner writes it again.
     await Promise.all([
-      config.stop(),
+      config?.stop(),
       fence?.stop(),
       pauses?.stop(),
       audiences?.stop(),
@@ -127,7 +156,7 @@ export async function startRoles(
     await ops.close();
     log.info({}, 'stopped');
   };
-  return { ops, metrics, ready, gatewayUrl, stop };
+  return { ops, metrics, ready, gatewayUrl, consoleUrl, stop };
 }
 
 function gatewaySettings(

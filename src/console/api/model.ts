@@ -300,6 +300,8 @@ export interface AudienceRow {
 export interface SyncRun {
   readonly sync: string;
   readonly action: string;
+  readonly source: string;
+  readonly trait: string;
   readonly startedAt: string;
   readonly durationMs: number;
   /** `unfinished`: it is sending, or was cut off. */
@@ -320,7 +322,7 @@ export interface Configuration {
   readonly unreadable: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** What a person should read: a destination failing for long, disabled, well again. */
+/** @public What a person should read: a destination failing for long, disabled, well again. */
 export interface Notice {
   readonly id: string;
   readonly at: string;
@@ -329,7 +331,7 @@ export interface Notice {
   readonly text: string;
 }
 
-/** What an operator did. */
+/** @public What an operator did. */
 export interface AuditEntry {
   readonly id: string;
   readonly at: string;
@@ -339,6 +341,7 @@ export interface AuditEntry {
   readonly detail?: string;
 }
 
+/** @public How far sending dead letters again is. */
 export interface Redrive {
   readonly id: string;
   readonly state: 'counting' | 'running' | 'done' | 'failed';

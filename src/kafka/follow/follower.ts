@@ -24,6 +24,11 @@ export interface FollowerOptions {
    * brings records no later.
    */
   readonly maxWaitMs?: number;
+  /**
+   * Where to go on in a partition, as `position` said before, and of which topic, because one that was made
+   * again has the same name. Undefined: at the beginning.
+   */
+  from?(partition: number, topicId: string | undefined): number | undefined;
   /** Every record from the beginning of the topic on, in each partition's order, none twice. Must not throw. */
   onRecord(record: IncomingRecord): void;
   /**
@@ -46,6 +51,11 @@ export interface Follower {
   position(partition?: number): number;
   /** True while an end of the topic that was asked for at most 2 s ago has been reached, as brokers said. */
   isFresh(): boolean;
+  /** Which topic is read; undefined until the cluster has told it. */
+  readonly topicId: string | undefined;
+  /** Nothing more is fetched; at most 128 records of each partition that were fetched still come. */
+  pause(): void;
+  resume(): void;
   /**
    * Resolves when an end of the topic that was asked for after this call has been reached. Rejects with
    * `stopped`, or with `kafka-refused` when the topic could never be read.
@@ -92,6 +102,7 @@ class TopicFollower implements Follower, CursorOwner {
   #cursors: (Cursor | undefined)[] = [];
   #isLoaded = false;
   #isOpening = false;
+  #isPaused = false;
 
   constructor(kafka: ClusterClient, options: FollowerOptions) {
     const { log, topic, maxWaitMs = defaultMaxWaitMs } = options;
@@ -127,6 +138,20 @@ class TopicFollower implements Follower, CursorOwner {
 
   isFresh(): boolean {
     return this.#progress.isFresh(performance.now());
+  }
+
+  get topicId(): string | undefined {
+    return this.#cluster.topic(this.#options.topic)?.id;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    for (const cursor of this.#cursors) if (cursor !== undefined) this.#fetcher.pause(cursor);
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    for (const cursor of this.#cursors) if (cursor !== undefined) this.#fetcher.resume(cursor);
   }
 
   caughtUp(): Promise<void> {
@@ -230,7 +255,9 @@ class TopicFollower implements Follower, CursorOwner {
     this.#progress.refreshed(starts.size, askedAtMs);
     for (const [partition, start] of starts) {
       if (this.#cursors[partition] !== undefined) continue;
-      const cursor = new Cursor({ topic, partition }, start, maxBytesPerPartition);
+      const offset = this.#options.from?.(partition, this.topicId) ?? start;
+      const cursor = new Cursor({ topic, partition }, offset, maxBytesPerPartition);
+      cursor.isPaused = this.#isPaused;
       this.#cursors[partition] = cursor;
       this.#fetcher.add(cursor);
     }

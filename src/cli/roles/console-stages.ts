@@ -1,0 +1,32 @@
+import type { ConsoleDeps } from '../../console/console.ts';
+import { lookUp } from '../../explain/look-up.ts';
+import { tellStory } from '../../explain/story.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { readPipeline } from '../../status/pipeline.ts';
+import { saidNow } from '../../status/read-status.ts';
+import type { Topology } from '../../topology.ts';
+import { registrySchemas } from '../connect/registry-schemas.ts';
+import type { Context } from '../context.ts';
+
+/** What the console shows of other stages, none of which it imports. */
+export function consoleStages(
+  { kafka, settings }: Context,
+  topology: Topology,
+): ConsoleDeps['stages'] {
+  const schemas = registrySchemas(settings);
+  return {
+    saidNow,
+    readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
+    explain: async (messageId, user) => {
+      const { dedupeWindowMs } = settings;
+      const nowMs = systemClock.now();
+      const evidence = await lookUp(
+        { kafka, topology, nowMs, schemas, onReader: () => undefined },
+        { messageId, user, sinceMs: undefined, dedupeWindowMs },
+      );
+      const { calls, rejected, lines, letters, waiting } = evidence;
+      const found = [calls, rejected, lines, letters, waiting].some(({ length }) => length > 0);
+      return found ? tellStory(evidence) : undefined;
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { destinationStates } from '../../event/destination-state.ts';
+import { ranges } from './model.ts';
+
+/** A parameter's JSON Schema. */
+interface Parameter {
+  readonly type: 'string' | 'integer' | 'boolean';
+  /** What is allowed, in words. */
+  readonly description: string;
+  readonly [keyword: string]: unknown;
+}
+
+/** What a request may say: each parameter with its bounds, and the same in words for errors and OpenAPI. */
+export const parameters: Readonly<Record<string, Parameter>> = {
+  id: text(1, 200, 'the id of a destination, at most 200 characters'),
+  search: text(0, 200, 'a part of an id or a name, at most 200 characters'),
+  state: {
+    type: 'string',
+    enum: [...destinationStates],
+    description: `one of ${destinationStates.join(', ')}`,
+  },
+  cursor: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9_-]{1,400}$',
+    description: 'what `next` of the page before was',
+  },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 500,
+    default: 50,
+    description: 'a whole number from 1 to 500',
+  },
+  range: {
+    type: 'string',
+    enum: [...ranges],
+    default: '1h',
+    description: `one of ${ranges.join(', ')}`,
+  },
+  failed: { type: 'boolean', description: 'true or false' },
+  url: text(1, 2_048, 'a URL as attempts have it, at most 2048 characters'),
+  message: text(1, 1_024, 'a message id, at most 1024 characters'),
+  user: text(1, 1_024, 'the id of a user, at most 1024 characters'),
+  after: {
+    type: 'string',
+    pattern: '^[0-9]{1,16}$',
+    description: 'the `seq` of an attempt, a whole number of at most 16 digits',
+  },
+  destination: text(1, 200, 'the id of a destination, at most 200 characters'),
+  source: text(0, 200, 'the id of a source, at most 200 characters; empty: none is known'),
+  reason: text(1, 100, 'a reason as the summary has it, or http-4xx, at most 100 characters'),
+  since: {
+    type: 'string',
+    format: 'date-time',
+    description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z',
+  },
+};
+
+/** For a route's `querystring` or `params`. */
+export function accept(
+  names: readonly string[],
+  required: readonly string[] = [],
+): Record<string, unknown> {
+  const properties = Object.fromEntries(names.map((name) => [name, parameters[name]]));
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+function text(minLength: number, maxLength: number, description: string): Parameter {
+  return { type: 'string', minLength, maxLength, description };
+}

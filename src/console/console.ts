@@ -1,0 +1,74 @@
+import type { KafkaClient } from '../kafka/client.ts';
+import type { Clock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import { portProblem } from '../ops/port-problem.ts';
+import type { Role } from '../ops/role.ts';
+import type { Topology } from '../topology.ts';
+import { openAccess } from './access/access.ts';
+import { addReadRoutes, type RouteDeps } from './api/routes.ts';
+import { createConsoleServer } from './api/server.ts';
+import { usualBounds, type Bounds } from './index/bounds.ts';
+import { startIndex } from './index/index.ts';
+import { followLiveState } from './index/live-state.ts';
+
+export interface ConsoleDeps {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Of the index, which can be deleted at any time. */
+  readonly dataDir: string;
+  /** The folder of the built pages. */
+  readonly pages?: string | undefined;
+  readonly bounds?: Bounds;
+  /** What other stages know; the console imports none of them. */
+  readonly stages: Pick<RouteDeps, 'saidNow' | 'readBacklog' | 'explain'>;
+}
+
+export interface Console extends Role {
+  readonly url: string;
+}
+
+const host = '127.0.0.1';
+
+/**
+ * Follows Kafka, reads only, and answers on loopback.
+ * @throws PostriderError `setting-invalid` for a port or a folder that cannot be had, `busy` for a folder in use
+ */
+export async function startConsole(deps: ConsoleDeps): Promise<Console> {
+  const { kafka, topology, log, clock, port, dataDir, pages, bounds = usualBounds, stages } = deps;
+  const access = openAccess();
+  const live = await followLiveState({ kafka, topology, log, clock });
+  const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
+  const opening = startIndex({ kafka, topology, log, clock, dir: dataDir, bounds, sourceOf });
+  const index = await opening.catch(async (error: unknown) => {
+    await live.stop();
+    throw error;
+  });
+  const stop = async (): Promise<void> => {
+    await server.close();
+    await Promise.all([index.stop(), live.stop()]);
+  };
+  const server = await createConsoleServer({
+    access,
+    log,
+    pages,
+    routes: (api) => {
+      addReadRoutes(api, { index, live, kafka, topology, clock, ...stages });
+    },
+    onFailure: (error) => {
+      index.failed(error);
+    },
+  });
+  try {
+    const url = await server.listen({ port, host });
+    if (access.isOpen)
+      log.warn({ url }, 'nobody has to log in to the console, so it listens on loopback only');
+    return { name: 'console', url, ready: () => true, stop };
+  } catch (error) {
+    await stop();
+    throw portProblem(error, 'CONSOLE_PORT', port);
+  }
+}

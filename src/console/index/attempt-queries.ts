@@ -1,0 +1,174 @@
+import type { DuckDBValue } from '@duckdb/node-api';
+import { hashOf, lineOfRow, type AttemptRow } from './attempt-rows.ts';
+import type { AttemptRow as AttemptAnswer, FoundEvent } from '../api/model.ts';
+import type { OpenIndex } from './index.ts';
+import { bucketMs } from './schema.ts';
+
+export interface AttemptQuestion {
+  readonly destination: string;
+  /** Nothing that was delivered. */
+  readonly failed?: boolean | undefined;
+  readonly url?: string | undefined;
+  readonly message?: string | undefined;
+  readonly user?: string | undefined;
+  /** Only what was indexed later. */
+  readonly afterSeq?: number | undefined;
+  /** Only what is older than the last row of the page before. */
+  readonly before?: AttemptPlace | undefined;
+  readonly limit: number;
+}
+
+/** Where a row stands among the others: newest first, and of the same time the last indexed first. */
+export interface AttemptPlace {
+  readonly atMs: number;
+  readonly seq: number;
+}
+
+export interface FoundAttempts {
+  readonly items: readonly AttemptAnswer[];
+  readonly next: AttemptPlace | undefined;
+}
+
+const rowColumns = `seq::double as seq, at_ms::double as "atMs", destination, what, latency as "latencyClass",
+  source, type, message, message_hash as "messageHash", usr as "user", user_hash as "userHash", attempt, url,
+  status, took_ms as "tookMs", cause, rest`;
+
+export async function findAttempts(
+  index: OpenIndex,
+  question: AttemptQuestion,
+): Promise<FoundAttempts> {
+  const { words, database } = index;
+  const { failed, message, user, afterSeq, before, limit } = question;
+  const destination = words.find(question.destination);
+  const url = question.url === undefined ? undefined : words.find(question.url);
+  const isUnknown = destination === undefined || (question.url !== undefined && url === undefined);
+  if (isUnknown) return { items: [], next: undefined };
+  const values: Record<string, DuckDBValue> = { destination };
+  // Of attempts and of buckets alike.
+  const both = ['destination = $destination'];
+  if (failed === true) both.push('what <> 0');
+  if (url !== undefined) {
+    both.push('url = $url');
+    values['url'] = url;
+  }
+  const where = [...both];
+  if (message !== undefined) {
+    where.push('message_hash = $hash and message = $message');
+    Object.assign(values, { hash: hashOf(message), message });
+  }
+  if (user !== undefined) {
+    where.push('user_hash = $userHash and usr = $user');
+    Object.assign(values, { userHash: hashOf(user), user });
+  }
+  if (afterSeq !== undefined) where.push(`seq > ${afterSeq}`);
+  if (before !== undefined) {
+    where.push(`at_ms <= ${before.atMs}`);
+    where.push(`(at_ms < ${before.atMs} or seq < ${before.seq})`);
+  }
+  if (message === undefined && user === undefined && afterSeq === undefined) {
+    const fromMs = await reachingBack(index, both, values, before?.atMs, limit);
+    where.push(`at_ms >= ${fromMs}`);
+  }
+  const rows = await database.rows<AttemptRow>(
+    `select ${rowColumns} from attempts where ${where.join(' and ')}
+     order by at_ms desc, seq desc limit ${limit + 1}`,
+    values,
+  );
+  const items = rows
+    .slice(0, limit)
+    .map((row) => ({ ...lineOfRow(row, words), seq: String(row.seq) }));
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { items, next: last === undefined ? undefined : { atMs: last.atMs, seq: last.seq } };
+}
+
+/** How far back one has to look for so many, as the buckets say: a page looks through no more than that. */
+async function reachingBack(
+  { database, countedSeq }: OpenIndex,
+  conditions: readonly string[],
+  values: Readonly<Record<string, DuckDBValue>>,
+  beforeMs: number | undefined,
+  limit: number,
+): Promise<number> {
+  const where = conditions.join(' and ');
+  const rows = await database.rows<{ bucket: number; count: number }>(
+    `select bucket, sum(count)::double as count from (
+       select bucket, count from buckets where ${where}
+       union all
+       select (at_ms // ${bucketMs})::integer, 1 from attempts where seq > ${countedSeq} and ${where}
+     ) group by bucket order by bucket desc`,
+    values,
+  );
+  let count = 0;
+  for (const each of rows) {
+    // Of the bucket in which the page before ended, some are gone.
+    if (beforeMs !== undefined && each.bucket >= Math.floor(beforeMs / bucketMs)) continue;
+    count += each.count;
+    if (count > limit) return each.bucket * bucketMs;
+  }
+  return 0;
+}
+
+/** The user and the source that a line of this message names; the newest. */
+export async function whoseMessage(
+  { database }: OpenIndex,
+  message: string,
+): Promise<string | undefined> {
+  const [row] = await database.rows<{ user: string | null }>(
+    `select usr as "user" from attempts where message_hash = $hash and message = $message
+     order by at_ms desc limit 1`,
+    { hash: hashOf(message), message },
+  );
+  return row?.user ?? undefined;
+}
+
+export interface FoundEvents {
+  readonly items: readonly FoundEvent[];
+  readonly nextAtMs: number | undefined;
+}
+
+/** The events of a user of which lines are kept, the newest first. */
+export async function eventsOfUser(
+  { database, words }: OpenIndex,
+  user: string,
+  beforeMs: number | undefined,
+  limit: number,
+): Promise<FoundEvents> {
+  const rows = await database.rows<{
+    message: string;
+    atMs: number;
+    source: number;
+    type: number;
+    destinations: number[];
+  }>(
+    `select message, max(at_ms)::double as "atMs", any_value(source) as source, any_value(type) as type,
+       list(distinct destination) as destinations
+     from attempts where user_hash = $hash and usr = $user and message is not null
+     group by message having max(at_ms) < $before order by 2 desc, 1 limit $limit`,
+    {
+      hash: hashOf(user),
+      user,
+      before: BigInt(beforeMs ?? Number.MAX_SAFE_INTEGER),
+      limit: limit + 1,
+    },
+  );
+  const items = rows.slice(0, limit).map(({ message, atMs, source, type, destinations }) => ({
+    messageId: message,
+    user,
+    source: words.of(source),
+    type: words.of(type),
+    at: new Date(atMs).toISOString(),
+    destinations: destinations.map((id) => words.of(id)).sort(),
+  }));
+  return { items, nextAtMs: rows.length > limit ? rows[limit - 1]?.atMs : undefined };
+}
+
+/** Of the last minute, by what has happened: the number of `what` of attempt-rows. */
+export async function countsOfLastMinute(
+  { database }: OpenIndex,
+  nowMs: number,
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await database.rows<{ what: number; count: number }>(
+    `select what, count(*)::integer as count from attempts where at_ms > ${nowMs - 60_000} group by what`,
+  );
+  return new Map(rows.map(({ what, count }) => [what, count]));
+}

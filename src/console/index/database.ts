@@ -1,0 +1,147 @@
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { DuckDBInstance, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api';
+import { PostriderError } from '../../errors.ts';
+import type { Logger } from '../../ops/log.ts';
+import {
+  attemptsTable,
+  lettersTable,
+  offsetsTable,
+  plainTables,
+  rejectedTable,
+  schemaVersion,
+  wordsTable,
+} from './schema.ts';
+import { createTableSql } from './tables.ts';
+
+/** What Node needs besides, with batches and pages, is about as much. */
+const limits = {
+  memory_limit: '220MB',
+  threads: '2',
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+};
+
+const fileName = 'console.duckdb';
+
+export interface IndexDatabase {
+  /** The only one that writes. */
+  readonly writer: DuckDBConnection;
+  /** The rows of a query, by column; a reader sees what is committed, and holds up no writer. */
+  rows<Row>(sql: string, values?: Readonly<Record<string, DuckDBValue>>): Promise<readonly Row[]>;
+  close(): void;
+}
+
+/**
+ * Opens the file of a folder, which is made if there is none. One that is broken, or not of this version, is
+ * removed: everything in it comes from Kafka.
+ * @throws PostriderError `busy` while another process has it open; `setting-invalid` for a folder that cannot be used
+ */
+export async function openIndexDatabase(dir: string, log: Logger): Promise<IndexDatabase> {
+  await mkdir(dir, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new PostriderError(
+      'setting-invalid',
+      `CONSOLE_DATA_DIR is ${dir}, which cannot be written to (${reasonOf(cause)}); allowed: a folder of the console's own`,
+      { cause },
+    );
+  });
+  const file = path.join(dir, fileName);
+  try {
+    return await openOurs(file);
+  } catch (error) {
+    if (isLocked(error))
+      throw new PostriderError(
+        'busy',
+        `${file} is open in another process; each console needs a CONSOLE_DATA_DIR of its own`,
+        { cause: error },
+      );
+    if (!isUnusable(error)) throw error;
+    log.warn(
+      { file, reason: reasonOf(error) },
+      'the index cannot be used; it is made again from Kafka',
+    );
+    await removeIndex(dir);
+    return openOurs(file);
+  }
+}
+
+export async function removeIndex(dir: string): Promise<void> {
+  const file = path.join(dir, fileName);
+  for (const name of [file, `${file}.wal`, `${file}.tmp`])
+    await rm(name, { recursive: true, force: true });
+}
+
+/** A block that cannot be read, or a database that DuckDB has given up; not a disk that is full. */
+export function isUnusable(error: unknown): boolean {
+  const text = reasonOf(error);
+  if (/no space left/i.test(text)) return false;
+  return /corrupt|checksum|invalidated|serialization error|io error|internal error|fatal|not a valid duckdb|does not exist|another version/i.test(
+    text,
+  );
+}
+
+function isLocked(error: unknown): boolean {
+  return /could not set lock|conflicting lock/i.test(reasonOf(error));
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function openOurs(file: string): Promise<IndexDatabase> {
+  const instance = await DuckDBInstance.create(file, {
+    ...limits,
+    temp_directory: `${file}.tmp`,
+  });
+  try {
+    const writer = await instance.connect();
+    await writer.run(
+      'set enable_external_access = false; set preserve_insertion_order = true; set lock_configuration = true',
+    );
+    await requireSchema(writer);
+    return { writer, rows: (sql, values) => rowsOf(instance, sql, values), close };
+  } catch (error) {
+    instance.closeSync();
+    throw error;
+  }
+
+  function close(): void {
+    instance.closeSync();
+  }
+}
+
+async function rowsOf<Row>(
+  instance: DuckDBInstance,
+  sql: string,
+  values?: Readonly<Record<string, DuckDBValue>>,
+): Promise<readonly Row[]> {
+  const connection = await instance.connect();
+  try {
+    const reader = await connection.runAndReadAll(sql, values);
+    return reader.getRowObjectsJS() as Row[];
+  } finally {
+    connection.closeSync();
+  }
+}
+
+async function requireSchema(writer: DuckDBConnection): Promise<void> {
+  const tables = await writer.runAndReadAll('select table_name from duckdb_tables()');
+  if (tables.currentRowCount === 0) {
+    const made = [attemptsTable, lettersTable, rejectedTable, wordsTable, offsetsTable] as const;
+    const statements = [
+      createTableSql(made[0]),
+      createTableSql(made[1]),
+      createTableSql(made[2]),
+      createTableSql(made[3]),
+      createTableSql(made[4]),
+      ...plainTables,
+      // Beyond whatever a former file had, so that who asks for what is newer than a `seq` of it gets it.
+      `insert into facts values ('schema', ${schemaVersion}), ('counted', ${Date.now() * 1_000})`,
+    ];
+    await writer.run(`begin; ${statements.join('; ')}; commit`);
+    return;
+  }
+  const found = await writer.runAndReadAll("select value from facts where name = 'schema'");
+  if (Number(found.getRows()[0]?.[0]) !== schemaVersion)
+    throw new Error('the file is of another version');
+}

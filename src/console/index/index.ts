@@ -1,0 +1,200 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KafkaClient } from '../../kafka/client.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { Logger } from '../../ops/log.ts';
+import type { Topology } from '../../topology.ts';
+import type { Bounds } from './bounds.ts';
+import { isUnusable, openIndexDatabase, removeIndex, type IndexDatabase } from './database.ts';
+import { Indexer } from './indexer.ts';
+import { LastHours } from './last-hour.ts';
+import { bucketMs, type OffsetRow } from './schema.ts';
+import { TopicFeed } from './topic-feed.ts';
+import { Words } from './words.ts';
+
+export interface IndexOptions {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly dir: string;
+  readonly bounds: Bounds;
+  /** The id of the source with this write key. */
+  sourceOf(writeKey: string): string | undefined;
+}
+
+/** What pages are made of. It is another one after the file had to be made again. */
+export interface OpenIndex {
+  readonly database: IndexDatabase;
+  readonly words: Words;
+  readonly lastHours: LastHours;
+  /** Attempts up to this `seq` are in buckets too. */
+  readonly countedSeq: number;
+}
+
+export interface Index {
+  /** Undefined for the moment in which the file is made again. */
+  readonly current: OpenIndex | undefined;
+  /** Everything that was written until about two seconds ago is in it. */
+  isCaughtUp(): boolean;
+  /** A query has failed: if the file is what is wrong, it is made again. */
+  failed(error: unknown): void;
+  stop(): Promise<void>;
+}
+
+/** After what a person has to mend, such as a full disk. */
+const againMs = 5_000;
+
+/**
+ * Follows `attempts`, `dead-letter` and `ingest.rejected` into the file of a folder.
+ * @throws PostriderError `busy`, `setting-invalid`
+ */
+export async function startIndex(options: IndexOptions): Promise<Index> {
+  const { log, dir } = options;
+  const stopping = new AbortController();
+  let run: Run | undefined = await startRun(options);
+  const isOver = (): boolean => stopping.signal.aborted;
+  const loop = async (): Promise<void> => {
+    while (!isOver()) {
+      const error = await run?.ended;
+      if (isOver()) return;
+      log.error({ err: error }, 'the index of the console has failed; it is opened again');
+      await run?.stop();
+      run = undefined;
+      if (isUnusable(error)) await removeIndex(dir).catch(() => undefined);
+      else await delay(againMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      while (run === undefined && !isOver())
+        try {
+          run = await startRun(options);
+        } catch (failure) {
+          log.error({ err: failure }, 'the index of the console cannot be opened');
+          await delay(againMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+        }
+    }
+  };
+  const looping = loop();
+  return {
+    get current() {
+      return run?.open;
+    },
+    isCaughtUp: () => run?.isCaughtUp() === true,
+    failed: (error) => {
+      if (isUnusable(error)) run?.fail(error);
+    },
+    stop: async () => {
+      stopping.abort();
+      await run?.stop();
+      await looping;
+    },
+  };
+}
+
+/** From opening the file to its failure. */
+interface Run {
+  readonly open: OpenIndex;
+  /** Resolves with the reason, or undefined when it was stopped. */
+  readonly ended: Promise<unknown>;
+  isCaughtUp(): boolean;
+  fail(error: unknown): void;
+  stop(): Promise<void>;
+}
+
+async function startRun(options: IndexOptions): Promise<Run> {
+  const { kafka, topology, log, clock, dir, bounds } = options;
+  const { attempts, deadLetter, ingestRejected } = topology.topics;
+  const database = await openIndexDatabase(dir, log);
+  const { promise: failure, resolve: fail } = Promise.withResolvers<unknown>();
+  try {
+    const known = await readKnown(database, clock.now());
+    const { words, lastHours, offsets } = known;
+    const feedOf = (topic: string): TopicFeed =>
+      new TopicFeed({
+        kafka,
+        topic,
+        log,
+        stored: offsets.filter((row) => row.topic === topic),
+        onRecords: () => {
+          indexer.wake();
+        },
+        onCrash: fail,
+      });
+    const feeds = {
+      attempts: feedOf(attempts),
+      letters: feedOf(deadLetter),
+      rejected: feedOf(ingestRejected),
+    };
+    const indexer: Indexer = new Indexer({
+      ...known,
+      database,
+      feeds,
+      bounds,
+      clock,
+      sourceOf: (key) => options.sourceOf(key),
+    });
+    const all = Object.values(feeds);
+    await Promise.all(all.map((feed) => feed.start()));
+    const running = indexer.run().catch(fail);
+    const ended = Promise.race([failure, running]);
+    return {
+      open: {
+        database,
+        words,
+        lastHours,
+        get countedSeq() {
+          return indexer.countedSeq;
+        },
+      },
+      ended,
+      isCaughtUp: () => indexer.isIdle && all.every((feed) => feed.isFresh),
+      fail,
+      stop: async () => {
+        await Promise.all(all.map((feed) => feed.stop()));
+        indexer.stop();
+        fail(undefined);
+        await running;
+        database.close();
+      },
+    };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+interface Known {
+  readonly words: Words;
+  readonly lastHours: LastHours;
+  readonly offsets: readonly OffsetRow[];
+  readonly lastSeq: number;
+  readonly countedSeq: number;
+}
+
+async function readKnown(database: IndexDatabase, nowMs: number): Promise<Known> {
+  const words = await database.rows<{ word: string }>('select word from words order by id');
+  const offsets = await database.rows<OffsetRow>(
+    'select topic, topic_id as "topicId", part as partition, next::double as next from offsets',
+  );
+  const [facts] = await database.rows<{ last: number; counted: number }>(
+    `select greatest((select coalesce(max(seq), -1) from attempts), value)::double as last,
+       value::double as counted from facts where name = 'counted'`,
+  );
+  const lastHours = new LastHours();
+  const recent = await database.rows<{
+    destination: number;
+    bucket: number;
+    what: number;
+    latency: number;
+    count: number;
+  }>(
+    `select destination, (at_ms // ${bucketMs})::integer as bucket, what, latency, count(*)::integer as count
+     from attempts where at_ms > ${nowMs - 13 * bucketMs} group by all`,
+  );
+  for (const { destination, bucket, what, latency, count } of recent)
+    lastHours.add(destination, bucket, what, latency, count);
+  return {
+    words: new Words(words.map(({ word }) => word)),
+    lastHours,
+    offsets,
+    lastSeq: facts?.last ?? -1,
+    countedSeq: facts?.counted ?? -1,
+  };
+}

@@ -1,0 +1,110 @@
+import type { DuckDBValue } from '@duckdb/node-api';
+import type { OpenIndex } from './index.ts';
+import type { LetterRow } from './schema.ts';
+
+export type LetterTable = 'dead_letters' | 'rejected';
+
+export interface LetterQuestion {
+  /** A destination; of rejected calls a source, which is empty where none is known. */
+  readonly whose?: string | undefined;
+  /** Also `http-4xx`. */
+  readonly reason?: string | undefined;
+  readonly sinceMs?: number | undefined;
+  readonly before?: LetterPlace | undefined;
+  readonly limit: number;
+}
+
+export interface LetterPlace {
+  readonly atMs: number;
+  readonly partition: number;
+  readonly offset: number;
+}
+
+export interface FoundLetters {
+  readonly rows: readonly LetterRow[];
+  readonly next: LetterPlace | undefined;
+}
+
+/** The newest first. */
+export async function findLetters(
+  { database, words }: OpenIndex,
+  table: LetterTable,
+  { whose, reason, sinceMs, before, limit }: LetterQuestion,
+): Promise<FoundLetters> {
+  const where = ['true'];
+  const values: Record<string, DuckDBValue> = { limit: limit + 1 };
+  const wordsIn = (column: string, all: readonly string[]): void => {
+    const ids = all.map((word) => words.find(word)).filter((id) => id !== undefined);
+    where.push(ids.length === 0 ? 'false' : `${column} in (${ids.join(', ')})`);
+  };
+  if (whose !== undefined) wordsIn('whose', [whose]);
+  if (reason !== undefined) wordsIn('reason', reasonsOf(reason));
+  if (sinceMs !== undefined) where.push(`at_ms >= ${sinceMs}`);
+  if (before !== undefined) {
+    const { atMs, partition, offset } = before;
+    where.push(`(at_ms, part, pos) < (${atMs}, ${partition}, ${offset})`);
+  }
+  const rows = await database.rows<LetterRow>(
+    `select part as partition, pos::double as "offset", at_ms::double as "atMs", whose, reason, rest
+     from ${table} where ${where.join(' and ')} order by at_ms desc, part desc, pos desc limit $limit`,
+    values,
+  );
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { rows: rows.slice(0, limit), next: last };
+}
+
+export interface LetterCount {
+  readonly whose: string;
+  readonly reason: string;
+  readonly day: string;
+  readonly count: number;
+}
+
+const dayMs = 86_400_000;
+/** Thirty days of many destinations; the largest first. */
+const mostCounts = 2_000;
+
+export async function countLetters(
+  { database, words }: OpenIndex,
+  table: LetterTable,
+  sinceMs: number,
+): Promise<readonly LetterCount[]> {
+  const rows = await database.rows<{ whose: number; reason: number; day: number; count: number }>(
+    `select whose, reason, (at_ms // ${dayMs})::integer as day, count(*)::integer as count
+     from ${table} where at_ms >= ${sinceMs} group by all order by count desc, day desc, whose limit ${mostCounts}`,
+  );
+  return rows.map(({ whose, reason, day, count }) => ({
+    whose: words.of(whose),
+    reason: words.of(reason),
+    day: new Date(day * dayMs).toISOString().slice(0, 'yyyy-mm-dd'.length),
+    count,
+  }));
+}
+
+/** By destination. */
+export async function deadLettersSince(
+  { database, words }: OpenIndex,
+  sinceMs: number,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await database.rows<{ whose: number; count: number }>(
+    `select whose, count(*)::integer as count from dead_letters where at_ms >= ${sinceMs} group by whose`,
+  );
+  return new Map(rows.map(({ whose, count }) => [words.of(whose), count]));
+}
+
+export async function countSince(
+  { database }: OpenIndex,
+  table: LetterTable,
+  sinceMs: number,
+): Promise<number> {
+  const [row] = await database.rows<{ count: number }>(
+    `select count(*)::integer as count from ${table} where at_ms >= ${sinceMs}`,
+  );
+  return row?.count ?? 0;
+}
+
+function reasonsOf(reason: string): readonly string[] {
+  const hundreds = /^http-([1-9])xx$/.exec(reason)?.[1];
+  if (hundreds === undefined) return [reason];
+  return Array.from({ length: 100 }, (_, rest) => `http-${Number(hundreds) * 100 + rest}`);
+}

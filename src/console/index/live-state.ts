@@ -1,0 +1,141 @@
+import { decodeStatus, type StatusRecord } from '../../event/destination-status.ts';
+import type { KafkaClient } from '../../kafka/client.ts';
+import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
+import type { IncomingRecord } from '../../kafka/record.ts';
+import type { Clock } from '../../ops/clock.ts';
+import type { Logger } from '../../ops/log.ts';
+import { followAudienceRecords } from '../../resources/audiences/records.ts';
+import type { AudienceRecord } from '../../resources/audiences/record.ts';
+import { decodeResource, maskResource, parseRecordKey } from '../../resources/config/stored.ts';
+import { decodePause, type Pause } from '../../resources/pauses/pause.ts';
+import type { Resource } from '../../resources/resource.ts';
+import type { Topology } from '../../topology.ts';
+
+/** What is small enough for memory: compacted topics, of which the newest record of each key counts. */
+export interface LiveState {
+  /** By `<kind>/<id>`, secrets masked. */
+  readonly resources: ReadonlyMap<string, Resource>;
+  /** Why a record cannot be read, by the same. */
+  readonly unreadable: ReadonlyMap<string, string>;
+  readonly pauses: ReadonlyMap<string, Pause>;
+  readonly audiences: ReadonlyMap<string, AudienceRecord>;
+  /** What workers say, also those that are gone. */
+  statuses(): readonly StatusRecord[];
+  sourceOf(writeKey: string): string | undefined;
+  stop(): Promise<void>;
+}
+
+export interface LiveStateOptions {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** A killed worker takes nothing back: after an hour its topic has forgotten it, and so does this. */
+const forgottenAfterMs = 3_600_000;
+
+/** Resolves once all of it is loaded. */
+export async function followLiveState(options: LiveStateOptions): Promise<LiveState> {
+  const { kafka, topology, log, clock } = options;
+  const { config, pauses: pausesTopic, destinationStatus } = topology.topics;
+  const resources = new Map<string, Resource>();
+  const unreadable = new Map<string, string>();
+  const sources = new Map<string, string>();
+  const pauses = new Map<string, Pause>();
+  const audiences = new Map<string, AudienceRecord>();
+  const statuses = new Map<string, StatusRecord>();
+  const follow = (
+    topic: string,
+    onRecord: (key: string, record: IncomingRecord) => void,
+    clear: () => void,
+  ): Promise<Follower> =>
+    startFollower(kafka, {
+      topic,
+      log,
+      maxWaitMs: 500,
+      onRecord: (record) => {
+        onRecord(record.key?.toString() ?? '', record);
+      },
+      onRestart: clear,
+    });
+  const followers = await Promise.all([
+    follow(
+      config,
+      (key, { value }) => {
+        const before = resources.get(key);
+        if (before?.kind === 'Source') for (const each of before.writeKeys) sources.delete(each);
+        resources.delete(key);
+        unreadable.delete(key);
+        if (value === null) return;
+        const read = readResource(key, value.toString());
+        if (typeof read === 'string') unreadable.set(key, read);
+        else resources.set(key, read);
+        if (typeof read === 'object' && read.kind === 'Source')
+          for (const each of read.writeKeys) sources.set(each, read.id);
+      },
+      () => {
+        for (const map of [resources, unreadable, sources]) map.clear();
+      },
+    ),
+    follow(
+      pausesTopic,
+      (key, { value }) => {
+        const pause = decodePause(value);
+        if (pause === undefined) pauses.delete(key);
+        else pauses.set(key, pause);
+      },
+      () => {
+        pauses.clear();
+      },
+    ),
+    follow(
+      destinationStatus,
+      (key, { value }) => {
+        const status = value === null ? undefined : decodeStatus(value);
+        if (status === undefined) statuses.delete(key);
+        else statuses.set(key, status);
+      },
+      () => {
+        statuses.clear();
+      },
+    ),
+    followAudienceRecords(kafka, topology, log, (id, record) => {
+      if (record === undefined) audiences.delete(id);
+      else audiences.set(id, record);
+    }),
+  ]);
+  const stop = async (): Promise<void> => {
+    await Promise.all(followers.map((follower) => follower.stop()));
+  };
+  try {
+    await Promise.all(followers.map(({ loaded }) => loaded));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    resources,
+    unreadable,
+    pauses,
+    audiences,
+    statuses: () => {
+      const fromMs = clock.now() - forgottenAfterMs;
+      for (const [key, { at }] of statuses) if (Date.parse(at) < fromMs) statuses.delete(key);
+      return [...statuses.values()];
+    },
+    sourceOf: (writeKey) => sources.get(writeKey),
+    stop,
+  };
+}
+
+/** Why it cannot be read, as text. */
+function readResource(key: string, value: string): Resource | string {
+  const name = parseRecordKey(key);
+  if (name === undefined) return 'its kind is not known to this version';
+  try {
+    return maskResource(decodeResource(name, value));
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,133 @@
+import type { KafkaClient } from '../../kafka/client.ts';
+import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
+import type { IncomingRecord } from '../../kafka/record.ts';
+import type { Logger } from '../../ops/log.ts';
+import type { OffsetRow } from './schema.ts';
+
+export interface FeedOptions {
+  readonly kafka: KafkaClient;
+  readonly topic: string;
+  readonly log: Logger;
+  /** How far the file is, of this topic. */
+  readonly stored: readonly OffsetRow[];
+  /** Something can be taken. */
+  onRecords(): void;
+  onCrash(error: Error): void;
+}
+
+/** Values that wait to be indexed: beyond this, nothing more is fetched. One fetched answer still comes. */
+const mostWaitingBytes = 4 * 1024 * 1024;
+
+/** One topic on its way into the file: read on from where the file is, and no faster than it is written. */
+export class TopicFeed {
+  readonly topic: string;
+  readonly #options: FeedOptions;
+  #stored: ReadonlyMap<number, OffsetRow>;
+  #follower: Follower | undefined;
+  #waiting: IncomingRecord[] = [];
+  #waitingBytes = 0;
+  #isPaused = false;
+  /** What the file holds of the topic is of another one with this name, or of a log that was cut off. */
+  #isVoid = false;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.topic = options.topic;
+    this.#stored = new Map(options.stored.map((row) => [row.partition, row]));
+  }
+
+  async start(): Promise<void> {
+    const { kafka, topic, log } = this.#options;
+    this.#follower = await startFollower(kafka, {
+      topic,
+      log,
+      maxWaitMs: 500,
+      from: (partition, topicId) => this.#from(partition, topicId),
+      onRecord: (record) => {
+        this.#accept(record);
+      },
+      onRestart: () => {
+        this.#forget();
+      },
+      onCrash: (error) => {
+        this.#options.onCrash(error);
+      },
+    });
+  }
+
+  get topicId(): string {
+    return this.#follower?.topicId ?? '';
+  }
+
+  get isFresh(): boolean {
+    return this.#follower?.isFresh() === true && this.#waiting.length === 0;
+  }
+
+  /** Resolves when everything written before this call has come, which may not be in the file yet. */
+  async caughtUp(): Promise<void> {
+    await this.#follower?.caughtUp();
+  }
+
+  /** Whether everything in the file of this topic has to go before what is taken next; asked once. */
+  takeIsVoid(): boolean {
+    const isVoid = this.#isVoid;
+    this.#isVoid = false;
+    return isVoid;
+  }
+
+  /** In each partition's order; about so many bytes. */
+  take(bytes: number): readonly IncomingRecord[] {
+    let count = 0;
+    for (let taken = 0; count < this.#waiting.length && taken < bytes; count += 1) {
+      const size = sizeOf(this.#waiting[count]);
+      taken += size;
+      this.#waitingBytes -= size;
+    }
+    const taken = this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    if (this.#isPaused && this.#waitingBytes < mostWaitingBytes / 2) {
+      this.#isPaused = false;
+      this.#follower?.resume();
+    }
+    return taken;
+  }
+
+  async stop(): Promise<void> {
+    await this.#follower?.stop();
+  }
+
+  #from(partition: number, topicId: string | undefined): number | undefined {
+    const stored = this.#stored.get(partition);
+    if (stored === undefined) return undefined;
+    if (topicId === undefined || stored.topicId === topicId) return stored.next;
+    this.#options.log.warn(
+      { topic: this.topic },
+      'a topic was made again: its index is made again',
+    );
+    this.#forget();
+    return undefined;
+  }
+
+  #accept(record: IncomingRecord): void {
+    this.#waiting.push(record);
+    this.#waitingBytes += sizeOf(record);
+    if (!this.#isPaused && this.#waitingBytes > mostWaitingBytes) {
+      this.#isPaused = true;
+      this.#follower?.pause();
+    }
+    this.#options.onRecords();
+  }
+
+  #forget(): void {
+    this.#stored = new Map();
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#isVoid = true;
+    this.#options.onRecords();
+  }
+}
+
+/** Of its bytes, and what the object around them takes. */
+function sizeOf(record: IncomingRecord | undefined): number {
+  return (record?.value?.length ?? 0) + 200;
+}
