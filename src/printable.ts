@@ -1,5 +1,3 @@
-import { stringify } from 'yaml';
-
 /*
  * What comes from a record, a file or an endpoint may hold what a terminal obeys: control characters, and
  * marks that are not seen or turn the direction of writing. They are shown as `\u001b`, which is also how
@@ -17,7 +15,7 @@ export function printableLines(text: string): string {
 }
 
 /** What JSON.stringify leaves as it is although a terminal may obey it. */
-const unescaped = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
+export const unescaped: RegExp = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** For programs: the same value, in JSON that no terminal obeys. */
 export function printableJson(value: unknown, indent: number = 2): string {
@@ -27,14 +25,6 @@ export function printableJson(value: unknown, indent: number = 2): string {
 /** Of a text that is JSON already, as a line of the log. */
 export function asPrintableJson(json: string): string {
   return json.replaceAll(unescaped, escaped);
-}
-
-/** The same in YAML, whose strings in double quotes have JSON's escapes; without a final line break. */
-export function printableYaml(value: unknown): string {
-  const text = stringify(value).trimEnd();
-  if (text.search(unescaped) < 0) return text;
-  const quotes = { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' } as const;
-  return asPrintableJson(stringify(value, quotes).trimEnd());
 }
 
 /**

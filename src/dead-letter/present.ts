@@ -1,7 +1,8 @@
 import type { OutputFormat } from '../resources/present.ts';
 import { formatTable } from '../resources/table.ts';
 import { placeText, type Letter } from './letter.ts';
-import { printable, printableJson, printableYaml } from '../printable.ts';
+import { printable, printableJson } from '../printable.ts';
+import { printableYaml } from '../printable-yaml.ts';
 import { ageText, timeText } from './texts.ts';
 import type { Redrives } from './redrives.ts';
 

@@ -1,6 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import { hintAmong } from '../near.ts';
-import { printableJson, printableYaml } from '../printable.ts';
+import { printableJson } from '../printable.ts';
+import { printableYaml } from '../printable-yaml.ts';
 import { formatTable } from './table.ts';
 import { formatRate } from './schema/rate.ts';
 import {

@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
-import { printableJson, printableYaml } from '../../printable.ts';
+import { printableJson } from '../../printable.ts';
+import { printableYaml } from '../../printable-yaml.ts';
 import { outputFormats, type OutputFormat } from '../../resources/present.ts';
 
 export interface OutputOptions {

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+/** A file of the console's pages. */
+export interface PageFile {
+  /** `index.html`, or below `assets/` with a hash of its content in its name: kept by browsers for ever. */
+  readonly path: string;
+  readonly contentType: string;
+  readonly content: Buffer;
+  readonly gzip: Buffer;
+}
+
+const webDir: string = path.join(import.meta.dirname, 'web');
+/** Beside the compiled file, where the image's build has put them. */
+const builtDir: string = path.join(import.meta.dirname, 'pages');
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** The pages as the image's build left them, or bundled now from the sources, in a fraction of a second. */
+export async function loadPages(): Promise<readonly PageFile[]> {
+  if (!existsSync(path.join(builtDir, 'index.html'))) return bundlePages();
+  const names = await readdir(builtDir, { recursive: true });
+  return Promise.all(
+    names
+      .filter((name) => path.extname(name) in contentTypes)
+      .map(async (name) => pageFile(name, await readFile(path.join(builtDir, name)))),
+  );
+}
+
+async function bundlePages(): Promise<readonly PageFile[]> {
+  // Not in the image, which has the pages built.
+  const { build } = await import('esbuild');
+  const { outputFiles } = await build({
+    entryPoints: [path.join(webDir, 'main.tsx'), path.join(webDir, 'style', 'main.css')],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: ['chrome120', 'firefox121', 'safari17.2'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
+    write: false,
+    outdir: webDir,
+    entryNames: '[name]',
+  });
+  const assets = [
+    ...outputFiles.map((file) => asset(path.basename(file.path), Buffer.from(file.contents))),
+    asset('icon.svg', await readFile(path.join(webDir, 'icon.svg'))),
+  ];
+  const urlOf = (extension: string): string =>
+    `/${assets.find((file) => file.path.endsWith(extension))?.path ?? ''}`;
+  const html = (await readFile(path.join(webDir, 'index.html'), 'utf8'))
+    .replace('SCRIPT', urlOf('.js'))
+    .replace('STYLE', urlOf('.css'))
+    .replace('ICON', urlOf('.svg'));
+  return [pageFile('index.html', Buffer.from(html)), ...assets];
+}
+
+function asset(name: string, content: Buffer): PageFile {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 10);
+  const { name: stem, ext } = path.parse(name);
+  return pageFile(`assets/${stem}-${hash}${ext}`, content);
+}
+
+function pageFile(name: string, content: Buffer): PageFile {
+  const contentType = contentTypes[path.extname(name)] ?? 'application/octet-stream';
+  return { path: name, contentType, content, gzip: gzipSync(content, { level: 9 }) };
+}
+
+/** For the image: `node src/console/build-pages.ts dist/console/pages` */
+if (import.meta.main) {
+  const outDir = process.argv[2];
+  if (outDir === undefined) throw new Error('which folder? node src/console/build-pages.ts FOLDER');
+  for (const file of await bundlePages()) {
+    const target = path.join(outDir, file.path);
+    await mkdir(path.dirname(target), { recursive: true });
+    await writeFile(target, file.content);
+  }
+}

@@ -1,0 +1,100 @@
+/** What the API says when it does not do what was asked, as RFC 9457 has it. */
+export class Problem extends Error {
+  /** 0: there was no answer. */
+  readonly status: number;
+  readonly advice: string;
+
+  constructor(status: number, sentence: string, advice: string) {
+    super(sentence);
+    this.status = status;
+    this.advice = advice;
+  }
+}
+
+const root = '/api/v1';
+
+/** @throws Problem */
+export async function get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
+  return ask<Answer>(path, signal === undefined ? {} : { signal });
+}
+
+/** @throws Problem */
+export async function post<Answer>(path: string, csrf: string, body: object = {}): Promise<Answer> {
+  return ask<Answer>(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-csrf-token': csrf },
+    body: JSON.stringify(body),
+  });
+}
+
+async function ask<Answer>(path: string, init: RequestInit): Promise<Answer> {
+  let response: Response;
+  try {
+    response = await fetch(root + path, { ...init, credentials: 'same-origin' });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new Problem(
+      0,
+      'The console does not answer.',
+      'Check that `postrider console` runs and that you can reach it. This page goes on trying.',
+    );
+  }
+  if (response.ok) return (await response.json()) as Answer;
+  throw await problemOf(response);
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const { title, detail } = await said(response);
+  const sentence = detail ?? title;
+  switch (response.status) {
+    case 401:
+      return new Problem(401, 'Your session has ended.', 'Log in again to go on.');
+    case 403:
+      return new Problem(
+        403,
+        sentence ?? 'You may not see or do this.',
+        'Ask whoever runs Postrider for the role that it needs.',
+      );
+    case 404:
+      return new Problem(
+        404,
+        sentence ?? 'There is nothing here.',
+        'Check the address, or search for it.',
+      );
+    case 503:
+      return new Problem(
+        503,
+        sentence ?? 'The console cannot reach Kafka.',
+        'Delivery does not depend on the console. This page goes on trying.',
+      );
+    default:
+      return new Problem(
+        response.status,
+        sentence ?? `The console answered ${response.status}.`,
+        'Try again; if it stays like this, the log of `postrider console` says why.',
+      );
+  }
+}
+
+async function said(response: Response): Promise<{ title?: string; detail?: string }> {
+  try {
+    const json = (await response.json()) as Record<string, unknown> | null;
+    const { title, detail } = json ?? {};
+    return {
+      ...(typeof title === 'string' ? { title } : {}),
+      ...(typeof detail === 'string' ? { detail } : {}),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** `/attempts?failed=true`, without what is undefined or empty. */
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string | number | boolean | undefined>>,
+): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text === '' ? path : `${path}?${text}`;
+}

@@ -1,0 +1,78 @@
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const oneDigit = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export function count(number: number): string {
+  return whole.format(number);
+}
+
+/** `1.2M`: where there is little room. */
+export function short(number: number): string {
+  return Math.abs(number) < 10_000 ? count(number) : compact.format(number);
+}
+
+export function counted(number: number, one: string, many: string = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+export function rate(perMinute: number): string {
+  return perMinute < 10 ? oneDigit.format(perMinute) : short(perMinute);
+}
+
+/** 99.97 % is not 100 %, and what was delivered once is not 0 %. */
+export function percent(share: number): string {
+  if (share > 0.999 && share < 1) return '> 99.9 %';
+  if (share > 0 && share < 0.001) return '< 0.1 %';
+  return `${oneDigit.format(share * 100)} %`;
+}
+
+export function milliseconds(ms: number): string {
+  if (ms < 1_000) return `${whole.format(ms)} ms`;
+  return ms < 60_000 ? `${oneDigit.format(ms / 1_000)} s` : duration(ms);
+}
+
+/** `42 min`, `3 h 18 min`, `5 d`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 10 && minutes % 60 > 0) return `${hours} h ${minutes % 60} min`;
+  if (hours < 48) return `${hours} h`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+/** Of what was and of what will be. Clocks differ: a few seconds are now. */
+export function relative(atMs: number, nowMs: number): string {
+  const gone = nowMs - atMs;
+  if (Math.abs(gone) < 3_000) return 'now';
+  return gone > 0 ? `${duration(gone)} ago` : `in ${duration(-gone)}`;
+}
+
+const full = new Intl.DateTimeFormat('en-GB', {
+  dateStyle: 'medium',
+  timeStyle: 'long',
+});
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+
+/** The reader's own time, and as Kafka's tools and logs have it. */
+export function absolute(iso: string): string {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime()) ? iso : `${full.format(date)}\n${date.toISOString()}`;
+}
+
+export function clockTime(ms: number): string {
+  return clock.format(ms);
+}
+
+const dayName = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  timeZone: 'UTC',
+});
+
+export function dayText(day: string): string {
+  const date = new Date(`${day}T00:00:00Z`);
+  return Number.isNaN(date.getTime()) ? day : dayName.format(date);
+}

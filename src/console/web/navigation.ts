@@ -1,0 +1,67 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** Where one is, without a library: the address is all the state that a page shares. */
+export interface Place {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+const moved = new EventTarget();
+
+function here(): Place {
+  return { path: location.pathname, query: new URLSearchParams(location.search) };
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    const update = (): void => {
+      setPlace(here());
+    };
+    moved.addEventListener('moved', update);
+    return () => {
+      moved.removeEventListener('moved', update);
+    };
+  }, []);
+  return place;
+}
+
+export function go(url: string): void {
+  history.pushState(null, '', url);
+  moved.dispatchEvent(new Event('moved'));
+}
+
+/** A filter is no place to come back to: it replaces the address. */
+export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes))
+    if (value === undefined || value === '') query.delete(name);
+    else query.set(name, value);
+  const text = query.toString();
+  history.replaceState(null, '', location.pathname + (text === '' ? '' : `?${text}`));
+  moved.dispatchEvent(new Event('moved'));
+}
+
+/** Links are plain `<a href>`; those to pages of the console do not load it anew. */
+export function followLinks(): void {
+  addEventListener('popstate', () => moved.dispatchEvent(new Event('moved')));
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (link === null || link.origin !== location.origin) return;
+    if (link.target !== '' || link.hasAttribute('download')) return;
+    if (link.hash !== '' && link.pathname === location.pathname) return;
+    if (/^\/(api|login|logout)(\/|$)/.test(link.pathname)) return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+}
+
+export const urlOf = {
+  destination: (id: string): string => `/destinations/${encodeURIComponent(id)}`,
+  event: (messageId: string, user?: string): string =>
+    `/events?message=${encodeURIComponent(messageId)}${user === undefined ? '' : `&user=${encodeURIComponent(user)}`}`,
+  deadLetters: (destination?: string): string =>
+    `/dead-letters${destination === undefined ? '' : `?destination=${encodeURIComponent(destination)}`}`,
+};

@@ -1,0 +1,66 @@
+import type { JSX } from 'preact';
+import { printable, printableLines } from '../../../printable.ts';
+import { absolute, duration, relative } from '../format.ts';
+import { useNowMs } from '../polled.ts';
+
+/**
+ * Text that a producer, an endpoint or another team wrote. Marks that are not seen or turn the direction of
+ * writing are shown as `\u202e`, and the direction of its letters is its own.
+ */
+export function Data({ text }: { readonly text: string }): JSX.Element {
+  return <bdi>{printable(text)}</bdi>;
+}
+
+/** An id, or anything else that is compared letter by letter. */
+export function Id({ text }: { readonly text: string }): JSX.Element {
+  return <bdi class="id">{printable(text)}</bdi>;
+}
+
+/** Lines of text, or JSON, as they are. */
+export function Lines({ value }: { readonly value: unknown }): JSX.Element {
+  return (
+    <pre class="lines" tabIndex={0}>
+      {printableLines(jsonOf(value))}
+    </pre>
+  );
+}
+
+function jsonOf(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value, null, 2);
+  try {
+    return JSON.stringify(JSON.parse(value), null, 2);
+  } catch {
+    return value;
+  }
+}
+
+/** How long ago, or in how long; the time itself is its title. */
+export function Time({ at }: { readonly at: string }): JSX.Element {
+  const nowMs = useNowMs();
+  const atMs = Date.parse(at);
+  return (
+    <time dateTime={at} title={absolute(at)}>
+      {Number.isNaN(atMs) ? printable(at) : relative(atMs, nowMs)}
+    </time>
+  );
+}
+
+/** `for 42 min`: what began then lasts. */
+export function For({ since }: { readonly since: string }): JSX.Element {
+  const nowMs = useNowMs();
+  return (
+    <time dateTime={since} title={absolute(since)}>
+      for {duration(nowMs - Date.parse(since))}
+    </time>
+  );
+}
+
+/** What is not known, or not there. */
+export function None(): JSX.Element {
+  return (
+    <span class="none">
+      <span aria-hidden="true">–</span>
+      <span class="unseen">none</span>
+    </span>
+  );
+}

@@ -1,0 +1,82 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+
+/** Its heading gets the focus when one comes here by a link, as with pages that a browser loads. */
+export function PageHead({
+  title,
+  heading,
+  children,
+  lead,
+}: {
+  /** Of the window. */
+  readonly title: string;
+  readonly heading?: ComponentChildren;
+  /** One sentence: what there is to know. */
+  readonly lead?: ComponentChildren;
+  /** What can be done, at the right. */
+  readonly children?: ComponentChildren;
+}): JSX.Element {
+  useEffect(() => {
+    document.title = `${title} · Postrider`;
+  }, [title]);
+  return (
+    <header class="page-head">
+      <div>
+        <h1 tabIndex={-1}>{heading ?? title}</h1>
+        {lead === undefined ? null : <div class="lead">{lead}</div>}
+      </div>
+      {children === undefined ? null : <div class="page-actions">{children}</div>}
+    </header>
+  );
+}
+
+export function Section({
+  title,
+  children,
+  aside,
+}: {
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  const id = `s-${title.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`;
+  return (
+    <section class="section" aria-labelledby={id}>
+      <div class="section-head">
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** One of a few. */
+export function Choice<const Value extends string>({
+  label,
+  values,
+  chosen,
+  onChoose,
+}: {
+  readonly label: string;
+  readonly values: readonly (readonly [value: Value, text: string])[];
+  readonly chosen: Value;
+  readonly onChoose: (value: Value) => void;
+}): JSX.Element {
+  return (
+    <div class="choice" role="group" aria-label={label}>
+      {values.map(([value, text]) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={value === chosen}
+          onClick={() => {
+            onChoose(value);
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

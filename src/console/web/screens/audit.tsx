@@ -1,0 +1,64 @@
+import type { JSX } from 'preact';
+import type { AuditEntry, Page } from '../../api/model.ts';
+import { withQuery } from '../api.ts';
+import { urlOf } from '../navigation.ts';
+import { Data, Id, None, Time } from '../parts/data.tsx';
+import { Nothing, Shown } from '../parts/notes.tsx';
+import { PageHead } from '../parts/page.tsx';
+import { Pager, usePaging } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
+import { usePolled } from '../polled.ts';
+
+export function AuditPage(): JSX.Element {
+  const paging = usePaging('');
+  const entries = usePolled<Page<AuditEntry>>(
+    withQuery('/audit', { cursor: paging.cursor }),
+    10_000,
+  );
+  return (
+    <>
+      <PageHead title="Audit" lead="What operators did here: who, what and when." />
+      <Shown of={entries}>
+        {({ items, next }) =>
+          items.length === 0 ? (
+            <Nothing title="Nobody has done anything yet.">
+              Tests, pauses, resumes and redrives from this console are listed here.
+            </Nothing>
+          ) : (
+            <>
+              <Table
+                caption="What operators did, the newest first"
+                rows={items}
+                keyOf={({ id }) => id}
+                asCards
+                columns={[
+                  { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
+                  { title: 'Who', cell: ({ user }) => <Data text={user} /> },
+                  { title: 'What', cell: ({ action }) => <Data text={action} /> },
+                  {
+                    title: 'Destination',
+                    cell: ({ destination }) =>
+                      destination === undefined ? (
+                        <None />
+                      ) : (
+                        <a href={urlOf.destination(destination)}>
+                          <Id text={destination} />
+                        </a>
+                      ),
+                  },
+                  {
+                    title: 'Details',
+                    kind: 'wide',
+                    cell: ({ detail }) =>
+                      detail === undefined ? <None /> : <Data text={detail} />,
+                  },
+                ]}
+              />
+              <Pager paging={paging} next={next} label="Pages of the audit" />
+            </>
+          )
+        }
+      </Shown>
+    </>
+  );
+}

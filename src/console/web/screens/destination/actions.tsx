@@ -1,0 +1,201 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { DestinationDetail } from '../../../api/model.ts';
+import { post, Problem } from '../../api.ts';
+import { count, milliseconds } from '../../format.ts';
+import { inWords } from '../../parts/answer.tsx';
+import { Data, Id } from '../../parts/data.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { ProblemNote } from '../../parts/notes.tsx';
+import { OutcomeBadge } from '../../parts/state.tsx';
+import { useSession } from '../../session.ts';
+import { RedriveDialog } from '../redrive-dialog.tsx';
+
+/** What one of its URLs answered. */
+interface TestAnswer {
+  readonly url: string;
+  readonly outcome: 'delivered' | 'failed' | 'refused';
+  readonly status?: number;
+  readonly detail?: string;
+  readonly answer?: string;
+  readonly tookMs: number;
+}
+
+type Action = 'test' | 'pause' | 'resume' | 'redrive';
+
+/** For operators. Each asks first, and says what it will do. */
+export function Actions({
+  destination,
+  onDone,
+}: {
+  readonly destination: DestinationDetail;
+  readonly onDone: () => void;
+}): JSX.Element {
+  const [action, setAction] = useState<Action>();
+  const { id, pause, state } = destination;
+  const close = (): void => {
+    setAction(undefined);
+    onDone();
+  };
+  const isPaused = pause !== undefined || state === 'paused';
+  const button = (name: Action, text: string): JSX.Element => (
+    <button
+      type="button"
+      onClick={() => {
+        setAction(name);
+      }}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <>
+      {button('test', 'Send a test…')}
+      {button('redrive', 'Redrive…')}
+      {isPaused ? button('resume', 'Resume…') : button('pause', 'Pause…')}
+      {action === 'redrive' ? (
+        <RedriveDialog destination={id} onClose={close} />
+      ) : action === undefined ? null : (
+        <Ask key={action} action={action} destination={destination} onClose={close} />
+      )}
+    </>
+  );
+}
+
+interface Question {
+  readonly title: string;
+  readonly text: ComponentChildren;
+  readonly confirm: string;
+  readonly done: string;
+}
+
+function questionOf(action: 'test' | 'pause' | 'resume', destination: DestinationDetail): Question {
+  const { urls, waiting } = destination;
+  switch (action) {
+    case 'test':
+      return {
+        title: 'Send a test event?',
+        text: (
+          <>
+            <p>
+              One track call, <q>Postrider Test</q> of the user <Id text="postrider-test" />, is
+              sent to {urls.length > 1 ? `each of its ${count(urls.length)} URLs` : 'its URL'},
+              signed as every delivery is. It is sent once and never retried.
+            </p>
+            <p>The endpoint may take it for a real event.</p>
+          </>
+        ),
+        confirm: 'Send the test',
+        done: 'The test was sent.',
+      };
+    case 'pause':
+      return {
+        title: 'Pause this destination?',
+        text: (
+          <>
+            <p>
+              From then on nothing is sent to it. Requests that are on their way end.{' '}
+              {waiting > 0
+                ? `The ${count(waiting)} events that wait, and those that come later, are kept`
+                : 'Events that come later are kept'}{' '}
+              for 14 days without a retry clock.
+            </p>
+            <p>Other destinations are not affected. Resume sends what was kept.</p>
+          </>
+        ),
+        confirm: 'Pause',
+        done: 'It is paused. Workers follow within seconds.',
+      };
+    case 'resume':
+      return {
+        title: 'Resume this destination?',
+        text: (
+          <p>
+            New events are sent again, and what was kept is sent too, the oldest first, at a pace
+            that leaves room for what is new. The endpoint may get many events at once.
+          </p>
+        ),
+        confirm: 'Resume',
+        done: 'It is resumed. Workers follow within seconds.',
+      };
+  }
+}
+
+function Ask({
+  action,
+  destination,
+  onClose,
+}: {
+  readonly action: 'test' | 'pause' | 'resume';
+  readonly destination: DestinationDetail;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { csrf } = useSession();
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const [answers, setAnswers] = useState<readonly TestAnswer[]>();
+  const { title, text, confirm, done } = questionOf(action, destination);
+  const run = async (): Promise<void> => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const path = `/destinations/${encodeURIComponent(destination.id)}/${action}`;
+      const answer = await post<{ items?: readonly TestAnswer[] }>(path, csrf);
+      setAnswers(answer.items ?? []);
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : new Problem(0, String(error), ''));
+    }
+    setBusy(false);
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>
+        <strong>
+          <Data text={destination.name} />
+        </strong>{' '}
+        <span class="quiet">
+          <Id text={destination.id} />
+        </span>
+      </p>
+      {answers === undefined ? (
+        text
+      ) : (
+        <>
+          <p role="status">{done}</p>
+          <TestAnswers answers={answers} />
+        </>
+      )}
+      {problem === undefined ? null : <ProblemNote problem={problem} />}
+      <div class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          {answers === undefined ? 'Cancel' : 'Close'}
+        </button>
+        {answers === undefined ? (
+          <button type="button" class="primary" disabled={isBusy} onClick={() => void run()}>
+            {isBusy ? 'Waiting for the answer…' : confirm}
+          </button>
+        ) : null}
+      </div>
+    </Dialog>
+  );
+}
+
+function TestAnswers({ answers }: { readonly answers: readonly TestAnswer[] }): JSX.Element {
+  return (
+    <ul class="test-answers">
+      {answers.map(({ url, outcome, status, detail, answer, tookMs }) => (
+        <li key={url}>
+          <OutcomeBadge outcome={outcome} /> {inWords(status, detail)} in {milliseconds(tookMs)}
+          <span class="under">
+            <Id text={url} />
+          </span>
+          {answer === undefined || answer === '' ? null : (
+            <q>
+              <Data text={answer} />
+            </q>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,244 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { AttemptRow, Page } from '../../../api/model.ts';
+import { withQuery } from '../../api.ts';
+import { count, milliseconds } from '../../format.ts';
+import { urlOf } from '../../navigation.ts';
+import { inWords } from '../../parts/answer.tsx';
+import { Data, Id, None, Time } from '../../parts/data.tsx';
+import { Nothing, Shown } from '../../parts/notes.tsx';
+import { Section } from '../../parts/page.tsx';
+import { Pager, usePaging } from '../../parts/pager.tsx';
+import { SearchField } from '../../parts/search-field.tsx';
+import { Badge, OutcomeBadge } from '../../parts/state.tsx';
+import { Table, type Column } from '../../parts/table.tsx';
+import { usePolled } from '../../polled.ts';
+import { useSession } from '../../session.ts';
+import { printable } from '../../../../printable.ts';
+
+const rowsAPage = 25;
+const liveMs = 2_000;
+const stillMs = 3_600_000;
+
+export function Attempts({
+  path,
+  urls,
+}: {
+  readonly path: string;
+  readonly urls: readonly string[];
+}): JSX.Element {
+  const [isFailedOnly, setFailedOnly] = useState(false);
+  const [isLive, setLive] = useState(true);
+  const [url, setUrl] = useState('');
+  const [message, setMessage] = useState('');
+  const [user, setUser] = useState('');
+  const { role } = useSession();
+  const question = withQuery(`${path}/attempts`, {
+    failed: isFailedOnly ? true : undefined,
+    url,
+    message,
+    user,
+    limit: rowsAPage,
+  });
+  const paging = usePaging(question);
+  const { cursor } = paging;
+  const isFirst = cursor === undefined;
+  const attempts = usePolled<Page<AttemptRow>>(
+    isFirst ? question : `${question}&cursor=${encodeURIComponent(cursor)}`,
+    isLive && isFirst ? liveMs : stillMs,
+  );
+  const isFiltered = isFailedOnly || url !== '' || message !== '' || user !== '';
+  return (
+    <Section
+      title="Attempts"
+      aside={
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isLive}
+            onChange={(event) => {
+              setLive(event.currentTarget.checked);
+            }}
+          />
+          Live
+          <span class={isLive && isFirst ? 'pulse on' : 'pulse'} aria-hidden="true" />
+        </label>
+      }
+    >
+      <div class="tools">
+        <SearchField label="Message id" value={message} onSearch={setMessage} />
+        <SearchField label="User" value={user} onSearch={setUser} />
+        {urls.length < 2 ? null : (
+          <label>
+            <span class="unseen">URL</span>
+            <select
+              value={url}
+              onChange={(event) => {
+                setUrl(event.currentTarget.value);
+              }}
+            >
+              <option value="">All URLs</option>
+              {urls.map((each) => (
+                <option key={each} value={each}>
+                  {printable(each)}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isFailedOnly}
+            onChange={(event) => {
+              setFailedOnly(event.currentTarget.checked);
+            }}
+          />
+          Failures only
+        </label>
+      </div>
+      <Shown of={attempts}>
+        {({ items, next }) =>
+          items.length === 0 ? (
+            <Nothing title={isFiltered ? 'No attempt matches.' : 'No attempts yet.'}>
+              {isFiltered
+                ? 'Attempts are kept for three days.'
+                : 'The first one appears here within seconds.'}
+            </Nothing>
+          ) : (
+            <>
+              <Table
+                caption="Attempts, the newest first"
+                columns={role === 'customer' ? columnsOf(false) : columnsOf(true)}
+                rows={items}
+                keyOf={({ seq }) => seq}
+                asCards
+              />
+              <Pager paging={paging} next={next} label="Pages of attempts" />
+            </>
+          )
+        }
+      </Shown>
+    </Section>
+  );
+}
+
+const columnsOf = (isLinked: boolean): readonly Column<AttemptRow>[] => [
+  { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
+  { title: 'What', cell: (line) => <What line={line} /> },
+  {
+    title: 'Answer',
+    kind: 'wide',
+    cell: (line) => <Said line={line} />,
+  },
+  {
+    title: 'Event',
+    cell: (line) => {
+      if (line.kind === 'bundle-deferred') return `${count(line.events)} events`;
+      const { messageId, user, type } = line;
+      return (
+        <>
+          {isLinked ? (
+            <a href={urlOf.event(messageId, user)}>
+              <Id text={messageId} />
+            </a>
+          ) : (
+            <Id text={messageId} />
+          )}
+          <span class="under">
+            <Data text={type} />
+          </span>
+        </>
+      );
+    },
+  },
+  {
+    title: 'User',
+    cell: (line) => (line.kind === 'bundle-deferred' ? <None /> : <Id text={line.user} />),
+  },
+  {
+    title: 'Took',
+    kind: 'number',
+    cell: (line) => (line.kind === 'attempt' ? milliseconds(line.tookMs) : <None />),
+  },
+];
+
+function What({ line }: { readonly line: AttemptRow }): JSX.Element {
+  switch (line.kind) {
+    case 'attempt':
+      return (
+        <>
+          <OutcomeBadge outcome={line.outcome} />
+          <span class="under">attempt {line.attempt}</span>
+        </>
+      );
+    case 'retry':
+      return <Badge tone="warn" shape="again" word="To be retried" />;
+    case 'deferred':
+    case 'bundle-deferred':
+      return <Badge tone="warn" shape="wait" word="Put off" />;
+    case 'kept':
+      return <Badge tone="idle" shape="pause" word="Kept" />;
+    case 'dropped':
+      return <Badge tone="idle" shape="off" word="Dropped" />;
+    case 'dead-letter':
+      return <Badge tone="bad" shape="letter" word="Dead letter" />;
+  }
+}
+
+function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
+  switch (line.kind) {
+    case 'attempt':
+      return (
+        <>
+          <span class="said">
+            {inWords(line.status, line.detail)}
+            {line.answer === undefined || line.answer === '' ? null : (
+              <>
+                {' '}
+                <q>
+                  <Data text={line.answer} />
+                </q>
+              </>
+            )}
+          </span>
+          <span class="under">
+            <Id text={line.url} />
+          </span>
+        </>
+      );
+    case 'retry':
+      return line.until === undefined ? (
+        <>in its own topic</>
+      ) : (
+        <>
+          again <Time at={line.until} />
+        </>
+      );
+    case 'deferred':
+    case 'bundle-deferred':
+      return (
+        <>
+          <Data text={line.cause ?? 'not tried'} />
+          {line.until === undefined ? null : (
+            <>
+              , again <Time at={line.until} />
+            </>
+          )}
+        </>
+      );
+    case 'kept':
+      return <>The destination is paused.</>;
+    case 'dropped':
+      return <>The user was deleted.</>;
+    case 'dead-letter':
+      return (
+        <span class="said">
+          <strong>
+            <Data text={line.reason} />
+          </strong>{' '}
+          <Data text={line.detail} />
+        </span>
+      );
+  }
+}

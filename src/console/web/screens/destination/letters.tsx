@@ -1,0 +1,45 @@
+import type { JSX } from 'preact';
+import type { DeadLetter, Page } from '../../../api/model.ts';
+import { urlOf } from '../../navigation.ts';
+import { Nothing, Shown } from '../../parts/notes.tsx';
+import { Section } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+import { usePolled } from '../../polled.ts';
+import { useSession } from '../../session.ts';
+import { letterColumns } from '../letter-columns.tsx';
+
+const shown = 10;
+
+export function Letters({
+  path,
+  destination,
+}: {
+  readonly path: string;
+  readonly destination: string;
+}): JSX.Element {
+  const { role } = useSession();
+  const letters = usePolled<Page<DeadLetter>>(`${path}/dead-letters?limit=${shown}`, 10_000);
+  const isCustomer = role === 'customer';
+  return (
+    <Section
+      title="Dead letters"
+      aside={isCustomer ? undefined : <a href={urlOf.deadLetters(destination)}>See all of them</a>}
+    >
+      <Shown of={letters}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Nothing title="No dead letters.">No event of it was given up.</Nothing>
+          ) : (
+            <Table
+              caption={`Dead letters, the last ${items.length}`}
+              columns={letterColumns({ isLinked: !isCustomer, hasDestination: false })}
+              rows={items}
+              keyOf={({ place }) => place}
+              asCards
+            />
+          )
+        }
+      </Shown>
+    </Section>
+  );
+}

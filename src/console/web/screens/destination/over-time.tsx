@@ -1,0 +1,217 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { UrlStatus } from '../../../../event/destination-status.ts';
+import type { Range, Series, UrlSeries } from '../../../api/model.ts';
+import { absolute, count, milliseconds, rate } from '../../format.ts';
+import { Answer } from '../../parts/answer.tsx';
+import { Chart } from '../../parts/chart.tsx';
+import { Id, Time } from '../../parts/data.tsx';
+import { Nothing, Shown } from '../../parts/notes.tsx';
+import { Choice, Section } from '../../parts/page.tsx';
+import { Badge } from '../../parts/state.tsx';
+import { usePolled } from '../../polled.ts';
+
+const ranges: readonly (readonly [Range, string])[] = [
+  ['1h', '1 hour'],
+  ['24h', '24 hours'],
+  ['3d', '3 days'],
+];
+
+/** Lines for the destination, and a band for each of its URLs. */
+export function OverTime({
+  path,
+  urls,
+}: {
+  readonly path: string;
+  readonly urls: readonly UrlStatus[];
+}): JSX.Element {
+  const [range, setRange] = useState<Range>('1h');
+  const series = usePolled<Series>(`${path}/series?range=${range}`, 10_000);
+  return (
+    <Section
+      title="Over time"
+      aside={<Choice label="Time range" values={ranges} chosen={range} onChoose={setRange} />}
+    >
+      <Shown of={series}>
+        {(answer) => (
+          <>
+            <Charts series={answer} />
+            <h3 class="sub-head">Each URL</h3>
+            <UrlBands series={answer} urls={urls} />
+          </>
+        )}
+      </Shown>
+    </Section>
+  );
+}
+
+function Charts({ series: { points, stepS } }: { readonly series: Series }): JSX.Element {
+  const at = points.map((point) => Date.parse(point.at) / 1_000);
+  const perMinute = (number: number): number => (number * 60) / stepS;
+  return (
+    <div class="charts">
+      <Chart
+        title="Delivered per minute"
+        at={at}
+        format={rate}
+        lines={[
+          {
+            title: 'delivered',
+            color: 'good-fill',
+            isFilled: true,
+            values: points.map(({ delivered }) => perMinute(delivered)),
+          },
+        ]}
+      />
+      <Chart
+        title="Not delivered per minute"
+        at={at}
+        format={rate}
+        lines={[
+          {
+            title: 'failed',
+            color: 'bad-fill',
+            isFilled: true,
+            values: points.map(({ failed }) => perMinute(failed)),
+          },
+          {
+            title: 'refused',
+            color: 'warn-fill',
+            isDashed: true,
+            values: points.map(({ refused }) => perMinute(refused)),
+          },
+        ]}
+      />
+      <Chart
+        title="Latency"
+        at={at}
+        format={milliseconds}
+        lines={[
+          { title: 'p99', color: 'ink-soft', values: points.map(({ p99Ms }) => p99Ms) },
+          {
+            title: 'p50',
+            color: 'line-strong',
+            isDashed: true,
+            values: points.map(({ p50Ms }) => p50Ms),
+          },
+        ]}
+      />
+    </div>
+  );
+}
+
+function UrlBands({
+  series,
+  urls,
+}: {
+  readonly series: Series;
+  readonly urls: readonly UrlStatus[];
+}): JSX.Element {
+  const known = new Map(urls.map((status) => [status.url, status]));
+  const banded = new Map(series.urls.map((each) => [each.url, each]));
+  const all = [...new Set([...known.keys(), ...banded.keys()])];
+  if (all.length === 0)
+    return <Nothing title="No attempts yet.">A band appears with the first attempt.</Nothing>;
+  return (
+    <ul class="url-bands panel">
+      {all.map((url) => (
+        <UrlBand
+          key={url}
+          url={url}
+          status={known.get(url)}
+          own={banded.get(url)}
+          series={series}
+        />
+      ))}
+    </ul>
+  );
+}
+
+const breakers = {
+  closed: { word: 'Breaker closed', tone: 'good', shape: 'check' },
+  open: { word: 'Breaker open', tone: 'bad', shape: 'cross' },
+  'half-open': { word: 'Breaker half open', tone: 'warn', shape: 'again' },
+} as const;
+
+function UrlBand({
+  url,
+  status,
+  own,
+  series,
+}: {
+  readonly url: string;
+  readonly status: UrlStatus | undefined;
+  readonly own: UrlSeries | undefined;
+  readonly series: Series;
+}): JSX.Element {
+  const breaker = status?.breaker ?? own?.breaker;
+  return (
+    <li>
+      <div class="url-line">
+        <Id text={url} />
+        {breaker === undefined ? null : <Badge {...breakers[breaker]} />}
+        {status?.failingSince === undefined ? null : (
+          <span class="quiet">
+            failing since <Time at={status.failingSince} />
+          </span>
+        )}
+        {status?.nextProbe === undefined ? null : (
+          <span class="quiet">
+            tried again <Time at={status.nextProbe} />
+          </span>
+        )}
+      </div>
+      <Band bands={own?.bands ?? []} series={series} />
+      {status?.lastAnswer === undefined ? null : (
+        <p class="url-answer">
+          <Answer answer={status.lastAnswer} />
+        </p>
+      )}
+    </li>
+  );
+}
+
+const width = 1_000;
+const height = 20;
+
+/** What failed hangs from the top, what was delivered stands at the bottom. */
+function Band({
+  bands,
+  series,
+}: {
+  readonly bands: UrlSeries['bands'];
+  readonly series: Series;
+}): JSX.Element {
+  const fromMs = Date.parse(series.from);
+  const lengthMs = Math.max(1, series.points.length * series.stepS * 1_000);
+  const x = (at: string): number =>
+    Math.min(width, Math.max(0, ((Date.parse(at) - fromMs) / lengthMs) * width));
+  const delivered = bands.reduce((sum, each) => sum + each.delivered, 0);
+  const failed = bands.reduce((sum, each) => sum + each.failed, 0);
+  return (
+    <svg
+      class="band"
+      role="img"
+      aria-label={`${count(delivered)} delivered, ${count(failed)} failed in this time`}
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
+    >
+      <rect class="band-none" width={width} height={height} />
+      {bands.map((band) => {
+        const share = band.failed / Math.max(1, band.failed + band.delivered);
+        // A single failure among thousands is to be seen.
+        const lost = share === 0 ? 0 : share === 1 ? height : Math.max(3, share * height);
+        const place = { x: x(band.from), width: Math.max(1.5, x(band.to) - x(band.from)) };
+        return (
+          <g key={band.from}>
+            <title>
+              {`${absolute(band.from)}: ${count(band.delivered)} delivered, ${count(band.failed)} failed`}
+            </title>
+            <rect class="trend-good" {...place} y={lost} height={height - lost} />
+            <rect class="trend-bad" {...place} y={0} height={lost} />
+          </g>
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,61 @@
+import type { JSX } from 'preact';
+import type { DestinationDetail } from '../../../api/model.ts';
+import { count } from '../../format.ts';
+import { Time } from '../../parts/data.tsx';
+import { Nothing } from '../../parts/notes.tsx';
+import { Section } from '../../parts/page.tsx';
+
+/** What waits, by where it waits. */
+export function Waiting({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
+  const { waiting, waitingBy, nextTry, deadline } = destination;
+  const places = [
+    ['Ready to send', waitingBy.here] as const,
+    ...Object.entries(waitingBy.tiers).map(
+      ([tier, events]) => [`Retry in ${tier}`, events] as const,
+    ),
+  ];
+  const most = Math.max(1, ...places.map(([, events]) => events));
+  return (
+    <Section title="Waiting">
+      {waiting === 0 ? (
+        <Nothing title="No events wait.">Everything was sent, or has ended.</Nothing>
+      ) : (
+        <div class="panel">
+          <dl class="tiers">
+            {places.map(([name, events]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>
+                  <svg
+                    class="tier"
+                    viewBox="0 0 100 8"
+                    preserveAspectRatio="none"
+                    aria-hidden="true"
+                  >
+                    <rect class="band-none" width="100" height="8" />
+                    <rect class="tier-bar" width={(events / most) * 100} height="8" />
+                  </svg>
+                  <span class="tier-count">{count(events)}</span>
+                </dd>
+              </div>
+            ))}
+          </dl>
+          {nextTry === undefined && deadline === undefined ? null : (
+            <p class="quiet tiers-note">
+              {nextTry === undefined ? null : (
+                <>
+                  Next attempt <Time at={nextTry} />.{' '}
+                </>
+              )}
+              {deadline === undefined ? null : (
+                <>
+                  The first event becomes a dead letter <Time at={deadline} />.
+                </>
+              )}
+            </p>
+          )}
+        </div>
+      )}
+    </Section>
+  );
+}

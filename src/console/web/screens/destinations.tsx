@@ -1,0 +1,282 @@
+import type { JSX } from 'preact';
+import { destinationStates, isTrouble } from '../../../event/destination-state.ts';
+import type { DestinationList, DestinationRow } from '../../api/model.ts';
+import { withQuery } from '../api.ts';
+import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
+import { setQuery, urlOf, type Place } from '../navigation.ts';
+import { Answer } from '../parts/answer.tsx';
+import { Data, For, Id, None, Time } from '../parts/data.tsx';
+import { Glyph } from '../parts/glyph.tsx';
+import { Nothing, Shown } from '../parts/notes.tsx';
+import { PageHead } from '../parts/page.tsx';
+import { Pager, usePaging } from '../parts/pager.tsx';
+import { SearchField } from '../parts/search-field.tsx';
+import { lookOf, StateBadge } from '../parts/state.tsx';
+import { Table, type Column } from '../parts/table.tsx';
+import { Trend } from '../parts/trend.tsx';
+import { usePolled } from '../polled.ts';
+
+const rowsAPage = 50;
+
+export function DestinationsPage({ place }: { readonly place: Place }): JSX.Element {
+  const search = place.query.get('search') ?? '';
+  const state = place.query.get('state') ?? '';
+  const paging = usePaging(`${state} ${search}`);
+  const { cursor } = paging;
+  const list = usePolled<DestinationList>(
+    withQuery('/destinations', { search, state, cursor, limit: rowsAPage }),
+  );
+  const all = list.answer === undefined ? 0 : sumOf(list.answer);
+  return (
+    <>
+      <PageHead
+        title="Destinations"
+        lead={list.answer === undefined ? undefined : <Headline list={list.answer} />}
+      />
+      <div class="tools">
+        <SearchField
+          label="Search by name or id"
+          value={search}
+          onSearch={(text) => {
+            setQuery({ search: text });
+          }}
+        />
+        {list.answer === undefined ? null : (
+          <StateFilter counts={list.answer.counts} chosen={state} all={all} />
+        )}
+      </div>
+      <Shown of={list}>
+        {({ items, next, counts }) => {
+          if (items.length === 0) return <NoRows search={search} state={state} />;
+          const total = destinationStates.find((each) => each === state);
+          const first = paging.page * rowsAPage + 1;
+          const of = total === undefined ? all : counts[total];
+          return (
+            <>
+              <Table
+                caption="Destinations, the worst first"
+                columns={columns}
+                rows={items}
+                keyOf={({ id }) => id}
+                classOf={(row) => `linked ${lookOf(row.state).tone}`}
+                asCards
+              />
+              <Pager
+                paging={paging}
+                next={next}
+                label="Pages of destinations"
+                position={`${count(first)}–${count(first + items.length - 1)} of ${count(of)}`}
+              />
+            </>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}
+
+/** What somebody learns who looks for five seconds. */
+function Headline({ list: { counts, indexing } }: { readonly list: DestinationList }): JSX.Element {
+  const troubled = destinationStates
+    .filter((state) => isTrouble(state))
+    .reduce((sum, state) => sum + counts[state], 0);
+  const strained = counts.saturated + counts.slow + counts.limited;
+  const late =
+    strained === 0 ? '' : ` ${count(strained)} more ${strained === 1 ? 'is' : 'are'} under strain.`;
+  return (
+    <>
+      {troubled === 0 ? (
+        <p class="headline good">
+          <Glyph shape="check" />
+          <span>No destination has a problem.{late}</span>
+        </p>
+      ) : (
+        <p class="headline bad">
+          <Glyph shape="cross" />
+          <span>
+            {counted(troubled, 'destination')} {troubled === 1 ? 'does' : 'do'} not get events.
+            <span class="headline-more">{late}</span>
+          </span>
+        </p>
+      )}
+      {indexing.isCaughtUp ? null : (
+        <p class="quiet">The console is still reading what Kafka holds. Figures grow until then.</p>
+      )}
+    </>
+  );
+}
+
+function StateFilter({
+  counts,
+  chosen,
+  all,
+}: {
+  readonly counts: DestinationList['counts'];
+  readonly chosen: string;
+  readonly all: number;
+}): JSX.Element {
+  const shown = destinationStates.filter((state) => counts[state] > 0 || state === chosen);
+  return (
+    <div class="states" role="group" aria-label="Show destinations by state">
+      <button
+        type="button"
+        class="state"
+        aria-pressed={chosen === ''}
+        onClick={() => {
+          setQuery({ state: undefined });
+        }}
+      >
+        <strong>{count(all)}</strong> all
+      </button>
+      {shown.map((state) => {
+        const { word, tone, shape, meaning } = lookOf(state);
+        return (
+          <button
+            key={state}
+            type="button"
+            class={`state ${tone}`}
+            title={meaning}
+            aria-pressed={chosen === state}
+            onClick={() => {
+              setQuery({ state: chosen === state ? undefined : state });
+            }}
+          >
+            <Glyph shape={shape} />
+            <strong>{count(counts[state])}</strong> {word === 'OK' ? word : word.toLowerCase()}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+const columns: readonly Column<DestinationRow>[] = [
+  {
+    title: 'Destination',
+    kind: 'name',
+    cell: ({ id, name }) => (
+      <>
+        <a class="row-link" href={urlOf.destination(id)}>
+          <Data text={name} />
+        </a>
+        <span class="under">
+          <Id text={id} />
+        </span>
+      </>
+    ),
+  },
+  {
+    title: 'State',
+    cell: ({ state, since, until }) => (
+      <>
+        <StateBadge state={state} />
+        {since === undefined ? null : (
+          <span class="under">
+            <For since={since} />
+          </span>
+        )}
+        {since !== undefined || until === undefined ? null : (
+          <span class="under">
+            until <Time at={until} />
+          </span>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'Last answer',
+    kind: 'wide',
+    cell: ({ lastAnswer }) =>
+      lastAnswer === undefined ? <None /> : <Answer answer={lastAnswer} />,
+  },
+  {
+    title: 'Last hour',
+    cell: ({ lastHour }) => (
+      <span class="last-hour">
+        <Trend lastHour={lastHour} />
+        <span class={`share ${shareTone(lastHour.successRate)}`}>
+          {lastHour.successRate === undefined ? (
+            <span class="quiet">no attempts</span>
+          ) : (
+            percent(lastHour.successRate)
+          )}
+        </span>
+      </span>
+    ),
+  },
+  {
+    title: 'Per minute',
+    kind: 'number',
+    cell: ({ perMinute, p99Ms }) => (
+      <>
+        {rate(perMinute.delivered)}
+        {p99Ms === undefined ? null : <span class="under">p99 {milliseconds(p99Ms)}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Waiting',
+    kind: 'number',
+    cell: ({ waiting, oldest }) =>
+      waiting === 0 ? (
+        <span class="quiet">0</span>
+      ) : (
+        <>
+          {short(waiting)}
+          {oldest === undefined ? null : (
+            <span class="under">
+              oldest <Time at={oldest} />
+            </span>
+          )}
+        </>
+      ),
+  },
+  {
+    title: 'Next attempt',
+    kind: 'number',
+    cell: ({ nextTry }) => (nextTry === undefined ? <None /> : <Time at={nextTry} />),
+  },
+  {
+    title: 'Dead letters',
+    kind: 'number',
+    cell: ({ deadLetters }) =>
+      deadLetters === 0 ? <span class="quiet">0</span> : short(deadLetters),
+  },
+];
+
+function shareTone(share: number | undefined): string {
+  if (share === undefined || share >= 0.99) return '';
+  return share < 0.9 ? 'bad-text' : 'warn-text';
+}
+
+function NoRows({
+  search,
+  state,
+}: {
+  readonly search: string;
+  readonly state: string;
+}): JSX.Element {
+  if (search === '' && state === '')
+    return (
+      <Nothing title="There are no destinations yet.">
+        Write one to a file and run <code>postrider apply -f FILE</code>: it appears here within
+        seconds.
+      </Nothing>
+    );
+  return (
+    <Nothing title={search === '' ? 'No destination is in this state.' : 'Nothing matches.'}>
+      <button
+        type="button"
+        onClick={() => {
+          setQuery({ search: undefined, state: undefined });
+        }}
+      >
+        Show all destinations
+      </button>
+    </Nothing>
+  );
+}
+
+function sumOf({ counts }: DestinationList): number {
+  return destinationStates.reduce((sum, state) => sum + counts[state], 0);
+}

@@ -1,0 +1,82 @@
+import { deadLetterMeaning } from './reasons.ts';
+import type { DeadLetter } from '../../api/model.ts';
+import { urlOf } from '../navigation.ts';
+import { Data, Id, None, Time } from '../parts/data.tsx';
+import type { Column } from '../parts/table.tsx';
+
+export function letterColumns({
+  isLinked,
+  hasDestination,
+}: {
+  readonly isLinked: boolean;
+  readonly hasDestination: boolean;
+}): readonly Column<DeadLetter>[] {
+  const destination: Column<DeadLetter> = {
+    title: 'Destination',
+    cell: (letter) => (
+      <a href={urlOf.destination(letter.destination)}>
+        <Id text={letter.destination} />
+      </a>
+    ),
+  };
+  return [
+    { title: 'Given up', kind: 'name', cell: ({ at }) => <Time at={at} /> },
+    ...(hasDestination ? [destination] : []),
+    {
+      title: 'Reason',
+      kind: 'wide',
+      cell: ({ reason, detail, answer, redrivenAt }) => (
+        <>
+          <strong title={deadLetterMeaning(reason)}>
+            <Data text={reason} />
+          </strong>
+          <span class="said">
+            <Data text={detail} />
+            {answer === undefined || answer === '' || detail.includes(answer) ? null : (
+              <>
+                {' '}
+                <q>
+                  <Data text={answer} />
+                </q>
+              </>
+            )}
+          </span>
+          {redrivenAt === undefined ? null : (
+            <span class="under">
+              it had been sent again <Time at={redrivenAt} />
+            </span>
+          )}
+        </>
+      ),
+    },
+    {
+      title: 'Event',
+      cell: ({ messageId, user, type }) =>
+        messageId === undefined ? (
+          <None />
+        ) : (
+          <>
+            {isLinked ? (
+              <a href={urlOf.event(messageId, user)}>
+                <Id text={messageId} />
+              </a>
+            ) : (
+              <Id text={messageId} />
+            )}
+            {type === undefined ? null : (
+              <span class="under">
+                <Data text={type} />
+              </span>
+            )}
+          </>
+        ),
+    },
+    { title: 'User', cell: ({ user }) => <Id text={user} /> },
+    {
+      title: 'Attempts',
+      kind: 'number',
+      cell: ({ attempts }) => attempts ?? <None />,
+    },
+    { title: 'Place', cell: ({ place }) => <Id text={place} /> },
+  ];
+}

@@ -1,0 +1,32 @@
+import { rejectReasons } from '../../../event/rejection.ts';
+
+const letters: Readonly<Record<string, string>> = {
+  expired: 'It was retried until its time was over.',
+  'expired-late': 'Its time was over before it could be tried again.',
+  'too-old': 'It was too old when it came.',
+  'destination-disabled': 'Its destination is disabled.',
+  'destination-deleted': 'Its destination is deleted.',
+  'tls-untrusted': 'The certificate of the endpoint is not trusted.',
+  'address-refused': 'The address of the endpoint is one that must not be called.',
+  'not-http': 'What answered does not speak HTTP.',
+  malformed: 'The record cannot be read.',
+  'record-refused': 'Kafka refused the record of its retry.',
+  'http-400': 'The endpoint says that the request is bad.',
+  'http-401': 'The endpoint wants other credentials.',
+  'http-403': 'The endpoint forbids it.',
+  'http-404': 'There is nothing at the URL.',
+  'http-410': 'The endpoint says that it is gone for good.',
+  'http-413': 'The event is too large for the endpoint.',
+};
+
+/** One sentence; for statuses that are rare, what they have in common. */
+export function deadLetterMeaning(reason: string): string {
+  const known = Object.hasOwn(letters, reason) ? letters[reason] : undefined;
+  if (known !== undefined) return known;
+  return reason.startsWith('http-') ? `The endpoint refused it with ${reason.slice(5)}.` : '';
+}
+
+export function rejectMeaning(reason: string): string {
+  const known: Readonly<Record<string, string>> = rejectReasons;
+  return Object.hasOwn(known, reason) ? (known[reason] ?? '') : '';
+}

@@ -1,0 +1,193 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Redrive } from '../../api/model.ts';
+import { post, Problem } from '../api.ts';
+import { count, counted } from '../format.ts';
+import { Data, Id } from '../parts/data.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { ProblemNote } from '../parts/notes.tsx';
+import { usePolled } from '../polled.ts';
+import { useSession } from '../session.ts';
+
+const progressMs = 1_000;
+const stillMs = 3_600_000;
+const hourMs = 3_600_000;
+
+const spans = [
+  ['1', 'the last hour'],
+  ['24', 'the last 24 hours'],
+  ['72', 'the last 3 days'],
+  ['', 'all that is kept (30 days)'],
+] as const;
+
+interface Selection {
+  readonly destination?: string;
+  readonly reason?: string;
+  readonly since?: string;
+  readonly until: string;
+}
+
+/** A selection, its preview, the run, and what came of it. */
+export function RedriveDialog({
+  destination,
+  reason,
+  onClose,
+}: {
+  readonly destination?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { csrf } = useSession();
+  const [hours, setHours] = useState('24');
+  const [preview, setPreview] = useState<{ found: Redrive; selection: Selection }>();
+  const [running, setRunning] = useState<Redrive>();
+  const [problem, setProblem] = useState<Problem>();
+  const [isBusy, setBusy] = useState(false);
+
+  const ask = async (selection: Selection, dryRun: boolean): Promise<void> => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const answer = await post<Redrive>('/redrives', csrf, { ...selection, dryRun });
+      if (dryRun) setPreview({ found: answer, selection });
+      else setRunning(answer);
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : new Problem(0, String(error), ''));
+    }
+    setBusy(false);
+  };
+  const look = (): void => {
+    const now = Date.now();
+    // What becomes a dead letter after the preview is not sent again by it.
+    void ask(
+      {
+        ...(destination === undefined ? {} : { destination }),
+        ...(reason === undefined ? {} : { reason }),
+        ...(hours === '' ? {} : { since: new Date(now - Number(hours) * hourMs).toISOString() }),
+        until: new Date(now).toISOString(),
+      },
+      true,
+    );
+  };
+  const found = preview?.found.found ?? 0;
+  return (
+    <Dialog title="Send dead letters again" onClose={onClose}>
+      <p>
+        {reason === undefined ? 'All reasons' : <Data text={reason} />}
+        {destination === undefined ? (
+          ', all destinations'
+        ) : (
+          <>
+            {', destination '}
+            <Id text={destination} />
+          </>
+        )}
+      </p>
+      {running !== undefined ? (
+        <Progress started={running} />
+      ) : preview === undefined ? (
+        <>
+          <p>
+            The events go back to their destination, at a pace that leaves room for new ones, and
+            are retried as new ones are. Endpoints may get an event that they had before.
+          </p>
+          <label class="field">
+            <span>Given up in</span>
+            <select
+              value={hours}
+              onChange={(event) => {
+                setHours(event.currentTarget.value);
+              }}
+            >
+              {spans.map(([value, text]) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          </label>
+        </>
+      ) : (
+        <p role="status">
+          {found === 0 ? (
+            'No dead letter matches. Nothing would be sent.'
+          ) : (
+            <>
+              <strong>{counted(found, 'event')}</strong> would be sent again. Nothing was sent yet.
+            </>
+          )}
+        </p>
+      )}
+      {problem === undefined ? null : <ProblemNote problem={problem} />}
+      <div class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          {running === undefined ? 'Cancel' : 'Close'}
+        </button>
+        {running !== undefined ? null : preview === undefined ? (
+          <button type="button" class="primary" disabled={isBusy} onClick={look}>
+            {isBusy ? 'Counting…' : 'Preview'}
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="primary"
+            disabled={isBusy || found === 0}
+            onClick={() => void ask(preview.selection, false)}
+          >
+            Send {counted(found, 'event')} again
+          </button>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function Progress({ started }: { readonly started: Redrive }): JSX.Element {
+  const [isEnded, setEnded] = useState(false);
+  const polled = usePolled<Redrive>(
+    `/redrives/${encodeURIComponent(started.id)}`,
+    isEnded ? stillMs : progressMs,
+  );
+  const { state, found, sent, outcome, detail } = polled.answer ?? started;
+  const isOver = state === 'done' || state === 'failed';
+  if (isOver && !isEnded && outcome?.waiting === 0) setEnded(true);
+  return (
+    <>
+      <p role="status">
+        {state === 'failed'
+          ? `It stopped after ${count(sent)} of ${count(found)} events.`
+          : state === 'done'
+            ? `All ${counted(sent, 'event')} were sent again.`
+            : `${count(sent)} of ${counted(found, 'event')} sent again.`}{' '}
+        {isOver ? null : 'It goes on if you close this.'}
+      </p>
+      <progress value={sent} max={Math.max(1, found)} aria-label="Sent again" />
+      {outcome === undefined ? null : (
+        <dl class="outcome">
+          <div>
+            <dt>Delivered</dt>
+            <dd>{count(outcome.delivered)}</dd>
+          </div>
+          <div>
+            <dt>Refused</dt>
+            <dd>{count(outcome.refused)}</dd>
+          </div>
+          <div>
+            <dt>Waiting</dt>
+            <dd>{count(outcome.waiting)}</dd>
+          </div>
+          <div>
+            <dt>Other</dt>
+            <dd>{count(outcome.other)}</dd>
+          </div>
+        </dl>
+      )}
+      {detail === undefined ? null : (
+        <p>
+          <Data text={detail} />
+        </p>
+      )}
+      {polled.problem === undefined ? null : <ProblemNote problem={polled.problem} />}
+    </>
+  );
+}

@@ -1,0 +1,196 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { loadPages } from '../../../src/console/build-pages.ts';
+import { destinationStates } from '../../../src/event/destination-state.ts';
+import type { Redrive, Session } from '../../../src/console/api/model.ts';
+import { fakeData, type FakeData } from './fake-data.ts';
+
+/** As the console's own server sends it. */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'";
+
+export interface FakeConsole {
+  readonly origin: string;
+  /** What was posted, in order. */
+  readonly posted: { readonly path: string; readonly csrf: string; readonly body: unknown }[];
+  /** Change it to have other answers from now on. */
+  state: FakeState;
+  close(): void;
+}
+
+interface FakeState {
+  readonly data: FakeData;
+  readonly session: Session;
+  /** Every answer of the API is this one. */
+  readonly failure?: { readonly status: number; readonly detail: string };
+}
+
+export const operator: Session = {
+  user: 'ines@example.com',
+  role: 'operator',
+  bodies: true,
+  csrf: 'csrf-1',
+  isOpen: false,
+};
+
+/** The pages, and an API behind them that answers from memory. */
+export async function startFakeConsole(
+  given: Partial<FakeState> = {},
+  port = 0,
+): Promise<FakeConsole> {
+  const pages = new Map((await loadPages()).map((file) => [`/${file.path}`, file]));
+  const index = pages.get('/index.html');
+  const posted: FakeConsole['posted'] = [];
+  let polls = 0;
+
+  const server: Server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://console');
+    response.setHeader('content-security-policy', contentSecurityPolicy);
+    if (url.pathname.startsWith('/api/v1/')) {
+      void answer(url, request, response);
+      return;
+    }
+    const file = pages.get(url.pathname) ?? index;
+    if (file === undefined) throw new Error('the pages have no index.html');
+    response.setHeader('content-type', file.contentType);
+    response.setHeader('content-encoding', 'gzip');
+    response.end(file.gzip);
+  });
+
+  const answer = async (url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = url.pathname.slice('/api/v1'.length);
+    const { failure } = fake.state;
+    if (failure !== undefined) {
+      send(response, failure.status, { type: 'about:blank', title: 'Failed', ...failure });
+      return;
+    }
+    if (request.method === 'POST') {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+      posted.push({ path, csrf: String(request.headers['x-csrf-token']), body });
+      polls = 0;
+      send(response, 200, answerToPost(path, body));
+      return;
+    }
+    const found = path.startsWith('/redrives/') ? redriveAt(polls++) : answerTo(path, url.searchParams, fake.state);
+    if (found === undefined)
+      send(response, 404, { type: 'about:blank', title: 'Not found', status: 404, detail: 'There is no such thing.' });
+    else send(response, 200, found);
+  }; // prettier-ignore
+
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const fake: FakeConsole = {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    posted,
+    state: { data: given.data ?? fakeData(5_000), session: given.session ?? operator },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  return fake;
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.statusCode = status;
+  response.setHeader(
+    'content-type',
+    status === 200 ? 'application/json' : 'application/problem+json',
+  );
+  response.end(JSON.stringify(body));
+}
+
+function answerTo(path: string, query: URLSearchParams, { data, session }: FakeState): object | undefined {
+  const list = (items: readonly object[]): object => page(items, query);
+  const one = /^\/destinations\/([^/]+)(?:\/([a-z-]+))?$/.exec(path);
+  if (one !== null) return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data);
+  switch (path) {
+    case '/session':
+      return session;
+    case '/destinations': {
+      const search = (query.get('search') ?? '').toLowerCase();
+      const found = data.destinations.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(search));
+      const state = query.get('state');
+      return {
+        ...list(found.filter((each) => state === null || each.state === state)),
+        counts: Object.fromEntries(destinationStates.map((each) => [each, found.filter(({ state }) => state === each).length])),
+        indexing: { isCaughtUp: true },
+      };
+    }
+    case '/dead-letters': {
+      const isWanted = (name: 'destination' | 'reason', value: string): boolean => [null, value].includes(query.get(name));
+      return list(data.deadLetters.filter(({ destination, reason }) => isWanted('destination', destination) && isWanted('reason', reason)));
+    }
+    case '/dead-letters/summary':
+      return { items: data.deadLetterCounts };
+    case '/events':
+      return query.get('message') === data.story.messageId ? data.story : undefined;
+    case '/events/search':
+      return list(data.events);
+    case '/pipeline':
+      return data.pipeline;
+    case '/rejected':
+      return list(data.rejected);
+    case '/rejected/summary':
+      return { items: data.rejectedCounts };
+    case '/audiences':
+      return list(data.audiences);
+    case '/configuration':
+      return data.configuration;
+    case '/notices':
+      return list(data.notices);
+    case '/audit':
+      return list(data.audit);
+    default:
+      return undefined;
+  }
+} // prettier-ignore
+
+function ofDestination(id: string, what: string | undefined, query: URLSearchParams, data: FakeData): object | undefined {
+  const destination = data.destinations.find((each) => each.id === id);
+  if (destination === undefined) return undefined;
+  switch (what) {
+    case undefined:
+      return destination;
+    case 'series':
+      return data.series(id, query.get('range') ?? '1h');
+    case 'attempts': {
+      const user = query.get('user') ?? '';
+      const found = data.attempts.filter(
+        (line) =>
+          (query.get('failed') === null || (line.kind === 'attempt' && line.outcome !== 'delivered')) &&
+          (user === '' || (line.kind !== 'bundle-deferred' && line.user === user)),
+      );
+      return page(found, query);
+    }
+    case 'dead-letters':
+      return page(data.deadLetters.filter(({ destination: of }) => of === id), query);
+    default:
+      return undefined;
+  }
+} // prettier-ignore
+
+/** A cursor is how many were there before. */
+function page(items: readonly object[], query: URLSearchParams): object {
+  const from = Number(query.get('cursor') ?? 0);
+  const limit = Number(query.get('limit') ?? 50);
+  const next = from + limit < items.length ? { next: String(from + limit) } : {};
+  return { items: items.slice(from, from + limit), ...next };
+}
+
+function answerToPost(path: string, body: Record<string, unknown>): object {
+  if (path === '/redrives')
+    return { id: 'r-1', state: body['dryRun'] === true ? 'done' : 'running', found: 1_204, sent: 0 };
+  if (path.endsWith('/test'))
+    return { items: [{ url: 'https://hooks.example/in', outcome: 'failed', status: 503, detail: 'answered 503', answer: 'down', tookMs: 132 }] };
+  return {};
+} // prettier-ignore
+
+function redriveAt(poll: number): Redrive {
+  if (poll === 0) return { id: 'r-1', state: 'running', found: 1_204, sent: 600 };
+  const outcome = { delivered: 1_190, refused: 14, waiting: 0, other: 0 };
+  return { id: 'r-1', state: 'done', found: 1_204, sent: 1_204, outcome };
+}
