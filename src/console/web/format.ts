@@ -66,6 +66,13 @@ export function clockTime(ms: number): string {
   return clock.format(ms);
 }
 
+const shortDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+
+export function clockText(ms: number, nowMs: number): string {
+  const date = shortDate.format(ms);
+  return date === shortDate.format(nowMs) ? clockTime(ms) : `${date} ${clockTime(ms)}`;
+}
+
 const dayName = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',

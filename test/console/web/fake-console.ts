@@ -58,7 +58,11 @@ export async function startFakeConsole(
     response.end(file.gzip);
   });
 
-  const answer = async (url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const answer = async (
+    url: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> => {
     const path = url.pathname.slice('/api/v1'.length);
     const { failure } = fake.state;
     if (failure !== undefined) {
@@ -74,11 +78,18 @@ export async function startFakeConsole(
       send(response, 200, answerToPost(path, body));
       return;
     }
-    const found = path.startsWith('/redrives/') ? redriveAt(polls++) : answerTo(path, url.searchParams, fake.state);
+    const found = path.startsWith('/redrives/')
+      ? redriveAt(polls++)
+      : answerTo(path, url.searchParams, fake.state);
     if (found === undefined)
-      send(response, 404, { type: 'about:blank', title: 'Not found', status: 404, detail: 'There is no such thing.' });
+      send(response, 404, {
+        type: 'about:blank',
+        title: 'Not found',
+        status: 404,
+        detail: 'There is no such thing.',
+      });
     else send(response, 200, found);
-  }; // prettier-ignore
+  };
 
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -103,7 +114,11 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.end(JSON.stringify(body));
 }
 
-function answerTo(path: string, query: URLSearchParams, { data, session }: FakeState): object | undefined {
+function answerTo(
+  path: string,
+  query: URLSearchParams,
+  { data, session }: FakeState,
+): object | undefined {
   const list = (items: readonly object[]): object => page(items, query);
   const one = /^\/destinations\/([^/]+)(?:\/([a-z-]+))?$/.exec(path);
   if (one !== null) return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data);
@@ -112,17 +127,30 @@ function answerTo(path: string, query: URLSearchParams, { data, session }: FakeS
       return session;
     case '/destinations': {
       const search = (query.get('search') ?? '').toLowerCase();
-      const found = data.destinations.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(search));
+      const found = data.destinations.filter(({ id, name }) =>
+        `${id} ${name}`.toLowerCase().includes(search),
+      );
       const state = query.get('state');
       return {
         ...list(found.filter((each) => state === null || each.state === state)),
-        counts: Object.fromEntries(destinationStates.map((each) => [each, found.filter(({ state }) => state === each).length])),
+        counts: Object.fromEntries(
+          destinationStates.map((each) => [
+            each,
+            found.filter(({ state }) => state === each).length,
+          ]),
+        ),
         indexing: { isCaughtUp: true },
       };
     }
     case '/dead-letters': {
-      const isWanted = (name: 'destination' | 'reason', value: string): boolean => [null, value].includes(query.get(name));
-      return list(data.deadLetters.filter(({ destination, reason }) => isWanted('destination', destination) && isWanted('reason', reason)));
+      const isWanted = (name: 'destination' | 'reason', value: string): boolean =>
+        [null, value].includes(query.get(name));
+      return list(
+        data.deadLetters.filter(
+          ({ destination, reason }) =>
+            isWanted('destination', destination) && isWanted('reason', reason),
+        ),
+      );
     }
     case '/dead-letters/summary':
       return { items: data.deadLetterCounts };
@@ -147,9 +175,14 @@ function answerTo(path: string, query: URLSearchParams, { data, session }: FakeS
     default:
       return undefined;
   }
-} // prettier-ignore
+}
 
-function ofDestination(id: string, what: string | undefined, query: URLSearchParams, data: FakeData): object | undefined {
+function ofDestination(
+  id: string,
+  what: string | undefined,
+  query: URLSearchParams,
+  data: FakeData,
+): object | undefined {
   const destination = data.destinations.find((each) => each.id === id);
   if (destination === undefined) return undefined;
   switch (what) {
@@ -161,17 +194,21 @@ function ofDestination(id: string, what: string | undefined, query: URLSearchPar
       const user = query.get('user') ?? '';
       const found = data.attempts.filter(
         (line) =>
-          (query.get('failed') === null || (line.kind === 'attempt' && line.outcome !== 'delivered')) &&
+          (query.get('failed') === null ||
+            (line.kind === 'attempt' && line.outcome !== 'delivered')) &&
           (user === '' || (line.kind !== 'bundle-deferred' && line.user === user)),
       );
       return page(found, query);
     }
     case 'dead-letters':
-      return page(data.deadLetters.filter(({ destination: of }) => of === id), query);
+      return page(
+        data.deadLetters.filter(({ destination: of }) => of === id),
+        query,
+      );
     default:
       return undefined;
   }
-} // prettier-ignore
+}
 
 /** A cursor is how many were there before. */
 function page(items: readonly object[], query: URLSearchParams): object {
@@ -183,11 +220,27 @@ function page(items: readonly object[], query: URLSearchParams): object {
 
 function answerToPost(path: string, body: Record<string, unknown>): object {
   if (path === '/redrives')
-    return { id: 'r-1', state: body['dryRun'] === true ? 'done' : 'running', found: 1_204, sent: 0 };
+    return {
+      id: 'r-1',
+      state: body['dryRun'] === true ? 'done' : 'running',
+      found: 1_204,
+      sent: 0,
+    };
   if (path.endsWith('/test'))
-    return { items: [{ url: 'https://hooks.example/in', outcome: 'failed', status: 503, detail: 'answered 503', answer: 'down', tookMs: 132 }] };
+    return {
+      items: [
+        {
+          url: 'https://hooks.example/in',
+          outcome: 'failed',
+          status: 503,
+          detail: 'answered 503',
+          answer: 'down',
+          tookMs: 132,
+        },
+      ],
+    };
   return {};
-} // prettier-ignore
+}
 
 function redriveAt(poll: number): Redrive {
   if (poll === 0) return { id: 'r-1', state: 'running', found: 1_204, sent: 600 };

@@ -40,17 +40,35 @@ export const hostile =
   '<script>globalThis.harmed=1</script><img src=x onerror=harmed=1>"\'\u202eevil';
 
 const names = [
-  'Acorn Analytics', 'Bluefin CRM', 'Cedar & Co', 'Dockside Loyalty', 'Elm Street Books',
-  'Fjord Travel', 'Garnet Insurance', 'Harbor Bank', 'Iris Eyewear', 'Juniper Health',
-  'Kestrel Logistics', 'Lumen Energy', 'Maple Groceries', 'Northwind Traders', 'Orchid Beauty',
-  'Pioneer Outdoor', 'Quartz Watches', 'Riverbank Media', 'Summit Sports', 'Tidewater Foods',
-]; // prettier-ignore
+  'Acorn Analytics',
+  'Bluefin CRM',
+  'Cedar & Co',
+  'Dockside Loyalty',
+  'Elm Street Books',
+  'Fjord Travel',
+  'Garnet Insurance',
+  'Harbor Bank',
+  'Iris Eyewear',
+  'Juniper Health',
+  'Kestrel Logistics',
+  'Lumen Energy',
+  'Maple Groceries',
+  'Northwind Traders',
+  'Orchid Beauty',
+  'Pioneer Outdoor',
+  'Quartz Watches',
+  'Riverbank Media',
+  'Summit Sports',
+  'Tidewater Foods',
+];
 const purposes = ['warehouse', 'CRM', 'email', 'ads', 'support desk', 'data lake', 'loyalty'];
 
-const troubles: Readonly<Record<string, readonly [status: number | undefined, detail: string, answer: string]>> = {
+const troubles: Readonly<
+  Record<string, readonly [status: number | undefined, detail: string, answer: string]>
+> = {
   failing: [503, 'answered 503', 'upstream connect error or disconnect before headers'],
   held: [429, 'answered 429', '{"error":"rate_limited","retry_after":1800}'],
-}; // prettier-ignore
+};
 
 /** @param mark put into every field that others write */
 export function fakeData(howMany: number, mark = '', nowMs: number = Date.now()): FakeData {
@@ -65,14 +83,15 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
     const id = `${company.toLowerCase().replaceAll(/[^a-z]+/g, '-')}-${purpose.replace(' ', '-').toLowerCase()}-${index}${mark}`;
     const host = `https://hooks.${company.toLowerCase().replaceAll(/[^a-z]/g, '')}.example`;
     const isBad = state === 'failing' || state === 'held';
-    const isWaiting = isBad || state === 'saturated' || state === 'limited';
+    const isStill = state === 'disabled' || state === 'paused' || state === 'unreadable';
+    const isWaiting =
+      isBad || state === 'unreadable' || state === 'saturated' || state === 'limited';
     const perMinute = Math.round(10 ** (random() * 3.4)) + 2;
     const [status, detail, answer] = lastOf(state, index);
     const minutes = 4 + ((index * 37) % 320);
     const points = Array.from({ length: 12 }, (_, point) => {
       const share = isBad && (12 - point) * 5 < minutes ? 1 : random() < 0.03 ? 0.04 : 0;
-      const all =
-        state === 'disabled' || state === 'paused' ? 0 : perMinute * 5 * (0.7 + random() * 0.5);
+      const all = isStill ? 0 : perMinute * 5 * (0.7 + random() * 0.5);
       const failed = Math.round(share === 1 ? all * 0.25 : all * share);
       return [
         Math.round(share === 1 ? 0 : all - failed),
@@ -112,17 +131,15 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
       state,
       ...(state === 'ok' ? {} : { since: before(minutes) }),
       ...(state === 'held' ? { until: later(18) } : {}),
-      ...(state === 'disabled' ? {} : { lastAnswer }),
+      ...(isStill ? {} : { lastAnswer }),
       waiting,
       ...(waiting > 0 ? { oldest: before(isWaiting ? minutes : 1) } : {}),
       ...(isBad ? { nextTry: later(3 + (index % 7)), deadline: later(240 - (minutes % 200)) } : {}),
       perMinute: {
-        delivered: isBad || state === 'paused' || state === 'disabled' ? 0 : perMinute,
+        delivered: isBad || isStill ? 0 : perMinute,
         failed: isBad ? Math.round(perMinute / 4) : 0,
       },
-      ...(state === 'disabled' || state === 'paused'
-        ? {}
-        : { p99Ms: state === 'slow' ? 4_200 : 60 + ((index * 53) % 700) }),
+      ...(isStill ? {} : { p99Ms: state === 'slow' ? 4_200 : 60 + ((index * 53) % 700) }),
       deadLetters: isBad ? index * 13 + 40 : index % 211 === 0 ? 3 : 0,
       lastHour: {
         ...(delivered + failed === 0 ? {} : { successRate: delivered / (delivered + failed) }),
@@ -163,28 +180,52 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
     user: user(index),
     type: 'track' as const,
     seq: String(1_000_000 - index).padStart(12, '0'),
-  }); // prettier-ignore
+  });
   const url = failing?.urls[0]?.url ?? '';
   const attempts = Array.from({ length: 140 }, (_, index): AttemptRow => {
     const common = line(index);
     if (index % 7 === 3)
       return { ...common, kind: 'retry', attempts: 2, until: later(8), deadline: later(170) };
     if (index % 17 === 5)
-      return { ...common, kind: 'dead-letter', attempts: 9, reason: `expired${mark}`, detail: `last answer 503${mark}` };
+      return {
+        ...common,
+        kind: 'dead-letter',
+        attempts: 9,
+        reason: `expired${mark}`,
+        detail: `last answer 503${mark}`,
+      };
     if (index === 12)
-      return { kind: 'bundle-deferred', at: before(2), destination: of, events: 412, cause: `breaker-open${mark}`, until: later(4), seq: common.seq };
+      return {
+        kind: 'bundle-deferred',
+        at: before(2),
+        destination: of,
+        events: 412,
+        cause: `breaker-open${mark}`,
+        until: later(4),
+        seq: common.seq,
+      };
     if (index % 4 === 1)
-      return { ...common, kind: 'attempt', attempt: 1, url, outcome: 'delivered', status: 200, tookMs: 40 + index };
+      return {
+        ...common,
+        kind: 'attempt',
+        attempt: 1,
+        url,
+        outcome: 'delivered',
+        status: 200,
+        tookMs: 40 + index,
+      };
     return {
       ...common,
       kind: 'attempt',
       attempt: 2,
       url,
       outcome: index % 19 === 0 ? 'refused' : 'failed',
-      ...(index % 5 === 0 ? { cause: 'timeout', detail: `no answer within 10 s${mark}` } : { status: 503, detail: 'answered 503', answer: `upstream connect error${mark}` }),
+      ...(index % 5 === 0
+        ? { cause: 'timeout', detail: `no answer within 10 s${mark}` }
+        : { status: 503, detail: 'answered 503', answer: `upstream connect error${mark}` }),
       tookMs: 120 + ((index * 97) % 9_000),
     };
-  }); // prettier-ignore
+  });
 
   const reasons = ['expired', 'http-410', 'http-401', 'expired-late'].map(
     (reason) => reason + mark,
@@ -216,68 +257,152 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
       })),
     ),
   );
-  const events = attempts.filter((each) => each.kind === 'attempt').slice(0, 30).map((each) => ({
-    messageId: each.messageId,
-    user: each.user,
-    source: each.source,
-    type: each.type,
-    at: each.at,
-    destinations: troubled.slice(0, 3),
-  })); // prettier-ignore
+  const events = attempts
+    .filter((each) => each.kind === 'attempt')
+    .slice(0, 30)
+    .map((each) => ({
+      messageId: each.messageId,
+      user: each.user,
+      source: each.source,
+      type: each.type,
+      at: each.at,
+      destinations: troubled.slice(0, 3),
+    }));
 
   return {
     destinations,
-    series: (id, range) => seriesOf(destinations.find((each) => each.id === id), range, nowMs),
+    series: (id, range) =>
+      seriesOf(
+        destinations.find((each) => each.id === id),
+        range,
+        nowMs,
+      ),
     attempts,
     deadLetters,
     deadLetterCounts,
     events,
-    story: storyOf(messageId(3), user(3), destinations.map(({ id }) => id), mark, before, later),
+    story: storyOf(
+      messageId(3),
+      user(3),
+      destinations.map(({ id }) => id),
+      mark,
+      before,
+      later,
+    ),
     pipeline: pipelineOf(before, later, nowMs, mark),
     rejected: Array.from({ length: 40 }, (_, index) => ({
       place: `${index % 12}:${9_120 - index}`,
       at: before(index * 7),
       reason: (index % 3 === 0 ? 'unknown-write-key' : 'invalid-json') + mark,
-      detail: (index % 3 === 0 ? 'no source has the write key wk_shop_old' : 'Unexpected token } in JSON at position 41') + mark,
+      detail:
+        (index % 3 === 0
+          ? 'no source has the write key wk_shop_old'
+          : 'Unexpected token } in JSON at position 41') + mark,
       key: user(index),
       ...(index % 3 === 0 ? {} : { source: `shop${mark}` }),
-      origin: { topic: `ingest${mark}`, partition: index % 12, offset: 771_210 - index, at: before(index * 7) },
+      origin: {
+        topic: `ingest${mark}`,
+        partition: index % 12,
+        offset: 771_210 - index,
+        at: before(index * 7),
+      },
       bytes: 212,
       sample: `{"type":"track","event":"Order Completed","properties":{"total":41.}}${mark}`,
     })),
     rejectedCounts: [
-      ...[0, 1, 2, 4].map((back) => ({ source: `shop${mark}`, reason: `invalid-json${mark}`, day: day(back), count: 61 - back * 9 })),
-      ...[0, 1].map((back) => ({ source: '', reason: `unknown-write-key${mark}`, day: day(back), count: 2_840 - back * 800 })),
+      ...[0, 1, 2, 4].map((back) => ({
+        source: `shop${mark}`,
+        reason: `invalid-json${mark}`,
+        day: day(back),
+        count: 61 - back * 9,
+      })),
+      ...[0, 1].map((back) => ({
+        source: '',
+        reason: `unknown-write-key${mark}`,
+        day: day(back),
+        count: 2_840 - back * 800,
+      })),
     ],
     audiences: audiencesOf(before, mark),
     configuration: {
       resources: [
         { kind: 'Source', id: `shop${mark}`, name: `Web shop${mark}`, writeKeys: ['wk_shop_1'] },
-        { kind: 'Audience', id: 'big-spenders', name: 'Big spenders', source: 'shop', trait: 'big_spender' },
+        {
+          kind: 'Audience',
+          id: 'big-spenders',
+          name: 'Big spenders',
+          source: 'shop',
+          trait: 'big_spender',
+        },
         ...destinations.slice(0, 400).map(({ resource }) => resource),
       ],
       unreadable: [
-        { name: `Destination/harbor-bank-crm${mark}`, reason: `webhooks[0].headers.X-Token: encrypted with the key 7f31c2, which this role does not have${mark}` },
+        {
+          name: `Destination/harbor-bank-crm${mark}`,
+          reason: `webhooks[0].headers.X-Token: encrypted with the key 7f31c2, which this role does not have${mark}`,
+        },
       ],
     },
     notices: [
-      { id: '3', at: before(42), kind: `failing${mark}`, destination: of, text: `${failing?.name ?? ''} has failed everything for 30 minutes: 503 upstream connect error${mark}` },
-      { id: '2', at: before(380), kind: 'recovered', destination: troubled[3] ?? '', text: 'Elm Street Books warehouse gets events again after 3 h 12 min' },
-      { id: '1', at: before(4_000), kind: 'disabled', destination: troubled[4] ?? '', text: 'Fjord Travel ads was disabled: it failed everything for 5 days' },
+      {
+        id: '3',
+        at: before(42),
+        kind: `failing${mark}`,
+        destination: of,
+        text: `${failing?.name ?? ''} has failed everything for 30 minutes: 503 upstream connect error${mark}`,
+      },
+      {
+        id: '2',
+        at: before(380),
+        kind: 'recovered',
+        destination: troubled[3] ?? '',
+        text: 'Elm Street Books warehouse gets events again after 3 h 12 min',
+      },
+      {
+        id: '1',
+        at: before(4_000),
+        kind: 'disabled',
+        destination: troubled[4] ?? '',
+        text: 'Fjord Travel ads was disabled: it failed everything for 5 days',
+      },
     ],
     audit: [
-      { id: '2', at: before(12), user: `ines@example.com${mark}`, action: `redrive${mark}`, destination: of, detail: `1,204 events, reason expired, sent again${mark}` },
-      { id: '1', at: before(95), user: 'tom@example.com', action: 'pause', destination: troubled[2] ?? '' },
+      {
+        id: '2',
+        at: before(12),
+        user: `ines@example.com${mark}`,
+        action: `redrive${mark}`,
+        destination: of,
+        detail: `1,204 events, reason expired, sent again${mark}`,
+      },
+      {
+        id: '1',
+        at: before(95),
+        user: 'tom@example.com',
+        action: 'pause',
+        destination: troubled[2] ?? '',
+      },
     ],
-  }; // prettier-ignore
+  };
 }
 
 function stateOf(index: number, howMany: number): DestinationState {
   if (howMany < 10) return index === 1 ? 'failing' : 'ok';
   const rare: Readonly<Record<number, DestinationState>> = {
-    3: 'failing', 7: 'failing', 11: 'unreadable', 14: 'held', 16: 'saturated', 21: 'slow', 22: 'failing',
-    25: 'limited', 29: 'saturated', 33: 'paused', 38: 'disabled', 41: 'paused', 44: 'slow',
-  }; // prettier-ignore
+    3: 'failing',
+    7: 'failing',
+    11: 'unreadable',
+    14: 'held',
+    16: 'saturated',
+    21: 'slow',
+    22: 'failing',
+    25: 'limited',
+    29: 'saturated',
+    33: 'paused',
+    38: 'disabled',
+    41: 'paused',
+    44: 'slow',
+  };
   return rare[index] ?? 'ok';
 }
 
@@ -325,13 +450,18 @@ function seriesOf(
         isBad && index === 0
           ? [
               { from: at(0), to: at(Math.floor(turn / 2)), delivered: 9_000, failed: 0 },
-              { from: at(Math.floor(turn / 2)), to: at(Math.floor(turn / 2) + 2), delivered: 300, failed: 61 },
+              {
+                from: at(Math.floor(turn / 2)),
+                to: at(Math.floor(turn / 2) + 2),
+                delivered: 300,
+                failed: 61,
+              },
               { from: at(Math.floor(turn / 2) + 2), to: at(turn), delivered: 8_000, failed: 0 },
               { from: at(turn), to: at(length), delivered: 0, failed: 1_410 },
             ]
           : [{ from: at(3), to: at(length), delivered: 18_000, failed: 0 }],
     })),
-  }; // prettier-ignore
+  };
 }
 
 type At = (minutes: number) => string;
@@ -353,46 +483,105 @@ function storyOf(
     type: 'track',
     event: `Order Completed${mark}`,
     received: [
-      { at: before(96), topic: `ingest${mark}`, place: '4:771208', outcome: 'routed', detail: `to 3 of 4 destinations${mark}` },
-      { at: before(95), topic: 'ingest', place: '4:771298', outcome: 'duplicate', detail: 'it repeats the call of 11:04:12, 4:771208' },
+      {
+        at: before(96),
+        topic: `ingest${mark}`,
+        place: '4:771208',
+        outcome: 'routed',
+        detail: `to 3 of 4 destinations${mark}`,
+      },
+      {
+        at: before(95),
+        topic: 'ingest',
+        place: '4:771298',
+        outcome: 'duplicate',
+        detail: 'it repeats the call of 11:04:12, 4:771208',
+      },
     ],
     destinations: [
       {
-        ...none, destination: failing, state: 'waiting', at: before(21), until: later(8), deadline: later(144), place: 'retry.10m 2:55123',
+        ...none,
+        destination: failing,
+        state: 'waiting',
+        at: before(21),
+        until: later(8),
+        deadline: later(144),
+        place: 'retry.10m 2:55123',
         detail: `after 3 attempts; last answer 503 "upstream connect error"${mark}`,
         happened: [
-          { at: before(96), what: 'routed to delivery 4:901223, with the configuration up to offset 4211' },
-          { at: before(95.9), what: `attempt 1 failed: answered 503 "upstream connect error" in 132 ms${mark}` },
+          {
+            at: before(96),
+            what: 'routed to delivery 4:901223, with the configuration up to offset 4211',
+          },
+          {
+            at: before(95.9),
+            what: `attempt 1 failed: answered 503 "upstream connect error" in 132 ms${mark}`,
+          },
           { at: before(95.9), what: 'waits until 11:05:12, given up at 15:04:12' },
           { at: before(95), what: 'attempt 2 failed: no answer within 10 s in 10003 ms' },
-          { at: before(21), what: 'attempt 3 failed: answered 503 "upstream connect error" in 98 ms' },
+          {
+            at: before(21),
+            what: 'attempt 3 failed: answered 503 "upstream connect error" in 98 ms',
+          },
           { at: before(21), what: 'waits until 12:32:00, given up at 15:04:12' },
         ],
       },
       {
-        ...none, destination: other, state: 'delivered', at: before(95.9), detail: `at attempt 1, in 84 ms${mark}`,
+        ...none,
+        destination: other,
+        state: 'delivered',
+        at: before(95.9),
+        detail: `at attempt 1, in 84 ms${mark}`,
         happened: [
-          { at: before(96), what: 'routed to delivery 4:901224, with the configuration up to offset 4211' },
+          {
+            at: before(96),
+            what: 'routed to delivery 4:901224, with the configuration up to offset 4211',
+          },
           { at: before(95.9), what: 'attempt 1 delivered, 200 in 84 ms' },
         ],
       },
       {
-        ...none, destination: third, state: 'dead-letter', at: before(95), place: 'dead-letter 4:1290', detail: `http-410: answered 410 "this hook was removed"${mark}`,
+        ...none,
+        destination: third,
+        state: 'dead-letter',
+        at: before(95),
+        place: 'dead-letter 4:1290',
+        detail: `http-410: answered 410 "this hook was removed"${mark}`,
         happened: [
-          { at: before(95.9), what: 'attempt 1 refused: answered 410 "this hook was removed" in 51 ms' },
+          {
+            at: before(95.9),
+            what: 'attempt 1 refused: answered 410 "this hook was removed" in 51 ms',
+          },
           { at: before(95.9), what: 'dead letter after 1 attempt: http-410' },
         ],
       },
-      { ...none, destination: fourth, state: 'unwanted', at: null, detail: `it wants identify only${mark}`, unwanted: { by: 'then' }, happened: [] },
+      {
+        ...none,
+        destination: fourth,
+        state: 'unwanted',
+        at: null,
+        detail: `it wants identify only${mark}`,
+        unwanted: { by: 'then' },
+        happened: [],
+      },
     ],
     copies: [
       {
         destination: failing,
-        headers: { 'content-type': 'application/json', 'x-signature': '••••', 'idempotency-key': messageId },
-        body: JSON.stringify({ type: 'track', event: `Order Completed${mark}`, userId: user, properties: { total: 41.5, currency: 'EUR' } }),
+        headers: {
+          'content-type': 'application/json',
+          'x-signature': '••••',
+          'idempotency-key': messageId,
+        },
+        body: JSON.stringify({
+          type: 'track',
+          event: `Order Completed${mark}`,
+          userId: user,
+          properties: { total: 41.5, currency: 'EUR' },
+        }),
       },
     ],
-  }; // prettier-ignore
+  };
 }
 
 function pipelineOf(before: At, later: At, nowMs: number, mark: string): Pipeline {
@@ -405,8 +594,11 @@ function pipelineOf(before: At, later: At, nowMs: number, mark: string): Pipelin
     inFlight: 212 + index * 9,
     queued: 1_804 - index * 77,
     isCutOff: false,
-    topics: { delivery: { lag: 8_120 + index * 40, oldestMs: 12_000 }, 'retry.1m': { lag: 90, oldestMs: 800 } },
-  }); // prettier-ignore
+    topics: {
+      delivery: { lag: 8_120 + index * 40, oldestMs: 12_000 },
+      'retry.1m': { lag: 90, oldestMs: 800 },
+    },
+  });
   return {
     at: new Date(nowMs).toISOString(),
     backlog: [
@@ -440,14 +632,16 @@ function audiencesOf(before: At, mark: string): readonly AudienceRow[] {
     startedAt: before(30 + index * 60),
     durationMs: 4_100 + index * 130,
     outcome,
-    ...(outcome === 'refused' ? { reason: `41 % of its members would be removed, more than 30 %${mark}` } : {}),
+    ...(outcome === 'refused'
+      ? { reason: `41 % of its members would be removed, more than 30 %${mark}` }
+      : {}),
     members: 182_400 - index * 31,
     added: 211,
     removed: 84 + index,
     changed: 0,
     baseline: 0,
     forgotten: 1,
-  }); // prettier-ignore
+  });
   return [
     {
       id: `big-spenders${mark}`,

@@ -29,10 +29,12 @@ interface Shot {
   readonly empty?: boolean;
 }
 
-const click = (name: string) => async (page: Page): Promise<void> => {
-  await page.getByRole('button', { name }).first().click();
-  await page.getByRole('dialog').waitFor();
-}; // prettier-ignore
+const click =
+  (name: string) =>
+  async (page: Page): Promise<void> => {
+    await page.getByRole('button', { name }).first().click();
+    await page.getByRole('dialog').waitFor();
+  };
 
 const shots: readonly Shot[] = [
   { name: 'destinations', url: '/' },

@@ -106,7 +106,7 @@ function optionsOf(
   const color = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const axis: UPlot.Axis = {
     stroke: color('ink-quiet'),
-    font: `11.5px ${style.fontFamily}`,
+    font: `12px ${style.fontFamily}`,
     grid: { stroke: color('line'), width: 1 },
     ticks: { show: false },
   };
@@ -118,8 +118,8 @@ function optionsOf(
     cursor: { sync: { key: 'destination' }, y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [
-      { ...axis, space: 70, values: (_plot, times) => times.map(timeLabel(times)) },
-      { ...axis, size: 58, space: 32, values: (_plot, values) => values.map(format) },
+      { ...axis, size: 26, space: 70, values: (_plot, times) => times.map(timeLabel(times)) },
+      { ...axis, size: 54, space: 30, values: (_plot, values) => values.map(format) },
     ],
     series: [
       {},

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { printable, printableLines } from '../../../printable.ts';
-import { absolute, duration, relative } from '../format.ts';
+import { absolute, clockText, duration, relative } from '../format.ts';
 import { useNowMs } from '../polled.ts';
 
 /**
@@ -45,12 +45,23 @@ export function Time({ at }: { readonly at: string }): JSX.Element {
   );
 }
 
-/** `for 42 min`: what began then lasts. */
-export function For({ since }: { readonly since: string }): JSX.Element {
+/** `42 min`: how old it is. */
+export function Age({ since }: { readonly since: string }): JSX.Element {
   const nowMs = useNowMs();
   return (
     <time dateTime={since} title={absolute(since)}>
-      for {duration(nowMs - Date.parse(since))}
+      {duration(nowMs - Date.parse(since))}
+    </time>
+  );
+}
+
+/** The clock's time, to tell steps apart that took seconds; the date where it is not today's. */
+export function Clock({ at }: { readonly at: string }): JSX.Element {
+  const nowMs = useNowMs();
+  const atMs = Date.parse(at);
+  return (
+    <time dateTime={at} title={`${relative(atMs, nowMs)}\n${absolute(at)}`}>
+      {Number.isNaN(atMs) ? printable(at) : clockText(atMs, nowMs)}
     </time>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { printable } from '../../../printable.ts';
 
 /** Its heading gets the focus when one comes here by a link, as with pages that a browser loads. */
 export function PageHead({
@@ -17,7 +18,7 @@ export function PageHead({
   readonly children?: ComponentChildren;
 }): JSX.Element {
   useEffect(() => {
-    document.title = `${title} · Postrider`;
+    document.title = `${printable(title)} · Postrider`;
   }, [title]);
   return (
     <header class="page-head">

@@ -3,8 +3,8 @@ import type { ComponentChildren, JSX } from 'preact';
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** A number, or the name of the row. */
-  readonly kind?: 'number' | 'name' | 'text' | 'wide';
+  /** How it is aligned, and how much room it has on a card. */
+  readonly kind?: 'number' | 'name' | 'text' | 'wide' | 'lead' | 'trend-cell';
 }
 
 /**
@@ -28,7 +28,7 @@ export function Table<Row>({
   readonly asCards?: boolean;
 }): JSX.Element {
   return (
-    <div class="table-box" role="region" aria-label={caption} tabIndex={0}>
+    <div class="table-box" role="group" aria-label={caption} tabIndex={0}>
       <table class={asCards ? 'cards' : ''} role="table">
         <caption class="unseen">{caption}</caption>
         <thead role="rowgroup">

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { printable } from '../../../printable.ts';
 import type { AudienceRow, Page, SyncRun } from '../../api/model.ts';
 import { count, counted, milliseconds } from '../format.ts';
 import { Data, Id, None, Time } from '../parts/data.tsx';
@@ -54,7 +55,7 @@ function Audience({ audience }: { readonly audience: AudienceRow }): JSX.Element
   const [last] = syncs;
   return (
     <article class="story panel">
-      <h3>
+      <h2>
         <Id text={id} />
         {last === undefined ? (
           <Badge tone="idle" shape="wait" word="Never synced" />
@@ -66,7 +67,7 @@ function Audience({ audience }: { readonly audience: AudienceRow }): JSX.Element
             <Time at={last.startedAt} />
           </span>
         )}
-      </h3>
+      </h2>
       {resource === undefined ? (
         <p>It is not configured any more; users have its trait still.</p>
       ) : null}
@@ -91,7 +92,7 @@ function Audience({ audience }: { readonly audience: AudienceRow }): JSX.Element
         <details>
           <summary>The last {counted(syncs.length, 'sync')}</summary>
           <Table
-            caption={`Syncs of ${id}, the newest first`}
+            caption={`Syncs of ${printable(id)}, the newest first`}
             rows={syncs}
             keyOf={({ sync }) => sync}
             columns={syncColumns}

@@ -5,7 +5,7 @@ import { withQuery } from '../api.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
 import { setQuery, urlOf, type Place } from '../navigation.ts';
 import { Answer } from '../parts/answer.tsx';
-import { Data, For, Id, None, Time } from '../parts/data.tsx';
+import { Age, Data, Id, None, Time } from '../parts/data.tsx';
 import { Glyph } from '../parts/glyph.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';
@@ -167,12 +167,13 @@ const columns: readonly Column<DestinationRow>[] = [
   },
   {
     title: 'State',
+    kind: 'lead',
     cell: ({ state, since, until }) => (
       <>
         <StateBadge state={state} />
         {since === undefined ? null : (
           <span class="under">
-            <For since={since} />
+            for <Age since={since} />
           </span>
         )}
         {since !== undefined || until === undefined ? null : (
@@ -191,6 +192,7 @@ const columns: readonly Column<DestinationRow>[] = [
   },
   {
     title: 'Last hour',
+    kind: 'trend-cell',
     cell: ({ lastHour }) => (
       <span class="last-hour">
         <Trend lastHour={lastHour} />
@@ -225,7 +227,7 @@ const columns: readonly Column<DestinationRow>[] = [
           {short(waiting)}
           {oldest === undefined ? null : (
             <span class="under">
-              oldest <Time at={oldest} />
+              oldest <Age since={oldest} />
             </span>
           )}
         </>

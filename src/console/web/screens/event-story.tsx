@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { DestinationStory, Story } from '../../api/model.ts';
 import { urlOf } from '../navigation.ts';
-import { Data, Id, Lines, None, Time } from '../parts/data.tsx';
+import { Clock, Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';
 import { Badge, type Tone } from '../parts/state.tsx';
@@ -48,7 +48,7 @@ export function EventStory({ story }: { readonly story: Story }): JSX.Element {
           {received.map(({ at, outcome, topic, place, detail }) => (
             <li key={`${topic} ${place}`} class={receiptLooks[outcome].tone}>
               <span class="timeline-at">
-                <Time at={at} />
+                <Clock at={at} />
               </span>
               <span>
                 <Badge {...receiptLooks[outcome]} /> <Data text={detail} />
@@ -148,7 +148,7 @@ function OneDestination({
           {happened.map((each, index) => (
             <li key={index} class={toneOf(each.what)}>
               <span class="timeline-at">
-                <Time at={each.at} />
+                <Clock at={each.at} />
               </span>
               <Data text={each.what} />
             </li>

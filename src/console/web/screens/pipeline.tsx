@@ -93,6 +93,7 @@ function Workers({ workers }: { readonly workers: readonly WorkerStatus[] }): JS
       caption="Workers"
       rows={workers}
       keyOf={({ worker }) => worker}
+      asCards
       columns={[
         { title: 'Worker', kind: 'name', cell: ({ worker }) => <Id text={worker} /> },
         {
@@ -131,6 +132,7 @@ function Topics({ pipeline }: { readonly pipeline: Pipeline }): JSX.Element {
       caption="Topics and what waits in them"
       rows={pipeline.backlog}
       keyOf={({ topic }) => topic}
+      asCards
       columns={[
         { title: 'Topic', kind: 'name', cell: ({ topic }) => <Id text={topic} /> },
         { title: 'Read by', cell: ({ stage }) => (stage === 'router' ? 'router' : 'workers') },

@@ -23,10 +23,12 @@ const letters: Readonly<Record<string, string>> = {
 export function deadLetterMeaning(reason: string): string {
   const known = Object.hasOwn(letters, reason) ? letters[reason] : undefined;
   if (known !== undefined) return known;
-  return reason.startsWith('http-') ? `The endpoint refused it with ${reason.slice(5)}.` : '';
+  const status = /^http-(\d{3})$/.exec(reason)?.[1];
+  return status === undefined ? '' : `The endpoint refused it with ${status}.`;
 }
 
 export function rejectMeaning(reason: string): string {
   const known: Readonly<Record<string, string>> = rejectReasons;
-  return Object.hasOwn(known, reason) ? (known[reason] ?? '') : '';
+  const meaning = Object.hasOwn(known, reason) ? (known[reason] ?? '') : '';
+  return meaning === '' ? '' : `${meaning.slice(0, 1).toUpperCase()}${meaning.slice(1)}.`;
 }

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { loadPages } from '../../../src/console/build-pages.ts';
+import type { Session } from '../../../src/console/api/model.ts';
+import { testNeeding } from '../../harness/needs-program.ts';
+import { programs } from '../../harness/programs.ts';
+import { operator, startFakeConsole, type FakeConsole } from './fake-console.ts';
+import { fakeData, hostile } from './fake-data.ts';
+
+const busy = fakeData(5_000);
+const nothing = fakeData(0);
+const written = fakeData(60, hostile);
+const axeSource = await readFile(fileURLToPath(import.meta.resolve('axe-core')), 'utf8');
+
+let browser: Promise<Browser> | undefined;
+after(async () => (await browser)?.close());
+
+interface Visit {
+  readonly page: Page;
+  readonly fake: FakeConsole;
+  readonly open: (path: string) => Promise<void>;
+}
+
+interface Circumstances {
+  readonly data?: typeof busy;
+  readonly session?: Session;
+  readonly look?: BrowserContextOptions;
+}
+
+/** In a browser of one's own, whose page may ask its own server only and must not break its policy. */
+function visiting(
+  title: string,
+  run: (visit: Visit) => Promise<void>,
+  given: Circumstances = {},
+): void {
+  testNeeding([programs.chromium], title, async (executablePath) => {
+    const { data = busy, session = operator, look = {} } = given;
+    browser ??= chromium.launch({
+      executablePath,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
+    });
+    const fake = await startFakeConsole({ data, session });
+    const context = await (await browser).newContext(look);
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    const wrong: string[] = [];
+    page.on('request', (request) => {
+      if (!request.url().startsWith(fake.origin)) wrong.push(`asked ${request.url()}`);
+    });
+    page.on('pageerror', (error) => wrong.push(`threw ${error.message}`));
+    page.on('console', (message) => {
+      if (/security policy/i.test(message.text())) wrong.push(message.text());
+    });
+    const open = async (path: string): Promise<void> => {
+      await page.goto(fake.origin + path);
+      await page.locator('main h1').waitFor();
+      await page.locator('.loading').first().waitFor({ state: 'detached' });
+    };
+    try {
+      await run({ page, fake, open });
+      assert.deepEqual(wrong, []);
+    } finally {
+      await context.close();
+      fake.close();
+    }
+  });
+}
+
+function failingOf(data: typeof busy): (typeof busy.destinations)[number] {
+  const found = data.destinations.find(({ state }) => state === 'failing');
+  assert.ok(found);
+  return found;
+}
+
+function screensOf(data: typeof busy): readonly (readonly [path: string, heading: string])[] {
+  const { id } = failingOf(data);
+  return [
+    ['/', 'Destinations'],
+    [`/destinations/${encodeURIComponent(id)}`, 'Harbor Bank'],
+    [`/events?message=${encodeURIComponent(data.story.messageId)}`, 'Events'],
+    ['/events?user=user-4000', 'Events'],
+    ['/dead-letters', 'Dead letters'],
+    ['/pipeline', 'Pipeline'],
+    ['/rejected', 'Rejected calls'],
+    ['/audiences', 'Audiences'],
+    ['/configuration', 'Configuration'],
+    ['/notices', 'Notices'],
+    ['/audit', 'Audit'],
+    ['/no-such-page', 'No such page'],
+  ];
+}
+
+test('script and style are below 80 KB together on their way', async () => {
+  const assets = (await loadPages()).filter(({ path }) => path.startsWith('assets/'));
+  const bytes = assets.reduce((sum, { gzip }) => sum + gzip.length, 0);
+  assert.ok(bytes > 1_000 && bytes < 80_000, `${bytes} bytes`);
+});
+
+visiting(
+  'the first screen says at once how many destinations have a problem, the worst first',
+  async ({ page, open }) => {
+    await open('/');
+    await page.getByText('5 destinations do not get events.').waitFor();
+    const rows = page.locator('tbody tr');
+    assert.equal(await rows.count(), 50);
+    const words = await rows.locator('.badge').allInnerTexts();
+    assert.deepEqual(
+      words.slice(0, 5).map((word) => word.trim()),
+      ['Unreadable', 'Failing', 'Failing', 'Failing', 'Held'],
+    );
+    const harbor = rows.filter({ hasText: 'Harbor Bank warehouse' }).first();
+    const text = await harbor.innerText();
+    assert.match(text, /for 4 h 23 min/);
+    assert.match(text, /no answer within 10 s/);
+    assert.match(text, /in \d min/);
+  },
+);
+
+visiting('destinations are searched, filtered by state, and paged', async ({ page, open }) => {
+  await open('/');
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByText('51–100 of 5,000').waitFor();
+  await page.getByRole('button', { name: '3 failing' }).click();
+  await page.locator('tbody tr').nth(3).waitFor({ state: 'detached' });
+  assert.equal(await page.locator('tbody tr').count(), 3);
+  assert.match(page.url(), /state=failing/);
+  await page.getByRole('searchbox').fill('harbor');
+  await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' });
+  assert.match(await page.locator('tbody').innerText(), /Harbor Bank/);
+  await page.getByRole('searchbox').fill('nobody has this name');
+  await page.getByText('Nothing matches.').waitFor();
+});
+
+visiting('every screen shows its data', async ({ page, open }) => {
+  const expected = [
+    /5 destinations do not get events/,
+    /The first event becomes a dead letter[\s\S]*503 Service Unavailable[\s\S]*Configuration/,
+    /to 3 of 4 destinations[\s\S]*attempt 1 failed[\s\S]*Dead letter/,
+    /order-/,
+    /by destination and reason[\s\S]*It was retried until its time was over/,
+    /Delivery holds the flow back[\s\S]*postrider-worker-1/,
+    /no known source[\s\S]*No source has this write key/,
+    /182,400 users[\s\S]*more than 30 %/,
+    /encrypted with the key 7f31c2[\s\S]*big-spenders/,
+    /has failed everything for 30 minutes/,
+    /ines@example.com[\s\S]*1,204 events/,
+    /There is no page at this address/,
+  ];
+  for (const [index, [path, heading]] of screensOf(busy).entries()) {
+    await open(path);
+    assert.match(await page.locator('main h1').innerText(), new RegExp(heading));
+    assert.match(await page.locator('main').innerText(), expected[index] ?? /^$/, path);
+  }
+});
+
+visiting('without a mouse: skip link, menu, a row, a dialog and back', async ({ page, open }) => {
+  const focused = (): Promise<string> => page.evaluate('document.activeElement.innerText ?? ""');
+  await open('/');
+  await page.keyboard.press('Tab');
+  assert.equal(await focused(), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate('document.activeElement.type'), 'search');
+  await page.getByRole('link', { name: 'Harbor Bank warehouse' }).first().focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: /Harbor Bank warehouse/ }).waitFor();
+  await page.getByRole('button', { name: 'Pause…' }).focus();
+  await page.keyboard.press('Enter');
+  await page
+    .getByRole('dialog')
+    .getByText('kept for 14 days')
+    .or(page.getByRole('dialog').getByText('for 14 days'))
+    .first()
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.equal(await focused(), 'Pause…');
+});
+
+visiting('after a link the heading has the focus, and going back works', async ({ page, open }) => {
+  await open('/');
+  await page.getByRole('link', { name: 'Pipeline' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Pipeline' }).waitFor();
+  assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1');
+  assert.equal(await page.title(), 'Pipeline · Postrider');
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: 'Destinations' }).waitFor();
+});
+
+visiting(
+  'a refresh that changes the order takes the focus from nobody',
+  async ({ page, fake, open }) => {
+    await page.clock.install();
+    await open('/');
+    const link = page.getByRole('link', { name: 'Orchid Beauty warehouse' }).first();
+    await link.focus();
+    fake.state = {
+      ...fake.state,
+      data: { ...busy, destinations: busy.destinations.toReversed().slice(-13) },
+    };
+    await page.clock.fastForward(6_000);
+    await page.locator('tbody tr').nth(13).waitFor({ state: 'detached' });
+    assert.equal(
+      await page.evaluate('document.activeElement.innerText'),
+      'Orchid Beauty warehouse',
+    );
+  },
+);
+
+visiting(
+  'what others wrote appears as text, on every screen',
+  async ({ page, open }) => {
+    for (const [path] of screensOf(written)) {
+      if (path === '/no-such-page' || path.includes('user=')) continue;
+      await open(path);
+      for (const closed of await page.locator('main details:not([open]) > summary').all()) {
+        if (await closed.isVisible()) await closed.click();
+      }
+      const text = await page.locator('main').innerText();
+      assert.ok(
+        text.includes('<script>globalThis.harmed=1</script><img src=x'),
+        `shown on ${path}`,
+      );
+      assert.ok(text.includes('\\u202eevil'), `escaped on ${path}`);
+      assert.ok(!text.includes('\u202e'), `turns no text on ${path}`);
+      assert.equal(await page.locator('main script, main img').count(), 0);
+      assert.equal(await page.evaluate('globalThis.harmed'), undefined);
+    }
+  },
+  { data: written },
+);
+
+visiting(
+  'a redrive is previewed, confirmed, watched, and says what came of it',
+  async ({ page, fake, open }) => {
+    await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
+    await page.getByRole('button', { name: 'Redrive…' }).click();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('1,204 events would be sent again.').waitFor();
+    await page.getByRole('button', { name: 'Send 1,204 events again' }).click();
+    await page.getByText('All 1,204 events were sent again.').waitFor();
+    assert.match(await page.getByRole('dialog').innerText(), /Delivered\s+1,190\s+Refused\s+14/);
+    const asked = fake.posted.map(({ path, csrf, body }) => [
+      path,
+      csrf,
+      (body as { dryRun: boolean }).dryRun,
+    ]);
+    assert.deepEqual(asked, [
+      ['/redrives', 'csrf-1', true],
+      ['/redrives', 'csrf-1', false],
+    ]);
+    const [preview, run] = fake.posted.map(({ body }) => body as Record<string, unknown>);
+    assert.equal(run?.['destination'], failingOf(busy).id);
+    assert.deepEqual({ ...run, dryRun: true }, preview, 'what was counted is what is sent');
+  },
+);
+
+visiting(
+  'a test is sent after a question, and its answer is shown',
+  async ({ page, fake, open }) => {
+    await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
+    await page.getByRole('button', { name: 'Send a test…' }).click();
+    assert.deepEqual(fake.posted, []);
+    await page.getByRole('button', { name: 'Send the test' }).click();
+    await page.getByRole('dialog').getByText('503 Service Unavailable').waitFor();
+    assert.equal(fake.posted.length, 1);
+  },
+);
+
+visiting(
+  'a viewer sees no buttons that do something',
+  async ({ page, open }) => {
+    await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
+    assert.equal(await page.getByRole('button', { name: '…' }).count(), 0);
+    await open('/dead-letters');
+    assert.equal(await page.getByRole('button', { name: 'Redrive' }).count(), 0);
+  },
+  { session: { ...operator, role: 'viewer' } },
+);
+
+const customer: Session = { ...operator, role: 'customer', destination: failingOf(busy).id };
+
+visiting(
+  'a customer sees the own destination, whatever the address, and nothing else',
+  async ({ page, open }) => {
+    for (const path of ['/', '/pipeline', '/destinations/acorn-analytics-warehouse-0']) {
+      await open(path);
+      await page.getByRole('heading', { level: 1, name: /Harbor Bank/ }).waitFor();
+      assert.equal(await page.getByRole('navigation', { name: 'Sections' }).count(), 0);
+      assert.equal(await page.getByRole('button', { name: '…' }).count(), 0);
+      assert.deepEqual(await page.locator('main a').allInnerTexts(), []);
+      assert.equal(await page.getByText('Configuration').count(), 0);
+    }
+  },
+  { session: customer },
+);
+
+visiting(
+  'when the console fails, what was seen stays, with a sentence and what to do',
+  async ({ page, fake, open }) => {
+    await page.clock.install();
+    await open('/');
+    fake.state = {
+      ...fake.state,
+      failure: { status: 503, detail: 'Kafka cannot be reached at broker:9092.' },
+    };
+    await page.clock.fastForward(6_000);
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    assert.match(
+      await alert.innerText(),
+      /Kafka cannot be reached at broker:9092\. Delivery does not depend on the console/,
+    );
+    await page.getByText('Lumen Energy warehouse').first().waitFor();
+    await page.getByText(/What you see is from/).waitFor();
+    fake.state = { data: busy, session: operator };
+    await page.clock.fastForward(61_000);
+    await alert.waitFor({ state: 'detached' });
+  },
+);
+
+visiting(
+  'a destination that does not exist, and a session that has ended',
+  async ({ page, fake, open }) => {
+    await open('/destinations/nobody');
+    await page.getByRole('alert').getByText('There is no such thing.').waitFor();
+    fake.state = { ...fake.state, failure: { status: 401, detail: 'no session' } };
+    await page.goto(`${fake.origin}/`);
+    await page.getByRole('alert').getByText('Your session has ended.').waitFor();
+    assert.equal(
+      await page.getByRole('link', { name: 'Log in' }).getAttribute('href'),
+      '/login?next=%2F',
+    );
+  },
+);
+
+visiting(
+  'with nothing yet, each screen says so and what brings something',
+  async ({ page, open }) => {
+    await open('/');
+    await page.getByText('There are no destinations yet.').waitFor();
+    await open('/events');
+    await page.getByText('No event is chosen.').waitFor();
+  },
+  { data: nothing },
+);
+
+const looks = [
+  { name: 'in light', look: { colorScheme: 'light', viewport: { width: 1440, height: 900 } } },
+  { name: 'in dark', look: { colorScheme: 'dark', viewport: { width: 1440, height: 900 } } },
+  { name: 'at 360 px', look: { colorScheme: 'light', viewport: { width: 360, height: 740 } } },
+] as const;
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+  }[];
+}
+
+for (const { name, look } of looks)
+  visiting(
+    `${name}, no screen violates a rule of accessibility or is wider than its window`,
+    async ({ page, open }) => {
+      const check = async (where: string): Promise<void> => {
+        await page.evaluate(axeSource);
+        const result = await page.evaluate<AxeResult>('axe.run()');
+        const found = result.violations.map(
+          ({ id, nodes }) =>
+            `${where}: ${id}: ${nodes[0]?.html ?? ''} ${nodes[0]?.failureSummary ?? ''}`,
+        );
+        assert.deepEqual(found, []);
+        const over = await page.evaluate<number>(
+          'document.documentElement.scrollWidth - innerWidth',
+        );
+        assert.ok(over <= 0, `${where} is ${over} px too wide`);
+      };
+      for (const [path] of screensOf(busy)) {
+        await open(path);
+        await check(path);
+      }
+      await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
+      await page.getByRole('button', { name: 'Redrive…' }).click();
+      await check('the redrive dialog');
+    },
+    { look },
+  );
