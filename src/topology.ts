@@ -36,6 +36,7 @@ const pausedDays = 14;
 const attemptsBytes = 512 * 1024 * 1024;
 /** Everything that holds is written anew every five minutes. */
 const statusMs = 3_600_000;
+const auditDays = 365;
 /** Kafka removes whole segments, and by default a segment takes records for so long. */
 const segmentDays = 7;
 /** Marks of redrives have to outlive the letters that they are about, whose segments stay as long. */
@@ -69,6 +70,7 @@ export interface Topology {
     readonly deletions: string;
     readonly audienceMembers: string;
     readonly audienceSyncs: string;
+    readonly audit: string;
   };
   /** Every topic that calls are read from. */
   readonly ingestTopics: readonly string[];
@@ -119,6 +121,7 @@ export function createTopology(options: TopologyOptions): Topology {
     deletions: `${prefix}deletions`,
     audienceMembers: `${prefix}audience-members`,
     audienceSyncs: `${prefix}audience-syncs`,
+    audit: `${prefix}audit`,
   };
   const onePartition = [
     topics.config,
@@ -126,6 +129,7 @@ export function createTopology(options: TopologyOptions): Topology {
     topics.destinationStatus,
     topics.pauses,
     topics.notices,
+    topics.audit,
   ];
   const retryPrefix = `${prefix}retry.`;
   const dedicatedPrefix = `${topics.delivery}.`;
@@ -198,6 +202,7 @@ export function createTopology(options: TopologyOptions): Topology {
         'delete.retention.ms': String(7 * dayMs),
       }),
       topic(topics.audienceSyncs, 'what audiences have told, and their last syncs', compacted),
+      topic(topics.audit, 'what operators did in the console', kept(auditDays, 0)),
     ],
     retryTopic,
     retryTierMs: (name) =>

@@ -8,8 +8,8 @@ import { readPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
-import { sendKept, withWaysBack } from '../letters/events-again.ts';
-import { withRate, type RedriveOptions } from '../letters/options.ts';
+import { sendKept, withWaysBack, type DeadRedriveOptions } from '../letters/events-again.ts';
+import { withRate } from '../letters/options.ts';
 
 /** `postrider pause` and `resume`: nothing is sent to a destination for a while, and nothing is lost. */
 export function registerPause(program: Command, context: Context): void {
@@ -24,10 +24,13 @@ export function registerResume(program: Command, context: Context): void {
   withRate(program.command('resume'), '100/s')
     .description('send to a paused destination again, first of all what was kept for it')
     .argument('<destination>')
-    .action((id: string, options: Pick<RedriveOptions, 'rate'>) => resume(context, id, options));
+    .action((id: string, options: Pick<DeadRedriveOptions, 'rate'>) =>
+      resume(context, id, options),
+    );
 }
 
-async function pause(context: Context, id: string): Promise<void> {
+/** @throws PostriderError `not-found` */
+export async function pause(context: Context, id: string): Promise<void> {
   const { kafka, log } = context;
   const topology = await context.topology();
   const { paused, pauses } = topology.topics;
@@ -45,10 +48,11 @@ async function pause(context: Context, id: string): Promise<void> {
   );
 }
 
-async function resume(
+/** @throws PostriderError `not-found`, `busy` */
+export async function resume(
   context: Context,
   id: string,
-  options: Pick<RedriveOptions, 'rate'>,
+  options: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
 ): Promise<void> {
   const { kafka } = context;
   const topology = await context.topology();

@@ -23,20 +23,28 @@ export function registerSendTest(program: Command, context: Context): void {
 }
 
 async function sendTest(context: Context, id: string, { output }: OutputOptions): Promise<void> {
+  const answers = await testDestination(context, id);
+  const text = (): string => answers.map(describe).join('\n');
+  context.print(present(output, () => answers.map(dataOf), text));
+  if (answers.some(({ outcome }) => outcome.kind === 'delivered')) return;
+  throw new PostriderError('not-delivered', `no endpoint of destination ${id} took the test event`);
+}
+
+/** @throws PostriderError `not-found`, `resource-invalid` */
+export async function testDestination(
+  context: Context,
+  id: string,
+): Promise<readonly TestAnswer[]> {
   const { settings } = context;
   const { sendTest: send, testEvent } = await import('../../delivery/send-test.ts');
   const { destination, hook } = await receiverOf(context, id);
   const now = new Date(systemClock.now()).toISOString();
   const message = hook === undefined ? testEvent(destination, now) : testNotice(hook, now);
-  const answers = await send(destination, message, {
+  return send(destination, message, {
     clock: systemClock,
     timeoutMs: settings.deliveryTimeoutMs,
     allowNetworks: settings.deliveryAllowNetworks ?? [],
   });
-  const text = (): string => answers.map(describe).join('\n');
-  context.print(present(output, () => answers.map(dataOf), text));
-  if (answers.some(({ outcome }) => outcome.kind === 'delivered')) return;
-  throw new PostriderError('not-delivered', `no endpoint of destination ${id} took the test event`);
 }
 
 interface TestReceiver {

@@ -76,6 +76,8 @@ export interface DeadRedriveOptions extends RedriveOptions {
   readonly allDestinations?: true;
   /** How long to look what becomes of them, in milliseconds. */
   readonly wait: number;
+  /** For each event that is safe. */
+  readonly onSent?: () => void;
 }
 
 export async function redriveDeadLetters(
@@ -107,6 +109,7 @@ export async function redriveDeadLetters(
       aftermath?.sentTo(wayBack.topic);
       return redriven(letter, wayBack, systemClock.now());
     },
+    ...onSentOf(options),
     live,
     afterwards: async (sent: number, signal: AbortSignal) => {
       if (aftermath === undefined) return undefined;
@@ -130,7 +133,7 @@ export async function sendKept(
   context: Context,
   { waysBack, judges }: KnownWays,
   destinationId: string,
-  { rate }: Pick<RedriveOptions, 'rate'>,
+  { rate, ...rest }: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
 ): Promise<void> {
   const sendFrom = async (area: SearchArea): Promise<void> => {
     const startedMs = systemClock.now();
@@ -141,10 +144,17 @@ export async function sendKept(
       },
       judges: [...judges, (letter: DeadLetter) => waysBack.objection(letter)],
       sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
+      ...onSentOf(rest),
     };
     const options = { rate, yes: true, output: 'table' } as const;
     if ((await redriveLetters(context, keptEvents, task, options)) > 0)
       await sendFrom({ sinceMs: startedMs - clocksDifferMs });
   };
   await sendFrom({});
+}
+
+function onSentOf({
+  onSent,
+}: Pick<DeadRedriveOptions, 'onSent'>): Pick<DeadRedriveOptions, 'onSent'> {
+  return onSent === undefined ? {} : { onSent };
 }

@@ -33,6 +33,8 @@ export interface RedriveTask<L extends Letter> {
   readonly judges: readonly Judge<L>[];
   /** The record that a letter becomes. */
   readonly sentAgain: (letter: L) => OutgoingRecord;
+  /** For each that is safe. */
+  readonly onSent?: () => void;
   /** What goes before. */
   readonly live?: LiveTraffic;
   /** Looks at what becomes of them, once so many are sent. */
@@ -162,6 +164,7 @@ class LetterRedrive<L extends Letter> {
             onSent: (letter) => {
               this.#counts.add(letter);
               live?.wrote();
+              this.#task.onSent?.();
             },
             onRefused: ({ record }, error) => {
               refused += 1;

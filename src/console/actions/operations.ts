@@ -1,0 +1,53 @@
+/** What an operator can have done: the composition root knows how, because the console imports no other stage. */
+export interface Operations {
+  /** @throws PostriderError `not-found`, `resource-invalid` */
+  sendTest(destination: string): Promise<readonly TestAnswer[]>;
+  /** @throws PostriderError `not-found` */
+  pause(destination: string): Promise<void>;
+  /** Resolves when all that was kept is sent; `run.onBegun` is called when the destination is resumed. */
+  resume(destination: string, run: Run): Promise<RunEnd>;
+  /** @throws PostriderError `busy` while another redrive runs */
+  redrive(selection: Selection, run: Run): Promise<RunEnd>;
+  /** How many events a redrive would send. */
+  count(selection: Selection): Promise<number>;
+}
+
+/** What one URL of a destination made of a test event. */
+export interface TestAnswer {
+  readonly url: string;
+  readonly outcome: 'delivered' | 'failed' | 'refused';
+  readonly status?: number;
+  readonly detail?: string;
+  /** How the body of an answer begins that was no success. */
+  readonly answer?: string;
+  readonly tookMs: number;
+}
+
+/** Which dead letters. */
+export interface Selection {
+  readonly destination?: string;
+  readonly reason?: string;
+  /** ISO 8601. */
+  readonly since?: string;
+  readonly until?: string;
+}
+
+/** Something that takes long. */
+export interface Run {
+  /** Ends it early; what was begun is finished. */
+  readonly signal: AbortSignal;
+  /** For each event that is safe. */
+  readonly onSent: () => void;
+}
+
+export interface RunEnd {
+  /** What became of the events until now. */
+  readonly outcome?: {
+    readonly delivered: number;
+    readonly refused: number;
+    readonly waiting: number;
+    readonly other: number;
+  };
+  /** What a person should know besides. */
+  readonly detail?: string;
+}

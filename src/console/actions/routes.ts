@@ -1,0 +1,111 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { AuditEntry } from '../../event/audit-entry.ts';
+import { accept } from '../api/parameters.ts';
+import { ProblemError } from '../api/problem.ts';
+import type { Redrive } from '../api/model.ts';
+import type { Audit } from './audit.ts';
+import type { Operations, Selection } from './operations.ts';
+import type { Runs } from './runs.ts';
+
+export interface ActionDeps {
+  readonly operations: Operations;
+  readonly runs: Runs;
+  readonly audit: Audit;
+}
+
+interface OfDestination {
+  readonly id: string;
+}
+
+/** What operators may do. Each is written to the audit before it is done. */
+export function addActions(api: FastifyInstance, deps: ActionDeps): void {
+  addToDestination(api, deps);
+  addRedrives(api, deps);
+}
+
+function addToDestination(api: FastifyInstance, { operations, runs, audit }: ActionDeps): void {
+  const params = accept(['id'], ['id']);
+  api.post<{ Params: OfDestination }>(
+    '/destinations/:id/test',
+    { schema: { summary: 'Send a test event to each of its URLs', params } },
+    async (request) => {
+      const destination = request.params.id;
+      await audit.write({ user: operatorOf(request), action: 'send-test', destination });
+      return { items: await operations.sendTest(destination) };
+    },
+  );
+  api.post<{ Params: OfDestination }>(
+    '/destinations/:id/pause',
+    { schema: { summary: 'Send it nothing; its events are kept', params } },
+    async (request) => {
+      const destination = request.params.id;
+      await audit.write({ user: operatorOf(request), action: 'pause', destination });
+      await operations.pause(destination);
+      return {};
+    },
+  );
+  api.post<{ Params: OfDestination }>(
+    '/destinations/:id/resume',
+    { schema: { summary: 'Send to it again, and what was kept', params } },
+    async (request) => {
+      const destination = request.params.id;
+      const done = { user: operatorOf(request), action: 'resume', destination } as const;
+      await audit.write(done);
+      return runs.start(0, (run) => operations.resume(destination, run), endOf(audit, done));
+    },
+  );
+}
+
+function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDeps): void {
+  api.post<{ Body: Selection & { readonly dryRun?: boolean } }>(
+    '/redrives',
+    {
+      schema: {
+        summary: 'Send dead letters again, or count them with `dryRun`',
+        body: accept(['destination', 'reason', 'since', 'until', 'dryRun']),
+      },
+    },
+    async (request): Promise<Redrive> => {
+      const user = operatorOf(request);
+      const { dryRun = false, ...selection } = request.body;
+      const found = await operations.count(selection);
+      if (dryRun) return { id: 'preview', state: 'done', found, sent: 0 };
+      const { destination, ...rest } = selection;
+      const done = {
+        user,
+        action: 'redrive',
+        ...(destination === undefined ? {} : { destination }),
+      } as const;
+      const which = Object.entries(rest).map(([name, value]) => `${name} ${value}`);
+      await audit.write({ ...done, detail: [`${found} events`, ...which].join(', ') });
+      return runs.start(found, (run) => operations.redrive(selection, run), endOf(audit, done));
+    },
+  );
+  api.get<{ Params: OfDestination }>(
+    '/redrives/:id',
+    { schema: { summary: 'How far sending again is', params: accept(['id'], ['id']) } },
+    ({ params }) => {
+      const found = runs.find(params.id);
+      if (found !== undefined) return found;
+      throw new ProblemError(404, 'There is no such redrive, or the console was started since.');
+    },
+  );
+}
+
+/** @throws ProblemError 403 */
+function operatorOf({ session }: FastifyRequest): string {
+  if (session?.role === 'operator') return session.user;
+  throw new ProblemError(403, 'Only operators may do this.');
+}
+
+function endOf(
+  audit: Audit,
+  done: Pick<AuditEntry, 'user' | 'action' | 'destination'>,
+): (ended: Redrive) => void {
+  return ({ state, sent, detail }) => {
+    const end = state === 'failed' ? `stopped after ${sent} events` : `ended: ${sent} events sent`;
+    const told = detail === undefined ? end : `${end}; ${detail}`;
+    // What cannot be written was logged by the producer, and the run is over in any case.
+    audit.write({ ...done, detail: told }).catch(() => undefined);
+  };
+}
