@@ -4,8 +4,14 @@ import type { Logger } from '../ops/log.ts';
 import { portProblem } from '../ops/port-problem.ts';
 import type { Role } from '../ops/role.ts';
 import type { Topology } from '../topology.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import { openAccess } from './access/access.ts';
+import { Audit } from './actions/audit.ts';
+import type { Operations } from './actions/operations.ts';
+import { addActions } from './actions/routes.ts';
+import { Runs } from './actions/runs.ts';
 import { addReadRoutes, type RouteDeps } from './api/routes.ts';
+import { loadPages } from './build-pages.ts';
 import { createConsoleServer } from './api/server.ts';
 import { usualBounds, type Bounds } from './index/bounds.ts';
 import { startIndex } from './index/index.ts';
@@ -20,11 +26,12 @@ export interface ConsoleDeps {
   readonly port: number;
   /** Of the index, which can be deleted at any time. */
   readonly dataDir: string;
-  /** The folder of the built pages. */
-  readonly pages?: string | undefined;
   readonly bounds?: Bounds;
   /** What other stages know; the console imports none of them. */
   readonly stages: Pick<RouteDeps, 'saidNow' | 'readBacklog' | 'explain'>;
+  readonly operations: Operations;
+  /** For what operators have done, and for the audit. */
+  readonly producer: Pick<Producer, 'send'>;
 }
 
 export interface Console extends Role {
@@ -34,11 +41,13 @@ export interface Console extends Role {
 const host = '127.0.0.1';
 
 /**
- * Follows Kafka, reads only, and answers on loopback.
+ * Follows Kafka and shows it; writes only what operators have done.
  * @throws PostriderError `setting-invalid` for a port or a folder that cannot be had, `busy` for a folder in use
  */
 export async function startConsole(deps: ConsoleDeps): Promise<Console> {
-  const { kafka, topology, log, clock, port, dataDir, pages, bounds = usualBounds, stages } = deps;
+  const { kafka, topology, clock, port, dataDir, bounds = usualBounds, stages } = deps;
+  const { operations, producer } = deps;
+  const log = deps.log.child({ role: 'console' });
   const access = openAccess();
   const live = await followLiveState({ kafka, topology, log, clock });
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
@@ -47,16 +56,20 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     await live.stop();
     throw error;
   });
+  const runs = new Runs();
+  const audit = await Audit.follow({ kafka, topic: topology.topics.audit, producer, clock, log });
   const stop = async (): Promise<void> => {
     await server.close();
-    await Promise.all([index.stop(), live.stop()]);
+    await runs.stop();
+    await Promise.all([index.stop(), live.stop(), audit.stop()]);
   };
   const server = await createConsoleServer({
     access,
     log,
-    pages,
+    pages: await loadPages(),
     routes: (api) => {
-      addReadRoutes(api, { index, live, kafka, topology, clock, ...stages });
+      addReadRoutes(api, { index, live, audit, kafka, topology, clock, ...stages });
+      addActions(api, { operations, runs, audit });
     },
     onFailure: (error) => {
       index.failed(error);

@@ -125,12 +125,15 @@ export async function startRoles(
     },
     console: async () => {
       const { startConsole } = await import('../../console/console.ts');
-      const { consoleStages } = await import('./console-stages.ts');
+      const { consoleStages } = await import('../console/stages.ts');
+      const { consoleOperations } = await import('../console/operations.ts');
       shownBy = await startConsole({
         ...shared,
         port: settings.consolePort,
         dataDir: settings.consoleDataDir ?? usualConsoleDir,
         stages: consoleStages(context, topology),
+        operations: consoleOperations(context),
+        producer: await producer(),
       });
       return shownBy;
     },

@@ -1,3 +1,4 @@
+export type { AuditEntry } from '../../event/audit-entry.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { DestinationState } from '../../event/destination-state.ts';
 import type { LastAnswer, UrlStatus, WorkerStatus } from '../../event/destination-status.ts';
@@ -322,7 +323,7 @@ export interface Configuration {
   readonly unreadable: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** @public What a person should read: a destination failing for long, disabled, well again. */
+/** What a person should read: a destination failing for long, disabled, well again. */
 export interface Notice {
   readonly id: string;
   readonly at: string;
@@ -331,17 +332,7 @@ export interface Notice {
   readonly text: string;
 }
 
-/** @public What an operator did. */
-export interface AuditEntry {
-  readonly id: string;
-  readonly at: string;
-  readonly user: string;
-  readonly action: string;
-  readonly destination?: string;
-  readonly detail?: string;
-}
-
-/** @public How far sending dead letters again is. */
+/** How far sending dead letters again is. */
 export interface Redrive {
   readonly id: string;
   readonly state: 'counting' | 'running' | 'done' | 'failed';

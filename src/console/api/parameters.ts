@@ -9,6 +9,12 @@ interface Parameter {
   readonly [keyword: string]: unknown;
 }
 
+const time: Parameter = {
+  type: 'string',
+  format: 'date-time',
+  description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z',
+};
+
 /** What a request may say: each parameter with its bounds, and the same in words for errors and OpenAPI. */
 export const parameters: Readonly<Record<string, Parameter>> = {
   id: text(1, 200, 'the id of a destination, at most 200 characters'),
@@ -48,11 +54,9 @@ export const parameters: Readonly<Record<string, Parameter>> = {
   destination: text(1, 200, 'the id of a destination, at most 200 characters'),
   source: text(0, 200, 'the id of a source, at most 200 characters; empty: none is known'),
   reason: text(1, 100, 'a reason as the summary has it, or http-4xx, at most 100 characters'),
-  since: {
-    type: 'string',
-    format: 'date-time',
-    description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z',
-  },
+  since: time,
+  until: time,
+  dryRun: { type: 'boolean', description: 'true or false' },
 };
 
 /** For a route's `querystring` or `params`. */

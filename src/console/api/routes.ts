@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { DestinationState } from '../../event/destination-state.ts';
 import type { DestinationView } from '../../event/destination-view.ts';
+import type { Notice as Told } from '../../event/notice.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Topology } from '../../topology.ts';
@@ -16,6 +17,7 @@ import {
 } from '../index/letter-queries.ts';
 import type { LiveState } from '../index/live-state.ts';
 import { countedOf } from '../index/series-query.ts';
+import type { Audit } from '../actions/audit.ts';
 import { audiencesOf, configurationOf } from './configured.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import {
@@ -33,6 +35,7 @@ import type {
   DeadLetterCount,
   RejectedCount,
   DestinationList,
+  Notice,
   DestinationRow,
   Page,
   Pipeline,
@@ -47,6 +50,7 @@ import { seriesOf } from './series.ts';
 export interface RouteDeps {
   readonly index: Index;
   readonly live: LiveState;
+  readonly audit: Pick<Audit, 'entries'>;
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: Clock;
@@ -360,9 +364,63 @@ function addRest(api: FastifyInstance, deps: RouteDeps): void {
       return page(items, last === undefined || all.length <= limit ? undefined : [last.id]);
     },
   );
+  api.get<{ Querystring: Paged }>(
+    '/notices',
+    {
+      schema: {
+        summary: 'What was told last of each destination, the newest first',
+        querystring: accept(['cursor', 'limit']),
+      },
+    },
+    ({ query: { cursor, limit } }) => {
+      const all = Array.from(live.notices.values(), noticeOf).sort(newestFirst);
+      return newestPage(all, cursor, limit);
+    },
+  );
+  api.get<{ Querystring: Paged }>(
+    '/audit',
+    {
+      schema: {
+        summary: 'What operators did here, the newest first',
+        querystring: accept(['cursor', 'limit']),
+      },
+    },
+    ({ query: { cursor, limit } }) => newestPage(deps.audit.entries(), cursor, limit),
+  );
   api.get('/configuration', { schema: { summary: 'What is in force' } }, () =>
     configurationOf(live),
   );
+}
+
+function noticeOf({ id, at, notice: kind, destination, text }: Told): Notice {
+  return { id, at, kind, destination, text };
+}
+
+interface Listed {
+  readonly id: string;
+  readonly at: string;
+}
+
+function newestFirst(a: Listed, b: Listed): number {
+  if (a.at !== b.at) return a.at < b.at ? 1 : -1;
+  return a.id < b.id ? 1 : -1;
+}
+
+/** @param all the newest first */
+function newestPage<Item extends Listed>(
+  all: readonly Item[],
+  cursor: string | undefined,
+  limit: number,
+): Page<Item> {
+  const [at, id] = decodeCursor(cursor, 'string', 'string') ?? [];
+  const from =
+    at === undefined || id === undefined
+      ? 0
+      : all.findIndex((each) => newestFirst(each, { at, id }) > 0);
+  const items = from < 0 ? [] : all.slice(from, from + limit);
+  const last = items.at(-1);
+  const isEnd = last === undefined || from + limit >= all.length;
+  return page(items, isEnd ? undefined : [last.at, last.id]);
 }
 
 function saidBy({ saidNow, live, clock }: RouteDeps): Said {

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
-import fastifyStatic from '@fastify/static';
 import swagger from '@fastify/swagger';
-import { fastify, type FastifyInstance } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from '../../ops/log.ts';
 import type { Access } from '../access/access.ts';
+import type { PageFile } from '../build-pages.ts';
 import type { Session } from './model.ts';
 import { notFound, problem, problemOf, sendProblem } from './problem.ts';
 
@@ -17,8 +16,7 @@ declare module 'fastify' {
 export interface ConsoleServerOptions {
   readonly access: Access;
   readonly log: Logger;
-  /** The folder of the pages; without it there is a page that names the API. */
-  readonly pages: string | undefined;
+  readonly pages: readonly PageFile[];
   /** Adds the routes, whose paths begin behind `/api/v1`. */
   routes(api: FastifyInstance): void;
   /** A request has failed, and nobody expected it. */
@@ -49,11 +47,8 @@ const apiPath = '/api/v1';
 /** Nothing that is read here needs a body. */
 const mostBodyBytes = 64 * 1024;
 
-const placeholder = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Postrider</title></head>
-<body><h1>Postrider console</h1><p>The pages are not built. The API is described in
-<a href="/api/v1/openapi.json">/api/v1/openapi.json</a>.</p></body></html>
-`;
+/** Names of assets change with what is in them. */
+const forEver = 'public, max-age=31536000, immutable';
 
 /** The API and the pages, not listening yet. */
 export async function createConsoleServer(options: ConsoleServerOptions): Promise<FastifyInstance> {
@@ -99,6 +94,8 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         reply.header('cache-control', 'no-store');
         request.session = access.sessionOf(request) ?? null;
         if (request.session === null) sendProblem(reply, problem(401, 'You are not logged in.'));
+        else if (request.method === 'POST' && !isMeant(request, request.session))
+          sendProblem(reply, problem(403, 'The request does not come from a page of the console.'));
         else next();
       });
       api.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
@@ -108,18 +105,36 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
     },
     { prefix: apiPath },
   );
-  const hasPages = pages !== undefined && existsSync(pages);
-  if (hasPages) await server.register(fastifyStatic, { root: pages, index: 'index.html' });
-  else
-    server.get('/', (_request, reply) => reply.type('text/html; charset=utf-8').send(placeholder));
+  const index = pages.find(({ path }) => path === 'index.html');
+  for (const file of pages)
+    if (file !== index)
+      server.get(`/${file.path}`, (request, reply) => sendFile(file, forEver, request, reply));
   server.setNotFoundHandler((request, reply) => {
     // A page's own path, such as /destinations/crm, is the pages' to understand.
     const isPage = request.method === 'GET' && !request.url.startsWith('/api/');
     const wantsPage = request.headers.accept?.includes('text/html') === true;
-    if (hasPages && isPage && wantsPage) return reply.sendFile('index.html');
+    if (index !== undefined && isPage && wantsPage)
+      return sendFile(index, 'no-cache', request, reply);
     return sendProblem(reply, notFound(request));
   });
   return server;
+}
+
+/** A page of somebody else's cannot read the token, nor send the header. */
+function isMeant({ headers: sent }: FastifyRequest, { csrf }: Session): boolean {
+  return sent['x-csrf-token'] === csrf;
+}
+
+function sendFile(
+  { contentType, content, gzip }: PageFile,
+  cacheControl: string,
+  { headers: { 'accept-encoding': accepted = '' } }: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  reply.code(200).headers({ 'cache-control': cacheControl, vary: 'accept-encoding' });
+  reply.header('content-type', contentType);
+  if (!/\bgzip\b/.test(accepted)) return reply.send(content);
+  return reply.header('content-encoding', 'gzip').send(gzip);
 }
 
 function wrongHost(host: string | undefined): string {

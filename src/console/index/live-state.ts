@@ -1,4 +1,5 @@
 import { decodeStatus, type StatusRecord } from '../../event/destination-status.ts';
+import { decodeNotice, type Notice } from '../../event/notice.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
@@ -19,6 +20,8 @@ export interface LiveState {
   readonly unreadable: ReadonlyMap<string, string>;
   readonly pauses: ReadonlyMap<string, Pause>;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
+  /** What was told last of each destination, by its id. */
+  readonly notices: ReadonlyMap<string, Notice>;
   /** What workers say, also those that are gone. */
   statuses(): readonly StatusRecord[];
   sourceOf(writeKey: string): string | undefined;
@@ -38,12 +41,13 @@ const forgottenAfterMs = 3_600_000;
 /** Resolves once all of it is loaded. */
 export async function followLiveState(options: LiveStateOptions): Promise<LiveState> {
   const { kafka, topology, log, clock } = options;
-  const { config, pauses: pausesTopic, destinationStatus } = topology.topics;
+  const { config, pauses: pausesTopic, notices: noticesTopic, destinationStatus } = topology.topics;
   const resources = new Map<string, Resource>();
   const unreadable = new Map<string, string>();
   const sources = new Map<string, string>();
   const pauses = new Map<string, Pause>();
   const audiences = new Map<string, AudienceRecord>();
+  const notices = new Map<string, Notice>();
   const statuses = new Map<string, StatusRecord>();
   const follow = (
     topic: string,
@@ -90,6 +94,17 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
       },
     ),
     follow(
+      noticesTopic,
+      (key, { value }) => {
+        const notice = decodeNotice(value);
+        if (notice === undefined) notices.delete(key);
+        else notices.set(key, notice);
+      },
+      () => {
+        notices.clear();
+      },
+    ),
+    follow(
       destinationStatus,
       (key, { value }) => {
         const status = value === null ? undefined : decodeStatus(value);
@@ -119,6 +134,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     unreadable,
     pauses,
     audiences,
+    notices,
     statuses: () => {
       const fromMs = clock.now() - forgottenAfterMs;
       for (const [key, { at }] of statuses) if (Date.parse(at) < fromMs) statuses.delete(key);

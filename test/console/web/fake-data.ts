@@ -371,7 +371,7 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
         id: '2',
         at: before(12),
         user: `ines@example.com${mark}`,
-        action: `redrive${mark}`,
+        action: 'redrive',
         destination: of,
         detail: `1,204 events, reason expired, sent again${mark}`,
       },
@@ -629,6 +629,8 @@ function audiencesOf(before: At, mark: string): readonly AudienceRow[] {
   const run = (index: number, outcome: 'done' | 'refused'): AudienceRow['syncs'][number] => ({
     sync: `s-${index}`,
     action: 'sync',
+    source: 'shop',
+    trait: 'vip',
     startedAt: before(30 + index * 60),
     durationMs: 4_100 + index * 130,
     outcome,
