@@ -60,7 +60,7 @@ test('dev finds out before it starts a broker that a port or the data folder can
   for (const [args, env, sentence] of [
     [
       ['dev'],
-      { GATEWAY_PORT: port, OPS_PORT: '0' },
+      { GATEWAY_PORT: port, OPS_PORT: '0', CONSOLE_PORT: '0' },
       `GATEWAY_PORT is ${port}, which another process uses; allowed: a free port, or 0 for any`,
     ],
     [
@@ -84,7 +84,13 @@ test('dev finds out before it starts a broker that a port or the data folder can
 test('with a data folder dev has its broker where it was, and says why a start after a kill takes long', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'postrider-test-'));
   t.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 1_000 }));
-  const env = { ...alone, GATEWAY_PORT: '0', OPS_PORT: '0', TOPIC_PARTITIONS: '1' };
+  const env = {
+    ...alone,
+    GATEWAY_PORT: '0',
+    OPS_PORT: '0',
+    CONSOLE_PORT: '0',
+    TOPIC_PARTITIONS: '1',
+  };
   const start = async (): Promise<Begun & { readonly brokers: string }> => {
     const dev = beginCommand(['dev', '--json', '--data-dir', dataDir], env);
     t.after(() => {

@@ -1,3 +1,4 @@
+import type { RoleName } from '../../src/cli/roles/start-roles.ts';
 import { testBroker, testPrefix } from './broker.ts';
 import { eventually } from './eventually.ts';
 import {
@@ -24,7 +25,7 @@ export interface Installation {
   /** Begins a command that may be told to end before it does. */
   begin(args: readonly string[], env?: Environment): Begun;
   /** Starts a role; resolves once `/readyz` says yes. */
-  start(role: 'gateway' | 'router' | 'delivery', env?: Environment): Promise<RunningRole>;
+  start(role: RoleName, env?: Environment): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
   startCommand(args: readonly string[], options?: { stdin?: string }): Promise<RunningCommand>;
 }
@@ -34,6 +35,8 @@ export interface RunningRole {
   readonly url: string;
   /** Empty for a role that is no gateway. */
   readonly gatewayUrl: string;
+  /** Empty for a role that is no console. */
+  readonly consoleUrl: string;
   readonly log: () => string;
   kill(signal: NodeJS.Signals): Promise<number | null>;
 }
@@ -50,6 +53,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     RETRY_TIERS: '500ms,1s',
     GATEWAY_PORT: '0',
     OPS_PORT: '0',
+    CONSOLE_PORT: '0',
     SECRET_KEY: Buffer.alloc(32, 3).toString('base64'),
     DELIVERY_ALLOW_NETWORKS: '127.0.0.0/8',
     LOG_FORMAT: 'json',
@@ -82,5 +86,6 @@ async function startRole(role: string, env: Environment): Promise<RunningRole> {
     if (!ok) throw new Error(`${role} is not ready:\n${log()}`);
   });
   const gatewayUrl = /"gateway":"([^"]+)"/.exec(log())?.[1] ?? '';
-  return { url, gatewayUrl, log, kill: killer(child) };
+  const consoleUrl = /"console":"([^"]+)"/.exec(log())?.[1] ?? '';
+  return { url, gatewayUrl, consoleUrl, log, kill: killer(child) };
 }
