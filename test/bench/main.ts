@@ -3,6 +3,7 @@ import { startBroker } from '../../src/dev/broker.ts';
 import { benchAttempts } from './attempts.ts';
 import { benchAudience } from './audience.ts';
 import { benchClient } from './client.ts';
+import { benchConsole } from './console.ts';
 import { benchCrash } from './crash.ts';
 import { benchDecode } from './decode.ts';
 import { benchDelivery } from './delivery.ts';
@@ -45,6 +46,7 @@ const benches = {
   rebalance: benchRebalance,
   crash: benchCrash,
   status: benchStatus,
+  console: benchConsole,
 };
 
 const withoutBroker = ['client', 'decode', 'outages', 'postgres'];

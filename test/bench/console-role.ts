@@ -1,0 +1,40 @@
+import { startConsole } from '../../src/console/console.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { readPipeline } from '../../src/status/pipeline.ts';
+import { saidNow } from '../../src/status/read-status.ts';
+import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
+import { loadTopology } from './delivery-load.ts';
+import type { ConsoleLoad, ConsoleUsage } from './console.ts';
+
+/** A console in a process of its own: it sends where it listens, and for each message what it has used. */
+
+const { brokers, prefix, dataDir } = JSON.parse(process.argv[2] ?? '') as ConsoleLoad;
+tuneGarbageCollection();
+const kafka = createKafka({ brokers, clientId: 'console' }, silentLogger);
+const topology = loadTopology(prefix);
+const { url } = await startConsole({
+  kafka,
+  topology,
+  log: silentLogger,
+  clock: systemClock,
+  port: 0,
+  dataDir,
+  stages: {
+    saidNow,
+    readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
+    explain: () => Promise.resolve(undefined),
+  },
+});
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  const { maxRSS } = process.resourceUsage();
+  const usage: ConsoleUsage = {
+    cpuUs: user + system,
+    rssBytes: process.memoryUsage.rss(),
+    mostRssBytes: maxRSS * 1_024,
+  };
+  process.send?.(usage);
+});
+process.send?.(url);
