@@ -14,6 +14,9 @@ const { brokers, prefix, dataDir } = JSON.parse(process.argv[2] ?? '') as Consol
 tuneGarbageCollection();
 const kafka = createKafka({ brokers, clientId: 'console' }, silentLogger);
 const topology = loadTopology(prefix);
+const unused = (): never => {
+  throw new Error('nobody acts here');
+};
 const { url } = await startConsole({
   kafka,
   topology,
@@ -26,6 +29,8 @@ const { url } = await startConsole({
     readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
     explain: () => Promise.resolve(undefined),
   },
+  operations: { sendTest: unused, pause: unused, resume: unused, redrive: unused, count: unused },
+  producer: { send: unused },
 });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();

@@ -89,12 +89,17 @@ async function said(response: Response): Promise<{ title?: string; detail?: stri
   }
 }
 
-/** `/attempts?failed=true`, without what is undefined or empty. */
+/** `/attempts?failed=true`, without what is undefined. */
 export function withQuery(
   path: string,
   query: Readonly<Record<string, string | number | boolean | undefined>>,
 ): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === '' ? path : `${path}?${text}`;
+}
+
+/** Of a field that was left empty: nothing is asked for. */
+export function given(text: string): string | undefined {
+  return text === '' ? undefined : text;
 }

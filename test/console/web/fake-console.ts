@@ -8,7 +8,7 @@ import { fakeData, type FakeData } from './fake-data.ts';
 
 /** As the console's own server sends it. */
 const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 export interface FakeConsole {
   readonly origin: string;

@@ -12,6 +12,11 @@ export function dayList(days: number): readonly string[] {
   );
 }
 
+/** When they begin: the same all day, so that a page does not ask for another list each time. */
+export function firstDayOf(days: number): string {
+  return `${dayList(days)[0] ?? ''}T00:00:00.000Z`;
+}
+
 /** A bar a day. @param most on any day, so that rows can be compared */
 export function Days({
   days,

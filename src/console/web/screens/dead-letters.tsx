@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DeadLetter, DeadLetterCount, Page } from '../../api/model.ts';
-import { withQuery } from '../api.ts';
+import { given, withQuery } from '../api.ts';
 import { count, counted, dayText } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';
-import { Days, dayList } from '../parts/days.tsx';
+import { Days, dayList, firstDayOf } from '../parts/days.tsx';
 import { Data, Id } from '../parts/data.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { Choice, PageHead, Section } from '../parts/page.tsx';
@@ -17,7 +17,6 @@ import { letterColumns } from './letter-columns.tsx';
 import { deadLetterMeaning } from './reasons.ts';
 import { RedriveDialog } from './redrive-dialog.tsx';
 
-const dayMs = 86_400_000;
 const spans = [
   ['1', 'Today'],
   ['7', '7 days'],
@@ -36,7 +35,7 @@ export function DeadLettersPage({ place }: { readonly place: Place }): JSX.Eleme
   const destination = place.query.get('destination') ?? '';
   const reason = place.query.get('reason') ?? '';
   const days = spans.find(([span]) => span === place.query.get('days'))?.[0] ?? '7';
-  const since = startOf(days);
+  const since = firstDayOf(Number(days));
   const [isRedriving, setRedriving] = useState(false);
   const { role } = useSession();
   const summary = usePolled<{ items: readonly DeadLetterCount[] }>(
@@ -204,10 +203,16 @@ function Samples({
   readonly reason: string;
   readonly since: string;
 }): JSX.Element {
-  const question = withQuery('/dead-letters', { destination, reason, since, limit: 25 });
+  const question = withQuery('/dead-letters', {
+    destination: given(destination),
+    reason: given(reason),
+    since,
+    limit: 25,
+  });
   const paging = usePaging(question);
+  const { cursor } = paging;
   const letters = usePolled<Page<DeadLetter>>(
-    withQuery('/dead-letters', { destination, reason, since, cursor: paging.cursor, limit: 25 }),
+    cursor === undefined ? question : `${question}&cursor=${encodeURIComponent(cursor)}`,
     10_000,
   );
   return (
@@ -245,10 +250,4 @@ function groupsOf(items: readonly DeadLetterCount[]): readonly Group[] {
       return [{ destination: first.destination, reason: first.reason, days, total }];
     })
     .sort((a, b) => b.total - a.total);
-}
-
-/** Of a day in UTC, so that the address asked for is the same all day. */
-function startOf(days: Span): string {
-  const today = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length);
-  return new Date(Date.parse(today) - (Number(days) - 1) * dayMs).toISOString();
 }

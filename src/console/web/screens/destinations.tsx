@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { destinationStates, isTrouble } from '../../../event/destination-state.ts';
 import type { DestinationList, DestinationRow } from '../../api/model.ts';
-import { withQuery } from '../api.ts';
+import { given, withQuery } from '../api.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
 import { setQuery, urlOf, type Place } from '../navigation.ts';
 import { Answer } from '../parts/answer.tsx';
@@ -24,7 +24,12 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
   const paging = usePaging(`${state} ${search}`);
   const { cursor } = paging;
   const list = usePolled<DestinationList>(
-    withQuery('/destinations', { search, state, cursor, limit: rowsAPage }),
+    withQuery('/destinations', {
+      search: given(search),
+      state: given(state),
+      cursor,
+      limit: rowsAPage,
+    }),
   );
   const all = list.answer === undefined ? 0 : sumOf(list.answer);
   return (

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { FoundEvent, Page, Story } from '../../api/model.ts';
-import { withQuery } from '../api.ts';
+import { given, withQuery } from '../api.ts';
 import { go, urlOf, type Place } from '../navigation.ts';
 import { Data, Id, Time } from '../parts/data.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
@@ -42,35 +42,40 @@ function Search({
   readonly message: string;
   readonly user: string;
 }): JSX.Element {
-  const [given, setGiven] = useState({ message, user });
+  const [typed, setTyped] = useState({ message, user });
   return (
     <form
       class="tools event-search"
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        go(withQuery('/events', { message: given.message.trim(), user: given.user.trim() }));
+        go(
+          withQuery('/events', {
+            message: given(typed.message.trim()),
+            user: given(typed.user.trim()),
+          }),
+        );
       }}
     >
       <label class="field">
         <span>Message id</span>
         <input
-          value={given.message}
+          value={typed.message}
           autoComplete="off"
           spellcheck={false}
           onInput={(event) => {
-            setGiven({ ...given, message: event.currentTarget.value });
+            setTyped({ ...typed, message: event.currentTarget.value });
           }}
         />
       </label>
       <label class="field">
         <span>User</span>
         <input
-          value={given.user}
+          value={typed.user}
           autoComplete="off"
           spellcheck={false}
           onInput={(event) => {
-            setGiven({ ...given, user: event.currentTarget.value });
+            setTyped({ ...typed, user: event.currentTarget.value });
           }}
         />
       </label>
@@ -81,7 +86,8 @@ function Search({
   );
 }
 
-const storyMs = 5_000;
+/** For each story the console reads Kafka, for a second or more. */
+const storyMs = 60_000;
 
 function Found({
   message,
@@ -90,8 +96,21 @@ function Found({
   readonly message: string;
   readonly user: string;
 }): JSX.Element {
-  const story = usePolled<Story>(withQuery('/events', { message, user }), storyMs);
-  return <Shown of={story}>{(answer) => <EventStory story={answer} />}</Shown>;
+  const story = usePolled<Story>(withQuery('/events', { message, user: given(user) }), storyMs);
+  return (
+    <Shown of={story}>
+      {(answer) => (
+        <>
+          <EventStory story={answer} />
+          <p class="look-again">
+            <button type="button" onClick={story.reload}>
+              Look again
+            </button>
+          </p>
+        </>
+      )}
+    </Shown>
+  );
 }
 
 function OfUser({ user }: { readonly user: string }): JSX.Element {

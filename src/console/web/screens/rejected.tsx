@@ -4,7 +4,7 @@ import { withQuery } from '../api.ts';
 import { count, counted } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';
 import { Data, Id, Lines, None, Time } from '../parts/data.tsx';
-import { dayList, Days } from '../parts/days.tsx';
+import { dayList, Days, firstDayOf } from '../parts/days.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead, Section } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
@@ -15,9 +15,13 @@ import { rejectMeaning } from './reasons.ts';
 const days = 7;
 
 export function RejectedPage({ place }: { readonly place: Place }): JSX.Element {
+  const since = firstDayOf(days);
   const source = place.query.get('source') ?? undefined;
   const reason = place.query.get('reason') ?? undefined;
-  const summary = usePolled<{ items: readonly RejectedCount[] }>('/rejected/summary', 10_000);
+  const summary = usePolled<{ items: readonly RejectedCount[] }>(
+    withQuery('/rejected/summary', { since }),
+    10_000,
+  );
   return (
     <>
       <PageHead

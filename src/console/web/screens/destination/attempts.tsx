@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AttemptRow, Page } from '../../../api/model.ts';
-import { withQuery } from '../../api.ts';
+import { given, withQuery } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
 import { urlOf } from '../../navigation.ts';
 import { inWords } from '../../parts/answer.tsx';
@@ -35,9 +35,9 @@ export function Attempts({
   const { role } = useSession();
   const question = withQuery(`${path}/attempts`, {
     failed: isFailedOnly ? true : undefined,
-    url,
-    message,
-    user,
+    url: given(url),
+    message: given(message),
+    user: given(user),
     limit: rowsAPage,
   });
   const paging = usePaging(question);
