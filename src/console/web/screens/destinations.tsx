@@ -32,24 +32,28 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
     }),
   );
   const all = list.answer === undefined ? 0 : sumOf(list.answer);
+  // Before there is anything, there is nothing to search either.
+  const isUsed = all > 0 || search !== '';
   return (
     <>
       <PageHead
         title="Destinations"
-        lead={list.answer === undefined ? undefined : <Headline list={list.answer} />}
+        lead={list.answer === undefined || !isUsed ? undefined : <Headline list={list.answer} />}
       />
-      <div class="tools">
-        <SearchField
-          label="Search by name or id"
-          value={search}
-          onSearch={(text) => {
-            setQuery({ search: text });
-          }}
-        />
-        {list.answer === undefined ? null : (
-          <StateFilter counts={list.answer.counts} chosen={state} all={all} />
-        )}
-      </div>
+      {isUsed ? (
+        <div class="tools">
+          <SearchField
+            label="Search by name or id"
+            value={search}
+            onSearch={(text) => {
+              setQuery({ search: text });
+            }}
+          />
+          {list.answer === undefined ? null : (
+            <StateFilter counts={list.answer.counts} chosen={state} all={all} />
+          )}
+        </div>
+      ) : null}
       <Shown of={list}>
         {({ items, next, counts }) => {
           if (items.length === 0) return <NoRows search={search} state={state} />;
@@ -203,7 +207,7 @@ const columns: readonly Column<DestinationRow>[] = [
         <Trend lastHour={lastHour} />
         <span class={`share ${shareTone(lastHour.successRate)}`}>
           {lastHour.successRate === undefined ? (
-            <span class="quiet">no attempts</span>
+            <span class="quiet">none</span>
           ) : (
             percent(lastHour.successRate)
           )}
@@ -244,7 +248,7 @@ const columns: readonly Column<DestinationRow>[] = [
     cell: ({ nextTry }) => (nextTry === undefined ? <None /> : <Time at={nextTry} />),
   },
   {
-    title: 'Dead letters',
+    title: 'Dead letters, 24 h',
     kind: 'number',
     cell: ({ deadLetters }) =>
       deadLetters === 0 ? <span class="quiet">0</span> : short(deadLetters),
