@@ -155,6 +155,29 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
     ],
     groups: [t.deadLetter, t.ingestRejected, t.paused].map((topic) => topology.redriveGroup(topic)),
   },
+  console: {
+    reads: [
+      t.ingest,
+      t.ingestAudience,
+      t.ingestRejected,
+      t.delivery,
+      dedicated,
+      ...retries,
+      t.deadLetter,
+      t.pauses,
+      t.paused,
+      t.notices,
+      t.redrives,
+      t.attempts,
+      t.destinationStatus,
+      t.config,
+      t.deletions,
+      t.audienceSyncs,
+      t.audit,
+    ],
+    writes: [t.delivery, dedicated, t.pauses, t.redrives, t.audit],
+    groups: [t.deadLetter, t.paused].map((topic) => topology.redriveGroup(topic)),
+  },
 };
 
 test('every user of Strimzi is one of the roles', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import kafkajs, { type AclFilter } from 'kafkajs';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
@@ -24,10 +25,10 @@ const notShown: readonly RegExp[] = [
   // A dedicated topic is removed ten minutes after its destination, when it is empty.
   /^postrider-delivery Delete topic postrider\.delivery\.\*$/,
   // Letters of destinations with a topic of their own.
-  /^postrider-operator Write topic postrider\.delivery\.\*$/,
+  /^postrider-(operator|console) Write topic postrider\.delivery\.\*$/,
   /^postrider-operator Describe group postrider\.delivery\.\*$/,
   // Events that fail again for a while.
-  /^postrider-operator Read topic postrider\.retry\.\*$/,
+  /^postrider-(operator|console) Read topic postrider\.retry\.\*$/,
   // What waits for a resource that is deleted, where anything does.
   /^postrider-operator Read topic postrider\.(ingest|ingest\.audience|delivery)$/,
 ];
@@ -159,6 +160,35 @@ async function tellOne(): Promise<void> {
   assert.match((await run('operator', ['status', 'lasting'])).stdout, /^told .* is paused/m);
 }
 
+/** What its pages show, and what its operators do. */
+async function useConsole(url: string): Promise<void> {
+  const api = `${url}/api/v1`;
+  const { csrf } = (await (await fetch(`${api}/session`)).json()) as { csrf: string };
+  const headers = { 'content-type': 'application/json', 'x-csrf-token': csrf };
+  const post = async (path: string): Promise<{ id?: string }> => {
+    const answer = await fetch(api + path, { method: 'POST', headers, body: '{}' });
+    assert.equal(answer.status, 200, path);
+    return (await answer.json()) as { id?: string };
+  };
+  const done = async (id: string = ''): Promise<void> => {
+    await eventually(async () => {
+      const answer = await fetch(`${api}/redrives/${id}`);
+      const { state, detail } = (await answer.json()) as { state: string; detail?: string };
+      assert.equal(state, 'done', detail);
+    });
+  };
+  for (const path of ['/destinations', '/pipeline', '/dead-letters', '/rejected', '/audiences'])
+    assert.equal((await fetch(api + path)).status, 200, path);
+  await post('/destinations/taking/test');
+  await post('/destinations/resting/pause');
+  await done((await post('/destinations/resting/resume')).id);
+  await done((await post('/redrives')).id);
+  const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
+  const ids = new Set([...stdout.matchAll(/"messageId":"([^"]+)"/g)].map(([, id = '']) => id));
+  for (const id of [...ids].slice(0, 3))
+    assert.equal((await fetch(`${api}/events?message=${encodeURIComponent(id)}`)).status, 200, id);
+}
+
 /** Calls of producers and of a sync, from the shared topic and from a dedicated one, and what failed. */
 async function explainAll(): Promise<void> {
   const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
@@ -181,10 +211,13 @@ test('each role and each command does its whole work with the rights of its user
   await run('resources', ['apply', '-f', '-'], resources.join('\n---\n'));
   await run('resources', ['secrets', 'rotate']);
   await run('topics', ['topics', '--check']);
+  const indexDir = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(indexDir, { recursive: true, force: true }));
   const roles = await Promise.all([
     postrider.start('gateway', as('gateway')),
     postrider.start('router', as('router')),
     postrider.start('delivery', as('delivery')),
+    postrider.start('console', { ...as('console'), CONSOLE_DATA_DIR: indexDir }),
   ]);
   t.after(() => Promise.all(roles.map((role) => role.kill('SIGKILL'))));
   for (const body of ['{"userId":"u1","event":"E"}', '{"event":"of nobody"}']) {
@@ -235,10 +268,11 @@ test('each role and each command does its whole work with the rights of its user
     assert.equal(arrived.get('/taking'), 4);
   });
   await eventually(explainAll);
+  await useConsole(roles[3].consoleUrl);
   await run('resources', ['apply', '-f', '-'], audience(members));
   await run('operator', ['delete', 'audience', 'big', '--retire', '--yes']);
   await eventually(() => {
-    assert.equal(arrived.get('/taking'), 5);
+    assert.equal(arrived.get('/taking'), 6);
   });
   for (const role of roles) assert.equal(await role.kill('SIGTERM'), 0, role.log());
 

@@ -21,6 +21,8 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   'input-invalid': 400,
   busy: 503,
   'kafka-unavailable': 503,
+  'kafka-refused': 503,
+  'resource-invalid': 409,
 };
 
 /** Never what an error that nobody expected says: it may quote what this person may not see. */
