@@ -16,7 +16,7 @@ import { createTableSql } from './tables.ts';
 
 /** What Node needs besides, with batches and pages, is about as much. */
 const limits = {
-  memory_limit: '220MB',
+  memory_limit: '100MB',
   threads: '2',
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',

@@ -38,7 +38,7 @@ export interface IndexerOptions {
 }
 
 /** Of values, in one transaction: some 50,000 lines, a fifth of a second. */
-const batchBytes = 12 * 1024 * 1024;
+const batchBytes = 6 * 1024 * 1024;
 /** A commit waits for the disk, and pages look every two seconds. */
 const leastPauseMs = 1_000;
 /** Attempts that are not in buckets yet are looked through one by one. */

@@ -34,9 +34,11 @@ export async function append<Row>(
   if (rows.length === 0) return;
   const types = columns.map(([, type]) => type);
   const appender = await connection.createAppender(name);
+  // One for all pieces: its memory is DuckDB's, which V8 does not see when it decides what to collect.
+  const chunk = DuckDBDataChunk.create(types);
   for (let from = 0; from < rows.length; from += chunkRows) {
     const piece = rows.slice(from, from + chunkRows);
-    const chunk = DuckDBDataChunk.create(types, piece.length);
+    chunk.reset();
     chunk.setColumns(columns.map(([, , of]) => piece.map(of)));
     appender.appendDataChunk(chunk);
     // Others have a turn.

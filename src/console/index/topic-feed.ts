@@ -15,6 +15,9 @@ export interface FeedOptions {
   onCrash(error: Error): void;
 }
 
+/** Lines unpack to ten times as many bytes, and each of a dozen partitions brings as much. */
+const maxPartitionBytes = 128 * 1024;
+
 /** Values that wait to be indexed: beyond this, nothing more is fetched. One fetched answer still comes. */
 const mostWaitingBytes = 4 * 1024 * 1024;
 
@@ -42,6 +45,7 @@ export class TopicFeed {
       topic,
       log,
       maxWaitMs: 500,
+      maxPartitionBytes,
       from: (partition, topicId) => this.#from(partition, topicId),
       onRecord: (record) => {
         this.#accept(record);

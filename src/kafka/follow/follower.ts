@@ -24,6 +24,8 @@ export interface FollowerOptions {
    * brings records no later.
    */
   readonly maxWaitMs?: number;
+  /** Of one partition, compressed, in one fetch; default 1 MB. One batch may exceed it. */
+  readonly maxPartitionBytes?: number;
   /**
    * Where to go on in a partition, as `position` said before, and of which topic, because one that was made
    * again has the same name. Undefined: at the beginning.
@@ -243,7 +245,7 @@ class TopicFollower implements Follower, CursorOwner {
   }
 
   async #openOnce(): Promise<void> {
-    const { topic } = this.#options;
+    const { topic, maxPartitionBytes = maxBytesPerPartition } = this.#options;
     const askedAtMs = performance.now();
     await this.#cluster.refresh([topic]);
     if (this.#cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED') {
@@ -256,7 +258,7 @@ class TopicFollower implements Follower, CursorOwner {
     for (const [partition, start] of starts) {
       if (this.#cursors[partition] !== undefined) continue;
       const offset = this.#options.from?.(partition, this.topicId) ?? start;
-      const cursor = new Cursor({ topic, partition }, offset, maxBytesPerPartition);
+      const cursor = new Cursor({ topic, partition }, offset, maxPartitionBytes);
       cursor.isPaused = this.#isPaused;
       this.#cursors[partition] = cursor;
       this.#fetcher.add(cursor);
