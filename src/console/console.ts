@@ -65,6 +65,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   };
   const server = await createConsoleServer({
     access,
+    trustedProxies: [],
     log,
     pages: await loadPages(),
     routes: (api) => {

@@ -1,29 +1,38 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Session } from '../api/model.ts';
+import { isMeant } from './meant.ts';
 
 /** Who may in: everything that decides it is asked here, for every request. */
 export interface Access {
   /** Nobody logs in, so it may listen on loopback only. */
   readonly isOpen: boolean;
-  /** Undefined: nobody who may see anything. */
+  /**
+   * Undefined: nobody who may see anything.
+   * @throws ProblemError 429 for an address that has guessed too often
+   */
   sessionOf(request: FastifyRequest): Session | undefined;
   /** By the header `Host`: whether the request was meant for this console. */
   allowsHost(host: string | undefined): boolean;
+  /** Of a request that changes something: whether a page of this console, or a program, sends it on purpose. */
+  isMeant(request: FastifyRequest): boolean;
+  /** Log-in, log-out and links of customers. */
+  addRoutes(server: FastifyInstance): Promise<void>;
 }
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
  * Without log-in: whoever reaches loopback may do everything. The name in `Host` is looked at, because a page
- * of somebody else's domain that resolves to 127.0.0.1 (DNS rebinding) would reach it too.
+ * of somebody else's domain that resolves to 127.0.0.1 (DNS rebinding) would reach it too; and because any
+ * page can send a POST here, there is a CSRF token all the same.
  */
 export function openAccess(): Access {
   const session: Session = {
     user: 'local',
     role: 'operator',
     bodies: true,
-    csrf: randomBytes(16).toString('hex'),
+    csrf: randomBytes(32).toString('base64url'),
     isOpen: true,
   };
   return {
@@ -33,5 +42,8 @@ export function openAccess(): Access {
       const name = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d{1,5})?$/i.exec(host ?? '')?.[1];
       return name !== undefined && loopbackNames.has(name.toLowerCase());
     },
+    isMeant: (request) =>
+      isMeant(request, session.csrf, request.headers['x-csrf-token'], undefined),
+    addRoutes: () => Promise.resolve(),
   };
 }

@@ -2,8 +2,10 @@ import swagger from '@fastify/swagger';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from '../../ops/log.ts';
 import type { Access } from '../access/access.ts';
+import { hasRule, mayAsk } from '../access/may-ask.ts';
+import { seenBy } from '../access/seen-by.ts';
 import type { PageFile } from '../build-pages.ts';
-import type { Session } from './model.ts';
+import type { Problem, Session } from './model.ts';
 import { notFound, problem, problemOf, sendProblem } from './problem.ts';
 
 declare module 'fastify' {
@@ -15,6 +17,8 @@ declare module 'fastify' {
 
 export interface ConsoleServerOptions {
   readonly access: Access;
+  /** Networks whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   readonly log: Logger;
   readonly pages: readonly PageFile[];
   /** Adds the routes, whose paths begin behind `/api/v1`. */
@@ -49,13 +53,16 @@ const mostBodyBytes = 64 * 1024;
 
 /** Names of assets change with what is in them. */
 const forEver = 'public, max-age=31536000, immutable';
+const notMeant =
+  'The header x-csrf-token is missing or wrong, or a page of another site has sent this; /api/v1/session tells the token.';
 
 /** The API and the pages, not listening yet. */
 export async function createConsoleServer(options: ConsoleServerOptions): Promise<FastifyInstance> {
-  const { access, log, pages } = options;
+  const { access, trustedProxies, log, pages } = options;
   const server = fastify({
     bodyLimit: mostBodyBytes,
     requestTimeout: 30_000,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     forceCloseConnections: true,
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true } },
   });
@@ -88,16 +95,24 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
       },
     },
   });
+  await access.addRoutes(server);
+  const unruled: string[] = [];
   await server.register(
     (api, _options, done) => {
+      api.addHook('onRoute', ({ method, url }) => {
+        for (const each of [method].flat())
+          if (!hasRule(each, url.slice(apiPath.length))) unruled.push(`${each} ${url}`);
+      });
       api.addHook('onRequest', (request, reply, next) => {
         reply.header('cache-control', 'no-store');
         request.session = access.sessionOf(request) ?? null;
-        if (request.session === null) sendProblem(reply, problem(401, 'You are not logged in.'));
-        else if (request.method === 'POST' && !isMeant(request, request.session))
-          sendProblem(reply, problem(403, 'The request does not come from a page of the console.'));
-        else next();
+        const objection = objectionTo(request, access);
+        if (objection === undefined) next();
+        else sendProblem(reply, objection);
       });
+      api.addHook('preSerialization', async ({ session, routeOptions }, _reply, answer) =>
+        session === null ? answer : seenBy(session, routeOf(routeOptions.url), answer),
+      );
       api.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
       api.get('/session', { schema: { summary: 'Who asks' } }, ({ session }) => session);
       options.routes(api);
@@ -105,6 +120,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
     },
     { prefix: apiPath },
   );
+  if (unruled.length > 0) throw new Error(`no rule says who may ask ${unruled.join(', ')}`);
   const index = pages.find(({ path }) => path === 'index.html');
   for (const file of pages)
     if (file !== index)
@@ -120,11 +136,6 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
   return server;
 }
 
-/** A page of somebody else's cannot read the token, nor send the header. */
-function isMeant({ headers: sent }: FastifyRequest, { csrf }: Session): boolean {
-  return sent['x-csrf-token'] === csrf;
-}
-
 function sendFile(
   { contentType, content, gzip }: PageFile,
   cacheControl: string,
@@ -135,6 +146,27 @@ function sendFile(
   reply.header('content-type', contentType);
   if (!/\bgzip\b/.test(accepted)) return reply.send(content);
   return reply.header('content-encoding', 'gzip').send(gzip);
+}
+
+/** Undefined: it may be answered. */
+function objectionTo(request: FastifyRequest, access: Access): Problem | undefined {
+  const { session, method, routeOptions } = request;
+  if (session === null) return problem(401, 'You are not logged in.');
+  const params = request.params as Readonly<Record<string, string>>;
+  if (!mayAsk(session, { method, route: routeOf(routeOptions.url), params }))
+    return problem(403, notAllowed(session));
+  if (method === 'GET' || method === 'HEAD' || access.isMeant(request)) return undefined;
+  return problem(403, notMeant);
+}
+
+function routeOf(url: string | undefined): string {
+  return url?.slice(apiPath.length) ?? '';
+}
+
+function notAllowed({ role, destination }: Session): string {
+  return role === 'customer'
+    ? `Your link shows the destination ${destination ?? ''} only.`
+    : `Only operators may do this; you are a ${role}.`;
 }
 
 function wrongHost(host: string | undefined): string {

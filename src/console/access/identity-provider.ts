@@ -1,0 +1,177 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  AuthorizationResponseError,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  ClientError,
+  ClientSecretBasic,
+  ClientSecretPost,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  randomNonce,
+  randomPKCECodeVerifier,
+  randomState,
+  ResponseBodyError,
+  type ClientAuth,
+  type Configuration,
+} from 'openid-client';
+import type { Logger } from '../../ops/log.ts';
+import { claimValues, type IdentityClaims } from './role-of.ts';
+
+export interface ProviderSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+  /** Asked for at `userinfo` where the ID token does not have it. */
+  readonly roleClaim: string;
+  /** Where the provider sends people back to. */
+  readonly callback: string;
+}
+
+/** What has to be known again when somebody comes back; it stays in their browser. */
+export interface LogInUnderWay {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** A log-in that did not come to an end. Its message is one sentence for whoever tried. */
+export class LogInError extends Error {
+  override readonly name = 'LogInError';
+  readonly status: number;
+
+  constructor(status: number, sentence: string, options?: ErrorOptions) {
+    super(sentence, options);
+    this.status = status;
+  }
+}
+
+/** Somebody waits for it. */
+const timeoutS = 10;
+
+/** OpenID Connect: the authorization code flow, with PKCE, `state` and `nonce`. */
+export class IdentityProvider {
+  readonly #settings: ProviderSettings;
+  readonly #log: Logger;
+  #found: Configuration | undefined;
+
+  constructor(settings: ProviderSettings, log: Logger) {
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  /** Whether it can be reached: at start, so that an operator reads of it before anybody has to log in. */
+  async check(): Promise<void> {
+    await this.#configuration().catch(() => undefined);
+  }
+
+  /** @throws LogInError where the provider does not answer */
+  async begin(): Promise<{ readonly url: URL; readonly underWay: LogInUnderWay }> {
+    const configuration = await this.#configuration();
+    const { scope, callback } = this.#settings;
+    const underWay = {
+      state: randomState(),
+      nonce: randomNonce(),
+      verifier: randomPKCECodeVerifier(),
+    };
+    const url = buildAuthorizationUrl(configuration, {
+      redirect_uri: callback,
+      scope,
+      state: underWay.state,
+      nonce: underWay.nonce,
+      code_challenge: await calculatePKCECodeChallenge(underWay.verifier),
+      code_challenge_method: 'S256',
+    });
+    return { url, underWay };
+  }
+
+  /**
+   * Who has come back.
+   * @param query of the callback, with its question mark
+   * @throws LogInError
+   */
+  async finish(query: string, underWay: LogInUnderWay): Promise<IdentityClaims> {
+    const configuration = await this.#configuration();
+    try {
+      const tokens = await authorizationCodeGrant(
+        configuration,
+        new URL(query, this.#settings.callback),
+        {
+          expectedState: underWay.state,
+          expectedNonce: underWay.nonce,
+          pkceCodeVerifier: underWay.verifier,
+        },
+      );
+      const claims = tokens.claims();
+      if (claims === undefined) throw new Error('the answer holds no ID token');
+      const isKnown = claimValues(claims, this.#settings.roleClaim).length > 0;
+      if (isKnown || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+      const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub);
+      return { ...more, ...claims };
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  /** Found at the first log-in, or the first one for which it answers. */
+  async #configuration(): Promise<Configuration> {
+    if (this.#found !== undefined) return this.#found;
+    const { issuer, clientId, clientSecret } = this.#settings;
+    const url = new URL(issuer);
+    const isPlain = url.protocol === 'http:';
+    try {
+      this.#found = await discovery(url, clientId, undefined, clientAuth(clientSecret), {
+        timeout: timeoutS,
+        // The settings allow it on loopback only.
+        // eslint-disable-next-line @typescript-eslint/no-deprecated -- its author's way to warn
+        execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
+      });
+      return this.#found;
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  /** What a provider or a link says in a query is not repeated on a page: anybody can write it. */
+  #failure(error: unknown): LogInError {
+    const { issuer } = this.#settings;
+    const reason = reasonOf(error);
+    this.#log.warn({ issuer, reason }, 'the identity provider lets nobody in to the console');
+    if (error instanceof AuthorizationResponseError) {
+      const why = error.error === 'access_denied' ? 'has refused the log-in' : 'reports an error';
+      return new LogInError(403, `The identity provider ${why}.`, { cause: error });
+    }
+    if (error instanceof ResponseBodyError || isNotValid(error)) {
+      const sentence = 'The answer of the identity provider is not valid; try to log in again.';
+      return new LogInError(403, sentence, { cause: error });
+    }
+    const away = `The identity provider ${issuer} does not answer as it should; try again later.`;
+    return new LogInError(503, away, { cause: error });
+  }
+}
+
+/** Its answer came, and what is in it, or in the address, is wrong. */
+function isNotValid(error: unknown): boolean {
+  const code = error instanceof ClientError ? error.code : undefined;
+  return code !== undefined && /^OAUTH_(?:INVALID_RESPONSE|JWT_|PARSE_ERROR|KEY_)/.test(code);
+}
+
+/** As the provider's metadata wish it; without a word of it, what OpenID Connect Core 9 says. */
+function clientAuth(secret: string): ClientAuth {
+  const [post, basic] = [ClientSecretPost(secret), ClientSecretBasic(secret)];
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
+  };
+}
+
+/** With its causes: `fetch failed` says nothing by itself. */
+function reasonOf(error: unknown): string {
+  const reasons: string[] = [];
+  for (let each = error; each instanceof Error; each = each.cause) reasons.push(each.message);
+  return reasons.join(': ');
+}

@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../../ops/clock.ts';
+import { linkPath, readLink } from './customer-link.ts';
+import { sendPage, type Entrance } from './log-in-routes.ts';
+import { goOnPage, refusalPage } from './page-html.ts';
+
+interface LinkRouteDeps extends Entrance {
+  readonly clock: Clock;
+  readonly key: Buffer;
+}
+
+/** Whoever has a customer's link gets a session that sees one destination. */
+export function addLinkRoute(
+  server: FastifyInstance,
+  { cookies, log, clock, key }: LinkRouteDeps,
+): void {
+  // Not `:token`: parameters have a length.
+  server.get<{ Params: { readonly '*': string } }>(`${linkPath}*`, ({ params, ip }, reply) => {
+    const link = readLink(key, params['*'], clock.now());
+    if (link === undefined) {
+      const sentence =
+        'This link has expired or is not whole. Ask those who sent it to you for a new one.';
+      return sendPage(reply, 403, refusalPage(sentence, false));
+    }
+    const { destination, bodies, untilMs } = link;
+    log.info({ destination, address: ip }, "a customer's link to the console was opened");
+    cookies.begin(reply, { user: destination, role: 'customer', destination, bodies }, untilMs);
+    return sendPage(reply, 200, goOnPage('/'));
+  });
+}

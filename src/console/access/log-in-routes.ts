@@ -1,0 +1,103 @@
+import fastifyFormbody from '@fastify/formbody';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Logger } from '../../ops/log.ts';
+import { ProblemError } from '../api/problem.ts';
+import { isMeant, provenance, provenanceOf } from './meant.ts';
+import { nextPath } from './next-path.ts';
+import { logInPage, logOutPage, refusalPage, style, stylePath } from './page-html.ts';
+import type { SessionCookies } from './session-cookies.ts';
+import type { Tokens } from './tokens.ts';
+
+/** What all routes here work with. */
+export interface Entrance {
+  readonly cookies: SessionCookies;
+  readonly log: Logger;
+  /** The public one. */
+  readonly consoleOrigin: string | undefined;
+}
+
+interface LogInRoutesDeps extends Entrance {
+  readonly tokens: Tokens | undefined;
+  /** The name of the identity provider's host. */
+  readonly provider: string | undefined;
+}
+
+type Form = Readonly<Record<string, unknown>>;
+
+const fromElsewhere =
+  'The form did not come from this console; go to its log-in page and try again.';
+
+/** The page to log in, its form for tokens, and the way out. */
+export async function addLogInRoutes(
+  server: FastifyInstance,
+  { cookies, log, consoleOrigin, tokens, provider }: LogInRoutesDeps,
+): Promise<void> {
+  const page = (next: string, problem?: string): string =>
+    logInPage({ provider, hasTokens: tokens !== undefined }, next, problem);
+
+  // Forms are read here only: the API takes JSON, which no form of another site can send.
+  await server.register(async (scope) => {
+    await scope.register(fastifyFormbody);
+
+    scope.get(stylePath, (_request, reply) => reply.type('text/css; charset=utf-8').send(style));
+
+    scope.get<{ Querystring: Form }>('/login', ({ query }, reply) =>
+      sendPage(reply, 200, page(nextPath(query['next']))),
+    );
+
+    scope.post<{ Body: Form | undefined }>('/login', (request, reply) => {
+      const { token, next } = request.body ?? {};
+      const to = nextPath(next);
+      // Nobody is logged in yet, so there is no CSRF token; every browser says where a form comes from.
+      if (provenance(provenanceOf(request), consoleOrigin) !== 'own')
+        return sendPage(reply, 403, refusalPage(fromElsewhere, true));
+      const given = typeof token === 'string' ? token.trim() : '';
+      if (tokens === undefined || given === '')
+        return sendPage(reply, 400, page(to, 'Give a token.'));
+      try {
+        const known = tokens.whose(given, request.ip);
+        if (known === undefined) {
+          log.warn({ address: request.ip }, 'a wrong token was given to the console');
+          return sendPage(reply, 401, page(to, 'This token is not known.'));
+        }
+        const { name, role } = known;
+        log.info({ user: name, role, address: request.ip }, 'logged in to the console');
+        cookies.begin(reply, { user: name, role, bodies: true, token: tokens.markOf(known) });
+        return reply.redirect(to, 303);
+      } catch (error) {
+        if (!(error instanceof ProblemError)) throw error;
+        return sendPage(reply, error.status, page(to, error.message));
+      }
+    });
+
+    scope.get('/logout', (request, reply) => {
+      const claims = cookies.of(request);
+      const csrf = claims === undefined ? undefined : cookies.sessions.csrfOf(claims);
+      return sendPage(reply, 200, logOutPage(claims?.user, csrf));
+    });
+
+    scope.post<{ Body: Form | undefined }>('/logout', (request, reply) => {
+      const claims = cookies.of(request);
+      if (claims !== undefined) {
+        const csrf = cookies.sessions.csrfOf(claims);
+        const given = request.headers['x-csrf-token'] ?? request.body?.['csrf'];
+        if (!isMeant(request, csrf, given, consoleOrigin))
+          return sendPage(reply, 403, refusalPage(fromElsewhere, false));
+        cookies.end(reply, claims);
+      }
+      return reply.redirect('/logout', 303);
+    });
+  });
+}
+
+export function sendPage(reply: FastifyReply, status: number, html: string): FastifyReply {
+  return (
+    reply
+      .code(status)
+      .type('text/html; charset=utf-8')
+      .header('cache-control', 'no-store')
+      // With `no-referrer`, a form's POST says `Origin: null`.
+      .header('referrer-policy', 'same-origin')
+      .send(html)
+  );
+}

@@ -1,0 +1,14 @@
+const base = 'http://console.invalid';
+
+/**
+ * Where to go after a log-in: a page of this console, whatever was given.
+ * @param given the query's `next`, which anybody can have put into a link
+ */
+export function nextPath(given: unknown): string {
+  const url = typeof given === 'string' && given.startsWith('/') ? URL.parse(given, base) : null;
+  if (url?.origin !== base) return '/';
+  const path = `${url.pathname}${url.search}${url.hash}`;
+  // `/.//elsewhere.example` becomes `//elsewhere.example`, which browsers take for a host.
+  if (path.startsWith('//')) return '/';
+  return /^\/(?:login|logout|l|api)(?:[/?#]|$)/.test(path) ? '/' : path;
+}

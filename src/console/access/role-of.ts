@@ -1,0 +1,42 @@
+/** What the identity provider says of somebody. */
+export type IdentityClaims = Readonly<Record<string, unknown>>;
+
+/** Which values of which claim give which role. */
+export interface RoleRules {
+  /** Its name, or the way to it: `realm_access.roles`. */
+  readonly claim: string;
+  readonly operators: readonly string[];
+  readonly viewers: readonly string[];
+}
+
+/** Undefined: neither, so nothing may be seen. */
+export function roleOf(
+  claims: IdentityClaims,
+  { claim, operators, viewers }: RoleRules,
+): 'operator' | 'viewer' | undefined {
+  const values = claimValues(claims, claim);
+  if (values.some((value) => operators.includes(value))) return 'operator';
+  return values.some((value) => viewers.includes(value)) ? 'viewer' : undefined;
+}
+
+/** Of a claim that is one text or a list of them; none of anything else. */
+export function claimValues(claims: IdentityClaims, claim: string): readonly string[] {
+  // Names may have dots in them, e.g. https://shop.example/roles.
+  const found = Object.hasOwn(claims, claim) ? claims[claim] : within(claims, claim.split('.'));
+  const values: readonly unknown[] = Array.isArray(found) ? found : [found];
+  return values.filter((value) => typeof value === 'string');
+}
+
+/** How somebody is called in the pages and in the audit. */
+export function personName(claims: IdentityClaims): string {
+  const { email, email_verified: isVerified, preferred_username: username, sub } = claims;
+  const names = [isVerified === false ? undefined : email, username, sub];
+  return names.find((name) => typeof name === 'string' && name !== '') as string;
+}
+
+function within(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inside, name) => {
+    const isMap = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, name);
+    return isMap ? (inside as IdentityClaims)[name] : undefined;
+  }, value);
+}

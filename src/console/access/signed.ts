@@ -1,0 +1,50 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { ZodType } from 'zod';
+
+/** What is signed for one purpose is worth nothing for another. */
+export type Purpose = 'session' | 'log-in' | 'customer-link';
+
+/** Everything that is signed ends. */
+export interface Expiring {
+  /** Milliseconds since the epoch. */
+  readonly untilMs: number;
+}
+
+/** `<content>.<HMAC-SHA-256>`, both in base64url: it can be read by whoever has it, and changed by nobody. */
+export function sign(
+  key: Buffer,
+  purpose: Purpose,
+  content: Expiring & Readonly<Record<string, unknown>>,
+): string {
+  const text = Buffer.from(JSON.stringify(content)).toString('base64url');
+  return `${text}.${macOf(key, purpose, text)}`;
+}
+
+/** Undefined where it has expired, is another purpose's or another key's, or was changed by anybody. */
+export function readSigned<T extends Expiring>(
+  key: Buffer,
+  purpose: Purpose,
+  schema: ZodType<T>,
+  signed: string,
+  nowMs: number,
+): T | undefined {
+  const [text = '', mac = '', ...rest] = signed.split('.');
+  if (rest.length > 0 || !isSame(mac, macOf(key, purpose, text))) return undefined;
+  // Another release with the same key may have signed other fields.
+  const { data } = schema.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString()));
+  return data !== undefined && nowMs < data.untilMs ? data : undefined;
+}
+
+/** For what only the holder of the key can know of `text`. */
+export function macOf(key: Buffer, purpose: string, text: string): string {
+  return createHmac('sha256', key).update(`${purpose}.${text}`).digest('base64url');
+}
+
+/** Takes the same time wherever they differ. */
+export function isSame(a: string, b: string): boolean {
+  return timingSafeEqual(sha256(a), sha256(b));
+}
+
+export function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,47 @@
+import type { Clock } from '../../ops/clock.ts';
+import { ProblemError } from '../api/problem.ts';
+import { GuessLimit } from './guess-limit.ts';
+import { macOf } from './signed.ts';
+import { findToken, type KnownToken, type TokensFile } from './tokens-file.ts';
+
+/** Whose a token is, for people who log in with one and for programs that send one along. */
+export class Tokens {
+  readonly #file: TokensFile;
+  readonly #key: Buffer;
+  readonly #guesses: GuessLimit;
+
+  constructor(file: TokensFile, key: Buffer, clock: Clock) {
+    this.#file = file;
+    this.#key = key;
+    this.#guesses = new GuessLimit(clock);
+  }
+
+  /**
+   * Undefined: nobody's.
+   * @throws ProblemError 429 for an address that has guessed too often, whatever it guesses now
+   */
+  whose(token: string, address: string): KnownToken | undefined {
+    if (this.#guesses.isReached(address))
+      throw new ProblemError(
+        429,
+        'Too many wrong tokens came from your address; try again in ten minutes.',
+      );
+    const found = findToken(this.#file.tokens, token);
+    if (found === undefined) this.#guesses.wasWrong(address, token);
+    return found;
+  }
+
+  /** What a session remembers of the token that it was begun with. */
+  markOf({ name, sha256 }: KnownToken): string {
+    return macOf(this.#key, 'token', `${name}.${sha256}`);
+  }
+
+  /** Undefined: it was taken away, or exchanged. */
+  byMark(mark: string): KnownToken | undefined {
+    return this.#file.tokens.find((token) => this.markOf(token) === mark);
+  }
+
+  stop(): void {
+    this.#file.stop();
+  }
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { makeLink, type CustomerLink } from '../../../src/console/access/customer-link.ts';
+import { sign } from '../../../src/console/access/signed.ts';
+import type { Story } from '../../../src/console/api/model.ts';
+import {
+  Browser,
+  sessionKey,
+  startStand,
+  story,
+  tokensFile,
+  twoTokens,
+  type Stand,
+} from './stand.ts';
+
+const dayMs = 86_400_000;
+const settings = { tokensFile: tokensFile(twoTokens), sessionKey };
+
+function linkOf(stand: Stand, changes: Partial<CustomerLink> = {}, key = sessionKey): string {
+  const untilMs = stand.clock.now() + 7 * dayMs;
+  return makeLink(key, stand.url, { destination: 'crm', bodies: false, untilMs, ...changes });
+}
+
+async function opened(stand: Stand, changes: Partial<CustomerLink> = {}): Promise<Browser> {
+  const browser = new Browser(stand.url);
+  await browser.get(linkOf(stand, changes));
+  return browser;
+}
+
+test('a link shows its destination, by a page that goes on by itself', async (t) => {
+  const stand = await startStand(t, settings);
+  const browser = new Browser(stand.url);
+  const answer = await browser.get(linkOf(stand), { 'sec-fetch-site': 'cross-site' });
+  assert.equal(answer.status, 200);
+  assert.match(answer.setCookies.join(), /^postrider=.*HttpOnly; SameSite=Strict$/);
+  assert.match(answer.text, /<meta http-equiv="refresh" content="0; url=\/">/);
+  assert.equal(answer.headers['cache-control'], 'no-store');
+  const session = await browser.session();
+  assert.deepEqual(session, {
+    csrf: session.csrf,
+    user: 'crm',
+    role: 'customer',
+    destination: 'crm',
+    bodies: false,
+    isOpen: false,
+  });
+  assert.equal((await browser.get('/api/v1/destinations/crm')).status, 200);
+});
+
+test('for another destination it is worth nothing, however that is written', async (t) => {
+  const stand = await startStand(t, settings);
+  const browser = await opened(stand);
+  for (const path of [
+    '/destinations/billing',
+    '/destinations/CRM',
+    '/destinations/crm%2f..%2fbilling',
+    '/destinations/billing?id=crm',
+    '/destinations',
+    '/pipeline',
+    '/events?message=m1',
+  ])
+    assert.equal((await browser.get(`/api/v1${path}`)).status, 403, path);
+  const { text } = await browser.get('/api/v1/pipeline');
+  assert.match(text, /Your link shows the destination crm only\./);
+  const { csrf } = await browser.session();
+  const paused = await browser.post('/api/v1/destinations/crm/pause', { 'x-csrf-token': csrf });
+  assert.deepEqual([paused.status, stand.done], [403, []]);
+});
+
+test('one with bodies shows of an event what became of it at this destination', async (t) => {
+  const stand = await startStand(t, settings);
+  const browser = await opened(stand, { bodies: true });
+  const { status, text } = await browser.get('/api/v1/events?message=m1');
+  assert.equal(status, 200);
+  assert.doesNotMatch(text, /billing|postrider\.ingest/);
+  const seen = JSON.parse(text) as Story;
+  assert.deepEqual(seen.copies, [story.copies?.[0]]);
+  assert.deepEqual(seen.destinations, [story.destinations[0]]);
+  const stranger = await opened(stand, { bodies: true, destination: 'lab' });
+  const nothing = await stranger.get('/api/v1/events?message=m1');
+  assert.equal(nothing.status, 404);
+  assert.match(nothing.text, /There is no event m1\./);
+});
+
+test('a session ends with its link, and otherwise after eight hours', async (t) => {
+  const stand = await startStand(t, settings);
+  const short = await opened(stand, { untilMs: stand.clock.now() + 60_000 });
+  const long = await opened(stand);
+  stand.clock.forward(60_000);
+  assert.equal((await short.get('/api/v1/session')).status, 401);
+  assert.equal((await long.get('/api/v1/session')).status, 200);
+  stand.clock.forward(8 * 3_600_000);
+  assert.equal((await long.get('/api/v1/session')).status, 401);
+});
+
+test('one that has expired, was changed or is by another key opens nothing, and says so', async (t) => {
+  const stand = await startStand(t, settings);
+  const link = linkOf(stand);
+  const [content = '', mac = ''] = (link.split('/l/')[1] ?? '').split('.');
+  const claims = JSON.parse(Buffer.from(content, 'base64url').toString()) as CustomerLink;
+  const changed = Buffer.from(JSON.stringify({ ...claims, destination: 'billing' }));
+  for (const [how, path] of Object.entries({
+    expired: linkOf(stand, { untilMs: stand.clock.now() }),
+    'another key': linkOf(stand, {}, randomBytes(32)),
+    'another destination': `/l/${changed.toString('base64url')}.${mac}`,
+    'another purpose': `/l/${sign(sessionKey, 'session', { ...claims })}`,
+    'cut off': link.slice(0, -5),
+    empty: '/l/',
+    markup: '/l/%3Cscript%3Ealert(1)%3C/script%3E',
+  })) {
+    const { status, setCookies, text } = await new Browser(stand.url).get(path);
+    assert.deepEqual([status, setCookies], [403, []], how);
+    assert.match(text, /This link has expired or is not whole\./);
+    assert.doesNotMatch(text, /<script/);
+  }
+});
+
+test('without a key that lasts there are no links', async (t) => {
+  const stand = await startStand(t, { ...settings, sessionKey: undefined });
+  const { status } = await new Browser(stand.url).get(linkOf(stand));
+  assert.equal(status, 404);
+});

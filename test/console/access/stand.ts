@@ -1,0 +1,203 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+import { createAccess } from '../../../src/console/access/create-access.ts';
+import type { AccessSettings } from '../../../src/console/access/settings.ts';
+import type { Session, Story } from '../../../src/console/api/model.ts';
+import { createConsoleServer } from '../../../src/console/api/server.ts';
+import type { Clock } from '../../../src/ops/clock.ts';
+import { silentLogger, type Logger } from '../../../src/ops/log.ts';
+
+/** A console without Kafka: its real server and access, and routes that answer something short. */
+export interface Stand {
+  readonly url: string;
+  readonly clock: Clock & { forward(byMs: number): void };
+  /** Requests that reached a route which changes something. */
+  readonly done: string[];
+}
+
+const nothing: AccessSettings = {
+  host: '127.0.0.1',
+  url: undefined,
+  sessionKey: undefined,
+  tokensFile: undefined,
+  oidc: undefined,
+};
+
+export const sessionKey: Buffer = randomBytes(32);
+
+/** What happened to an event at two destinations. */
+export const story: Story = {
+  messageId: 'm1',
+  user: 'u1',
+  source: 'shop',
+  type: 'track',
+  event: 'Order Completed',
+  received: [
+    {
+      at: '2026-01-31T12:00:00.000Z',
+      topic: 'postrider.ingest',
+      place: '0:1',
+      outcome: 'routed',
+      detail: 'to crm and billing',
+    },
+  ],
+  destinations: ['crm', 'billing'].map((destination) => ({
+    destination,
+    state: 'delivered',
+    at: '2026-01-31T12:00:01.000Z',
+    detail: `by ${destination}`,
+    until: null,
+    deadline: null,
+    place: null,
+    unwanted: null,
+    happened: [],
+  })),
+  copies: ['crm', 'billing'].map((destination) => ({
+    destination,
+    headers: {},
+    body: `body for ${destination}`,
+  })),
+};
+
+export async function startStand(
+  t: TestContext,
+  settings: Partial<AccessSettings> = {},
+  { log = silentLogger, port = 0 }: { readonly log?: Logger; readonly port?: number } = {},
+): Promise<Stand> {
+  let nowMs = Date.now();
+  const clock = {
+    now: () => nowMs,
+    after: () => ({ cancel: () => undefined }),
+    forward: (byMs: number) => {
+      nowMs += byMs;
+    },
+  };
+  const done: string[] = [];
+  const access = createAccess({ ...nothing, ...settings }, { log, clock });
+  const server = await createConsoleServer({
+    access,
+    trustedProxies: [],
+    log,
+    pages: [],
+    routes: (api) => {
+      for (const path of ['/destinations', '/destinations/:id', '/pipeline'])
+        api.get(path, ({ params }) => ({ params }));
+      api.get('/events', () => story);
+      for (const path of ['/destinations/:id/pause', '/redrives'])
+        api.post(path, ({ url }) => {
+          done.push(url);
+          return {};
+        });
+    },
+    onFailure: () => undefined,
+  });
+  await server.listen({ port, host: '127.0.0.1' });
+  t.after(() => server.close());
+  const { port: chosen } = server.server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${chosen}`, clock, done };
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  readonly setCookies: readonly string[];
+}
+
+/** A browser as far as cookies go. It follows no redirect, and sends what it is told. */
+export class Browser {
+  readonly #base: string;
+  readonly jar: Map<string, string> = new Map();
+
+  constructor(base: string) {
+    this.#base = base;
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.#ask('GET', path, headers);
+  }
+
+  /** As a page of the console: JSON, with the token of its session. */
+  async post(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.#ask(
+      'POST',
+      path,
+      {
+        'content-type': 'application/json',
+        origin: this.#base,
+        'sec-fetch-site': 'same-origin',
+        ...headers,
+      },
+      '{}',
+    );
+  }
+
+  submit(
+    path: string,
+    fields: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
+    const body = new URLSearchParams(fields).toString();
+    return this.#ask(
+      'POST',
+      path,
+      {
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: this.#base,
+        'sec-fetch-site': 'same-origin',
+        ...headers,
+      },
+      body,
+    );
+  }
+
+  async session(): Promise<Session> {
+    return JSON.parse((await this.get('/api/v1/session')).text) as Session;
+  }
+
+  async #ask(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<Reply> {
+    const url = new URL(path, this.#base);
+    const cookie = [...this.jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const given = cookie === '' ? headers : { cookie, ...headers };
+    const answer = await request(url, { method, headers: given, body: body ?? null });
+    const setCookies = [answer.headers['set-cookie'] ?? []].flat();
+    for (const line of setCookies) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '' || /max-age=0(?:;|$)/i.test(line)) this.jar.delete(name);
+      else this.jar.set(name, value);
+    }
+    const { statusCode: status, headers: got } = answer;
+    return { status, headers: got, text: await answer.body.text(), setCookies };
+  }
+}
+
+export function tokensFile(text: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'postrider-tokens-')), 'tokens.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Of one who is known by the token `<name>-token`. */
+export function tokenEntry(name: string, role: string, token: string = `${name}-token`): string {
+  const sha256 = createHash('sha256').update(token).digest('hex');
+  return `- { name: ${name}, role: ${role}, sha256: '${sha256}' }\n`;
+}
+
+export const twoTokens: string = tokenEntry('olga', 'operator') + tokenEntry('vera', 'viewer');
+
+/** A browser in which somebody of `twoTokens` has logged in. */
+export async function loggedIn(stand: Stand, name: string): Promise<Browser> {
+  const browser = new Browser(stand.url);
+  await browser.submit('/login', { token: `${name}-token` });
+  return browser;
+}
