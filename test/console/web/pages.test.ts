@@ -193,20 +193,27 @@ visiting('after a link the heading has the focus, and going back works', async (
 visiting(
   'a refresh that changes the order takes the focus from nobody',
   async ({ page, fake, open }) => {
+    // Not every browser can move an element and leave it the focus.
+    await page.addInitScript('delete Element.prototype.moveBefore');
     await page.clock.install();
     await open('/');
-    const link = page.getByRole('link', { name: 'Orchid Beauty warehouse' }).first();
-    await link.focus();
-    fake.state = {
-      ...fake.state,
-      data: { ...busy, destinations: busy.destinations.toReversed().slice(-13) },
-    };
-    await page.clock.fastForward(6_000);
-    await page.locator('tbody tr').nth(13).waitFor({ state: 'detached' });
-    assert.equal(
-      await page.evaluate('document.activeElement.innerText'),
-      'Orchid Beauty warehouse',
-    );
+    // Of two that change places a browser moves at least one.
+    const few = busy.destinations.slice(0, 13);
+    for (const [name, destinations] of [
+      ['Lumen Energy warehouse', few.toReversed()],
+      ['Orchid Beauty warehouse', few],
+      ['Lumen Energy warehouse', few.toReversed()],
+    ] as const) {
+      await page.getByRole('link', { name }).first().focus();
+      fake.state = { ...fake.state, data: { ...busy, destinations } };
+      await page.clock.fastForward(6_000);
+      await page
+        .locator('tbody tr')
+        .first()
+        .getByText(destinations[0]?.name ?? '')
+        .waitFor();
+      assert.equal(await page.evaluate('document.activeElement.innerText'), name);
+    }
   },
 );
 
