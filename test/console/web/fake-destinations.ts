@@ -160,7 +160,7 @@ function lastOf(
 ): readonly [number | undefined, string, string] {
   if (state === 'failing' && index === 7) return [undefined, 'no answer within 10 s', ''];
   if (state === 'failing' && index === 22)
-    return [undefined, 'connection refused by 203.0.113.7:443', ''];
+    return [undefined, 'ECONNREFUSED: connect ECONNREFUSED 203.0.113.7:443', ''];
   return troubles[state] ?? [200, 'answered 200', ''];
 }
 

@@ -116,6 +116,7 @@ visiting(
     assert.match(text, /for 4 h 23 min/);
     assert.match(text, /no answer within 10 s/);
     assert.match(text, /in \d min/);
+    await page.getByText('connection refused, 203.0.113.7:443').waitFor();
   },
 );
 

@@ -44,10 +44,26 @@ const meanings: Readonly<Record<number, string>> = {
 
 /** `503 Service Unavailable`, or why there was no answer. */
 export function inWords(status: number | undefined, detail: string | undefined): string {
-  if (status === undefined) return printable(detail ?? 'no answer');
+  if (status === undefined) return printable(plain(detail ?? 'no answer'));
   const meaning = meanings[status];
   const word = status >= 200 && status < 300 ? `${status} OK` : `${status} ${meaning ?? ''}`;
   const says =
     detail === undefined || detail === `answered ${status}` ? '' : `, ${printable(detail)}`;
   return `${word.trim()}${says}`;
+}
+
+const codes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed by the endpoint',
+  EHOSTUNREACH: 'host not reachable',
+  ENETUNREACH: 'network not reachable',
+  ENOTFOUND: 'host name not found',
+  ETIMEDOUT: 'connection timed out',
+};
+
+/** `ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:443` for people who know no codes. */
+function plain(detail: string): string {
+  const [, code = '', rest = ''] = /^([A-Z]+): (?:[a-z]+ [A-Z]+ ?)?(.*)$/s.exec(detail) ?? [];
+  const words = Object.hasOwn(codes, code) ? codes[code] : undefined;
+  return words === undefined ? detail : [words, rest].filter((part) => part !== '').join(', ');
 }

@@ -113,7 +113,7 @@ function optionsOf(
   return {
     width: element.clientWidth,
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: 'destination' }, y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },

@@ -248,7 +248,7 @@ const columns: readonly Column<DestinationRow>[] = [
     cell: ({ nextTry }) => (nextTry === undefined ? <None /> : <Time at={nextTry} />),
   },
   {
-    title: 'Dead letters, 24 h',
+    title: 'Dead letters, 24\u00a0h',
     kind: 'number',
     cell: ({ deadLetters }) =>
       deadLetters === 0 ? <span class="quiet">0</span> : short(deadLetters),

@@ -140,7 +140,7 @@ function Topics({ pipeline }: { readonly pipeline: Pipeline }): JSX.Element {
           title: 'Not finished',
           kind: 'number',
           cell: ({ records, stage }) =>
-            stage === 'retry'
+            stage === 'retry' && records > 0
               ? `${counted(records, 'record')}, also those not due`
               : counted(records, 'record'),
         },
