@@ -4,14 +4,12 @@ import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { readPipeline } from '../../src/status/pipeline.ts';
 import { saidNow } from '../../src/status/read-status.ts';
-import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { loadTopology } from './delivery-load.ts';
 import type { ConsoleLoad, ConsoleUsage } from './console.ts';
 
 /** A console in a process of its own: it sends where it listens, and for each message what it has used. */
 
 const { brokers, prefix, dataDir } = JSON.parse(process.argv[2] ?? '') as ConsoleLoad;
-tuneGarbageCollection();
 const kafka = createKafka({ brokers, clientId: 'console' }, silentLogger);
 const topology = loadTopology(prefix);
 const unused = (): never => {
