@@ -7,6 +7,7 @@ import { printable } from '../printable.ts';
 import type { Context } from './context.ts';
 import { registerAttempts } from './commands/attempts.ts';
 import { registerAudienceSync } from './commands/audience-sync.ts';
+import { registerConsoleLink } from './commands/console-link.ts';
 import { registerDeadLetters } from './commands/dead-letters.ts';
 import { registerDelete } from './commands/delete.ts';
 import { registerDeleteUser } from './commands/delete-user.ts';
@@ -48,6 +49,7 @@ const answering = [
   registerSendTest,
   registerPause,
   registerResume,
+  registerConsoleLink,
 ];
 
 /**

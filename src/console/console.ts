@@ -5,7 +5,9 @@ import { portProblem } from '../ops/port-problem.ts';
 import type { Role } from '../ops/role.ts';
 import type { Topology } from '../topology.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
-import { openAccess } from './access/access.ts';
+import { PostriderError } from '../errors.ts';
+import { createAccess } from './access/create-access.ts';
+import type { AccessSettings } from './access/settings.ts';
 import { Audit } from './actions/audit.ts';
 import type { Operations } from './actions/operations.ts';
 import { addActions } from './actions/routes.ts';
@@ -22,6 +24,9 @@ export interface ConsoleDeps {
   readonly topology: Topology;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly access: AccessSettings;
+  /** Networks whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   /** 0: any free one. */
   readonly port: number;
   /** Of the index, which can be deleted at any time. */
@@ -38,17 +43,16 @@ export interface Console extends Role {
   readonly url: string;
 }
 
-const host = '127.0.0.1';
-
 /**
- * Follows Kafka and shows it; writes only what operators have done.
- * @throws PostriderError `setting-invalid` for a port or a folder that cannot be had, `busy` for a folder in use
+ * Follows Kafka, shows it to whoever may in, and writes only what operators have done.
+ * @throws PostriderError `setting-invalid` for a host, a port or a folder that cannot be had, `busy` for a
+ * folder in use
  */
 export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { kafka, topology, clock, port, dataDir, bounds = usualBounds, stages } = deps;
   const { operations, producer } = deps;
   const log = deps.log.child({ role: 'console' });
-  const access = openAccess();
+  const access = createAccess(deps.access, { log, clock });
   const live = await followLiveState({ kafka, topology, log, clock });
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
   const opening = startIndex({ kafka, topology, log, clock, dir: dataDir, bounds, sourceOf });
@@ -65,7 +69,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   };
   const server = await createConsoleServer({
     access,
-    trustedProxies: [],
+    trustedProxies: deps.trustedProxies,
     log,
     pages: await loadPages(),
     routes: (api) => {
@@ -77,12 +81,19 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     },
   });
   try {
-    const url = await server.listen({ port, host });
+    const url = await server.listen({ port, host: deps.access.host });
     if (access.isOpen)
       log.warn({ url }, 'nobody has to log in to the console, so it listens on loopback only');
     return { name: 'console', url, ready: () => true, stop };
   } catch (error) {
     await stop();
-    throw portProblem(error, 'CONSOLE_PORT', port);
+    throw hostProblem(error, deps.access.host) ?? portProblem(error, 'CONSOLE_PORT', port);
   }
+}
+
+function hostProblem(error: unknown, host: string): PostriderError | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code !== 'EADDRNOTAVAIL' && code !== 'ENOTFOUND') return undefined;
+  const sentence = `CONSOLE_HOST is ${host}, which is no address of this machine; allowed: one that it has, or 0.0.0.0 for all`;
+  return new PostriderError('setting-invalid', sentence, { cause: error });
 }

@@ -4,6 +4,7 @@ import { environment, type Environment } from '../environment.ts';
 import { PostriderError } from '../errors.ts';
 import { longestDelayMs } from '../event/tier-delay.ts';
 import { formatRate } from '../resources/schema/rate.ts';
+import { consoleProblems } from './console-problems.ts';
 import { isServiceLink } from './misspelt.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
 
@@ -112,6 +113,7 @@ function crossProblems(settings: Settings): string[] {
     problems.push('GATEWAY_TLS_CERT_FILE and GATEWAY_TLS_KEY_FILE are allowed only together');
   }
   problems.push(...registryTlsProblems(settings));
+  problems.push(...consoleProblems(settings));
   const { schemaRegistryUsername, schemaRegistryPassword } = settings;
   if ((schemaRegistryUsername === undefined) !== (schemaRegistryPassword === undefined)) {
     problems.push(

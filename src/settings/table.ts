@@ -5,6 +5,7 @@ import { parseRate } from '../resources/schema/rate.ts';
 import {
   boolean,
   hostPort,
+  issuerUrl,
   key,
   list,
   matching,
@@ -13,6 +14,7 @@ import {
   origin,
   text,
   tiers,
+  webOrigin,
   webUrl,
 } from './values.ts';
 
@@ -49,6 +51,22 @@ export interface Settings {
   readonly gatewayRateLimit: number | undefined;
   readonly opsPort: number;
   readonly consolePort: number;
+  /** Where the console listens: an address, or a name. */
+  readonly consoleHost: string;
+  /** Its public origin. */
+  readonly consoleUrl: string | undefined;
+  readonly consoleTrustedProxies: readonly string[];
+  /** Undefined: one of each process. */
+  readonly consoleSessionKey: Buffer | undefined;
+  readonly consoleTokensFile: string | undefined;
+  readonly consoleOidcIssuer: string | undefined;
+  readonly consoleOidcClientId: string | undefined;
+  readonly consoleOidcClientSecret: string | undefined;
+  readonly consoleOidcScope: string;
+  readonly consoleOidcRoleClaim: string;
+  /** Values of that claim. */
+  readonly consoleOidcOperators: readonly string[];
+  readonly consoleOidcViewers: readonly string[];
   /** Where the console keeps its index; undefined: `dev` and `demo` use a temporary folder. */
   readonly consoleDataDir: string | undefined;
   readonly deliveryTimeoutMs: number;
@@ -157,6 +175,46 @@ export const settingsTable: Table = {
   ),
   opsPort: integer('OPS_PORT', 9464, 0, 65_535),
   consolePort: integer('CONSOLE_PORT', 8081, 0, 65_535),
+  consoleHost: {
+    name: 'CONSOLE_HOST',
+    fallback: '127.0.0.1',
+    allowed: 'an address or a name of this machine, e.g. 0.0.0.0',
+    parse: matching(/^[\w.:-]{1,253}$/),
+  },
+  consoleUrl: optional(
+    'CONSOLE_URL',
+    'an http(s) URL without a path, e.g. https://console.shop.example',
+    webOrigin,
+  ),
+  consoleTrustedProxies: {
+    name: 'CONSOLE_TRUSTED_PROXIES',
+    fallback: [],
+    allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
+    parse: list(network),
+  },
+  consoleSessionKey: secret('CONSOLE_SESSION_KEY', '32 bytes in base64', key),
+  consoleTokensFile: optional('CONSOLE_TOKENS_FILE', 'a path', text),
+  consoleOidcIssuer: optional(
+    'CONSOLE_OIDC_ISSUER',
+    'an https URL without a password, on loopback also http',
+    issuerUrl,
+  ),
+  consoleOidcClientId: optional('CONSOLE_OIDC_CLIENT_ID', 'a name', text),
+  consoleOidcClientSecret: secret('CONSOLE_OIDC_CLIENT_SECRET', 'a password', text),
+  consoleOidcScope: {
+    name: 'CONSOLE_OIDC_SCOPE',
+    fallback: 'openid profile email',
+    allowed: 'scopes separated by blanks, openid among them',
+    parse: matching(/^(?:[!-~]+ )*openid(?: [!-~]+)*$/),
+  },
+  consoleOidcRoleClaim: {
+    name: 'CONSOLE_OIDC_ROLE_CLAIM',
+    fallback: 'roles',
+    allowed: 'the name of a claim, or the way to it, e.g. realm_access.roles',
+    parse: text,
+  },
+  consoleOidcOperators: values('CONSOLE_OIDC_OPERATORS'),
+  consoleOidcViewers: values('CONSOLE_OIDC_VIEWERS'),
   consoleDataDir: optional('CONSOLE_DATA_DIR', 'a path', text),
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),
@@ -224,6 +282,16 @@ function secret<T>(
   parse: (given: string) => T | undefined,
 ): Setting<T | undefined> {
   return { ...optional(name, allowed, parse), secret: true };
+}
+
+/** Of a claim. */
+function values(name: string): Setting<readonly string[]> {
+  return {
+    name,
+    fallback: [],
+    allowed: 'values of the claim, separated by commas',
+    parse: list((given) => (given === '' ? undefined : given)),
+  };
 }
 
 function integer(name: string, fallback: number, least: number, most: number): Setting<number> {

@@ -65,3 +65,15 @@ export function webUrl(given: string): string | undefined {
   if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
   return url.username === '' && url.password === '' ? given : undefined;
 }
+
+/** Of pages, whose paths are their own: no path, and no slash at the end is needed. */
+export function webOrigin(given: string): string | undefined {
+  const url = webUrl(given) === undefined ? null : URL.parse(given);
+  return url !== null && url.href === `${url.origin}/` ? url.origin : undefined;
+}
+
+/** Tokens and secrets go there, so in plain text on this machine only. */
+export function issuerUrl(given: string): string | undefined {
+  const isLocal = /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i.test(given);
+  return isLocal || /^https:/i.test(given) ? webUrl(given) : undefined;
+}

@@ -21,6 +21,14 @@ const { url } = await startConsole({
   log: silentLogger,
   clock: systemClock,
   port: 0,
+  access: {
+    host: '127.0.0.1',
+    url: undefined,
+    sessionKey: undefined,
+    tokensFile: undefined,
+    oidc: undefined,
+  },
+  trustedProxies: [],
   dataDir,
   stages: {
     saidNow,

@@ -126,12 +126,15 @@ export async function startRoles(
     },
     console: async () => {
       const { startConsole } = await import('../../console/console.ts');
-      const { consoleStages } = await import('../console/stages.ts');
+      const { consoleAccess } = await import('../console/access.ts');
       const { consoleOperations } = await import('../console/operations.ts');
+      const { consoleStages } = await import('../console/stages.ts');
       shownBy = await startConsole({
         ...shared,
         port: settings.consolePort,
         dataDir: settings.consoleDataDir ?? usualConsoleDir,
+        access: consoleAccess(settings),
+        trustedProxies: settings.consoleTrustedProxies,
         stages: consoleStages(context, topology),
         operations: consoleOperations(context),
         producer: await producer(),

@@ -1,7 +1,7 @@
 /** The few pages that stand before the console's own, without any script. */
 
 /** Of text that is put between tags or into an attribute in double quotes. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 

@@ -1,0 +1,58 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { formatDuration, parseDuration } from '../../duration.ts';
+import { systemClock } from '../../ops/clock.ts';
+import { readStoredResources } from '../../resources/config/config-topic.ts';
+import { requireDestination } from '../../resources/find-destination.ts';
+import { notSet } from '../../settings/misspelt.ts';
+import { settingsTable } from '../../settings/table.ts';
+import type { Context } from '../context.ts';
+import { note } from '../terminal/note.ts';
+
+interface Options {
+  readonly expires: number;
+  readonly bodies?: true;
+}
+
+const minuteMs = 60_000;
+/** Only another key takes a link back, so none is for ever. */
+const longestMs = 90 * 86_400_000;
+
+/** `postrider console-link`: what a customer sees of their own destination. */
+export function registerConsoleLink(program: Command, context: Context): void {
+  program
+    .command('console-link')
+    .description(
+      'print a link with which a customer sees one destination in the console, read only',
+    )
+    .argument('<destination>')
+    .option('--expires <duration>', 'until when it works', parseExpires, parseExpires('7d'))
+    .option('--bodies', 'show the bodies of events too')
+    .action((id: string, options: Options) => printLink(context, id, options));
+}
+
+async function printLink(
+  context: Context,
+  destination: string,
+  { expires, bodies }: Options,
+): Promise<void> {
+  const { kafka, log, settings, environment } = context;
+  const { consoleSessionKey: key, consoleUrl } = settings;
+  const missing = key === undefined ? settingsTable.consoleSessionKey : settingsTable.consoleUrl;
+  if (key === undefined || consoleUrl === undefined)
+    throw notSet(missing.name, `${missing.allowed}, as the console has it`, environment);
+  const topology = await context.topology();
+  requireDestination(await readStoredResources({ kafka, topology, log }), destination);
+  const { makeLink } = await import('../../console/access/customer-link.ts');
+  const untilMs = systemClock.now() + expires;
+  context.print(makeLink(key, consoleUrl, { destination, bodies: bodies === true, untilMs }));
+  const until = new Date(untilMs).toISOString();
+  note(`whoever has this link sees destination ${destination} until ${until}`);
+}
+
+function parseExpires(given: string): number {
+  const valueMs = parseDuration(given) ?? NaN;
+  if (valueMs >= minuteMs && valueMs <= longestMs) return valueMs;
+  throw new InvalidArgumentError(
+    `Allowed: a duration such as 12h or 7d, from ${formatDuration(minuteMs)} to ${formatDuration(longestMs)}.`,
+  );
+}

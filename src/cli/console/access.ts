@@ -1,0 +1,31 @@
+import type { AccessSettings, OidcSettings } from '../../console/access/settings.ts';
+import type { Settings } from '../../settings/table.ts';
+
+/** Who may in to the console, as the settings say. */
+export function consoleAccess(settings: Settings): AccessSettings {
+  return {
+    host: settings.consoleHost,
+    url: settings.consoleUrl,
+    sessionKey: settings.consoleSessionKey,
+    tokensFile: settings.consoleTokensFile,
+    oidc: oidcSettings(settings),
+  };
+}
+
+/** The three are set together. */
+function oidcSettings(settings: Settings): OidcSettings | undefined {
+  const { consoleOidcIssuer, consoleOidcClientId, consoleOidcClientSecret } = settings;
+  if (consoleOidcIssuer === undefined) return undefined;
+  if (consoleOidcClientId === undefined || consoleOidcClientSecret === undefined) return undefined;
+  return {
+    issuer: consoleOidcIssuer,
+    clientId: consoleOidcClientId,
+    clientSecret: consoleOidcClientSecret,
+    scope: settings.consoleOidcScope,
+    roles: {
+      claim: settings.consoleOidcRoleClaim,
+      operators: settings.consoleOidcOperators,
+      viewers: settings.consoleOidcViewers,
+    },
+  };
+}
