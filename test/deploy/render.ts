@@ -26,6 +26,7 @@ export function renderWith(kustomize: string, variant: Variant, component: strin
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'postrider-overlay-')));
   const from = (...path: readonly string[]): string => relative(folder, join(deploy, ...path));
   const kustomization = {
+    namespace: 'postrider',
     resources: [from('overlays', variant)],
     components: [from('components', component)],
   };
