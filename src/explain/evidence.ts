@@ -40,6 +40,8 @@ export interface FoundRejected {
 export interface FoundCopy {
   readonly place: Place;
   readonly envelope: Envelope;
+  /** The bytes that its endpoints get; absent where a bundle has them. */
+  readonly body?: Buffer;
   /** The workers have not finished it yet. */
   readonly isAhead: boolean;
 }

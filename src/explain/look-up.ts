@@ -382,7 +382,9 @@ function copyOf(
   const header = record.headers[envelopeHeader];
   const envelope = header === undefined ? undefined : decodeEnvelope(header);
   if (envelope?.messageId !== messageId) return undefined;
-  return { place: placed(record), envelope, isAhead: isAhead(record, committed) };
+  const copy = { place: placed(record), envelope, isAhead: isAhead(record, committed) };
+  // Copied, because the batch around it would stay with it.
+  return record.value === null ? copy : { ...copy, body: Buffer.from(record.value) };
 }
 
 /** The event itself, or those of a bundle with its id. */

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { AuditEntry } from '../../src/event/audit-entry.ts';
+import type { Story } from '../../src/console/api/model.ts';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testNeeding } from '../harness/needs-program.ts';
@@ -46,7 +47,8 @@ before(async () => {
       id,
       name: `The ${id}`,
       sources: ['shop'],
-      webhooks: [{ url: `${receiver.url}/${id}` }],
+      sharedSecret: 'teehee',
+      webhooks: [{ url: `${receiver.url}/${id}`, headers: { 'X-Team': 'growth' } }],
     })),
   ];
   await run(['apply', '-f', '-'], JSON.stringify(resources));
@@ -130,6 +132,15 @@ testNeeding(
     } finally {
       await browser.close();
     }
+    const event = await fetch(`${shown.consoleUrl}/api/v1/events?message=m3`);
+    const { copies = [] } = (await event.json()) as Story;
+    const copy = copies.find(({ destination }) => destination === 'crm');
+    assert.match(copy?.body ?? '', /"userId":"u3"/);
+    assert.deepEqual(copy?.headers, {
+      'Content-Type': 'application/json',
+      'X-Signature': '(not shown)',
+      'X-Team': '(set, not shown)',
+    });
     const answer = await fetch(`${shown.consoleUrl}/api/v1/audit`);
     const { items } = (await answer.json()) as { items: AuditEntry[] };
     const begun = items.toReversed().filter(({ detail = '' }) => !/ended/.test(detail));

@@ -1,4 +1,5 @@
 import type { ConsoleDeps } from '../../console/console.ts';
+import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';
 import { tellStory } from '../../explain/story.ts';
 import { systemClock } from '../../ops/clock.ts';
@@ -7,6 +8,15 @@ import { saidNow } from '../../status/read-status.ts';
 import type { Topology } from '../../topology.ts';
 import { registrySchemas } from '../connect/registry-schemas.ts';
 import type { Context } from '../context.ts';
+
+/** What was sent to each destination, or is. */
+function bodiesOf({ copies, waiting }: Evidence): ReadonlyMap<string, string> {
+  return new Map(
+    [...waiting, ...copies].flatMap(({ envelope, body }) =>
+      body === undefined ? [] : [[envelope.destinationId, body.toString()] as const],
+    ),
+  );
+}
 
 /** What the console shows of other stages, none of which it imports. */
 export function consoleStages(
@@ -26,7 +36,7 @@ export function consoleStages(
       );
       const { calls, rejected, lines, letters, waiting } = evidence;
       const found = [calls, rejected, lines, letters, waiting].some(({ length }) => length > 0);
-      return found ? tellStory(evidence) : undefined;
+      return found ? { story: tellStory(evidence), bodies: bodiesOf(evidence) } : undefined;
     },
   };
 }

@@ -19,6 +19,7 @@ import type { LiveState } from '../index/live-state.ts';
 import { countedOf } from '../index/series-query.ts';
 import type { Audit } from '../actions/audit.ts';
 import { audiencesOf, configurationOf } from './configured.ts';
+import { withCopies, type ExplainedEvent } from './copies.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import {
   countStates,
@@ -40,7 +41,6 @@ import type {
   Page,
   Pipeline,
   Range,
-  Story,
 } from './model.ts';
 import { accept } from './parameters.ts';
 import { ProblemError } from './problem.ts';
@@ -57,7 +57,7 @@ export interface RouteDeps {
   readonly saidNow: SaidNow;
   readonly readBacklog: ReadBacklog;
   /** As `postrider explain` tells it; undefined where nothing of the call is kept. */
-  explain(messageId: string, user: string | undefined): Promise<Story | undefined>;
+  explain(messageId: string, user: string | undefined): Promise<ExplainedEvent | undefined>;
 }
 
 const dayMs = 86_400_000;
@@ -308,9 +308,9 @@ function addEvents(api: FastifyInstance, deps: RouteDeps): void {
       try {
         // With the user, only one partition of each topic has to be read.
         const known = user ?? (await whoseMessage(opened(index), message));
-        const story = await deps.explain(message, known);
-        if (story === undefined) throw new ProblemError(404, `There is no event ${message}.`);
-        return story;
+        const explained = await deps.explain(message, known);
+        if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
+        return withCopies(explained, deps.live.resources);
       } finally {
         telling -= 1;
       }
