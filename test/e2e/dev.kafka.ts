@@ -15,7 +15,7 @@ test('dev applies resources, says where it runs, and ends with code 0 on a signa
     stdin: '{"kind":"Source","id":"shop","name":"Shop","writeKeys":["wk"]}',
   });
   const ready = JSON.parse(dev.firstLine) as Record<string, unknown>;
-  assert.deepEqual(Object.keys(ready), ['ready', 'gateway', 'ops', 'brokers']);
+  assert.deepEqual(Object.keys(ready), ['ready', 'gateway', 'ops', 'console', 'brokers']);
   assert.equal(ready['brokers']?.toString(), postrider.environment['KAFKA_BROKERS']);
   assert.equal((await fetch(`${String(ready['ops'])}/readyz`)).status, 200);
   assert.match((await postrider.run(['get', 'source'])).stdout, /^shop/m);
@@ -39,12 +39,14 @@ test('dev says what it applied, and of the settings only those that somebody cho
   const { code, stdout, stderr } = await dev.ended;
   assert.equal(code, 0);
   assert.match(stdout, /^applied {2}source shop, destination crm\nready {2}gateway http/);
-  const [starting = ''] = stderr.match(/^.*"starting gateway and router and delivery".*$/m) ?? [];
+  const [starting = ''] =
+    stderr.match(/^.*"starting gateway and router and delivery and console".*$/m) ?? [];
   const { settings } = JSON.parse(starting) as { settings: Record<string, string> };
   const given = Object.keys(postrider.environment).filter(
     (name) => !/^(PATH|HOME|LOG_)/.test(name),
   );
-  assert.deepEqual(Object.keys(settings).sort(), given.sort());
+  // The folder for this run alone.
+  assert.deepEqual(Object.keys(settings).sort(), [...given, 'CONSOLE_DATA_DIR'].sort());
 });
 
 /** As on a developer's machine: no broker is given. */
