@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import type { OidcSettings } from '../../../src/console/access/settings.ts';
-import { client, logInAt, startProvider, type TestProvider } from './provider.ts';
+import { client, freePort, logInAt, startProvider, type TestProvider } from './provider.ts';
 import {
   Browser,
   sessionKey,
   startStand,
   tokensFile,
   twoTokens,
+  type Ending,
   type Reply,
   type Stand,
 } from './stand.ts';
@@ -20,21 +19,13 @@ function oidc(issuer: string, changes: Partial<OidcSettings> = {}): OidcSettings
   return { ...client, issuer, scope: 'openid profile email', roles, ...changes };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 interface Both {
   readonly stand: Stand;
   readonly provider: TestProvider;
 }
 
 async function start(
-  t: TestContext,
+  t: Ending,
   options: Parameters<typeof startProvider>[2] = {},
   changes: Partial<OidcSettings> = {},
 ): Promise<Both> {

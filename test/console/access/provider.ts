@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TestContext } from 'node:test';
+import { mock } from 'node:test';
 import { Provider, type Configuration } from 'oidc-provider';
-import { Browser } from './stand.ts';
+import { Browser, type Ending } from './stand.ts';
 
 /** A real identity provider, in which one logs in as anybody whose name one gives. */
 export interface TestProvider {
@@ -15,7 +15,7 @@ export interface TestProvider {
 export const client = { clientId: 'console', clientSecret: 'console-secret' } as const;
 
 export async function startProvider(
-  t: TestContext,
+  t: Ending,
   callback: string,
   {
     claimsIn = 'id-token',
@@ -63,7 +63,10 @@ export async function startProvider(
     cookies: { keys: ['test'] },
   };
   // It warns of what suits a test.
-  for (const method of ['info', 'warn'] as const) t.mock.method(console, method, () => undefined);
+  for (const method of ['info', 'warn'] as const) mock.method(console, method, () => undefined);
+  t.after(() => {
+    mock.restoreAll();
+  });
   const answer = new Provider(issuer, configuration).callback();
   server.on('request', (request, response) => void answer(request, response));
   t.after(close);
@@ -90,4 +93,12 @@ export async function logInAt(start: string, login: string): Promise<string> {
     if (new URL(address).origin !== origin) return address;
   }
   throw new Error(`the provider goes round and round, at ${address}`);
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

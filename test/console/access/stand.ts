@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { createAccess } from '../../../src/console/access/create-access.ts';
@@ -11,6 +10,11 @@ import type { Session, Story } from '../../../src/console/api/model.ts';
 import { createConsoleServer } from '../../../src/console/api/server.ts';
 import type { Clock } from '../../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
+
+/** Of a test: what ends with it. */
+export interface Ending {
+  after(end: () => unknown): void;
+}
 
 /** A console without Kafka: its real server and access, and routes that answer something short. */
 export interface Stand {
@@ -65,7 +69,7 @@ export const story: Story = {
 };
 
 export async function startStand(
-  t: TestContext,
+  t: Ending,
   settings: Partial<AccessSettings> = {},
   { log = silentLogger, port = 0 }: { readonly log?: Logger; readonly port?: number } = {},
 ): Promise<Stand> {
