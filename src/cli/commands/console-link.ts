@@ -6,7 +6,6 @@ import { requireDestination } from '../../resources/find-destination.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
 import type { Context } from '../context.ts';
-import { note } from '../terminal/note.ts';
 
 interface Options {
   readonly expires: number;
@@ -46,7 +45,7 @@ async function printLink(
   const untilMs = systemClock.now() + expires;
   context.print(makeLink(key, consoleUrl, { destination, bodies: bodies === true, untilMs }));
   const until = new Date(untilMs).toISOString();
-  note(`whoever has this link sees destination ${destination} until ${until}`);
+  context.note(`whoever has this link sees destination ${destination} until ${until}`);
 }
 
 function parseExpires(given: string): number {
