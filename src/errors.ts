@@ -21,8 +21,8 @@ export type ErrorCode =
   | 'stopped';
 
 /**
- * Every error that the code raises on purpose. `retry`: the same operation may succeed later; the
- * others end it, because only a person can mend their cause.
+ * Every intentional error. `retry`: the same operation may succeed later. The others end the operation,
+ * because a person has to fix their cause.
  */
 const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exitCode: number }>> = {
   usage: { retry: false, exitCode: 2 },
@@ -47,7 +47,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   stopped: { retry: false, exitCode: 1 },
 };
 
-/** Its message is one sentence for a person: what was wrong, where, what is allowed. */
+/** An error whose message is one sentence for people: what was wrong, where, what is allowed. */
 export class PostriderError extends Error {
   override readonly name = 'PostriderError';
   readonly code: ErrorCode;

@@ -1,16 +1,16 @@
 import { distance } from 'fastest-levenshtein';
 
 /**
- * The name that nobody can have meant otherwise: `given` differs from it in case, hyphens or number, or in a letter
- * in five, three at most. For what may well be right.
+ * The name that was almost certainly meant: `given` differs from it in case, hyphens or number, or in one
+ * letter in five, three at most. For names that may also be correct.
  */
 export function almost(given: string, names: Iterable<string>): string | undefined {
   return closest(given, names, (letters) => Math.floor(letters / 5));
 }
 
 /**
- * The name that `given`, which is none of them, was probably meant to be: besides those that it almost is, one
- * that shares at least half of the words of both, or one with a letter in three wrong.
+ * The name that was probably meant by the unknown `given`: besides almost equal ones, a name that shares at
+ * least half of the words of both, or one with one letter in three wrong.
  */
 export function nearest(given: string, names: Iterable<string>): string | undefined {
   const all = [...names];
@@ -21,13 +21,13 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   );
 }
 
-/** `; did you mean webhooks?`, or nothing where no name is near. To be put behind a sentence. */
+/** `; did you mean webhooks?`, or nothing if no name is similar. To be appended to a sentence. */
 export function hintAt(given: string, names: Iterable<string>): string {
   const meant = nearest(given, names);
   return meant === undefined ? '' : `; did you mean ${meant}?`;
 }
 
-/** The end of a sentence about a name that is unknown: `; did you mean shop? Known are: crm, shop`. */
+/** The end of a sentence about an unknown name: `; did you mean shop? Known are: crm, shop`. */
 export function hintAmong(given: string, names: readonly string[], lead: string): string {
   const hint = hintAt(given, names);
   const spelled =
@@ -37,7 +37,7 @@ export function hintAmong(given: string, names: readonly string[], lead: string)
   return `${spelled}: ${named.join(', ')}`;
 }
 
-/** More than there are reasons or fields of anything; somebody may have thousands of destinations. */
+/** More than there are reasons or fields. A deployment may have thousands of destinations. */
 const mostNamed = 50;
 const mostSlips = 3;
 
@@ -52,7 +52,7 @@ function closest(
   for (const name of names) {
     const wanted = plainOf(name);
     const most = Math.min(mostSlips, slipsAllowed(wanted.length));
-    // The distance takes the product of both lengths, and nobody knows how long what was given is.
+    // The comparison takes the product of both lengths, and the length of the given text is not limited.
     if (Math.abs(plain.length - wanted.length) > mostSlips) continue;
     const slips = slipsBetween(plain, wanted);
     if (slips > most || slips >= fewest) continue;
@@ -62,7 +62,7 @@ function closest(
   return best;
 }
 
-/** Letters that are wrong, missing or too many; two that changed places are one slip. */
+/** Number of wrong, missing or extra letters; two swapped letters count as one. */
 function slipsBetween(plain: string, wanted: string): number {
   if (plain.replace(/y$/, 'ies') === wanted) return 0;
   const slips = distance(plain, wanted);
@@ -77,7 +77,7 @@ function plainOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** A longer name is not compared word by word: no name that we know has as many. */
+/** A longer name is not compared word by word, because no known name has as many letters. */
 const mostLetters = 200;
 
 function sharingWords(given: string, names: readonly string[]): string | undefined {
@@ -96,7 +96,7 @@ function sharingWords(given: string, names: readonly string[]): string | undefin
   return best;
 }
 
-/** Of `DELIVERY_RETRY_WINDOW`, `web-shop` and `maxInFlight`; each in its singular. */
+/** The words of `DELIVERY_RETRY_WINDOW`, `web-shop` and `maxInFlight`, each in its singular. */
 function wordsOf(name: string): ReadonlySet<string> {
   const words = name
     .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')

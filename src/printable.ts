@@ -1,35 +1,35 @@
 /*
- * What comes from a record, a file or an endpoint may hold what a terminal obeys: control characters, and
- * marks that are not seen or turn the direction of writing. They are shown as `\u001b`, which is also how
- * JSON spells them. Letters of every script stay as they are.
+ * Escapes text from records, files and endpoints that could control a terminal: control characters, and
+ * invisible marks that change the direction of text. They are shown as `\u001b`, as in JSON. Letters of every
+ * script stay as they are.
  */
 
-/** One line: a line break in it would begin one that says something else. */
+/** For one line: an unescaped line break could fake another line. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
 }
 
-/** Text that has line breaks of its own; whatever was put into its lines went through `printable` before. */
+/** For text with its own line breaks. The parts of its lines went through `printable` before. */
 export function printableLines(text: string): string {
   return text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
 }
 
-/** What JSON.stringify leaves as it is although a terminal may obey it. */
+/** Characters that JSON.stringify does not escape although they may control a terminal. */
 export const unescaped: RegExp = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** For programs: the same value, in JSON that no terminal obeys. */
+/** For programs: the same value, in JSON without characters that control a terminal. */
 export function printableJson(value: unknown, indent: number = 2): string {
   return asPrintableJson(JSON.stringify(value, null, indent));
 }
 
-/** Of a text that is JSON already, as a line of the log. */
+/** The same for a text that is JSON already, as a line of the log. */
 export function asPrintableJson(json: string): string {
   return json.replaceAll(unescaped, escaped);
 }
 
 /**
- * A line of the log in JSON whose texts hold the escapes themselves, for what shows these texts and not their
- * JSON. Line breaks and tabs stay: stacks have them.
+ * A line of the log in JSON whose texts contain the escapes themselves, for tools that show these texts. Line
+ * breaks and tabs stay, because stacks have them.
  */
 export function asJsonOfPrintable(json: string): string {
   return json

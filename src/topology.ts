@@ -22,8 +22,10 @@ export interface Topic {
   readonly replicationFactor: number;
   /** Topic-level settings that differ from, or must not depend on, the broker's defaults. */
   readonly config: Readonly<Record<string, string>>;
-  /** What it holds, for `postrider topics` and the docs. */
+  /** What it holds, for the docs. */
   readonly holds: string;
+  /** What its records are keyed by, for the docs. */
+  readonly keyedBy: string;
 }
 
 const dayMs = 86_400_000;
@@ -52,6 +54,8 @@ const sourceMaxBytes = 1_048_576;
 /** A copy carries more headers than its original. What is left to chance is a producer that compresses much better than we do. */
 const headroomBytes = 65_536;
 
+export type RoleName = 'gateway' | 'router' | 'delivery' | 'console';
+
 export interface Topology {
   readonly prefix: string;
   readonly topics: {
@@ -72,6 +76,13 @@ export interface Topology {
     readonly audienceSyncs: string;
     readonly audit: string;
   };
+  /**
+   * Topics whose number of partitions never changes: the records of a key are a state, and have to stay in one
+   * order. These have one for ever.
+   */
+  readonly withOnePartition: readonly string[];
+  /** And these keep the number that they were made with. */
+  readonly withKeptPartitions: readonly string[];
   /** Every topic that calls are read from. */
   readonly ingestTopics: readonly string[];
   readonly retryTiersMs: readonly number[];
@@ -87,8 +98,10 @@ export interface Topology {
     /** Whose one member with a partition writes notices. */
     readonly notices: string;
   };
-  /** All topics that must exist before a role starts. */
+  /** All topics but dedicated ones and those of `extraIngestTopics`. */
   readonly all: readonly Topic[];
+  /** Those of `all` that a role reads or writes. They must exist before it starts; it need not see others. */
+  readonly usedBy: Readonly<Record<RoleName, readonly string[]>>;
   retryTopic(tierMs: number): string;
   /** A retry topic's delay, for topics of former tiers too; undefined if the name is none. */
   retryTierMs(topicName: string): number | undefined;
@@ -98,6 +111,8 @@ export interface Topology {
   dedicatedGroup(destinationId: string): string;
   /** Whose one member may send the letters of a topic again. */
   redriveGroup(letterTopic: string): string;
+  /** Whose member syncs an audience. */
+  audienceGroup(audienceId: string): string;
   /** The right to write what is remembered of an audience in one partition of `audience-members`. */
   audienceTransaction(audienceId: string, partition: number): string;
 }
@@ -123,7 +138,7 @@ export function createTopology(options: TopologyOptions): Topology {
     audienceSyncs: `${prefix}audience-syncs`,
     audit: `${prefix}audit`,
   };
-  const onePartition = [
+  const withOnePartition = [
     topics.config,
     topics.audienceSyncs,
     topics.destinationStatus,
@@ -133,10 +148,16 @@ export function createTopology(options: TopologyOptions): Topology {
   ];
   const retryPrefix = `${prefix}retry.`;
   const dedicatedPrefix = `${topics.delivery}.`;
-  const topic = (name: string, holds: string, config: Record<string, string>): Topic => ({
+  const topic = (
+    name: string,
+    holds: string,
+    keyedBy: string,
+    config: Record<string, string>,
+  ): Topic => ({
     name,
     holds,
-    partitions: onePartition.includes(name) ? 1 : options.partitions,
+    keyedBy,
+    partitions: withOnePartition.includes(name) ? 1 : options.partitions,
     replicationFactor: options.replicationFactor,
     config: {
       // Historical call timestamps must not decide retention, and producers cannot get this clock wrong.
@@ -150,60 +171,145 @@ export function createTopology(options: TopologyOptions): Topology {
     topic(
       `${dedicatedPrefix}${destinationId}`,
       `events on their way to destination ${destinationId}`,
+      'destination and user',
       kept(deliveryDays, 0),
     );
 
+  const retryTopics = retryTiersMs.map(retryTopic);
+  const ownIngestTopics = [topics.ingest, topics.ingestAudience];
   return {
     prefix,
     topics,
-    ingestTopics: [topics.ingest, topics.ingestAudience, ...options.extraIngestTopics],
+    withOnePartition,
+    withKeptPartitions: [topics.audienceMembers, topics.deletions],
+    ingestTopics: [...ownIngestTopics, ...options.extraIngestTopics],
     retryTiersMs,
     deliveryRetentionMs: deliveryDays * dayMs,
     pausedRetentionMs: pausedDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
     groups: { router: `${prefix}router`, delivery: topics.delivery, notices: topics.notices },
     all: [
-      topic(topics.ingest, 'calls as producers sent them', kept(7, 0)),
-      topic(topics.ingestAudience, 'identify calls of audience syncs', kept(7, 0)),
-      topic(topics.ingestRejected, 'calls that could not be routed, untouched', kept(14, 1)),
-      topic(topics.delivery, 'events on their way to destinations', kept(deliveryDays, 0)),
+      topic(topics.ingest, 'calls as producers sent them', 'user id', kept(7, 0)),
+      topic(topics.ingestAudience, 'identify calls of audience syncs', 'user id', kept(7, 0)),
+      topic(
+        topics.ingestRejected,
+        'calls that could not be routed, unchanged, with the reason',
+        'as received',
+        kept(14, 1),
+      ),
+      topic(
+        topics.delivery,
+        'events on their way to destinations: the exact bytes to send',
+        'destination and user',
+        kept(deliveryDays, 0),
+      ),
       ...retryTiersMs.map((tierMs) =>
         topic(
           retryTopic(tierMs),
           `events to try again after ${formatDuration(tierMs)}`,
+          'destination and user',
           kept(7, 1),
         ),
       ),
-      topic(topics.deadLetter, 'events given up, with the reason', kept(deadLetterDays, 2)),
-      topic(topics.pauses, 'which destinations are paused', compacted),
-      topic(topics.paused, 'events kept for paused destinations', kept(pausedDays, 2)),
-      topic(topics.notices, 'what was told of destinations that fail', compacted),
-      topic(topics.redrives, 'what was sent again from dead letters and rejected calls', {
-        ...kept(redriveMarkDays, 0),
-        'cleanup.policy': 'compact,delete',
-      }),
-      topic(topics.attempts, 'what has happened to events: JSON lines', {
+      topic(
+        topics.deadLetter,
+        'events that were given up, with the reason',
+        'destination and user',
+        kept(deadLetterDays, 2),
+      ),
+      topic(topics.pauses, 'which destinations are paused', 'destination id', compacted),
+      topic(
+        topics.paused,
+        'events kept for paused destinations',
+        'destination and user',
+        kept(pausedDays, 2),
+      ),
+      topic(topics.notices, 'notices about destinations that fail', 'destination id', compacted),
+      topic(
+        topics.redrives,
+        'which dead letters and rejected calls were sent again',
+        'place of the letter',
+        {
+          ...kept(redriveMarkDays, 0),
+          'cleanup.policy': 'compact,delete',
+        },
+      ),
+      topic(topics.attempts, 'what happened to events, as JSON lines', 'none', {
         ...kept(attemptsDays, 0),
         'retention.bytes': String(attemptsBytes),
       }),
-      topic(topics.destinationStatus, 'how destinations are, as each worker sees them', {
-        'cleanup.policy': 'compact,delete',
-        'retention.ms': String(statusMs),
-        // Whoever asks reads a few minutes; the rest goes soon, and with it what killed workers have said.
-        'segment.ms': String(statusMs / 6),
-      }),
-      topic(topics.config, 'sources, destinations, audiences', compacted),
-      topic(topics.deletions, 'deletion requests of users', {
+      topic(
+        topics.destinationStatus,
+        'state of each destination, as each worker sees it',
+        'destination and worker',
+        {
+          'cleanup.policy': 'compact,delete',
+          'retention.ms': String(statusMs),
+          // Whoever asks reads a few minutes; the rest goes soon, and with it what killed workers have said.
+          'segment.ms': String(statusMs / 6),
+        },
+      ),
+      topic(
+        topics.config,
+        'sources, destinations, audiences and computed traits',
+        'kind and id',
+        compacted,
+      ),
+      topic(topics.deletions, 'which users were deleted', 'source and user', {
         ...kept(deletionDays, 0),
         'cleanup.policy': 'compact,delete',
       }),
-      topic(topics.audienceMembers, 'who is in which audience', {
+      topic(topics.audienceMembers, 'who is in which audience', 'audience and user', {
         ...compacted,
         'delete.retention.ms': String(7 * dayMs),
       }),
-      topic(topics.audienceSyncs, 'what audiences have told, and their last syncs', compacted),
-      topic(topics.audit, 'what operators did in the console', kept(auditDays, 0)),
+      topic(
+        topics.audienceSyncs,
+        'what audiences sent, and their last syncs',
+        'audience',
+        compacted,
+      ),
+      topic(topics.audit, 'what operators did in the console', 'user', kept(auditDays, 0)),
     ],
+    usedBy: {
+      gateway: [topics.config, topics.ingest, topics.ingestRejected],
+      router: [
+        topics.config,
+        ...ownIngestTopics,
+        topics.ingestRejected,
+        topics.delivery,
+        topics.audienceSyncs,
+      ],
+      delivery: [
+        topics.config,
+        topics.deletions,
+        topics.delivery,
+        ...retryTopics,
+        topics.deadLetter,
+        topics.pauses,
+        topics.paused,
+        topics.attempts,
+        topics.destinationStatus,
+        topics.notices,
+      ],
+      console: [
+        topics.config,
+        ...ownIngestTopics,
+        topics.ingestRejected,
+        topics.delivery,
+        ...retryTopics,
+        topics.deletions,
+        topics.deadLetter,
+        topics.redrives,
+        topics.pauses,
+        topics.paused,
+        topics.attempts,
+        topics.destinationStatus,
+        topics.notices,
+        topics.audienceSyncs,
+        topics.audit,
+      ],
+    },
     retryTopic,
     retryTierMs: (name) =>
       name.startsWith(retryPrefix) ? parseDuration(name.slice(retryPrefix.length)) : undefined,
@@ -212,6 +318,7 @@ export function createTopology(options: TopologyOptions): Topology {
       name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined,
     dedicatedGroup: (destinationId) => `${dedicatedPrefix}${destinationId}`,
     redriveGroup: (letterTopic) => `${letterTopic}.redrive`,
+    audienceGroup: (audienceId) => `${prefix}audience-sync.${audienceId}`,
     audienceTransaction: (audienceId, partition) =>
       `${topics.audienceMembers}.${audienceId}.${partition}`,
   };

@@ -2,7 +2,7 @@ import type { AttemptEnded, AttemptLine } from '../event/attempt-line.ts';
 
 const shownAnswer = 200;
 
-/** What has happened, in words. Parts of it were written by others: print it escaped. */
+/** A line in words. Parts of it were written by others, so escape it before printing. */
 export function describeLine(line: AttemptLine): string {
   switch (line.kind) {
     case 'attempt':

@@ -6,12 +6,12 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { readRange } from '../kafka/read-range.ts';
 
-/** Which lines are wanted; a condition that is not given holds for all. */
+/** Which lines to select. A condition that is not given holds for all. */
 export interface AttemptSelection {
   readonly destination?: string | undefined;
   readonly messageId?: string | undefined;
   readonly user?: string | undefined;
-  /** Without attempts that were deliveries. */
+  /** Without attempts that succeeded. */
   readonly failed?: boolean | undefined;
 }
 
@@ -19,13 +19,13 @@ function isSelected(line: AttemptLine, selection: AttemptSelection): boolean {
   const { destination, messageId, user, failed } = selection;
   if (destination !== undefined && line.destination !== destination) return false;
   if (failed === true && line.kind === 'attempt' && line.outcome === 'delivered') return false;
-  // Which events are packed together is not known here.
+  // The events of a bundle are not known here.
   if (line.kind === 'bundle-deferred') return messageId === undefined && user === undefined;
   if (messageId !== undefined && line.messageId !== messageId) return false;
   return user === undefined || line.user === user;
 }
 
-/** A topic of attempts, read piece by piece: what was written since a time, and then what comes. */
+/** Reads the topic `attempts` in pieces: what was written since a time, and then what follows. */
 export class AttemptReader {
   readonly #kafka: KafkaClient;
   readonly #topic: string;
@@ -40,7 +40,7 @@ export class AttemptReader {
   }
 
   /**
-   * The selected lines since then, or since the call before; those of one event in their order.
+   * The selected lines since then, or since the previous call; those of one event in order.
    * @throws PostriderError `kafka-unavailable`, `not-found`
    */
   async *read(sinceMs: number): AsyncGenerator<AttemptLine, void, undefined> {
@@ -78,7 +78,7 @@ export class AttemptReader {
   }
 }
 
-/** The last of them by time, of which there may be millions. */
+/** The newest lines, of which there may be millions. */
 export class NewestLines {
   readonly #most: number;
   #lines: AttemptLine[] = [];
@@ -94,7 +94,7 @@ export class NewestLines {
     if (this.#lines.length >= 2 * this.#most + 1_000) this.#lines = this.sorted();
   }
 
-  /** Oldest first; of the same time in the order in which they came. */
+  /** Oldest first; of the same time in order of arrival. */
   sorted(): AttemptLine[] {
     return this.#lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-this.#most);
   }

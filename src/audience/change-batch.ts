@@ -4,17 +4,20 @@ import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 /** A change, ready to be written. */
 export interface OutgoingChange {
   readonly userId: string;
-  /** Of `audience-members`. */
+  /** Partition of `audience-members`. */
   readonly partition: number;
   readonly records: readonly PlacedRecord[];
 }
 
 /** A transaction costs Kafka about as much as a thousand changes. */
 export const fullBatchChanges = 5_000;
-/** Of one partition: Kafka refuses batches above 1 MB by default. */
+/** Bound for one partition: Kafka refuses batches above 1 MB by default. */
 const mostPartitionBytes = 900 * 1024;
 
-/** The records of the changes that are committed together; all users of one partition of `audience-members`. */
+/**
+ * The records of the changes that are committed together. All users are of one partition of
+ * `audience-members`.
+ */
 export class ChangeBatch {
   readonly records: PlacedRecord[] = [];
   /** By topic and partition. */
@@ -35,7 +38,7 @@ export class ChangeBatch {
     return this.#lastUserId;
   }
 
-  /** False where the change's records do not fit in; they are then not added. */
+  /** False if the change's records do not fit. They are not added then. */
   add({ userId, records }: OutgoingChange): boolean {
     if (this.#changes === this.#mostChanges) return false;
     for (const record of records) {

@@ -3,26 +3,26 @@ import type { SyncCounts } from '../resources/audiences/record.ts';
 import { numbersOf, textColumns } from './database.ts';
 import type { Change } from './sync-target.ts';
 
-/** A comparison of the data with what was told. */
+/** The result of comparing the data with the memberships. */
 export interface Difference extends SyncCounts {
-  /** Users who were told before and were not deleted since. */
+  /** Users with a membership who were not deleted since. */
   readonly before: number;
-  /** Of those whose value changes: as many get the same one. */
+  /** Of the users whose value changes, the largest number with the same new value. */
   readonly changedAlike: number;
 }
 
 export interface DifferenceOptions {
-  /** Also those that do not differ. */
+  /** Include users that do not differ. */
   readonly withBaseline: boolean;
-  /** Of this sync, by Kafka's clock: who was deleted later is not told of. */
+  /** When this sync began, by Kafka's clock. Users that were deleted later get no call. */
   readonly sinceMs: number;
-  /** Deletions since then are all known: one that is not was taken back. */
+  /** All deletions since then are known. An unknown one was taken back. */
   readonly deletionsKnownFromMs: number;
 }
 
 /**
- * Compares `current` with `state.members` and `deletions`, and leaves what differs as
- * `changes (user_id, value, was, deleted_ms)`.
+ * Compares `current` with `state.members` and `deletions`, and leaves the differences as `changes (user_id,
+ * value, was, deleted_ms)`.
  */
 export async function findChanges(
   connection: DuckDBConnection,
@@ -37,7 +37,7 @@ export async function findChanges(
     connection,
     `select count(*) from deletions where time_ms >= ${options.sinceMs}`,
   );
-  // A first sync has no need of a second table as large as the first.
+  // A first sync needs no second table as large as the first.
   await connection.run(rows === 0 && deletedLately === 0 ? allAreNew : difference(options));
   const [added = 0, removed = 0, changed = 0, baseline = 0, forgotten = 0, fallen = 0] =
     await numbersOf(
@@ -60,7 +60,7 @@ export async function findChanges(
   return { members, before, added, removed, changed, baseline, forgotten, changedAlike };
 }
 
-/** As many at a time as DuckDB gives; in no particular order unless they are sorted. */
+/** In chunks as DuckDB returns them; in no particular order unless they are sorted. */
 export async function* readChanges(
   connection: DuckDBConnection,
   how: { readonly mostRows?: number; readonly isSorted?: boolean } = {},
@@ -84,7 +84,7 @@ export async function* readChanges(
   }
 }
 
-/** Brings `state.members` to where `changes` lead, except for some users. */
+/** Applies `changes` to `state.members`, except for some users. */
 export async function applyChanges(
   connection: DuckDBConnection,
   leftOut: readonly string[],
@@ -110,8 +110,8 @@ const allAreNew = `
     select user_id, value, null::varchar as was, null::double as deleted_ms from current`;
 
 /**
- * A membership that was told before its user was deleted has ended. Who is in the data nevertheless is marked
- * as deleted, until they are gone from the data or the deletion is taken back.
+ * A membership from before its user's deletion has ended. If the user is in the data nevertheless, the user
+ * is marked as deleted until they leave the data or the deletion is taken back.
  */
 function difference({ withBaseline, sinceMs, deletionsKnownFromMs }: DifferenceOptions): string {
   return `

@@ -3,26 +3,26 @@ import { copyFile, rename, rm, stat } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { numbersOf, openDatabase, quoted } from './database.ts';
 
-/** What a checkpoint must be about to be of use. */
+/** The properties that make a checkpoint usable. */
 export interface CheckpointSubject {
   /** Topic, its partitions, audience, source and trait, as one text. */
   readonly name: string;
   /** One past the last record, by partition. */
   readonly ends: ReadonlyMap<number, number>;
   readonly nowMs: number;
-  /** What is older may have missed that a user left. */
+  /** An older checkpoint may have missed that a user left. */
   readonly maxAgeMs: number;
 }
 
-/** What was emitted before, as far as a checkpoint knew: attached to the database as `state`. */
+/** The memberships that the checkpoint had, attached to the database as `state`. */
 export interface LoadedState {
-  /** By partition: where the topic is to be read on. */
+  /** By partition: where reading of the topic continues. */
   readonly positions: ReadonlyMap<number, number>;
   /** Why the topic has to be read from its beginning; undefined if it need not be. */
   readonly rebuilt: string | undefined;
 }
 
-/** Of the tables below. */
+/** Version of the tables below. */
 const version = 2;
 
 const tables = `
@@ -32,11 +32,10 @@ const tables = `
   create table state.everyone (part integer, value varchar)`;
 
 /**
- * Attaches a copy of the checkpoint as `state`, or an empty one where there is none that can be believed.
- * A copy, so that a run that is killed leaves it as it was, and two runs do not lock each other out.
- *
+ * Attaches a copy of the checkpoint as `state`, or an empty one if there is no usable checkpoint. A copy, so
+ * that a killed run leaves the checkpoint as it was, and two runs do not lock each other out. ¶
  * @param checkpoint undefined where none is kept
- * @param copy where the copy shall be
+ * @param copy the path of the copy
  */
 export async function loadState(
   connection: DuckDBConnection,
@@ -55,7 +54,7 @@ export async function loadState(
   return { positions: found, rebuilt: undefined };
 }
 
-/** Makes what is attached as `state` the checkpoint, in one step; it is attached no more. */
+/** Makes the attached `state` the checkpoint, in one step, and detaches it. */
 export async function saveState(
   connection: DuckDBConnection,
   checkpoint: string,
@@ -96,7 +95,7 @@ async function read(
   }
 }
 
-/** Reads all of it: DuckDB keeps a checksum of each block, and finds out only by reading. */
+/** Reads the whole file, because DuckDB verifies the checksum of a block only when it reads the block. */
 async function verify(
   file: string,
   subject: CheckpointSubject,
@@ -125,7 +124,7 @@ async function verify(
   }
 }
 
-/** A view or a macro in the place of a table would be run, with the rights of this process. */
+/** A view or a macro in the place of a table would be executed with the rights of this process. */
 async function holdsTablesOnly(connection: DuckDBConnection): Promise<boolean> {
   const [others] = await numbersOf(
     connection,
@@ -136,7 +135,7 @@ async function holdsTablesOnly(connection: DuckDBConnection): Promise<boolean> {
   return others === 0;
 }
 
-/** Undefined for a checkpoint that can be read on from. */
+/** Undefined for a usable checkpoint. */
 export function whyUseless(
   savedMs: number,
   positions: ReadonlyMap<number, number>,

@@ -2,14 +2,14 @@ import path from 'node:path';
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 
 /**
- * DuckDB's share of the job's memory: what does not fit is written to the folder of temporary files. The
- * rest of a gigabyte is Node's, with batches of changes and fetched records.
+ * DuckDB's share of the job's memory. What does not fit is written to the folder of temporary files. The rest
+ * of a gigabyte is for Node, with batches of changes and fetched records.
  */
 const limits = {
   memory_limit: '400MB',
   threads: '2',
   preserve_insertion_order: 'false',
-  // Nothing is ever downloaded.
+  // Nothing is downloaded.
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
 };
@@ -20,9 +20,9 @@ export interface Database {
 }
 
 /**
- * It can read and write files in some folders only, and nothing can change that.
- * @param folder for what does not fit into memory
- * @param folders whose files SQL may name; only those above `file` and `folder` without it
+ * Opens a database that can read and write files only in some folders, which nothing can change later.
+ * @param folder for data that does not fit into memory
+ * @param folders whose files SQL may name; default: only those above `file` and `folder`
  */
 export async function openDatabase(
   file: string,
@@ -56,7 +56,7 @@ export async function numbersOf(connection: DuckDBConnection, sql: string): Prom
   return (reader.getRows()[0] ?? []).map(Number);
 }
 
-/** A query's columns, all of them text, a chunk of rows at a time as they come. */
+/** The columns of a query, all of them text, in chunks of rows as they come. */
 export async function* textColumns(
   connection: DuckDBConnection,
   sql: string,
@@ -69,7 +69,7 @@ export async function* textColumns(
   }
 }
 
-/** As part of a statement. */
+/** Quotes a text for a statement. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -4,7 +4,10 @@ import { loadFollower, type Follower } from '../kafka/follow/follower.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Topology } from '../topology.ts';
 
-/** Who was deleted at a source, followed while a sync runs: nobody is told of somebody who was just deleted. */
+/**
+ * The users that were deleted at a source, followed while a sync runs, so that no call is made for a user who
+ * was just deleted.
+ */
 export class Deletions {
   readonly #timesMs = new Map<string, number>();
   readonly #prefix: string;
@@ -35,12 +38,12 @@ export class Deletions {
     return deletions;
   }
 
-  /** Of the user's last deletion, by Kafka's clock; undefined: not deleted in the last 44 days. */
+  /** Time of the user's last deletion, by Kafka's clock; undefined: not deleted in the last 44 days. */
   timeMs(userId: string): number | undefined {
     return this.#timesMs.get(userId);
   }
 
-  /** Makes the table `deletions (user_id, time_ms)` of those that are known now. */
+  /** Creates the table `deletions (user_id, time_ms)` of the deletions that are known now. */
   async fill(connection: DuckDBConnection): Promise<void> {
     await connection.run('create or replace table deletions (user_id varchar, time_ms double)');
     const appender = await connection.createAppender('deletions');
@@ -50,7 +53,7 @@ export class Deletions {
     appender.closeSync();
   }
 
-  /** Resolves once every deletion is known that was written before this call. */
+  /** Resolves once every deletion that was written before this call is known. */
   async caughtUp(): Promise<void> {
     await this.#follower?.caughtUp();
   }

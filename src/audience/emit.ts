@@ -2,20 +2,20 @@ import { ChangeBatch, type OutgoingChange } from './change-batch.ts';
 
 export interface EmitOptions {
   readonly changes: AsyncIterable<readonly OutgoingChange[]>;
-  /** In one batch. */
+  /** Bound on the changes in one batch. */
   readonly mostChanges: number;
-  /** Commits a batch of one partition; called again for the same partition only when it has resolved. */
+  /** Commits a batch of one partition. Called again for the same partition only after it has resolved. */
   readonly commit: (partition: number, batch: ChangeBatch) => Promise<void>;
 }
 
-/** Of different partitions, at a time: while one waits for Kafka, others are encoded. */
+/** Commits of different partitions at a time: while one waits for Kafka, others are encoded. */
 const mostCommits = 4;
-/** In all batches that are being filled, however many partitions there are. */
+/** Bound on changes in all unfinished batches, however many partitions there are. */
 const mostWaiting = 60_000;
 
 /**
  * Sorts changes into batches of one partition each and commits them. After an error nothing more is begun,
- * and it rejects once all that was begun has ended.
+ * and it rejects once everything that was begun has ended.
  */
 export async function emit({ changes, mostChanges, commit }: EmitOptions): Promise<void> {
   const commits = new Commits(commit);
@@ -53,7 +53,7 @@ function largest(batches: ReadonlyMap<number, ChangeBatch>): [number, ChangeBatc
   return [...batches].reduce((a, b) => (b[1].changes > a[1].changes ? b : a));
 }
 
-/** What is being committed: one batch of a partition at a time. */
+/** The commits in progress: one batch of a partition at a time. */
 class Commits {
   readonly #commit: EmitOptions['commit'];
   readonly #running = new Map<number, Promise<void>>();
@@ -63,7 +63,7 @@ class Commits {
     this.#commit = commit;
   }
 
-  /** Resolves when it has begun. */
+  /** Resolves when the commit has begun. */
   async begin(partition: number, batch: ChangeBatch): Promise<void> {
     await this.#running.get(partition);
     while (this.#running.size >= mostCommits) await Promise.race(this.#running.values());

@@ -2,16 +2,17 @@ import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import type { Baseline } from './identify.ts';
 
 /**
- * How far a run has come that tells everyone, by partition of `audience-members`: a record under
- * `<audience>/everyone`, written together with the calls. So one that was cut off goes on where it was. That
- * of partition 0 is there from the run's beginning to its end; without it, the others are of a run that is over.
+ * The progress of a run that sends all users, by partition of `audience-members`: a record under
+ * `<audience>/everyone`, written together with the calls, so that an interrupted run can be continued. The
+ * record of partition 0 exists from the run's beginning to its end. Without it, the others belong to a run
+ * that is over.
  */
 export interface Everyone extends Baseline {
-  /** Users up to this one were told, in the order of their ids' bytes. */
+  /** Users up to this one were sent, in the order of their ids' bytes. */
   readonly after: string;
 }
 
-/** What was begun longer ago than this is begun anew: its calls would say a time long past. */
+/** A run that began longer ago starts again, because its calls would have an old time. */
 const mostAgeMs = 86_400_000;
 
 export function everyoneKey(id: string): string {
@@ -29,7 +30,7 @@ export function everyoneRecord(
   return { topic, partition, key: everyoneKey(id), value: text };
 }
 
-/** What is known of a run that was cut off and wanted the same; undefined: there is none. */
+/** The progress of an interrupted run with the same options; undefined: there is none. */
 export function cutOffRun(
   progress: ReadonlyMap<number, string>,
   wanted: Pick<Baseline, 'destinations' | 'isTakenBack'>,
@@ -51,7 +52,7 @@ export function cutOffRun(
   return { baseline: { ...wanted, sync, timeMs }, after };
 }
 
-/** Ids in the order in which the database sorts them. */
+/** Compares ids in the order in which the database sorts them. */
 export function isUpTo(userId: string, after: string): boolean {
   return Buffer.compare(Buffer.from(userId), Buffer.from(after)) <= 0;
 }

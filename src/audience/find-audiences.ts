@@ -8,15 +8,15 @@ import { openResource } from '../resources/config/stored.ts';
 
 export interface FoundAudiences {
   readonly audiences: readonly (Audience | ComputedTrait)[];
-  /** By source, the destinations connected to it. */
+  /** The destinations connected to each source. */
   readonly destinationsOf: (sourceId: string) => readonly string[];
-  /** Whether there is an audience or computed trait with this id, wanted or not. */
+  /** Whether an audience or computed trait with this id exists, selected or not. */
   readonly isKnown: (id: string) => boolean;
 }
 
 /**
- * The audiences and computed traits with these ids, or all where there are none, as they are stored now.
- * @throws PostriderError `not-found` for an id that neither has, `resource-invalid`, `secret-unreadable`
+ * The audiences and computed traits with these ids, or all without ids, as they are stored now.
+ * @throws PostriderError `not-found` for an unknown id, `resource-invalid`, `secret-unreadable`
  */
 export async function findAudiences(
   access: ConfigTopicAccess,
@@ -38,7 +38,7 @@ export async function findAudiences(
   };
 }
 
-/** They share their ids: what is remembered of an audience stands under its id. */
+/** Both kinds share their ids, because memberships are stored under the id. */
 function find(all: readonly StoredResource[], id: string): StoredResource {
   const found = all.find(({ name }) => name.id === id);
   if (found !== undefined) return found;

@@ -7,24 +7,24 @@ import { kindOf, type Change, type SyncTarget } from './sync-target.ts';
 
 export interface IdentifyOptions {
   readonly target: SyncTarget;
-  /** Names this sync, in calls and message ids. */
+  /** Identifies this sync in calls and message ids. */
   readonly sync: string;
-  /** Of all its calls: when it began. */
+  /** Time of all its calls: when the sync began. */
   readonly timeMs: number;
   readonly callTopic: string;
   readonly callPartitions: number;
-  /** Besides the target's own: they get what is taken back, and nothing else. */
+  /** Destinations besides the target's own. They only get traits that are taken back. */
   readonly formerDestinations: readonly string[];
   readonly baseline: Baseline | undefined;
 }
 
 /** Calls about users who did not change. */
 export interface Baseline {
-  /** The only ones that get them; undefined: all that get the changes. */
+  /** The only destinations that get them; undefined: all that get the changes. */
   readonly destinations: readonly string[] | undefined;
-  /** They are told that the user has the trait no more. */
+  /** The calls take the trait back. */
   readonly isTakenBack: boolean;
-  /** As the run that began it had them. */
+  /** As the run that began it had it. */
   readonly sync: string;
   readonly timeMs: number;
 }
@@ -32,8 +32,8 @@ export interface Baseline {
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * Makes the call about a change. Its message id follows from audience, sync and user, so each call of a
- * sync has one of its own, and a repetition on the way the same one.
+ * Makes the call for a change. Its message id is derived from audience, sync and user, so each call of a sync
+ * has its own id, and a repetition of the call the same one.
  */
 export class IdentifyCalls {
   readonly #options: IdentifyOptions;
@@ -61,7 +61,7 @@ export class IdentifyCalls {
     this.#baseline = envelopeOf(id, name, baseline?.sync ?? sync, baseline?.timeMs ?? timeMs);
   }
 
-  /** Undefined where the call would be larger than the pipeline takes. */
+  /** Undefined if the call would be larger than the pipeline accepts. */
   of(change: Change): PlacedRecord | undefined {
     const { userId } = change;
     const { callTopic, callPartitions } = this.#options;
@@ -91,7 +91,7 @@ export class IdentifyCalls {
   }
 }
 
-/** What is the same in all calls of a sync. */
+/** The fields that are the same in all calls of a sync. */
 interface Envelope {
   readonly idPrefix: string;
   readonly end: string;

@@ -7,10 +7,16 @@ import type { Change, SyncTarget } from './sync-target.ts';
  * JSON, null once it was taken back. Membership belongs to a trait of a source, not to an audience's id.
  */
 
-/** When the sync began that told it, by Kafka's clock in epoch milliseconds: a later deletion ends it. */
+/**
+ * When the sync that sent it began, by Kafka's clock in epoch milliseconds. A later deletion ends the
+ * membership.
+ */
 export const sinceHeader = 'since';
 
-/** Who was deleted and is in the data still, because that lags behind: not told of until they were gone from it. */
+/**
+ * Marks a deleted user who is still in the data, because the data lags behind. No calls are made for the user
+ * until the user has left the data.
+ */
 function deletedMark(deletedMs: number): string {
   return JSON.stringify({ deleted: deletedMs });
 }
@@ -20,7 +26,9 @@ export function memberPartition(id: string, userId: string, partitions: number):
   return partitionOf(`${id}:${userId}`, partitions);
 }
 
-/** A record that says nothing. Behind the last one of earlier syncs it marks the end of what is to be read. */
+/**
+ * A marker without content. Behind the last record of earlier syncs, it marks the end of what is to be read.
+ */
 export function barrierRecord(topic: string, partition: number, id: string): PlacedRecord {
   return { topic, partition, key: id, value: null };
 }
@@ -33,24 +41,24 @@ export class Memberships {
   readonly #formerBytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
 
-  /** @param sinceMs of this sync, by Kafka's clock */
+  /** @param sinceMs when this sync began, by Kafka's clock */
   constructor(topic: string, { id, source, trait }: SyncTarget, sinceMs: number) {
     this.#topic = topic;
     this.#prefix = `${id}/${source}/${trait}:`;
     this.#prefixBytes = Buffer.from(this.#prefix);
-    // As versions wrote it that knew one trait for each audience.
+    // The key of earlier releases, which had one trait for each audience.
     this.#formerPrefix = `${id}:`;
     this.#formerBytes = Buffer.from(this.#formerPrefix);
     this.#headers = { [sinceHeader]: String(sinceMs) };
   }
 
-  /** What is remembered of a change; a user who left is forgotten. */
+  /** The membership after a change. For a user who left, it is removed. */
   record(partition: number, userId: string, value: string | null): PlacedRecord {
     const key = this.#prefix + userId;
     return { topic: this.#topic, partition, key, value, headers: this.#headers };
   }
 
-  /** Takes the place of one that a former version wrote, and stands behind its end: the last one counts. */
+  /** Replaces a membership of an earlier release. It comes later in the topic, so it counts. */
   adopted(partition: number, userId: string, value: string): readonly PlacedRecord[] {
     const former = { topic: this.#topic, partition, key: this.#formerPrefix + userId, value: null };
     return [former, this.record(partition, userId, value)];
@@ -61,7 +69,7 @@ export class Memberships {
     return userBehind(this.#prefixBytes, key);
   }
 
-  /** Undefined for a key that no former version wrote. */
+  /** Undefined for a key that no earlier release wrote. */
   formerUserOf(key: Buffer): string | undefined {
     return userBehind(this.#formerBytes, key);
   }
@@ -73,7 +81,9 @@ function userBehind(prefix: Buffer, key: Buffer): string | undefined {
   return key.toString('utf8', length);
 }
 
-/** What is to be remembered instead of the change's value: those whom a deletion has ended get no call. */
+/**
+ * The value to record instead of the change's value: users whose membership a deletion has ended get no call.
+ */
 export function rememberedOf({ value, deletedMs }: Change): string | null {
   return deletedMs === undefined || value === null ? value : deletedMark(deletedMs);
 }

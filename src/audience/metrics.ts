@@ -1,7 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
 import { AudienceGauges } from '../resources/audiences/gauges.ts';
 
-/** What a sync says of itself, for a scrape while it runs and for a textfile collector when it has ended. */
+/** Metrics of a sync, for a scrape while it runs and for a textfile collector when it has ended. */
 export class SyncMetrics extends AudienceGauges {
   readonly #registry: Registry;
   readonly #sent: Counter;
@@ -11,7 +11,7 @@ export class SyncMetrics extends AudienceGauges {
     this.#registry = registry;
     this.#sent = new Counter({
       name: 'postrider_audience_sync_sent_total',
-      help: 'Changes committed by this process.',
+      help: 'Changes that this process sent and committed.',
       labelNames: ['audience'],
       registers: [registry],
     });
@@ -21,7 +21,7 @@ export class SyncMetrics extends AudienceGauges {
     this.#sent.inc({ audience }, changes);
   }
 
-  /** In Prometheus' text format; without what a process says of itself, which its collector says too. */
+  /** In Prometheus' text format, without the process metrics, which the collector provides itself. */
   async text(): Promise<string> {
     const names = this.#registry
       .getMetricsAsArray()

@@ -27,41 +27,44 @@ export interface SyncDeps {
 
 export interface SyncProgress {
   readonly stage: 'fencing' | 'remembering' | 'reading' | 'comparing' | 'sending';
-  /** Records remembered, changes sent. */
+  /** Memberships read, or changes sent. */
   readonly done: number;
 }
 
 export interface OpenOptions {
-  /** Where checkpoints are kept; undefined: nowhere. */
+  /** Where checkpoints are kept; undefined: none are kept. */
   readonly directory: string | undefined;
-  /** The only folder that lists are read from; where its links lead. */
+  /** The only folder that lists are read from, after links are followed. */
   readonly filesDir: string;
-  /** Nothing is written, and a sync that runs meanwhile goes on. */
+  /** Nothing is written, and a sync that runs meanwhile is not stopped. */
   readonly dryRun: boolean;
 }
 
-/** An audience or computed trait that only this run may write about; in a dry run, one that it only looks at. */
+/** An audience or computed trait that only this run may write about; in a dry run, one that it only reads. */
 export interface OpenAudience {
   readonly id: string;
   readonly facts: TopicFacts;
   readonly workspace: Workspace;
   readonly record: AudienceRecord;
-  /** When this run began, by Kafka's clock: what is older is known here. */
+  /** When this run began, by Kafka's clock. Everything older has been read. */
   readonly sinceMs: number;
-  /** Of each partition of `audience-members`: behind all that was written before, and by this run. */
+  /**
+   * The end of each partition of `audience-members`: behind everything that was written before, and by this
+   * run.
+   */
   readonly ends: ReadonlyMap<number, number>;
   partitionOf(userId: string): number;
-  /** Commits them together. Of `audience-members` they are all in this partition. */
+  /** Commits the records together. Those of `audience-members` are all in this partition. */
   write(partition: number, records: readonly PlacedRecord[]): Promise<void>;
   /**
-   * Null: there is nothing left to know.
-   * @param together what is committed with it, of partition 0
+   * Null removes the record.
+   * @param together records of partition 0 that are committed with it
    */
   save(record: AudienceRecord | null, together?: readonly PlacedRecord[]): Promise<void>;
 }
 
 /**
- * Opens an audience for one run, and stops whichever run of it came before.
+ * Opens an audience for one run, and stops any earlier run of it.
  * @throws PostriderError `fenced` when a newer one has begun; what `use` throws
  */
 export async function withAudience<T>(
@@ -102,13 +105,13 @@ export async function withAudience<T>(
   }
 }
 
-/** Without a right to write there is no end that nobody can move: as far as it goes now. */
+/** A dry run has no right to write a marker, so it uses the present ends, which may move. */
 async function presentEnds({ kafka, topology }: SyncDeps): Promise<ReadonlyMap<number, number>> {
   const offsets = await withAdmin(kafka, (admin) => admin.offsets(topology.topics.audienceMembers));
   return new Map(offsets.map(({ partition, end }) => [partition, end]));
 }
 
-/** The last record of all is the barrier that this run has written; a dry run has none. */
+/** The last record of all is the marker that this run has written; a dry run has none. */
 async function readRecord(
   { kafka, topology, clock }: SyncDeps,
   id: string,
@@ -129,6 +132,6 @@ async function readRecord(
 
 function explainFenced(id: string, error: unknown): unknown {
   if (!(error instanceof PostriderError) || error.code !== 'fenced') return error;
-  const message = `${id}: a newer sync of it has begun and this one has stopped; what was sent is remembered, and nothing is sent twice (${error.message})`;
+  const message = `${id}: this sync stopped because a newer one of the same audience began; what it sent is recorded and is not sent again (${error.message})`;
   return new PostriderError('fenced', message, { cause: error });
 }

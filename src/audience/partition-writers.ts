@@ -8,17 +8,20 @@ import {
 import type { Topology } from '../topology.ts';
 import { barrierRecord } from './membership.ts';
 
-/** Opening takes connections, and a topic may have hundreds of partitions. */
+/** Limited, because opening takes connections, and a topic may have hundreds of partitions. */
 const openedAtOnce = 16;
 
-/** The right to write what is remembered of an audience, one transactional id for each partition of `audience-members`. */
+/**
+ * The exclusive right to write an audience's memberships: one transactional id for each partition of
+ * `audience-members`.
+ */
 export class PartitionWriters {
   readonly #topology: Topology;
   readonly #id: string;
   readonly #writers = new Map<number, Transactions>();
-  /** By partition: behind the last record that this process, or a sync before it, has written. */
+  /** By partition: behind the last record that this process, or an earlier sync, has written. */
   readonly ends: Map<number, number> = new Map();
-  /** The same of `audience-syncs`. */
+  /** The same for `audience-syncs`. */
   recordEnd = 0;
 
   constructor(topology: Topology, id: string) {
@@ -27,8 +30,8 @@ export class PartitionWriters {
   }
 
   /**
-   * Once it resolves, no earlier sync can commit anything to these partitions, and all that they have
-   * committed is before the ends.
+   * Once this resolves, no earlier sync can commit anything to these partitions, and everything that they
+   * have committed is before the ends.
    */
   async take(kafka: KafkaClient, partitions: number): Promise<void> {
     const { topics } = this.#topology;
@@ -42,7 +45,8 @@ export class PartitionWriters {
           const id = this.#topology.audienceTransaction(this.#id, partition);
           this.#writers.set(partition, await openTransactions(kafka, id));
           const barrier = barrierRecord(topics.audienceMembers, partition, this.#id);
-          // The first partition's writer also writes the audience's own record, so that has one writer too.
+          // The first partition's writer also writes the audience's own record, so that record has one writer
+          // too.
           const more = partition === 0 ? [barrierRecord(topics.audienceSyncs, 0, '')] : [];
           await this.write(partition, [barrier, ...more]);
         }),
@@ -50,7 +54,7 @@ export class PartitionWriters {
     }
   }
 
-  /** Commits them together. Of `audience-members` they are all in this partition. */
+  /** Commits the records together. Those of `audience-members` are all in this partition. */
   async write(partition: number, records: readonly PlacedRecord[]): Promise<void> {
     const writer = this.#writers.get(partition);
     if (writer === undefined) throw new Error(`partition ${partition} was not taken`);

@@ -12,16 +12,17 @@ export interface ReplayOptions {
   readonly topic: string;
   readonly memberships: Memberships;
   readonly id: string;
-  /** By partition; one that is not there is read from its beginning. */
+  /** By partition; a missing one is read from its beginning. */
   readonly positions: ReadonlyMap<number, number>;
-  /** Where each ends; those that are not there are not read. */
+  /** The end of each partition; missing ones are not read. */
   readonly ends: ReadonlyMap<number, number>;
   readonly onRecord: () => void;
 }
 
 /**
- * Brings `state.members` from its positions to the ends. Of a user only the last record counts, and all
- * of a user's are in one partition; so `state.everyone`. Leaves as `former (user_id)` who is known only as a former version wrote it.
+ * Brings `state.members` from its positions to the ends. Only a user's last record counts, and all of a
+ * user's records are in one partition; the same holds for `state.everyone`. Leaves users that are known only
+ * from an earlier release as `former (user_id)`.
  */
 export async function replay(options: ReplayOptions): Promise<void> {
   const { connection } = options;
@@ -34,7 +35,7 @@ export async function replay(options: ReplayOptions): Promise<void> {
   await connection.run('drop table replayed');
 }
 
-/** Not with arg_max, which keeps every value in memory. */
+/** Without arg_max, which would keep every value in memory. */
 const apply = `
   create or replace table latest as
     select user_id, value, since_ms, is_former from replayed
@@ -45,7 +46,7 @@ const apply = `
   insert into state.members select user_id, value, since_ms from latest where value is not null;
   drop table latest`;
 
-/** About ten thousand records, each of which takes 20 bytes on the way and 500 in memory. */
+/** About ten thousand records, each of which takes 20 bytes in transit and 500 in memory. */
 const maxFetchBytes = 256 * 1024;
 
 async function collect(options: ReplayOptions): Promise<number> {

@@ -16,24 +16,24 @@ import { SyncRun } from './sync-run.ts';
 import type { SyncTarget } from './sync-target.ts';
 
 export interface RetireOptions extends Omit<OpenOptions, 'dryRun'> {
-  /** Nobody is told: users keep what they have. */
+  /** Nothing is sent, and users keep the trait. */
   readonly isSilent: boolean;
   readonly changesPerTransaction: number;
 }
 
-/** What a retirement came to, for one trait. */
+/** The result of a retirement, for one trait. */
 export interface Retired {
   readonly trait: string;
   readonly source: string;
-  /** Undefined: wherever the trait went. */
+  /** Undefined: all destinations that got the trait. */
   readonly destinations: readonly string[] | undefined;
   readonly users: number;
 }
 
 /**
- * Tells all users of an audience that is no more that they have its traits no longer, and forgets them. One
- * that was cut off goes on where it was; nobody is told twice.
- * @param unrecorded the trait that a former version told, which kept no record
+ * Takes the traits of a deleted audience back from all its users, and removes its memberships. An interrupted
+ * run is continued, and no call is sent twice.
+ * @param unrecorded the trait that an earlier release sent, which kept no record
  * @throws PostriderError as a sync
  */
 export async function retireAudience(
@@ -52,8 +52,8 @@ export async function retireAudience(
 }
 
 /**
- * The same for what an audience says no more: its former traits and sources, and the destinations that it
- * no longer names.
+ * Does the same for former parts of an existing audience: its former traits and sources, and destinations
+ * that it no longer names.
  */
 export async function retireFormer(
   deps: SyncDeps,
@@ -106,7 +106,7 @@ async function retireTraits(
   return { record, done };
 }
 
-/** They alone are told of everyone; what is remembered stays. */
+/** Sends all users to these destinations only. Memberships stay. */
 async function tellDestinations(
   deps: SyncDeps,
   audience: OpenAudience,

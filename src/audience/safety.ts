@@ -2,7 +2,7 @@ import type { AudienceLimits } from '../resources/resource.ts';
 import type { Difference } from './changes.ts';
 import type { SyncTarget } from './sync-target.ts';
 
-/** What may change at once, in percent of those before, and what was confirmed. */
+/** What may change at once, in percent of the previous users, and what was confirmed. */
 export interface SafetyLimits extends Required<AudienceLimits> {
   /** Whether an audience may become empty. */
   readonly allowEmpty: boolean;
@@ -15,9 +15,10 @@ export const defaultLimits: Required<AudienceLimits> = {
 };
 
 /**
- * Why a sync must not go on: its data is more likely broken than true. Undefined where nothing is wrong.
- * One sentence that ends with how to go on all the same.
- * @param expected as many as a sync that was cut off would have left: what it could not send is no surprise
+ * Why a sync must not continue, because its data is probably broken; undefined if nothing is wrong. One
+ * sentence that ends with how to continue anyway.
+ * @param expected the number of users that an interrupted sync would have left: sending the rest of them is
+ * expected
  */
 export function objectionTo(
   target: Pick<SyncTarget, 'kind'> & { readonly id: string },
@@ -30,7 +31,7 @@ export function objectionTo(
   const name = `${target.kind} ${target.id}`;
   if (members === 0) {
     if (limits.allowEmpty) return undefined;
-    return `${name} has nobody in its data and had ${before}; nothing was sent. If that is right, use --allow-empty`;
+    return `the data of ${name} has no users, and had ${before} before; nothing was sent. If that is right, use --allow-empty`;
   }
   const rules = [
     { verb: 'lose', users: removed, of: before, most: limits.maxRemoved, option: 'max-removed' },
@@ -42,7 +43,7 @@ export function objectionTo(
       option: 'max-changed',
     },
     {
-      verb: 'gain',
+      verb: 'add',
       users: added,
       of: Math.max(before, expected),
       most: limits.maxAdded,
@@ -54,7 +55,7 @@ export function objectionTo(
     if (users * 100 <= of * most) continue;
     // Rounded up, so that what is shown is enough as a limit.
     const percent = Math.ceil((users * 100) / of);
-    const had = verb === 'gain' ? `${users} users and has ${of}` : `${users} of ${of} users`;
+    const had = verb === 'add' ? `${users} users to ${of}` : `${users} of ${of} users`;
     return `${name} would ${verb} ${had} (${percent} %), allowed: ${most} %; nothing was sent. If that is right, use --${option} ${percent}`;
   }
   return undefined;

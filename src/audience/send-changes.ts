@@ -13,21 +13,21 @@ import { kindOf, type Change } from './sync-target.ts';
 export interface SendOptions {
   readonly audience: OpenAudience;
   readonly memberships: Memberships;
-  /** Undefined: nobody is told, only memory changes. */
+  /** Undefined: nothing is sent, and only the memberships change. */
   readonly calls: IdentifyCalls | undefined;
   readonly deletions: Deletions;
-  /** Everyone is told, except for users up to these ids, by partition: they were told before. */
+  /** All users are sent, except those up to these ids, by partition, which were sent before. */
   readonly everyone:
     { readonly baseline: Baseline; readonly after: ReadonlyMap<number, string> } | undefined;
   readonly membersTopic: string;
-  /** What is committed together. */
+  /** How many changes are committed together. */
   readonly changesPerTransaction: number;
   readonly onSent: (changes: number) => void;
 }
 
 /**
- * Writes a call and what is to be remembered for each change, both in the same transaction. Returns the
- * users who were left out because their calls would be too large.
+ * Writes a call and a membership for each change, both in the same transaction. Returns the users that were
+ * left out because their calls would be too large.
  */
 export async function sendChanges(options: SendOptions): Promise<readonly string[]> {
   const { audience, everyone, membersTopic: topic, onSent } = options;
@@ -51,7 +51,7 @@ export async function sendChanges(options: SendOptions): Promise<readonly string
   return leftOut;
 }
 
-/** Takes over what a former version has written, before anything else is said of these users. */
+/** Takes over the memberships of an earlier release, before anything else is written about these users. */
 export async function adoptFormer(
   { audience, memberships, changesPerTransaction }: SendOptions,
   connection: DuckDBConnection,
@@ -105,7 +105,7 @@ async function* outgoing(
   }
 }
 
-/** Deleted since this run began: a call would come after the notification. */
+/** The user was deleted since this run began, so a call would come after the notification. */
 function whetherDeleted({ audience, deletions }: SendOptions, change: Change): Change {
   const deletedMs = deletions.timeMs(change.userId);
   return deletedMs === undefined || deletedMs < audience.sinceMs
@@ -113,7 +113,7 @@ function whetherDeleted({ audience, deletions }: SendOptions, change: Change): C
     : { ...change, deletedMs };
 }
 
-/** Undefined where the call would be too large. */
+/** Undefined if the call would be too large. */
 function recordsOf(
   { calls, memberships }: SendOptions,
   partition: number,

@@ -24,14 +24,14 @@ export interface RunOptions {
 }
 
 export interface SendWhat {
-  /** Nobody is told, only memory changes. */
+  /** Nothing is sent, and only the memberships change. */
   readonly isSilent?: boolean;
   readonly formerDestinations: readonly string[];
-  /** Everyone is told who did not change. */
+  /** Users that did not change are sent as well. */
   readonly baseline?: Pick<Baseline, 'destinations' | 'isTakenBack'> | undefined;
 }
 
-/** One run about one trait of an audience: what was told, what differs, and the calls about it. */
+/** One run for one trait of an audience: the memberships, the differences, and the calls for them. */
 export class SyncRun {
   readonly sync: string;
   readonly startedMs: number;
@@ -43,7 +43,7 @@ export class SyncRun {
   readonly #deletions: Deletions;
   readonly #stateFile: string;
 
-  /** Why the checkpoint was of no use; undefined if it was. */
+  /** Why the checkpoint could not be used; undefined if it was. */
   rebuilt: string | undefined;
 
   private constructor(
@@ -65,7 +65,7 @@ export class SyncRun {
     this.#stateFile = audience.workspace.file(`${this.sync}.duckdb`);
   }
 
-  /** Leaves what was told before as `state.members`. */
+  /** Leaves the memberships as `state.members`. */
   static async begin(
     deps: SyncDeps,
     audience: OpenAudience,
@@ -115,7 +115,7 @@ export class SyncRun {
     });
   }
 
-  /** Compares `current` with what was told. */
+  /** Compares `current` with the memberships. */
   async compare(withBaseline: boolean): Promise<Difference> {
     this.#deps.onProgress({ stage: 'comparing', done: 0 });
     await this.#deletions.fill(this.#connection);
@@ -127,7 +127,7 @@ export class SyncRun {
     });
   }
 
-  /** Sends what differs. Returns users who were left out because their calls would be too large. */
+  /** Sends the differences. Returns users that were left out because their calls would be too large. */
   async send(what: SendWhat): Promise<readonly string[]> {
     const { topology, onProgress } = this.#deps;
     const { ingestAudience: callTopic, audienceMembers: membersTopic } = topology.topics;
@@ -172,7 +172,9 @@ export class SyncRun {
     return cutOffRun(progress, wanted, this.startedMs) ?? { baseline: fresh, after: new Map() };
   }
 
-  /** All is sent and remembered in the topic: without the checkpoint, the next sync only takes longer. */
+  /**
+   * Everything is sent and recorded in the topic. Without the checkpoint, the next sync only takes longer.
+   */
   async saveCheckpoint(checkpoint: string | undefined, leftOut: readonly string[]): Promise<void> {
     if (checkpoint === undefined) return;
     try {
@@ -184,13 +186,13 @@ export class SyncRun {
     }
   }
 
-  /** Written with the record that says so: nobody is told any more of those whom this run told. */
+  /** Ends the record of a full run's progress. Written together with the run's entry. */
   get over(): readonly PlacedRecord[] {
     const { audienceMembers } = this.#deps.topology.topics;
     return [everyoneRecord(audienceMembers, 0, this.#audience.id, undefined)];
   }
 
-  /** What this run came to, or was about to do. */
+  /** What this run did, or was about to do. */
   entry(
     outcome: SyncEntry['outcome'],
     { members, added, removed, changed, baseline, forgotten }: SyncCounts,
@@ -219,7 +221,7 @@ export class SyncRun {
     return { told, syncs: withEntry(syncs, entry) };
   }
 
-  /** `state` is attached no more. */
+  /** Detaches `state`. */
   async end(): Promise<void> {
     await this.#deletions.stop();
     await this.#connection.run('detach database if exists state').catch(() => undefined);

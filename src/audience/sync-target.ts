@@ -1,22 +1,22 @@
 import type { SaidTrait } from '../resources/audiences/told.ts';
 
-/** What a sync needs to know of an audience or a computed trait. */
+/** The part of an audience or a computed trait that a sync needs. */
 export interface SyncTarget extends SaidTrait {
   readonly id: string;
 }
 
-/** Of one user: what the trait becomes, as JSON text. */
+/** The change of one user: the new value of the trait, as JSON text. */
 export interface Change {
   readonly userId: string;
-  /** Null: not in the source of the data any more. */
+  /** Null: the user is no longer in the data. */
   readonly value: string | null;
-  /** What was emitted before; null: nothing, or the user had left. */
+  /** The value that was sent last; null: none, or the user had left. */
   readonly was: string | null;
-  /** The user was deleted since: no call is made. Epoch milliseconds. */
+  /** The user was deleted since, so no call is made. Epoch milliseconds. */
   readonly deletedMs: number | undefined;
 }
 
-/** What a change is, in reports. `baseline`: the same as before, told again. `forgotten`: of a deleted user. */
+/** Kinds of changes in reports. `baseline`: unchanged, and sent again. `forgotten`: of a deleted user. */
 export type ChangeKind = 'added' | 'removed' | 'changed' | 'baseline' | 'forgotten';
 
 export function kindOf({ value, was, deletedMs }: Change): ChangeKind {

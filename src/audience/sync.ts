@@ -14,11 +14,11 @@ import { SyncRun } from './sync-run.ts';
 import type { Change, SyncTarget } from './sync-target.ts';
 
 export interface SyncOptions extends OpenOptions, SafetyLimits {
-  /** Whether those are told who did not change, and the only destination that tells them. */
+  /** Whether unchanged users are sent as well, and the only destination that gets them. */
   readonly full: { readonly destination: string | undefined } | undefined;
   /** Every destination that is connected to the source. */
   readonly connected: readonly string[];
-  /** Before the first calls about a trait: it rejects where nobody has agreed to so many. */
+  /** Called before the first calls for a trait. It rejects if nobody has agreed to that many. */
   readonly confirmFirst: (users: number) => Promise<void>;
   readonly changesPerTransaction: number;
 }
@@ -26,20 +26,22 @@ export interface SyncOptions extends OpenOptions, SafetyLimits {
 export interface SyncResult extends Difference {
   /** As in the calls' `context.audience.sync`. */
   readonly sync: string;
-  /** Calls that would be larger than the pipeline takes: not sent, and tried again by the next sync. */
+  /**
+   * Calls that would be larger than the pipeline accepts. They are not sent, and the next sync tries again.
+   */
   readonly tooLarge: number;
-  /** Why the checkpoint was of no use; undefined if it was. */
+  /** Why the checkpoint could not be used; undefined if it was. */
   readonly rebuilt: string | undefined;
-  /** Some of the changes. */
+  /** Some of the changes, as a sample. */
   readonly sample: readonly Change[];
   readonly durationMs: number;
-  /** What is known of the audience from now on. */
+  /** The audience's record from now on. */
   readonly record: AudienceRecord;
 }
 
 /**
- * Leaves the data as a table `current (user_id, value)`, one row a user. `tempFolder`: of its own, need
- * not exist, and is gone afterwards.
+ * Leaves the data as a table `current (user_id, value)`, one row for each user.
+ * @param tempFolder a folder for this only; it need not exist, and is removed afterwards
  */
 export type ReadCurrent = (connection: DuckDBConnection, tempFolder: string) => Promise<void>;
 
@@ -47,12 +49,11 @@ const sampleSize = 10;
 const nobody = { members: 0, added: 0, removed: 0, changed: 0, baseline: 0, forgotten: 0 };
 
 /**
- * One sync of one audience: what is in its data now against what was told last, one call for each user of
- * whom it differs.
- *
- * @throws PostriderError `fenced` when a newer sync has begun; `input-invalid` when the data is more
- * likely broken than true, before anything is sent; what reading the data and writing to Kafka throw.
- * Whatever was sent is remembered, so that the next sync goes on behind it.
+ * One sync of one audience: compares its data with the memberships, and sends one call for each user that
+ * differs. ¶
+ * @throws PostriderError `fenced` when a newer sync has begun; `input-invalid` when the data is probably
+ * broken, before anything is sent; what reading the data and writing to Kafka throw. Everything that was sent
+ * is recorded, so that the next sync continues after it.
  */
 export async function syncAudience(
   deps: SyncDeps,
@@ -144,7 +145,10 @@ class Sync {
     return found;
   }
 
-  /** What is about to be told is known before it is told: a run that is cut off leaves no user behind. */
+  /**
+   * The record is written before the calls, so that an interrupted run leaves no user with an unrecorded
+   * trait.
+   */
   async #send(found: Difference): Promise<readonly string[]> {
     const { full } = this.#options;
     await this.#save(found, 'unfinished');
@@ -181,7 +185,10 @@ class Sync {
     await this.#audience.save(this.#record, isOver ? this.#run.over : []);
   }
 
-  /** Whoever looks at the audience sees it. A newer run that has stopped this one will say what it did. */
+  /**
+   * Shows the failure in the audience's record. If a newer run has stopped this one, that run writes the
+   * record.
+   */
   async #saveFailure(error: unknown): Promise<void> {
     if (this.#options.dryRun) return;
     const isRefused = error instanceof PostriderError && error.code === 'input-invalid';

@@ -1,18 +1,18 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
 /**
- * Writes metrics where a textfile collector finds them, in one step. What the file says of series that
- * are not among them stays: the audiences that other runs sync, and the last success of one that failed.
+ * Writes metrics for a textfile collector in one step. Other series in the file stay: those of audiences that
+ * other runs sync, and the time of the last success of a failed one.
  */
 export async function writeTextfile(file: string, metrics: string): Promise<void> {
   const before = await readFile(file, 'utf8').catch(() => '');
-  // A collector takes every file that ends in .prom.
+  // A collector reads every file that ends in .prom, so the temporary name ends differently.
   const written = `${file}.${process.pid}`;
   await writeFile(written, mergeMetrics(before, metrics));
   await rename(written, file);
 }
 
-/** `fresh`, and of its metrics the series that only `before` has. Both in Prometheus' text format. */
+/** `fresh`, plus the series of its metrics that only `before` has. Both are in Prometheus' text format. */
 export function mergeMetrics(before: string, fresh: string): string {
   const kept = samplesByMetric(before);
   const known = new Set([...samplesByMetric(fresh).values()].flat().map(seriesOf));

@@ -3,12 +3,12 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import type { Topology } from '../topology.ts';
 
-/** What a sync needs to know of the topics that it writes to. */
+/** The properties of the topics that a sync writes to. */
 export interface TopicFacts {
-  /** Of `audience-members`; never more, or users would move to others. */
+  /** Partitions of `audience-members`. They are never added, because users would move to others. */
   readonly memberPartitions: number;
   readonly callPartitions: number;
-  /** How long `audience-members` keeps the record that a user has left. */
+  /** How long `audience-members` keeps the tombstone of a user who left. */
   readonly tombstonesKeptMs: number;
 }
 

@@ -4,34 +4,34 @@ import path from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { openDatabase, type Database } from './database.ts';
 
-/** Where one run of a sync keeps its tables and files; it is gone when the run has ended. */
+/** The tables and files of one run of a sync; removed when the run has ended. */
 export interface Workspace {
   readonly database: Database;
-  /** A file of this name that no other run uses. */
+  /** The path of a file of this name that no other run uses. */
   file(name: string): string;
-  /** What makes the next sync fast; undefined: nothing is kept. */
+  /** The checkpoint, which makes the next sync fast; undefined: none is kept. */
   readonly checkpoint: string | undefined;
   close(): Promise<void>;
 }
 
 export interface WorkspaceOptions {
-  /** Of the deployment and the audience. */
+  /** A name for the deployment and the audience. */
   readonly name: string;
   /** Undefined: the system's folder for temporary files, and no checkpoint. */
   readonly directory: string | undefined;
-  /** The folder that lists are read from, where its links lead. */
+  /** The folder that lists are read from, after links are followed. */
   readonly filesDir: string;
 }
 
-/** User ids are in it. */
+/** The folder contains user ids. */
 const ownerOnly = 0o700;
 const scratchName = 'scratch.duckdb';
 /** A run that has just begun has no database yet. */
 const youngMs = 60_000;
-/** Kafka tells runs of one process apart, a file's lock does not. */
+/** Within one process, a file's lock does not distinguish runs. */
 const ownFolders = new Set<string>();
 
-/** What killed runs have left behind is removed; a run that lives keeps what it has until Kafka has stopped it. */
+/** Removes what killed runs have left. A live run keeps its files until Kafka has stopped it. */
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
   const { name, directory, filesDir } = options;
   const parent = directory === undefined ? tmpdir() : path.join(directory, name);
@@ -57,7 +57,10 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
   };
 }
 
-/** Of audiences and computed traits that are no more: the checkpoints are users' data. */
+/**
+ * Removes the data of audiences and computed traits that no longer exist, because checkpoints contain user
+ * data.
+ */
 export async function removeUnknown(
   directory: string,
   prefix: string,
@@ -72,13 +75,13 @@ export async function removeUnknown(
   }
 }
 
-/** As versions before this one named them, readable by others. */
+/** Files with the names of earlier releases, which others could read. */
 async function removeFormer(directory: string, name: string): Promise<void> {
   for (const former of [`${name}.duckdb`, `${name}.work`])
     await rm(path.join(directory, former), { recursive: true, force: true });
 }
 
-/** Whoever lives has a lock on its database, also from another pod. */
+/** A live run has a lock on its database, also if it runs in another pod. */
 async function removeIfDead(folder: string): Promise<void> {
   if (ownFolders.has(folder)) return;
   const scratch = path.join(folder, scratchName);

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
-/** What a gzip stream holds, and any other as it is: its first two bytes tell which it is. */
+/** The content of a gzip stream, and any other stream as it is, decided by its first two bytes. */
 export async function* gunzipIfNeeded(
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer, void, undefined> {
@@ -25,6 +25,6 @@ async function* withHead(
 }
 
 function gunzip(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
-  // An error of either end comes out of the iteration.
+  // An error of either end is thrown by the iteration.
   return pipeline(Readable.from(chunks), createGunzip(), () => undefined);
 }

@@ -11,10 +11,10 @@ export interface ImportOptions {
   /** NDJSON: one call a line. Blank lines are skipped. */
   readonly input: AsyncIterable<Buffer>;
   readonly topic: string;
-  /** Names the source of all calls, whatever they say themselves. */
+  /** Identifies the source of all calls, whatever their own `writeKey` is. */
   readonly writeKey: string;
   readonly producer: Pick<Producer, 'produce'>;
-  /** Ends the import early; what was begun is finished. */
+  /** Ends the import early. Lines that were begun are finished. */
   readonly signal: AbortSignal;
   /** A call is on every in-sync replica. */
   readonly onSent: (line: number) => void;
@@ -26,8 +26,8 @@ export interface ImportOptions {
 const mostInFlight = 2_000;
 
 /**
- * Sends each line to the ingest topic as it is, keyed by its user, so that it is routed like any other
- * call: with its own message id and timestamp where it has them. Resolves when all are safe.
+ * Sends each line to the ingest topic as it is, keyed by its user, so that it is routed like any other call:
+ * with its own message id and timestamp if it has them. Resolves when all calls are acknowledged.
  */
 export async function importCalls(options: ImportOptions): Promise<void> {
   const { input, producer, signal, onSent, onBad } = options;
@@ -59,7 +59,7 @@ function readLine(
 ): OutgoingRecord | string | undefined {
   if (bytes.length > maxCallBytes) return `The line is longer than ${maxCallBytes} bytes.`;
   if (isBlank(bytes)) return undefined;
-  // Only whether it is a call is asked here: what it lacks, the router gives it from where it will stand.
+  // Only checks that the line is a call. The router derives missing fields from the record's later place.
   const { call, rejected } = parseCall(bytes, { topic, partition: 0, offset: 0, appendTimeMs: 0 });
   if (call === undefined) return rejected.detail;
   return { topic, key: userOf(call), value: bytes, headers: { [writeKeyHeader]: writeKey } };

@@ -2,7 +2,7 @@
 export interface Line {
   /** From 1. */
   readonly number: number;
-  /** Of a line that is longer than the limit, only its beginning, which is longer too. */
+  /** For a line that is longer than the limit, only its beginning, which is longer too. */
   readonly bytes: Buffer;
 }
 
@@ -10,12 +10,15 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const nothing = Buffer.alloc(0);
 
-/** Cuts chunks into lines; gives all at once that a chunk completes. Keeps little more than one line's limit. */
+/**
+ * Splits chunks into lines. Yields together all lines that a chunk completes, and keeps little more than one
+ * line's limit.
+ */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
   limitBytes: number,
 ): AsyncGenerator<Line[], void, undefined> {
-  // One byte to be too long by, and one that may turn out to belong to the line break.
+  // One byte to detect a line that is too long, and one that may belong to the line break.
   const keepBytes = limitBytes + 2;
   let number = 1;
   let rest: Buffer = nothing;

@@ -1,6 +1,6 @@
 import { environment, type Environment } from '../environment.ts';
 import { withAdmin } from '../kafka/admin.ts';
-import { createKafka, type KafkaClient } from '../kafka/client.ts';
+import { createKafka, type KafkaClient, type KafkaOptions } from '../kafka/client.ts';
 import { reachKafka } from '../kafka/reach.ts';
 import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
 import { shutdownSignal } from '../ops/shutdown.ts';
@@ -10,15 +10,17 @@ import { readSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import { createTopology, type Topology } from '../topology.ts';
 import { explainConnection } from './connect/explain-connection.ts';
+import { createCredentials, type Credentials } from './connect/credentials.ts';
 import { kafkaOptions } from './connect/kafka-options.ts';
 import { note } from './terminal/note.ts';
 import { startStatusLine, type StatusLine } from './terminal/status-line.ts';
 
-/** What a command works with; each part is made at first use, so `--help` needs no settings. */
+/** The environment of a command. Each part is created at first use, so `--help` needs no settings. */
 export interface Context {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly log: Logger;
+  readonly credentials: Credentials;
   /** @throws PostriderError `setting-invalid` without KAFKA_BROKERS */
   readonly kafka: KafkaClient;
   /** Asks the cluster for its size where TOPIC_REPLICATION_FACTOR is not set. */
@@ -68,9 +70,11 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
   const isAnswer = isVerbose !== undefined;
   const clientLog = (): Logger =>
     !isAnswer || isVerbose() || settings().logLevel === 'debug' ? log() : silentLogger;
-  const kafka = once(() => createKafka(kafkaOptions(settings(), env), clientLog()));
+  const credentials = once(() => createCredentials(settings(), env, clientLog()));
+  const access = (): KafkaOptions => kafkaOptions(settings(), env, credentials());
+  const kafka = once(() => createKafka(access(), clientLog()));
   const reach = async (giveUpMs?: number): Promise<void> => {
-    await reachKafka(kafkaOptions(settings(), env), {
+    await reachKafka(access(), {
       giveUpMs,
       explain: (problem) => explainConnection(problem, settings()),
       onWaiting: (text) => {
@@ -100,6 +104,9 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
     },
     get log() {
       return log();
+    },
+    get credentials() {
+      return credentials();
     },
     get kafka() {
       return kafka();

@@ -8,12 +8,12 @@ import { createProgram } from './program.ts';
 const program = createProgram(createContext());
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // Whoever read the answer has seen enough, e.g. `head`: other programs are ended by that signal.
+  // The reader of the answer, for example `head`, has ended. Other programs are ended by that signal.
   if (error.code === 'EPIPE') process.exit(128 + constants.signals.SIGPIPE);
   process.exit(report(new Error(`stdout cannot be written to: ${error.message}`)));
 });
 
-// Node would print its message as it is.
+// Node would print the message without escapes.
 process.on('uncaughtException', (error: unknown) => {
   process.stderr.write(`${error instanceof Error ? stackOf(error) : oneLine(String(error))}\n`);
   process.exit(1);
@@ -22,7 +22,7 @@ process.on('uncaughtException', (error: unknown) => {
 try {
   await program.parseAsync();
 } catch (error) {
-  // A role that could not start has servers and connections open that nobody would ever close.
+  // A role that could not start has open servers and connections, which would keep the process alive.
   process.exit(report(error));
 }
 

@@ -58,9 +58,11 @@ const answering = [
  */
 export function createProgram(context: Context): Command {
   const program = new Command('postrider')
-    .description('Outbound event delivery: analytics calls from Kafka to customer endpoints')
+    .description(
+      'Outbound event delivery: analytics calls from Kafka to customer endpoints, as signed webhooks',
+    )
     .version(version(), '--version', 'print the version')
-    .option('--verbose', "print an error's stack and the Kafka client's own warnings too")
+    .option('--verbose', "also print the stack of an error and the Kafka client's own warnings")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       outputError: (text, write) => {

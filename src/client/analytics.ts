@@ -31,13 +31,12 @@ import { warn } from './warning.ts';
 /**
  * Records calls for one source and sends them in the background.
  *
- * Each method checks the call, puts it into memory and returns its message id; nothing is sent before
- * it returns. A valid call is delivered at least once, unless the queue is full or closed, the endpoint
- * refuses it for good, or the process or `close()` ends before; `onError` is told of each that was lost.
- * While calls wait, the process stays alive; `process.exit()` loses what was not sent: await `close()`
- * before.
+ * Each method checks the call, puts it into memory and returns its message id; nothing is sent before it
+ * returns. A valid call is delivered at least once, unless the queue is full or closed, the endpoint refuses
+ * it permanently, or the process or `close()` ends before. `onError` gets each lost call. While calls wait,
+ * the process stays alive; `process.exit()` loses what was not sent, so await `close()` before.
  *
- * A method throws an AnalyticsError for an invalid call only, which is a mistake in the program:
+ * A method throws an AnalyticsError only for an invalid call, which is a mistake in the program:
  * `invalid-call`, `unserializable`, `too-large`.
  */
 export class Analytics {
@@ -45,7 +44,7 @@ export class Analytics {
   readonly #debug: DebugLog | undefined = debugLog();
   readonly #sender: BatchSender;
   readonly #outbox: Outbox;
-  /** Accepted and not settled. */
+  /** Calls that were accepted and are not settled. */
   #queued = 0;
   #closed: Promise<void> | undefined;
   #isTellingLoss = false;
@@ -56,7 +55,7 @@ export class Analytics {
   constructor(writeKey: string, options: AnalyticsOptions = {}) {
     this.#options = readOptions(writeKey, options);
     const { transport, flushAt, flushAfterMs } = this.#options;
-    // A batch over HTTP says so once for all its calls.
+    // A batch over HTTP has the context once for all its calls.
     this.#context = transport.kind === 'kafka' ? { library } : undefined;
     this.#sender = new BatchSender({
       transport: openTransport(transport, writeKey, this.#debug),
@@ -107,8 +106,8 @@ export class Analytics {
 
   /**
    * Sends what is queued now, and resolves when every call made so far is delivered.
-   * @throws CallsLostError if calls were lost, then or since the flush before, whether or not
-   * `onError` was told of them
+   * @throws CallsLostError if calls were lost, then or since the flush before, whether or not `onError` got
+   * them
    */
   async flush(): Promise<void> {
     this.#outbox.flush();
@@ -116,10 +115,10 @@ export class Analytics {
   }
 
   /**
-   * Takes no further calls and sends what is queued, for at most `timeoutMs` (default 60,000,
-   * `Infinity` for as long as it takes). A second call returns the same promise.
+   * Accepts no further calls and sends what is queued, for at most `timeoutMs` (default 60,000, `Infinity`
+   * for as long as it takes). A second call returns the same promise.
    * @throws CallsLostError as `flush` does, also for calls that were left at the end of that time;
-   * AnalyticsError `invalid-option` for a `timeoutMs` that is none, and the client stays open
+   * AnalyticsError `invalid-option` for an invalid `timeoutMs`, and the client stays open
    */
   close(options: CloseOptions = {}): Promise<void> {
     if (this.#closed !== undefined) return this.#closed;
@@ -165,7 +164,7 @@ export class Analytics {
 
   #lost(call: EncodedCall, error: AnalyticsError): void {
     this.#losses.add(error);
-    // A callback that makes calls would be called for them for ever while the queue is full.
+    // A callback that makes calls would otherwise be called for them without end while the queue is full.
     if (this.#isTellingLoss) return;
     this.#isTellingLoss = true;
     tell(() => {
@@ -175,7 +174,7 @@ export class Analytics {
   }
 }
 
-/** What callbacks get of a call. */
+/** The part of a call that callbacks get. */
 function seen({ messageId, type, json }: EncodedCall): AcceptedCall {
   return { messageId, type, json };
 }

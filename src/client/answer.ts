@@ -13,8 +13,9 @@ export type Verdict =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * As the pipeline judges an endpoint's answer (src/delivery/outcome.ts): 2xx is delivered; 408, 425, 429
- * and 5xx are worth a repetition. Any other answer, redirects included, would be the same again.
+ * Judges the gateway's answer as the pipeline judges an endpoint's (src/delivery/outcome.ts): 2xx is
+ * delivered; 408, 425, 429 and 5xx are worth a repetition. Any other answer, including redirects, would be
+ * the same again.
  */
 export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verdict {
   if (status >= 200 && status < 300) return { kind: 'delivered' };
@@ -25,14 +26,14 @@ export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verd
   return { kind: 'refused', reason };
 }
 
-/** 408: the request came too slowly. 425: it came in early data of TLS. Both pass. */
+/** 408: the request came too slowly. 425: it came in early data of TLS. Both are temporary. */
 function isPassing(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
 const longestExplanation = 200;
 
-/** The beginning of an error's `message`, as this protocol has it, else of the text. */
+/** The beginning of an error's `message` in this protocol, otherwise of the text. */
 function explanation(body: string): string {
   const text = (messageOf(body) ?? body).slice(0, longestExplanation).trim();
   return text === '' ? '' : `: ${text}`;

@@ -1,9 +1,9 @@
-/** How long an endpoint's `Retry-After` is believed. */
+/** Greatest `Retry-After` that is followed. */
 const mostRetryAfterMs = 300_000;
 
 /**
- * The wait before a batch is sent again, after so many failed attempts: from 0.1 s doubling to 5 s,
- * of which a random half is left out, so that clients do not come back all at once.
+ * The wait before a batch is sent again, after so many failed attempts: from 0.1 s, doubling to 5 s, minus a
+ * random part of up to half, so that clients do not all come back at once.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const mostMs = Math.min(100 * 2 ** Math.min(failures - 1, 10), 5_000);
@@ -20,7 +20,7 @@ export function retryAfterMs(value: string | null, nowMs: number): number | unde
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), mostRetryAfterMs);
 }
 
-/** NaN for what is no HTTP date: Date.parse alone would take "-5" too. */
+/** NaN for anything but an HTTP date: Date.parse alone would accept "-5" too. */
 function dateOf(text: string): number {
   return /^[A-Z][a-z]{2}, .*GMT$/.test(text) ? Date.parse(text) : NaN;
 }

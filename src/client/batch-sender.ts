@@ -22,8 +22,8 @@ interface Batch {
 }
 
 /**
- * Sends each batch until it is settled, several at a time: a batch that has to wait before it is sent
- * again does not hold up the others, so batches may overtake one another.
+ * Sends each batch until it is settled, several at a time. A batch that waits before it is sent again does
+ * not delay the others, so batches may overtake one another.
  */
 export class BatchSender {
   readonly #options: BatchSenderOptions;
@@ -32,9 +32,9 @@ export class BatchSender {
   /** One for each batch that is not settled. */
   readonly #unsettled = new Set<Promise<void>>();
   #startIsNext = false;
-  /** What the endpoint asked for by `Retry-After`, in steady time. */
+  /** The time that the endpoint's `Retry-After` asked for, in steady time. */
   #pausedUntilMs = 0;
-  /** End the pauses that are being waited for. */
+  /** Functions that end the pending pauses. */
   readonly #wakeUps = new Set<() => void>();
   #isGivenUp = false;
   /** Why the last attempt failed; undefined after one that did not. */
@@ -46,7 +46,7 @@ export class BatchSender {
     this.#outage = new OutageWarner(options);
   }
 
-  /** Returns before anything is sent: a call does no I/O. */
+  /** Returns before anything is sent, because a call does no I/O. */
   add(calls: readonly EncodedCall[]): void {
     const settled = new Promise<void>((resolve) => {
       this.#waiting.push({ calls, done: resolve });
@@ -67,8 +67,8 @@ export class BatchSender {
   }
 
   /**
-   * Waits until all is settled, but no longer than `timeoutMs`: then the rest is settled with the error
-   * `not-delivered`.
+   * Waits until everything is settled, but no longer than `timeoutMs`. The rest is then settled with the
+   * error `not-delivered`.
    */
   async close(timeoutMs: number): Promise<void> {
     const { transport, clock } = this.#options;
@@ -99,7 +99,7 @@ export class BatchSender {
   async #deliver({ calls }: Batch): Promise<void> {
     const { transport, clock, random, onSettled, debug } = this.#options;
     for (let attempts = 1; ; attempts += 1) {
-      // In a loop: another batch may have been told a later time meanwhile.
+      // In a loop, because another batch may have got a later time meanwhile.
       while (clock.steadyNow() < this.#pausedUntilMs && !this.#isGivenUp) {
         await this.#pause(this.#pausedUntilMs - clock.steadyNow());
       }

@@ -1,14 +1,14 @@
 import type { CallType } from '../event/call.ts';
 
-/** What the methods take. None of them changes the object that it is given. */
+/** The arguments of the methods. No method changes the object that it gets. */
 
-/** What every call may have beside its own fields. */
+/** Fields that every call may have. */
 export interface CommonFields {
-  /** Default: a new UUID. Receivers tell repetitions by it, so it must be unique. */
+  /** Default: a new UUID. Receivers recognize repetitions by it, so it must be unique. */
   readonly messageId?: string | undefined;
   /**
-   * When it happened, to import past data: a Date, or an ISO 8601 time, which is sent as it stands.
-   * Left out for what is happening now.
+   * When the call happened, for importing past data: a Date, or an ISO 8601 time, which is sent as it is.
+   * Leave it out for present calls.
    */
   readonly timestamp?: Date | string | undefined;
   /** Extra context; not attributes of the user. */
@@ -29,8 +29,8 @@ export interface WithUserId {
 }
 
 /**
- * `userId` is `undefined` and not any text, so that it tells the compiler which of the two is meant: else it
- * says of a call with a `userId` and without an `event` that the `anonymousId` is missing.
+ * `userId` is `undefined` instead of any text, so that the compiler can distinguish the two types. Otherwise
+ * its error for a call with a `userId` and without an `event` says that the `anonymousId` is missing.
  */
 export interface WithoutUserId {
   readonly userId?: undefined;
@@ -51,9 +51,9 @@ export type PageCall = CommonFields &
   Identity & {
     readonly name?: string | undefined;
     readonly category?: string | undefined;
-    /** Of the page: `url`, `title`, `referrer`, `path` and others. Sent as `properties`. */
+    /** Properties of the page: `url`, `title`, `referrer`, `path` and others. Sent as `properties`. */
     readonly traits?: object | undefined;
-    /** Another name for `traits`, which win where both are given. */
+    /** Another name for `traits`. If both are given, `traits` takes precedence. */
     readonly properties?: object | undefined;
   };
 

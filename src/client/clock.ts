@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the epoch: for the times that are sent. It may be set at any moment. */
   now(): number;
-  /** Milliseconds since a moment of its own: for waits and intervals. Nobody sets it. */
+  /** Milliseconds since an arbitrary moment, for waits and intervals. It is never set. */
   steadyNow(): number;
   /**
    * Calls back once; never after more than `longestDelayMs`. A pending timer keeps the process alive, so
@@ -15,7 +15,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Node's longest timer, almost 25 days: it makes 1 ms of anything longer. */
+/** Node's longest timer, almost 25 days. Node turns anything longer into 1 ms. */
 export const longestDelayMs = 2_147_483_647;
 
 export const systemClock: Clock = {

@@ -6,9 +6,9 @@ import { maxCallBytes, maxDepth } from '../event/limits.ts';
 import { isDeeper } from '../event/read-json.ts';
 import { isAbsent, validateCall, type GivenCall, type ValidationRules } from './validate.ts';
 
-/** A call in the queue: stringified once, which is its snapshot and tells its size. */
+/** A call in the queue. Its JSON is a snapshot of the call, and determines its size. */
 export interface EncodedCall extends AcceptedCall {
-  /** Of `json` in UTF-8. */
+  /** Length of `json` in UTF-8. */
   readonly bytes: number;
   /** Whom the call is about. */
   readonly user: string;
@@ -17,7 +17,7 @@ export interface EncodedCall extends AcceptedCall {
 export interface EncodeOptions extends ValidationRules {
   /** Epoch milliseconds. */
   readonly nowMs: number;
-  /** Put into each call's context, for a transport that has no batch to put it into. */
+  /** Added to each call's context, for a transport without batches. */
   readonly context: object | undefined;
 }
 
@@ -62,7 +62,7 @@ interface Fields extends GivenCall {
 let isoMs = NaN;
 let isoText = '';
 
-/** Calls come in bursts, and writing the time would be a quarter of a call's cost. */
+/** Cached, because calls come in bursts, and formatting the time is a large part of a call's cost. */
 function isoOf(ms: number): string {
   if (ms !== isoMs) {
     isoMs = ms;
@@ -71,7 +71,7 @@ function isoOf(ms: number): string {
   return isoText;
 }
 
-/** The fields that a call of this type is sent with, in this order; each is read only once. */
+/** The fields that a call of this type is sent with, in this order. Each is read only once. */
 function readFields(type: CallType, call: GivenCall): Fields {
   const { messageId, timestamp, userId, anonymousId, context, integrations } = call as Fields;
   const head = { type, messageId, timestamp, userId, anonymousId };
@@ -103,13 +103,13 @@ function readFields(type: CallType, call: GivenCall): Fields {
   }
 }
 
-/** The call's own wins. One that is no object stays as it is. */
+/** The call's own fields take precedence. A value that is not an object stays as it is. */
 function mergeContext(ofLibrary: object, ofCall: unknown): unknown {
   if (isAbsent(ofCall)) return ofLibrary;
   return typeof ofCall === 'object' ? { ...ofLibrary, ...ofCall } : ofCall;
 }
 
-/** Runs what may call the caller's own getters and `toJSON`. */
+/** Runs code that may call the caller's own getters and `toJSON`. */
 function attempt<T>(read: () => T): T {
   try {
     return read();
@@ -121,7 +121,7 @@ function attempt<T>(read: () => T): T {
   }
 }
 
-/** Of the text, because what was stringified may differ from what was given. Few calls have to be parsed for it. */
+/** Checks the text, because it may differ from the given object. Few calls have to be parsed for that. */
 function isTooDeep(json: string): boolean {
   return hasMoreBrackets(json, maxDepth) && isDeeper(JSON.parse(json) as object, maxDepth);
 }

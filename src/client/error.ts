@@ -24,7 +24,7 @@ export type AnalyticsErrorCode =
   | 'no-kafkajs'
   | 'calls-lost';
 
-/** Every error that the library throws, rejects with or hands to `onError`. */
+/** Every error that the library throws, rejects with or passes to `onError`. */
 export class AnalyticsError extends Error {
   override readonly name: string = 'AnalyticsError';
   readonly code: AnalyticsErrorCode;
@@ -35,10 +35,10 @@ export class AnalyticsError extends Error {
   }
 }
 
-/** What `flush()` and `close()` reject with. */
+/** The error that `flush()` and `close()` reject with. */
 export class CallsLostError extends AnalyticsError {
   override readonly name: string = 'CallsLostError';
-  /** How many, by the code of the error that `onError` got for each. */
+  /** Number of lost calls, by the code of the error that `onError` got for each. */
   readonly lost: Readonly<Partial<Record<AnalyticsErrorCode, number>>>;
 
   constructor(message: string, lost: CallsLostError['lost']) {

@@ -7,13 +7,13 @@ import { delivered, refusedAll, type SendResult, type Transport } from './transp
 export interface HttpTransportOptions {
   readonly url: string;
   readonly writeKey: string;
-  /** Of a whole request, its answer included. Default 20 s, more than the gateway waits for Kafka. */
+  /** For a whole request, including its answer. Default 20 s, more than the gateway waits for Kafka. */
   readonly timeoutMs?: number;
 }
 
 /** Sends batches to the gateway, by Node's own `fetch`. */
 export class HttpTransport implements Transport {
-  /** Enough for 6,000 calls a second at 50 ms a request, and little enough for an ailing gateway. */
+  /** Enough for 6,000 calls a second at 50 ms a request, and few enough for a gateway in trouble. */
   readonly maxInFlight = 16;
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -81,10 +81,13 @@ export class HttpTransport implements Transport {
   }
 }
 
-/** Many times what an answer of this protocol has. */
+/** Many times the size of this protocol's answers. */
 const mostAnswerBytes = 65_536;
 
-/** Most bodies are read to their end, so that the connection can be used again; a longer one ends it. */
+/**
+ * Most bodies are read to their end, so that the connection can be used again. A longer one ends the
+ * connection.
+ */
 async function beginningOf({ body }: Response): Promise<string> {
   if (body === null) return '';
   const decoder = new TextDecoder();
@@ -104,8 +107,8 @@ const head = `{"context":${JSON.stringify({ library })},"batch":[`;
 export const batchOverheadBytes: number = batchBody([], new Date(0)).length;
 
 /**
- * `sentAt` is of this very attempt: the gateway corrects each call's timestamp by how far this clock
- * is off, and a stale one would shift it by the retries' delay.
+ * `sentAt` is the time of this attempt. The gateway corrects each call's timestamp by the difference of the
+ * clocks, and an earlier time would shift it by the delay of the retries.
  */
 function batchBody(calls: readonly EncodedCall[], sentAt: Date): string {
   let body = head;
@@ -117,7 +120,7 @@ function batchBody(calls: readonly EncodedCall[], sentAt: Date): string {
   return `${body}],"sentAt":"${sentAt.toISOString()}"}`;
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` has no information; its cause has. */
 function networkReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -9,7 +9,7 @@ export function invalid(name: string, given: unknown, allowed: string): Analytic
   return new AnalyticsError('invalid-option', `${name} is ${shown}, allowed: ${allowed}.`);
 }
 
-/** What `given` has beside what is known, misspelt or another library's, would count for nothing. */
+/** Unknown fields of `given`, misspelt or of another library, would be ignored silently. */
 export function strangerAmong(
   given: object,
   known: Readonly<Record<string, true>>,
@@ -18,7 +18,7 @@ export function strangerAmong(
   const stranger = Object.keys(given).find((name) => !Object.hasOwn(known, name));
   if (stranger === undefined) return undefined;
   const allowed = Object.keys(known).join(', ');
-  const message = `${path}${stranger} is no option, allowed: ${allowed}.`;
+  const message = `${path}${stranger} is not an option, allowed: ${allowed}.`;
   return new AnalyticsError('invalid-option', message);
 }
 
@@ -32,7 +32,7 @@ export function refuseStrangers(
   if (stranger !== undefined) throw stranger;
 }
 
-/** Of a value that is not shown: errors are logged. */
+/** For a value that is not shown, because errors are logged. */
 export function checkText(name: string, given: unknown): void {
   if (typeof given === 'string' && given !== '') return;
   const kind = given === '' ? 'empty' : `of the type ${given === null ? 'null' : typeof given}`;

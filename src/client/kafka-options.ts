@@ -26,7 +26,7 @@ export interface KafkaTransportOptions {
       }
     | undefined;
   /**
-   * A schema registry: calls are written with the latest schema of the topic's subject, in Avro, instead of as
+   * A schema registry. Calls are written in Avro with the latest schema of the topic's subject, instead of as
    * JSON. Needs the package @kafkajs/confluent-schema-registry.
    */
   readonly registry?: RegistryOptions | undefined;
@@ -44,7 +44,7 @@ const knownOfSsl = { ca: true, cert: true, key: true } as const;
 const knownOfSasl = { mechanism: true, username: true, password: true } as const;
 const mechanisms: readonly unknown[] = ['plain', 'scram-sha-256', 'scram-sha-512'];
 
-/** @throws AnalyticsError `invalid-option`: calls would wait for what can never be reached */
+/** @throws AnalyticsError `invalid-option` if calls could never be delivered */
 export function readKafkaOptions(given: KafkaTransportOptions | undefined): KafkaTransportOptions {
   if (!isObject(given)) throw invalid('kafka', given, "{ brokers: ['host:port', …] }");
   refuseStrangers(given, known, 'kafka.');
@@ -74,7 +74,7 @@ function checkSsl(given: unknown): void {
 function checkSasl(given: unknown): void {
   if (!isObject(given)) {
     // Not shown: it may be a password.
-    const message = 'kafka.sasl is no object, allowed: { mechanism, username, password }.';
+    const message = 'kafka.sasl is not an object, allowed: { mechanism, username, password }.';
     throw new AnalyticsError('invalid-option', message);
   }
   refuseStrangers(given, knownOfSasl, 'kafka.sasl.');
@@ -98,7 +98,7 @@ function isTopicName(given: unknown): boolean {
   return typeof given === 'string' && /^(?!\.{1,2}$)[\w.-]{1,249}$/.test(given);
 }
 
-/** Of a URL where a broker belongs: errors are logged. */
+/** A URL in the place of a broker may contain a password, and errors are logged. */
 function withoutLogin(given: unknown): unknown {
   return typeof given === 'string' ? given.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@') : given;
 }

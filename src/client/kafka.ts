@@ -26,14 +26,14 @@ export function openKafka(settings: KafkaSettings): Promise<ProducingTransport> 
 }
 
 /**
- * How long a producer may take to say goodbye: what it held is settled, or given up. One that hangs, or
- * still connects, ends when kafkajs gives it up.
+ * How long closing a producer may take. Its records are settled, or given up. A producer that hangs, or still
+ * connects, ends when kafkajs gives it up.
  */
 const disconnectTimeoutMs = 1_000;
 
 /**
- * Writes calls to the ingest topic, keyed by the user; a call is delivered when every in-sync replica has
- * it. While Kafka is away the producer itself tries again, for as long as it takes.
+ * Writes calls to the ingest topic, keyed by the user. A call is delivered when every in-sync replica has it.
+ * While Kafka is unreachable, the producer itself tries again, for as long as it takes.
  */
 class KafkaConnection implements ProducingTransport {
   readonly #topic: string;
@@ -44,7 +44,7 @@ class KafkaConnection implements ProducingTransport {
   readonly #stop = new AbortController();
   readonly #pending = new Set<(result: SendResult) => void>();
   #goodbye: Promise<void> | undefined;
-  /** What the producer said of it in its log, where a failure has a `reason`; it tries again itself. */
+  /** The reason of the last failure in the producer's log. The producer tries again itself. */
   #lastFailure: string | undefined;
   readonly #outage = new OutageWarner({ clock: systemClock, warn });
 
@@ -68,7 +68,7 @@ class KafkaConnection implements ProducingTransport {
       this.#schema = new PublishedSchema({ ...registry, subject, signal, onFailure: failed });
     }
     this.#producer = createProducer(kafka, { log, signal });
-    // Whoever sends sees it.
+    // Handled by the code that sends.
     this.#producer.catch(() => undefined);
   }
 
@@ -79,7 +79,7 @@ class KafkaConnection implements ProducingTransport {
         this.#pending.delete(settle);
         resolve(result);
       };
-      // Before the connection is there, so that closing ends this wait too.
+      // Added before the connection exists, so that closing ends this wait too.
       this.#pending.add(settle);
       this.#produce(calls, settle).catch(reject);
     });
@@ -141,7 +141,7 @@ class KafkaConnection implements ProducingTransport {
 
   async #disconnect(): Promise<void> {
     const producer = await this.#connected();
-    // Nobody waits any more for what it holds.
+    // Nothing waits for the producer's records anymore.
     await producer?.close(0);
   }
 

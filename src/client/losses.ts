@@ -3,7 +3,7 @@ import { CallsLostError, type AnalyticsError, type AnalyticsErrorCode } from './
 interface Reason {
   readonly code: AnalyticsErrorCode;
   calls: number;
-  /** Of the first of these calls. */
+  /** The message of the first of these calls. */
   readonly message: string;
   hasOthers: boolean;
 }
@@ -11,8 +11,8 @@ interface Reason {
 type Tally = Map<AnalyticsErrorCode, Reason>;
 
 /**
- * What was lost, for whoever waits for a flush. Each loss is told: by every flush that is waited for when it
- * happens, else by the next one.
+ * The losses for callers that wait for a flush. Each loss is reported by every flush that is pending when it
+ * happens, otherwise by the next one.
  */
 export class Losses {
   #untold: Tally = new Map();
@@ -47,7 +47,7 @@ function count(tally: Tally, { code, message }: AnalyticsError): void {
 function callsLost(reasons: readonly Reason[]): CallsLostError {
   const total = reasons.reduce((sum, { calls }) => sum + calls, 0);
   const parts = reasons.map(({ code, calls, message, hasOthers }) => {
-    // Of these two the code says it all.
+    // For these two, the code says everything.
     if (code === 'queue-full' || code === 'closed') return `${calls} ${code}`;
     return `${calls} ${code} (${message}${hasOthers ? ', and others' : ''})`;
   });

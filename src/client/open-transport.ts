@@ -14,7 +14,7 @@ export function openTransport(
     : kafkaWhenNeeded({ ...options.kafka, writeKey, debug });
 }
 
-/** Nobody who sends over HTTP loads kafkajs. */
+/** Loads kafkajs only for the Kafka transport. */
 function kafkaWhenNeeded(settings: KafkaSettings): Transport {
   let loading: Promise<ProducingTransport> | undefined;
   const load = async (): Promise<ProducingTransport> => {
@@ -22,13 +22,13 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
       const { openKafka } = await import('./kafka.ts');
       return await openKafka(settings);
     } catch (error) {
-      // Such as too many open files: the next calls may find it different.
+      // The failure may be temporary, such as too many open files.
       loading = undefined;
       throw error;
     }
   };
   return {
-    // Each may be a batch of a single call; the producer makes its own batches of them.
+    // Each may be a batch of a single call, because the producer makes its own batches.
     maxInFlight: 1_000,
     send: async (calls) => {
       try {
@@ -46,7 +46,7 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
   };
 }
 
-/** What Node says of an absent package has the paths of whoever asked for it, a line each. */
+/** Node's message about a missing package contains a line with the path of each requiring file. */
 function whyNot(cause: unknown): string {
   if (isAbsent('kafkajs', cause)) return needs('kafkajs', 'kafkajs@2.2.4');
   if (isAbsent(registryPackage, cause)) return `with a registry ${needs(registryPackage)}`;

@@ -12,29 +12,29 @@ import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts
 import { lossWarner } from './warning.ts';
 
 export interface AnalyticsOptions {
-  /** Calls of one batch; 1 turns batching off. Default 20. The smaller of `size` and `flushAt` counts. */
+  /** Calls in one batch; 1 turns batching off. Default 20. The smaller of `size` and `flushAt` counts. */
   readonly size?: number | undefined;
-  /** The same. Default 20. */
+  /** Another name for `size`. Default 20. */
   readonly flushAt?: number | undefined;
-  /** Milliseconds since the last flush, after which what is queued is sent. Default 5,000. */
+  /** Milliseconds after the last flush until queued calls are sent. Default 5,000. */
   readonly flushAfter?: number | undefined;
   /** Base URL of the gateway; batches go to `/v1/batch` below it. Default `http://127.0.0.1:8080`. */
   readonly endpoint?: string | undefined;
-  /** Calls, waiting or on their way, beyond which further ones are lost. Default 10,000. */
+  /** Greatest number of calls that wait or are in flight; further calls are lost. Default 10,000. */
   readonly maxQueued?: number | undefined;
   /** `http` sends batches to a gateway; `kafka` writes straight to the ingest topic. Default `http`. */
   readonly transport?: 'http' | 'kafka' | undefined;
   /** For the transport `kafka`, which needs the package kafkajs. */
   readonly kafka?: KafkaTransportOptions | undefined;
-  /** Accepts page calls with an `anonymousId` alone. Default false. */
+  /** Accepts page calls that have only an `anonymousId`. Default false. */
   readonly anonymousPages?: boolean | undefined;
   /** Called once for each call that the gateway, or every in-sync replica of Kafka, has. */
   readonly onDelivered?: ((call: AcceptedCall) => void) | undefined;
   /**
-   * Called once for each valid call that is lost: refused, not delivered in time, or not taken because
-   * the queue was full or closed, for which it is called before the method returns. Without it, a warning
-   * of the process tells of the first, and once a minute how many more there were. It is not called for
-   * calls that it makes itself and that are not taken.
+   * Called once for each valid call that is lost: refused, not delivered in time, or not accepted because the
+   * queue was full or closed, for which it is called before the method returns. Without it, a process warning
+   * reports the first loss, and once a minute the number of further ones. It is not called for calls that are
+   * made inside it and lost.
    */
   readonly onError?: ((error: AnalyticsError, call: AcceptedCall) => void) | undefined;
 }
@@ -78,7 +78,7 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
     throw invalid('writeKey', writeKey, 'the write key of a source');
   }
   if (!isObject(given)) throw invalid('options', given, 'an object');
-  // With another library's `host`, calls would go to the default endpoint without a word.
+  // With another library's option, such as `host`, calls would silently go to the default endpoint.
   refuseStrangers(given, known);
   return Object.freeze({
     flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
@@ -91,9 +91,9 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   });
 }
 
-/** An error, which `close` rejects with, where others are thrown: `invalid-option`. */
+/** Returned, not thrown, because `close` rejects with it: `invalid-option`. */
 export function closeTimeoutMs(given: CloseOptions): number | AnalyticsError {
-  if (!isObject(given)) return invalid('what close was given', given, 'an object');
+  if (!isObject(given)) return invalid('the argument of close', given, 'an object');
   const stranger = strangerAmong(given, knownOfClose);
   if (stranger !== undefined) return stranger;
   const { timeoutMs } = given;

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Longer than a restart of the endpoint takes; by then there were six attempts or more. */
+/** Longer than a restart of the endpoint takes. By then there were six attempts or more. */
 const tellAfterMs = 10_000;
 
 export interface OutageWarnerOptions {
@@ -9,8 +9,8 @@ export interface OutageWarnerOptions {
 }
 
 /**
- * Says once in an outage that nothing is delivered: attempts go on without end, and with a wrong port
- * in the endpoint nobody would ever hear of it.
+ * Warns once in an outage that nothing is delivered: attempts go on without end, and a wrong port in the
+ * endpoint would otherwise stay unnoticed.
  */
 export class OutageWarner {
   readonly #options: OutageWarnerOptions;

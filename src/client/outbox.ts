@@ -6,12 +6,12 @@ export interface OutboxOptions {
   readonly sender: BatchSender;
   readonly flushAt: number;
   readonly flushAfterMs: number;
-  /** Of a batch's calls, with the commas between them. */
+  /** Bound on the bytes of a batch's calls, with the commas between them. */
   readonly maxBatchBytes: number;
   readonly clock: Clock;
 }
 
-/** Collects calls into batches. A batch leaves when it is full, or when its time has come. */
+/** Collects calls into batches. A batch is passed on when it is full, or when its time has come. */
 export class Outbox {
   readonly #options: OutboxOptions;
   #collecting: EncodedCall[] = [];
@@ -35,7 +35,7 @@ export class Outbox {
     if (this.#collecting.length >= flushAt) this.flush();
   }
 
-  /** Hands over what was collected. */
+  /** Passes the collected calls on. */
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -48,7 +48,7 @@ export class Outbox {
 
   #startTimer(): void {
     const { clock, flushAfterMs } = this.#options;
-    // An interval in which nothing was queued counts as a flush of nothing, so nothing has to tick meanwhile.
+    // An interval in which nothing was queued counts as an empty flush, so no timer runs meanwhile.
     const sinceMs = (clock.steadyNow() - this.#lastFlushMs) % flushAfterMs;
     this.#timer = clock.after(flushAfterMs - sinceMs, () => {
       this.flush();

@@ -9,20 +9,20 @@ import { encodeTyped, type AvroType } from './typed-call.ts';
 
 export interface PublishedSchemaOptions extends RegistryOptions {
   readonly subject: string;
-  /** It is asked again. */
+  /** Called after a failure. The request is repeated. */
   readonly onFailure: (reason: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** @throws Error the call does not fit the schema */
+/** @throws Error if the call does not fit the schema */
 export type Encode = (json: string) => Buffer;
 
-/** Of one answer. The package itself never settles where an answer is cut off in its middle. */
+/** Time limit for one answer. The package itself never settles if an answer is cut off in its middle. */
 const answerTimeoutMs = 5_000;
 const wireHeaderBytes = 5;
 const longestReason = 300;
 
-/** The subject's latest schema, as of when it was first asked for. */
+/** The subject's latest schema at the time of the first request. */
 export class PublishedSchema {
   readonly #options: PublishedSchemaOptions;
   readonly #registry: confluent.SchemaRegistry;
@@ -49,12 +49,12 @@ export class PublishedSchema {
         ...(username === undefined ? {} : { auth: { username, password: password ?? '' } }),
         ...(ssl === undefined ? {} : { agent: new Agent(ssl) }),
       },
-      // All unions alike, and not each as its branches allow.
+      // All unions are wrapped, instead of only those whose branches require it.
       { AVRO: { wrapUnions: true, typeHook: typeHook as never } },
     );
   }
 
-  /** Asks for as long as it takes; undefined: it was stopped before. */
+  /** Repeats the request as long as necessary; undefined: stopped before. */
   async encoder(): Promise<Encode | undefined> {
     this.#asked ??= this.#ask();
     return this.#asked;
@@ -76,15 +76,16 @@ export class PublishedSchema {
   }
 
   async #fetch(): Promise<Encode> {
-    // A schema that is known already would not come by the hook again.
+    // A cached schema would not pass the hook again.
     this.#registry.cache.clear();
     this.#unsupported.clear();
     const id = await this.#inTime(this.#registry.getLatestSchemaId(this.#options.subject));
-    // Of a page that a proxy answers with; the package would throw where nobody can catch it.
+    // Without an id, the answer may be a proxy's page, for which the package would throw where the error
+    // cannot be caught.
     if (!Number.isSafeInteger(id)) throw new Error('its answer is not one of a schema registry');
     const schema = await this.#inTime(this.#registry.getSchema(id));
     const type = schema as unknown as AvroType;
-    if (type.typeName !== 'record') throw new Error('its latest schema is no record in Avro');
+    if (type.typeName !== 'record') throw new Error('its latest schema is not an Avro record');
     const [unsupported] = this.#unsupported;
     if (unsupported !== undefined) {
       throw new Error(
@@ -116,7 +117,7 @@ export class PublishedSchema {
   }
 }
 
-/** The package puts the client's name before what the registry says, and a page as an object behind it. */
+/** The package puts the client's name before the registry's message, and a page as an object behind it. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message

@@ -3,7 +3,9 @@ import { checkText, invalid, isObject, readHttpUrl, refuseStrangers } from './in
 export interface RegistryOptions {
   /** `http:` or `https:`; may have a path. */
   readonly url: string;
-  /** Whose latest schema calls are written with. Default: the topic with `-value` behind it. */
+  /**
+   * The subject whose latest schema calls are written with. Default: the topic's name followed by `-value`.
+   */
   readonly subject?: string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;

@@ -1,35 +1,35 @@
 import type { EncodedCall } from './encode-call.ts';
 import type { AnalyticsErrorCode } from './error.ts';
 
-/** Becomes an error where the caller's own copy of the error class is at hand. */
+/** Becomes an error in the entry module, which has the caller's own copy of the error class. */
 export interface Refusal {
   readonly code: Extract<AnalyticsErrorCode, 'refused' | 'no-kafkajs'>;
   readonly message: string;
   readonly cause?: unknown;
 }
 
-/** What became of a batch. */
+/** The result of sending a batch. */
 export type SendResult =
   | {
       readonly outcome: 'settled';
-      /** Single calls that were refused for good; all others are delivered. */
+      /** Single calls that were refused permanently; all others are delivered. */
       readonly refused: ReadonlyMap<EncodedCall, Refusal>;
     }
   | {
-      /** Nothing is known to have arrived: the whole batch has to be sent again. */
+      /** Nothing is known to have arrived, so the whole batch has to be sent again. */
       readonly outcome: 'again';
-      /** Undefined where it was ended by `close`, and nothing had failed before. */
+      /** Undefined if `close` ended it, and nothing had failed before. */
       readonly reason: string | undefined;
-      /** What the endpoint asks for, for itself and so for every batch. */
+      /** How long the endpoint asks to wait, which applies to every batch. */
       readonly waitMs: number | undefined;
     };
 
 export interface Transport {
-  /** Batches on their way at a time. */
+  /** Number of batches in flight at a time. */
   readonly maxInFlight: number;
   /** Never rejects. */
   send(calls: readonly EncodedCall[]): Promise<SendResult>;
-  /** Ends what is still being sent, and resolves when nothing of it holds the process. */
+  /** Ends what is still being sent, and resolves when nothing keeps the process alive. */
   close(): Promise<void>;
 }
 

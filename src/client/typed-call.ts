@@ -1,9 +1,9 @@
 import { normalizeTimestamp } from '../event/timestamp.ts';
 
-/** What is used of a type of avsc's, with every union wrapped: `{ long: 1 }`, and null alone. */
+/** The used part of an avsc type, with every union wrapped: `{ long: 1 }`, and null alone. */
 export interface AvroType {
   readonly typeName: string;
-  /** As what it stands in a union. */
+  /** The name of the type within a union. */
   readonly branchName: string | undefined;
   readonly fields?: readonly AvroField[];
   readonly types?: readonly AvroType[];
@@ -16,19 +16,19 @@ export interface AvroType {
 interface AvroField {
   readonly name: string;
   readonly type: AvroType;
-  /** Undefined: it has none. */
+  /** Undefined if there is no default. */
   defaultValue(): unknown;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** In these, the router reads a text as the JSON object that it is. */
+/** In these fields, the router reads a text as the JSON object that it contains. */
 const textHoldsObject: ReadonlySet<string> = new Set(['properties', 'traits', 'context']);
 
 /**
- * A call in Avro, so that the router reads from it what it would read from the JSON.
+ * Encodes a call in Avro, so that the router decodes what the JSON has.
  * @param call the parsed JSON
- * @throws Error it does not fit, with the name of a field
+ * @throws Error with the name of a field that does not fit
  */
 export function encodeTyped(type: AvroType, call: Fields): Buffer {
   const { fields = [] } = type;
@@ -50,7 +50,10 @@ function ofField(field: AvroField, values: Fields, name?: string): unknown {
   return given === undefined ? field.defaultValue() : valueOf(field.type, given, name);
 }
 
-/** As avsc takes it; undefined: it does not fit. */
+/** avsc 5.7 takes smaller ones, and writes another number: its `2 * -n - 1` is not exact. */
+const leastLong = -(2 ** 52);
+
+/** The value in avsc's format; undefined: it does not fit. */
 function valueOf(type: AvroType, given: unknown, field?: string): unknown {
   switch (type.typeName) {
     case 'union:wrapped':
@@ -67,7 +70,8 @@ function valueOf(type: AvroType, given: unknown, field?: string): unknown {
       }
       return typeof given === 'string' ? given : undefined;
     case 'long':
-      return type.isValid(given) ? given : field === 'timestamp' ? timeOf(type, given) : undefined;
+      if (!type.isValid(given)) return field === 'timestamp' ? timeOf(type, given) : undefined;
+      return Number(given) >= leastLong ? given : undefined;
     case 'float':
       return typeof given === 'number' && Math.fround(given) === given ? given : undefined;
     default:
@@ -75,7 +79,7 @@ function valueOf(type: AvroType, given: unknown, field?: string): unknown {
   }
 }
 
-/** The first that fits, so whole numbers are a `long` where it stands before `double`. */
+/** The first branch that fits, so whole numbers are a `long` if it comes before `double`. */
 function branchOf({ types = [] }: AvroType, given: unknown, field?: string): unknown {
   for (const type of types) {
     const value = valueOf(type, given, field);
@@ -95,7 +99,7 @@ function recordOf({ fields = [] }: AvroType, given: Fields): unknown {
 function mapOf({ valuesType }: AvroType, given: Fields, field?: string): unknown {
   if (valuesType === undefined) return undefined;
   const entries = Object.entries(given).map(([key, value]) => {
-    // A destination's own settings count for whether it gets the call.
+    // The settings of a destination affect whether it gets the call.
     const plain = field === 'integrations' && isObject(value) ? true : value;
     return [key, valueOf(valuesType, plain)] as const;
   });
@@ -108,7 +112,7 @@ function arrayOf({ itemsType }: AvroType, given: readonly unknown[]): unknown {
   return fitting(items, (item) => item) && items;
 }
 
-/** True, or undefined where one of them does not fit. */
+/** The items, or undefined if one of them does not fit. */
 function fitting<T>(items: readonly T[], valueIn: (item: T) => unknown): true | undefined {
   return items.some((item) => valueIn(item) === undefined) ? undefined : true;
 }

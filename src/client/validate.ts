@@ -2,17 +2,17 @@ import type { CallType } from '../event/call.ts';
 import { normalizeTimestamp } from '../event/timestamp.ts';
 import { AnalyticsError } from './error.ts';
 
-/** A call as its caller gave it: TypeScript's promises do not hold for callers in JavaScript. */
+/** A call as the caller gave it. TypeScript's types do not hold for callers in JavaScript. */
 export type GivenCall = Readonly<Record<string, unknown>>;
 
 export interface ValidationRules {
-  /** Page calls may do without a `userId`. */
+  /** Page calls may lack a `userId`. */
   readonly anonymousPages: boolean;
 }
 
 /**
- * The order of the checks and their texts are those of the Go library, version 2.1.1: what its type
- * needs before who it is about. `page` needs a `userId`, as that library's documentation says.
+ * The order of the checks and their texts are those of the Go library, version 2.1.1: first the fields of the
+ * type, then the user. `page` needs a `userId`, as that library's documentation says.
  * @throws AnalyticsError `invalid-call`
  */
 export function validateCall(type: CallType, call: GivenCall, rules: ValidationRules): void {
@@ -73,7 +73,7 @@ function checkTimestamp(timestamp: unknown): void {
   }
 }
 
-/** Undefined for an invalid date, of which toISOString throws. */
+/** Undefined for an invalid date, for which toISOString throws. */
 function isoOf(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }

@@ -4,9 +4,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
  * Whether `X-Signature` is the lower-case hex HMAC-SHA1 of the body's exact bytes. Takes the same time
  * wherever a wrong signature differs.
  * @param secret the destination's shared secret
- * @param rawBody the bytes as they arrived; parsed and stringified again they may differ
+ * @param rawBody the bytes as they arrived; after parsing and stringifying they may differ
  * @param header the header's value; a missing or repeated one is not valid
- * @throws TypeError for an empty secret, with which anybody can sign, and for a body that was parsed
+ * @throws TypeError for an empty secret, with which anybody can sign, and for a parsed body
  */
 export function verifySignature(
   secret: string,

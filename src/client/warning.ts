@@ -4,7 +4,7 @@ import type { AnalyticsError, AnalyticsErrorCode } from './error.ts';
 
 const quietMs = 60_000;
 
-/** Of the same reason, since it was told last. */
+/** Calls with the same reason, since the last warning. */
 interface Untold {
   calls: number;
   /** Of the latest. */
@@ -12,8 +12,8 @@ interface Untold {
 }
 
 /**
- * For clients without `onError`: of each reason, a warning for the first call that is lost, because a write
- * key that is wrong loses every call, and one a minute that counts the others.
+ * For clients without `onError`: a warning for the first lost call of each reason, because a wrong write key
+ * loses every call, and one a minute with the number of further ones.
  */
 export function lossWarner(): (error: AnalyticsError, call: AcceptedCall) => void {
   const reasons = new Map<AnalyticsErrorCode, Untold>();
@@ -37,7 +37,7 @@ export function lossWarner(): (error: AnalyticsError, call: AcceptedCall) => voi
       clearInterval(minutes);
       reasons.delete(code);
     }, quietMs);
-    // A process that has nothing else to do may end.
+    // The timer does not keep the process alive.
     minutes.unref();
   };
 }

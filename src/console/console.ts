@@ -1,6 +1,7 @@
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
+import type { MetricsRegistry } from '../ops/metrics.ts';
 import { portProblem } from '../ops/port-problem.ts';
 import type { Role } from '../ops/role.ts';
 import type { Topology } from '../topology.ts';
@@ -12,18 +13,24 @@ import { Audit } from './actions/audit.ts';
 import type { Operations } from './actions/operations.ts';
 import { addActions } from './actions/routes.ts';
 import { Runs } from './actions/runs.ts';
-import { addReadRoutes, type RouteDeps } from './api/routes.ts';
+import type { RouteDeps } from './api/routes/route.ts';
+import { addDeploymentRoutes } from './api/routes/deployment.ts';
+import { addDestinationRoutes } from './api/routes/destinations.ts';
+import { addEventRoutes } from './api/routes/events.ts';
+import { addLetterRoutes } from './api/routes/letters.ts';
 import { loadPages } from './build-pages.ts';
 import { createConsoleServer } from './api/server.ts';
 import { usualBounds, type Bounds } from './index/bounds.ts';
 import { startIndex } from './index/index.ts';
 import { followLiveState } from './index/live-state.ts';
+import { ConsoleMetrics } from './metrics.ts';
 
 export interface ConsoleDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly metrics: MetricsRegistry;
   readonly access: AccessSettings;
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
@@ -52,10 +59,12 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { kafka, topology, clock, port, dataDir, bounds = usualBounds, stages } = deps;
   const { operations, producer } = deps;
   const log = deps.log.child({ role: 'console' });
+  const metrics = new ConsoleMetrics(deps.metrics);
   const access = createAccess(deps.access, { log, clock });
-  const live = await followLiveState({ kafka, topology, log, clock });
+  const shared = { kafka, topology, log, clock };
+  const live = await followLiveState(shared);
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
-  const opening = startIndex({ kafka, topology, log, clock, dir: dataDir, bounds, sourceOf });
+  const opening = startIndex({ ...shared, dir: dataDir, bounds, metrics, sourceOf });
   const index = await opening.catch(async (error: unknown) => {
     await live.stop();
     throw error;
@@ -73,17 +82,23 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     log,
     pages: await loadPages(),
     routes: (api) => {
-      addReadRoutes(api, { index, live, audit, kafka, topology, clock, ...stages });
+      const parts = { index, live, audit, kafka, topology, clock, ...stages };
+      addDestinationRoutes(api, parts);
+      addLetterRoutes(api, parts);
+      addEventRoutes(api, parts);
+      addDeploymentRoutes(api, parts);
       addActions(api, { operations, runs, audit });
     },
     onFailure: (error) => {
       index.failed(error);
     },
+    onAnswer: (status, seconds) => {
+      metrics.answered(status, seconds);
+    },
   });
   try {
     const url = await server.listen({ port, host: deps.access.host });
-    if (access.isOpen)
-      log.warn({ url }, 'nobody has to log in to the console, so it listens on loopback only');
+    if (access.isOpen) log.warn({ url }, 'log-in is off, so the console listens on loopback only');
     return { name: 'console', url, ready: () => true, stop };
   } catch (error) {
     await stop();

@@ -19,25 +19,25 @@ export interface AftermathOptions {
 }
 
 /**
- * What became of events that a redrive sent. A redrive runs alone, so events with a time of redrive within
- * its own time are its own.
+ * The outcome of events that a redrive sent. Only one redrive runs at a time, so events with a redrive time
+ * within its duration are its own.
  */
 export class Aftermath {
   readonly #options: AftermathOptions;
   readonly beganMs: number;
   readonly #retried = new Set<string>();
   readonly #dead = new Set<string>();
-  /** By topic and partition: how far was looked. */
+  /** By topic and partition: how far was read. */
   readonly #positions = new Map<string, Map<number, number>>();
-  /** By topic that was sent to: what it held when everything was sent. */
+  /** By topic that was written to: its ends when everything was sent. */
   readonly #sentTo = new Map<string, readonly OffsetRange[]>();
-  /** Those that were given up again. */
+  /** Events that were given up again. */
   readonly counts: LetterCounts<ReturnType<typeof readDeadLetter>> = new LetterCounts(
     deadLetterView,
   );
   /** Every event was tried at least once, or put off without an attempt. */
   isFinished = false;
-  /** Some events were put off together, and a bundle does not say which. */
+  /** Some events were put off in a bundle, which does not name them. */
   hasBundles = false;
 
   private constructor(options: AftermathOptions) {
@@ -58,7 +58,7 @@ export class Aftermath {
     return aftermath;
   }
 
-  /** How many failed, and are to be tried again. */
+  /** How many events failed and will be tried again. */
   get retried(): number {
     return [...this.#retried].filter((id) => !this.#dead.has(id)).length;
   }
@@ -67,14 +67,17 @@ export class Aftermath {
     this.#sentTo.set(topic, []);
   }
 
-  /** Once all is sent. Resolves when all is finished, or `limitMs` have passed, or the signal is aborted. */
+  /**
+   * To be called when all is sent. Resolves when everything is finished, `limitMs` have passed, or the signal
+   * is aborted.
+   */
   async wait(limitMs: number, signal: AbortSignal): Promise<void> {
     const { kafka, clock } = this.#options;
     const untilMs = clock.now() + limitMs;
     await withAdmin(kafka, async (admin) => {
       for (const topic of this.#sentTo.keys()) this.#sentTo.set(topic, await admin.offsets(topic));
       for (;;) {
-        // Before the look: what is finished has been written to where it is looked for.
+        // Checked before the topics are read: finished events have been written there by then.
         this.isFinished = await this.#isEverythingTaken(admin);
         await this.#look(admin);
         if (this.isFinished || signal.aborted || clock.now() >= untilMs) return;
@@ -101,7 +104,7 @@ export class Aftermath {
     }
   }
 
-  /** The workers' tiers may be others than this process knows. */
+  /** The workers' tiers may differ from those that this process has. */
   async #watchedTopics(admin: KafkaAdmin): Promise<string[]> {
     const { topology } = this.#options;
     const names = await admin.topicNames(topology.prefix);

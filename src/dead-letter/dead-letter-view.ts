@@ -54,7 +54,7 @@ export const deadLetterView: LetterView<DeadLetter> = {
   }),
 };
 
-/** When it was sent again before it became this letter. */
+/** When the event was sent again before it became this letter. */
 function redrivenTime({ envelope }: DeadLetter): string | undefined {
   return envelope?.redrivenMs === undefined ? undefined : timeText(envelope.redrivenMs);
 }

@@ -2,9 +2,11 @@ import {
   decodeEnvelope,
   encodeEnvelope,
   envelopeHeader,
+  isFromNewerRelease,
   parseHeader,
   type Envelope,
 } from '../event/envelope.ts';
+import type { EventFormat } from '../event/formats.ts';
 import { decodeLastAnswer, type LastAnswer } from '../event/last-answer.ts';
 import {
   answerHeader,
@@ -22,20 +24,20 @@ export interface DeadLetter extends Letter {
   readonly envelope: Envelope | undefined;
   readonly destinationId: string;
   readonly user: string;
-  /** How the last answer of its endpoint begins; null where there was none. */
+  /** The beginning of the endpoint's last answer; null if there was none. */
   readonly answer: Buffer | null;
-  /** What came of its last attempt; undefined where there was none, or a former version has given it up. */
+  /** The result of the last attempt; undefined if there was none, or an earlier release gave the event up. */
   readonly lastAnswer: LastAnswer | undefined;
 }
 
 const nothing = Buffer.from('null');
 
-/** A record of `dead-letter`, as what an operator sees and selects. */
+/** Reads a record of `dead-letter` for display and selection. */
 export function readDeadLetter(record: IncomingRecord): DeadLetter {
   const { headers, key } = record;
   const header = headers[envelopeHeader];
   const envelope = header === undefined ? undefined : decodeEnvelope(header);
-  // Ids of destinations have no colon; those of users may.
+  // Ids of destinations have no colon; user ids may.
   const [, destinationId = '', user = ''] =
     /^(?:([^:]*):)?(.*)$/s.exec(key?.toString() ?? '') ?? [];
   return {
@@ -57,11 +59,18 @@ export interface WayBack {
   readonly partitionKey?: string | undefined;
   /** How far the configuration was known when this was decided: no worker may know less. */
   readonly configOffset: number;
+  /** That all workers know. */
+  readonly format: EventFormat;
 }
 
 /** To a letter with no event in it that could be sent. */
 export function notWhole({ envelope, record }: DeadLetter): Objection | undefined {
   if (envelope !== undefined && record.value !== null) return undefined;
+  if (isFromNewerRelease(record.headers[envelopeHeader]))
+    return {
+      why: 'because a newer release wrote them in a format that this one does not know',
+      remedy: 'that release can send them',
+    };
   return { why: 'because there is no event in it that can be read' };
 }
 
@@ -71,7 +80,7 @@ export function notWhole({ envelope, record }: DeadLetter): Objection | undefine
  */
 export function redriven(
   { envelope, record }: DeadLetter,
-  { topic, partitionKey, configOffset }: WayBack,
+  { topic, partitionKey, configOffset, format }: WayBack,
   nowMs: number,
 ): OutgoingRecord {
   if (envelope === undefined) throw new Error('a letter without an envelope cannot be sent');
@@ -84,6 +93,6 @@ export function redriven(
     dueMs: undefined,
     lastAnswer: undefined,
   };
-  const headers = { [envelopeHeader]: encodeEnvelope(fresh) };
+  const headers = { [envelopeHeader]: encodeEnvelope(fresh, format) };
   return { topic, partitionKey, key: record.key, value: record.value, headers };
 }

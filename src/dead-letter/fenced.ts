@@ -2,7 +2,7 @@ import type { Fence } from '../resources/fence/fence.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import type { Objection } from './sift.ts';
 
-/** To an event whose user was deleted after it: the workers would drop it. */
+/** Objects to an event whose user was deleted after it, because workers would drop it. */
 export function deletedSince(
   { envelope, record }: DeadLetter,
   fence: Pick<Fence, 'covers'>,

@@ -3,7 +3,7 @@ import type { Clock } from '../ops/clock.ts';
 import { pause } from './pause.ts';
 import { mostInFlight } from './redrive.ts';
 
-/** Of the topic that live traffic and redriven events share; sums over its partitions. */
+/** Positions in the topic that live traffic and redriven events share, summed over its partitions. */
 export interface Traffic {
   readonly atMs: number;
   /** Written so far. */
@@ -15,17 +15,17 @@ export interface Traffic {
 export interface LiveTrafficOptions {
   look(): Promise<Traffic>;
   readonly clock: Clock;
-  /** Whether others go first now, whenever that changes. */
+  /** Called when live traffic begins or ceases to have priority. */
   readonly onChange: (isWaiting: boolean) => void;
 }
 
 const lookEveryMs = 2_000;
-/** About what a worker has in flight: as much is never behind. */
+/** About what a worker has in flight. A smaller backlog does not count. */
 const usualRecords = 1_000;
-/** An attempt may hold a partition's committed offset back for 5 s, a commit comes once a second. */
+/** An attempt may hold a partition's committed offset back for 5 s, and commits take up to a second. */
 const usualMs = 10_000;
 
-/** Makes a redrive wait for as long as the workers are behind with what others write. */
+/** Makes a redrive wait while the workers are behind with other events. */
 export class LiveTraffic {
   readonly #options: LiveTrafficOptions;
   #own = 0;
@@ -62,7 +62,7 @@ export class LiveTraffic {
       if (before === undefined) return false;
       return isBehind(before.traffic, traffic, this.#own - before.own);
     } catch (error) {
-      // Kafka is away: nothing could be written now either.
+      // While Kafka is unreachable, nothing could be written either.
       if (error instanceof PostriderError && error.retry) return true;
       throw error;
     }
@@ -70,13 +70,13 @@ export class LiveTraffic {
 }
 
 /**
- * Whether live traffic is written, and more of it waits than the workers finish in some seconds. What
- * waits without anybody else writing delays nobody, so it counts for nothing.
- * @param own of the redrive, between the two looks
+ * Whether live traffic is written, and more of it waits than the workers finish in some seconds. A backlog to
+ * which nothing is added delays nobody, so it does not count.
+ * @param own events of the redrive between the two measurements
  */
 export function isBehind(before: Traffic, now: Traffic, own: number): boolean {
   const written = now.end - before.end - own;
-  // So many of its own may be written and not counted yet.
+  // So many of the redrive's own records may be written and not counted yet.
   if (written <= mostInFlight) return false;
   const finishedPerMs = (now.finished - before.finished) / (now.atMs - before.atMs);
   return now.end - now.finished > Math.max(usualRecords, finishedPerMs * usualMs);

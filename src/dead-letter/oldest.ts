@@ -4,29 +4,29 @@ import type { Letter } from './letter.ts';
 type When = Pick<IncomingRecord, 'timestampMs' | 'partition' | 'offset'>;
 
 /**
- * The oldest letters of a topic, whose partitions come in any order and each in its own: Kafka gives every
- * record of a partition the time at which it was appended.
+ * Collects the oldest letters of a topic. Partitions come in any order, and each in its own order: Kafka
+ * gives every record of a partition the time at which it was appended.
  */
 export class OldestLetters<L extends Letter> {
   readonly #limit: number;
-  /** Those that may still bring an older one than are known. */
+  /** Partitions that may still bring an older letter than the known ones. */
   readonly #open: Set<number>;
   #letters: L[] = [];
-  /** The newest that is kept; later ones are among the oldest no more. */
+  /** The newest letter that is kept. Later ones are no longer among the oldest. */
   #last: When | undefined;
 
-  /** `partitions`: which have records. */
+  /** @param partitions those that have records */
   constructor(limit: number, partitions: Iterable<number>) {
     this.#limit = limit;
     this.#open = new Set(partitions);
   }
 
-  /** Nothing that is still to be read is older. */
+  /** No record that is still to be read is older. */
   get isComplete(): boolean {
     return this.#open.size === 0;
   }
 
-  /** Whether a record, if it is one of the letters that are looked for, may be among the oldest. */
+  /** Whether a record could be among the oldest, if it is one of the wanted letters. */
   mayHold(record: When): boolean {
     if (this.#last === undefined || byAge(record, this.#last) < 0) return true;
     this.#open.delete(record.partition);
@@ -35,7 +35,7 @@ export class OldestLetters<L extends Letter> {
 
   add(letter: L): void {
     this.#letters.push(letter);
-    // Sorted seldom; one more than is wanted tells that there are more.
+    // Sorted seldom. One more letter than wanted shows that there are more.
     if (this.#letters.length >= 2 * (this.#limit + 1)) this.#cut();
   }
 
@@ -54,7 +54,7 @@ export class OldestLetters<L extends Letter> {
   }
 }
 
-/** Those of the same millisecond by their places, so that the same command gives the same list. */
+/** Letters of the same millisecond are ordered by place, so that the same command gives the same list. */
 function byAge(a: When, b: When): number {
   return a.timestampMs - b.timestampMs || a.partition - b.partition || a.offset - b.offset;
 }

@@ -1,12 +1,12 @@
 import type { Clock } from '../ops/clock.ts';
 import { pause } from './pause.ts';
 
-/** Pauses shorter than this are saved up: a timer for each record would cost more than the record. */
+/** Shorter pauses are saved up, because a timer for each record would cost more than the record. */
 const shortestPauseMs = 10;
-/** What a pause of somebody else's (Kafka away) may be caught up with, in one go. */
+/** How much of an interruption, such as an outage of Kafka, may be caught up with in one go. */
 const catchUpMs = 100;
 
-/** Lets things happen so many times a second, evenly. */
+/** Allows so many actions a second, evenly. */
 export class Pace {
   readonly #intervalMs: number;
   readonly #clock: Clock;

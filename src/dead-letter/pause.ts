@@ -1,6 +1,6 @@
 import type { Clock } from '../ops/clock.ts';
 
-/** Resolves after that time, or when the signal is aborted: whoever pressed Ctrl-C does not wait. */
+/** Resolves after that time, or when the signal is aborted, so that Ctrl-C takes effect at once. */
 export async function pause(clock: Clock, pauseMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resume) => {

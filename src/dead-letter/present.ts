@@ -8,7 +8,7 @@ import type { Redrives } from './redrives.ts';
 
 type Columns<L extends Letter> = Readonly<Record<string, (letter: L) => string>>;
 
-/** What one kind of letters has to show besides what all have. */
+/** What one kind of letters shows in addition to what all have. */
 export interface LetterView<L extends Letter> {
   /** In the table, after place, age and reason. */
   readonly columns: Columns<L>;
@@ -16,12 +16,12 @@ export interface LetterView<L extends Letter> {
   readonly wideColumns: Columns<L>;
   /** In the list for programs. */
   summary(letter: L): object;
-  /** What `show` says before the body. */
+  /** Shown by `show` before the body. */
   facts(letter: L): readonly (readonly [name: string, text: string])[];
   body(letter: L): string;
-  /** What `show` adds to the summary for programs. */
+  /** Added by `show` to the summary for programs. */
   whole(letter: L): object;
-  /** What letters are counted by. */
+  /** The groups by which letters are counted. */
   readonly counted: Readonly<Record<string, (letter: L) => string>>;
 }
 
@@ -97,7 +97,7 @@ function textOf<L extends Letter>(letter: L, redrives: Redrives, view: LetterVie
   return [...head, '', view.body(letter)].join('\n');
 }
 
-/** How many letters of each sort there were. */
+/** Number of letters in each group. */
 export class LetterCounts<L extends Letter> {
   readonly #view: LetterView<L>;
   readonly #counts = new Map<string, number>();

@@ -6,17 +6,17 @@ import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { placeText, type Place } from './letter.ts';
 
-/** Where letters are to be looked for. */
+/** Where to look for letters. */
 export interface SearchArea {
   /** When they were written; epoch milliseconds. */
   readonly sinceMs?: number | undefined;
   /** Exclusive. */
   readonly untilMs?: number | undefined;
-  /** Only in the partition that a record with this key is written to. */
+  /** Only the partition that a record with this key is written to. */
   readonly key?: string | undefined;
 }
 
-/** What has to be read. */
+/** The ranges to read. */
 export interface LetterRanges {
   readonly topic: string;
   readonly ranges: readonly OffsetRange[];
@@ -25,8 +25,8 @@ export interface LetterRanges {
 }
 
 /**
- * What is in the topic now. What is written later is left out, so that letters which a redrive brings
- * back do not make it endless.
+ * The present content of the topic. Later records are left out, so that letters that come back during a
+ * redrive do not make it endless.
  */
 export async function searchRanges(
   kafka: KafkaClient,
@@ -43,7 +43,7 @@ export async function searchRanges(
 }
 
 /**
- * The smallest ranges that hold these places, with others between them.
+ * The smallest ranges that contain these places, with other letters between them.
  * @throws PostriderError `not-found`
  */
 export async function placeRanges(
@@ -65,7 +65,7 @@ export async function placeRanges(
   return { topic, ranges: [...ranges.values()], partitions: kept.length };
 }
 
-/** Each partition in its order. `onRead` is called for every record; the signal ends it early. */
+/** Yields each partition in its order. `onRead` is called for every record; the signal ends it early. */
 export async function* readLetters(
   kafka: KafkaClient,
   { topic, ranges }: LetterRanges,

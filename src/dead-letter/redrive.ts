@@ -13,32 +13,33 @@ export interface RedriveOptions<L extends Letter> {
   readonly sentAgain: (letter: L) => OutgoingRecord;
   readonly producer: Pick<Producer, 'produce'>;
   readonly clock: Clock;
-  /** Where it is written down what was sent again. */
+  /** The topic of marks for letters that were sent again. */
   readonly redrivesTopic: string;
   /** Letters a second. */
   readonly rate: number;
-  /** Waits while others go first. */
+  /** Waits while live traffic has priority. */
   readonly giveWay?: (signal: AbortSignal) => Promise<void>;
-  /** Names this run in `redrives`. */
+  /** Identifies this run in `redrives`. */
   readonly id: string;
-  /** Ends the run early; what was begun is finished. */
+  /** Ends the run early. Letters that were begun are finished. */
   readonly signal: AbortSignal;
   readonly onSent?: (letter: L) => void;
-  /** Kafka can never take it back, e.g. because the topic's size limit was lowered. */
+  /** Kafka can never accept the letter's copy, for example because the topic's size limit was lowered. */
   readonly onRefused: (letter: L, error: PostriderError) => void;
-  /** Kafka will never take the mark of a letter that was sent: the next run would send it once more. */
+  /** Kafka will never accept the mark of a letter that was sent, so the next run would send it once more. */
   readonly onUnmarked: (letter: L, error: PostriderError) => void;
 }
 
 /**
- * So many may be sent a second time after a crash: their copies may be safe, and not written down yet.
+ * So many letters may be sent twice after a crash, because their copies are acknowledged and not marked yet.
  * Enough for thousands a second at the latency of a broker.
  */
 export const mostInFlight = 100;
 
 /**
- * Sends letters again, and writes down each that is safe. Resolves when all are: a run that was cut off
- * is taken up by another, which skips what is written down. A mark that is refused ends the run early.
+ * Sends letters again, and marks each that is acknowledged. Resolves when all are marked. The next run
+ * continues one that was interrupted, because it skips marked letters. A mark that Kafka refuses ends the run
+ * early.
  */
 export async function redrive<L extends Letter>(options: RedriveOptions<L>): Promise<void> {
   const { letters, sentAgain, producer, clock } = options;

@@ -12,9 +12,9 @@ export interface Redrive {
   readonly redrive: string;
 }
 
-/** A redrive as written down, by `<topic>:<partition>:<offset>` of the letter. */
+/** The stored form of a redrive, under `<topic>:<partition>:<offset>` of the letter. */
 interface Mark extends Redrive {
-  /** The letter's own time: a topic that was made again has other letters at the same places. */
+  /** The letter's own time, because a topic that was created again has other letters at the same places. */
   readonly letterMs: number;
 }
 
@@ -38,12 +38,16 @@ export class Redrives {
     return mark?.letterMs === place.timestampMs ? mark : undefined;
   }
 
-  /** Takes a record of the topic `redrives` into account; later ones win. */
+  /** Takes a record of the topic `redrives` into account; the latest one of a letter wins. */
   collect({ key, value }: Pick<IncomingRecord, 'key' | 'value'>): void {
     const name = key?.toString() ?? '';
     const mark = decode(value);
-    if (name.startsWith(`${this.#topic}:`) && mark !== undefined)
-      this.#marks.set(name.slice(this.#topic.length + 1), mark);
+    if (!name.startsWith(`${this.#topic}:`) || mark === undefined) return;
+    const place = name.slice(this.#topic.length + 1);
+    // Since partitions were added, an older one may lie in another partition, and be read later.
+    const before = this.#marks.get(place);
+    if (before === undefined || before.letterMs !== mark.letterMs || before.time <= mark.time)
+      this.#marks.set(place, mark);
   }
 }
 
@@ -59,7 +63,10 @@ export async function loadRedrives(
   return redrives;
 }
 
-/** Written once the letter's copy is safe. A crash between the two sends it twice, never not at all. */
+/**
+ * Written once the letter's copy is acknowledged. After a crash between the two, the letter is sent twice,
+ * but never lost.
+ */
 export function redriveRecord(topic: string, { record }: Letter, redrive: Redrive): OutgoingRecord {
   const mark: Mark = { ...redrive, letterMs: record.timestampMs };
   return { topic, key: `${record.topic}:${placeText(record)}`, value: JSON.stringify(mark) };

@@ -3,7 +3,7 @@ import { printable } from '../printable.ts';
 import { bytesText, textOrBase64, timeText } from './texts.ts';
 import type { RejectedCall } from './rejected.ts';
 
-/** Write keys are shown: they are no secrets here, and name the missing source. */
+/** Write keys are shown. They are not secrets, and they identify the missing source. */
 export const rejectedView: LetterView<RejectedCall> = {
   columns: { KEY: (call) => keyText(call) ?? '', DETAIL: ({ detail }) => detail },
   wideColumns: { ORIGIN: ({ origin }) => `${origin.topic} ${origin.partition}:${origin.offset}` },

@@ -17,7 +17,7 @@ export interface RejectedCall extends Letter {
   readonly origin: Origin;
 }
 
-/** A record of `ingest.rejected`, as what an operator sees and selects. */
+/** Reads a record of `ingest.rejected` for display and selection. */
 export function readRejected(record: IncomingRecord): RejectedCall {
   const { headers } = record;
   return {
@@ -29,9 +29,9 @@ export function readRejected(record: IncomingRecord): RejectedCall {
 }
 
 /**
- * The call on its way back to where it first arrived, as it was, with its origin: so it keeps the id,
- * the time and the age that it had. A topic that is none of ours to read calls from is not written to,
- * whatever the header says, because any producer may have written that: `ingest` takes its place.
+ * Sends the unchanged call back to the topic where it first arrived, with its origin, so that it keeps its
+ * id, time and age. If that is not one of the topics that calls are read from, `ingest` takes its place,
+ * because any producer may have written the header.
  */
 export function sentAgain({ record, origin }: RejectedCall, topology: Topology): OutgoingRecord {
   const { ingestTopics, topics } = topology;
@@ -47,12 +47,12 @@ export function sentAgain({ record, origin }: RejectedCall, topology: Topology):
   };
 }
 
-/** Undefined where the record names no source, or its value is not even JSON. */
+/** Undefined if the record names no source, or its value is not even JSON. */
 export function writeKeyOf({ headers, value }: IncomingRecord): string | undefined {
   return chooseWriteKey(headers[writeKeyHeader], fieldWriteKey(value));
 }
 
-/** Without the header, only somebody else's record: its own place is the best origin that there is. */
+/** Only records of other programs lack the header. Then the record's own place is the best origin. */
 function originOf(record: IncomingRecord): Origin {
   const { topic, partition, offset, timestampMs } = record;
   const origin = decodeOrigin(record.headers[originHeader]);

@@ -1,7 +1,7 @@
 import { reasonClass } from '../event/dead-letter-reasons.ts';
 import type { DeadLetter } from './dead-letter.ts';
 
-/** Which dead letters an operator means; a condition that is not given holds for all. */
+/** Which dead letters an operator selects. A condition that is not given holds for all. */
 export interface DeadLetterSelection {
   readonly destinationId?: string | undefined;
   /** Also classes such as `http-4xx`. */

@@ -2,7 +2,7 @@ import { isMendable } from '../event/rejection.ts';
 import { writeKeyOf, type RejectedCall } from './rejected.ts';
 import type { Objection } from './sift.ts';
 
-/** Which rejected calls an operator means; a condition that is not given holds for all. */
+/** Which rejected calls an operator selects. A condition that is not given holds for all. */
 export interface RejectedSelection {
   readonly reasons?: ReadonlySet<string> | undefined;
   /** The record's key, which is the user's id unless the producer chose another. */
@@ -23,12 +23,12 @@ export function isSelected(
   return writeKey !== undefined && writeKeys.has(writeKey);
 }
 
-/** To a call whose cause cannot be mended. */
+/** Objects to a call whose cause cannot be fixed. */
 export function notMendable({ reason }: RejectedCall): Objection | undefined {
   if (isMendable(reason)) return undefined;
   return {
-    why: 'because the same bytes are always rejected again',
+    why: 'because they are invalid and would be rejected again',
     name: reason,
-    remedy: 'naming them in --reason sends them all the same',
+    remedy: '--reason with their reason sends them anyway',
   };
 }

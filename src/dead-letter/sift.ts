@@ -3,9 +3,9 @@ import type { Redrives } from './redrives.ts';
 
 /** Why a letter is not sent again. */
 export interface Objection {
-  /** The same for all letters of its sort. */
+  /** The same text for all letters of its kind. */
   readonly why: string;
-  /** What it is about, of several that have the same objection: a destination, a reason. */
+  /** What distinguishes letters with the same objection: a destination, a reason. */
   readonly name?: string;
   /** What an operator can do about it. */
   readonly remedy?: string;
@@ -15,7 +15,7 @@ export type Judge<L extends Letter> = (
   letter: L,
 ) => Objection | undefined | Promise<Objection | undefined>;
 
-/** Those that no judge objects to; the others go to `onLeftOut`, with the first objection. */
+/** Yields letters that no judge objects to. The others go to `onLeftOut` with the first objection. */
 export async function* sift<L extends Letter>(
   letters: AsyncIterable<L>,
   judges: readonly Judge<L>[],
@@ -28,13 +28,20 @@ export async function* sift<L extends Letter>(
   }
 }
 
-/** Objects to letters that were sent again before, from `againMs` on where that is given. Epoch milliseconds. */
-export function sentBefore(redrives: Redrives, againMs: number | undefined): Judge<Letter> {
+/**
+ * Objects to letters that were sent again before, or, with `againMs`, since that time. Epoch milliseconds.
+ * @param remedy that sends them nevertheless
+ */
+export function sentBefore(
+  redrives: Redrives,
+  againMs: number | undefined,
+  remedy?: string,
+): Judge<Letter> {
   return (letter) => {
     const last = redrives.of(letter);
     if (last === undefined) return undefined;
     if (againMs === undefined)
-      return { why: 'sent again before', remedy: '--again takes them too' };
+      return { why: 'sent again before', ...(remedy === undefined ? {} : { remedy }) };
     return Date.parse(last.time) < againMs
       ? undefined
       : { why: `sent again since ${new Date(againMs).toISOString()}` };

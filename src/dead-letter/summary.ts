@@ -2,14 +2,14 @@ import { formatTable } from '../resources/table.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import { timeText } from './texts.ts';
 
-/** How many dead letters there are of one day, destination and reason. */
+/** The number of dead letters of one day, destination and reason. */
 export interface SummaryRow {
   /** In UTC: `2026-11-24`. */
   readonly day: string;
   readonly destination: string;
   readonly reason: string;
   readonly count: number;
-  /** Of them, those that were sent again. */
+  /** Of these, the letters that were sent again. */
   readonly sentAgain: number;
 }
 
@@ -30,7 +30,7 @@ export class LetterSummary {
     });
   }
 
-  /** The latest day first, and of a day what is most. */
+  /** The latest day first, and within a day the largest group. */
   rows(): readonly SummaryRow[] {
     return [...this.#rows.values()].sort(
       (a, b) => compare(b.day, a.day) || b.count - a.count || compare(a.destination, b.destination),

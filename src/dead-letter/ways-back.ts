@@ -1,3 +1,4 @@
+import type { EventFormat } from '../event/formats.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
 import { destinationOfHook, nameOfDestination } from '../resources/notice-hook.ts';
 import type { Destination } from '../resources/resource.ts';
@@ -10,8 +11,8 @@ import type { Objection } from './sift.ts';
 type Reach = Destination | 'deleted' | 'disabled' | 'unreadable';
 
 const beyondReach = {
-  deleted: 'because their destination is deleted and they would only come back',
-  disabled: 'because their destination is disabled and they would only come back',
+  deleted: 'because their destination is deleted and they would become dead letters again',
+  disabled: 'because their destination is disabled and they would become dead letters again',
   unreadable: 'because this version cannot read their destination',
 } as const;
 
@@ -19,27 +20,31 @@ const beyondReach = {
 export class WaysBack {
   readonly #config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
   readonly #topology: Pick<Topology, 'topics' | 'dedicatedTopic'>;
+  readonly #format: () => EventFormat;
 
+  /** @param format that all workers know now */
   constructor(
     config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>,
     topology: Pick<Topology, 'topics' | 'dedicatedTopic'>,
+    format: () => EventFormat,
   ) {
     this.#config = config;
     this.#topology = topology;
+    this.#format = format;
   }
 
   /** To the destination's current topic; to the shared one if it has none. */
   of({ destinationId }: DeadLetter): WayBack {
     const destination = this.#reach(destinationId);
     const { topics } = this.#topology;
-    const configOffset = this.#config.offset;
+    const common = { configOffset: this.#config.offset, format: this.#format() };
     if (typeof destination === 'string')
-      return { topic: topics.delivery, partitionKey: undefined, configOffset };
+      return { topic: topics.delivery, partitionKey: undefined, ...common };
     const isDedicated = destination.topic === 'dedicated';
     return {
       topic: isDedicated ? this.#topology.dedicatedTopic(destinationId).name : topics.delivery,
       partitionKey: partitionKeyOf(destination),
-      configOffset,
+      ...common,
     };
   }
 
@@ -51,7 +56,7 @@ export class WaysBack {
     return {
       why: beyondReach[reach],
       name: letter.destinationId,
-      remedy: '--all-destinations takes them too',
+      remedy: '--all-destinations sends them too',
     };
   }
 

@@ -2,17 +2,17 @@ import { PostriderError } from '../errors.ts';
 import { hintAmong } from '../near.ts';
 import { ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
 
-/** What the deletion of a user at one source concerns. */
+/** The part of a user's deletion that concerns one source. */
 export interface AffectedSource {
   readonly sourceId: string;
-  /** Enabled and connected to it: each gets a notification. */
+  /** Enabled and connected to the source: each gets a notification. */
   readonly destinationIds: readonly string[];
-  /** Connected and disabled: they get none. */
+  /** Connected and disabled: they get no notification. */
   readonly disabledIds: readonly string[];
 }
 
 /**
- * The sources that are meant: the one that is named, else all, those too that this version cannot read.
+ * The named source, or all, including those that this version cannot read.
  * @throws PostriderError `not-found`
  */
 export function findSources(resources: StoredResources, named: string | undefined): string[] {
@@ -26,7 +26,7 @@ export function findSources(resources: StoredResources, named: string | undefine
 }
 
 /**
- * Their destinations' filters do not matter.
+ * The destinations of each source, whatever their filters.
  * @throws PostriderError `resource-invalid` for a destination that this version cannot read
  */
 export function affectedBy(
@@ -35,7 +35,7 @@ export function affectedBy(
 ): AffectedSource[] {
   const destinations = ofKind(resources, 'Destination').map(({ name, sealed }) => {
     if (sealed?.sealed.kind === 'Destination') return sealed.sealed;
-    const message = `destination ${name.id} cannot be read by this version, so it is not known whether it is to be notified`;
+    const message = `destination ${name.id} cannot be read by this version, so it is not known whether it must be notified`;
     throw new PostriderError('resource-invalid', message);
   });
   return sourceIds.map((sourceId) => {

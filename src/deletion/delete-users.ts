@@ -23,20 +23,20 @@ export interface DeleteUsersOptions {
   readonly random: () => number;
   /** See `fenceMs`. */
   readonly fenceMs: number;
-  /** Ends the run early: with whole users only. */
+  /** Ends the run early, between two users. */
   readonly signal: AbortSignal;
   /** So many more users are deleted, and their notifications written. */
   readonly onDeleted: (users: number, affected: readonly AffectedSource[]) => void;
 }
 
-/** Of `deletions`, between two looks at the configuration. */
+/** Number of deletions between two refreshes of the configuration. */
 const deletionsAtATime = 1_000;
 const mostInFlight = 1_000;
 
 /**
- * Deletes users, some at a time: their deletions first, and when those are safe their notifications. Run
- * again, it does all of it again, because nobody can know what receivers did with the first.
- * @throws PostriderError `record-refused` where Kafka can never take a record
+ * Deletes users in groups: their deletions first, and when those are acknowledged, their notifications. A
+ * second run repeats everything, because it is not known what receivers did with the first notifications.
+ * @throws PostriderError `record-refused` if Kafka can never accept a record
  */
 export async function deleteUsers(options: DeleteUsersOptions): Promise<void> {
   const { userIds, sourceIds, config, clock, signal, onDeleted } = options;
@@ -45,7 +45,7 @@ export async function deleteUsers(options: DeleteUsersOptions): Promise<void> {
     const some = userIds.slice(from, from + atATime);
     const time = new Date(clock.now()).toISOString();
     await write(options, deletions(options, some, time));
-    // Whoever may have got an event until now is known here then.
+    // From here on, every destination that may have received an event until now is known.
     await config.caughtUp();
     const affected = affectedBy(config.resources, sourceIds);
     await write(options, notifications(options, some, time, affected));
@@ -72,7 +72,7 @@ function* notifications(
   const { retryTiersMs } = topology;
   for (const userId of userIds) {
     for (const { sourceId, destinationIds } of affected) {
-      // The same for all destinations, as a call's.
+      // The same id for all destinations, as a call has.
       const messageId = `delete-${randomUUID()}`;
       for (const destinationId of destinationIds) {
         const { tierMs, dueMs } = planDeparture(retryTiersMs, fenceMs, clock.now(), random);
@@ -97,7 +97,7 @@ function partitionKeyIn(resources: StoredResources, destinationId: string): stri
   return resource?.kind === 'Destination' ? partitionKeyOf(resource) : undefined;
 }
 
-/** Resolves when all are safe. */
+/** Resolves when all records are acknowledged. */
 async function write(
   { producer }: DeleteUsersOptions,
   records: Iterable<OutgoingRecord>,

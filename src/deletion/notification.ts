@@ -3,16 +3,16 @@ import { deliveryKey, encodeEnvelope, envelopeHeader } from '../event/envelope.t
 import { dueAfter, dueTimeJitter } from '../event/tier-delay.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 
-/** How notifications leave: through which retry tier, and when. */
+/** How notifications are sent: through which retry tier, and when they are due. */
 export interface Departure {
   readonly tierMs: number;
   readonly dueMs: number;
 }
 
 /**
- * Late enough for every worker to know of the deletion, and for what it had sent before to have ended: so
- * the receiver gets nothing older after the notification. By the shortest tier that takes longer than
- * this even at its earliest; where none does, by the longest, after exactly so long.
+ * Late enough for every worker to have read the deletion, and for its earlier requests to have ended, so that
+ * the receiver gets nothing older after the notification. Uses the shortest tier that takes longer than this
+ * even at its earliest. If there is none, uses the longest one, due after exactly this time.
  * @param tiersMs ascending, at least one
  * @param fenceMs see `fenceMs`
  */
@@ -27,7 +27,7 @@ export function planDeparture(
   return { tierMs, dueMs: isLongEnough ? dueAfter(tierMs, nowMs, random) : nowMs + fenceMs };
 }
 
-/** The tier alone. */
+/** The tier only. */
 export function departureTierMs(tiersMs: readonly number[], fenceMs: number): number {
   return tiersMs.find((tierMs) => isLonger(tierMs, fenceMs)) ?? tiersMs.at(-1) ?? 0;
 }
@@ -43,14 +43,14 @@ export interface Notification {
   readonly sourceId: string;
   readonly userId: string;
   readonly messageId: string;
-  /** Of the request: ISO 8601, UTC, milliseconds, `Z`. */
+  /** The time of the request: ISO 8601, UTC, milliseconds, `Z`. */
   readonly time: string;
-  /** How far the configuration was known: no worker may know less. */
+  /** Config offset by which this was decided. No worker may decide with less. */
   readonly configOffset: number;
   readonly dueMs: number;
 }
 
-/** An event like any other for the delivery workers, where the user's other events are. */
+/** An event like any other for delivery workers, in the partition of the user's other events. */
 export function notificationRecord(topic: string, notification: Notification): OutgoingRecord {
   const { destinationId, sourceId, userId, messageId, time, configOffset, dueMs } = notification;
   const envelope = encodeEnvelope({

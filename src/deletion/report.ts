@@ -1,12 +1,12 @@
 import type { AffectedSource } from './affected.ts';
 
-/** What was deleted, or would be, and who is notified. */
+/** What was deleted, or would be, and which destinations are notified. */
 export class DeletionReport {
   #users = 0;
   #notifications = 0;
   readonly #sources = new Map<string, SourceReport>();
 
-  /** So many users more, at these sources. */
+  /** Adds so many users at these sources. */
   add(users: number, affected: readonly AffectedSource[]): void {
     this.#users += users;
     for (const { sourceId, destinationIds, disabledIds } of affected) {
@@ -41,7 +41,7 @@ export class DeletionReport {
     );
   }
 
-  /** What somebody who wants every receiver to know should look at, in sentences. */
+  /** What an operator should check if every receiver must know, in sentences. */
   warnings(): string[] {
     return [...this.#sources].flatMap(([sourceId, { notified, disabled }]) => [
       ...(notified.size === 0 ? [`source ${sourceId} has no enabled destination`] : []),

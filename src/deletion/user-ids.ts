@@ -5,21 +5,22 @@ import { maxCallBytes } from '../event/limits.ts';
 export interface UserIds {
   /** Each once, in the order given. */
   readonly ids: readonly string[];
-  /** How often one was named again. */
+  /** How many ids were repetitions. */
   readonly repeated: number;
   readonly emptyLines: number;
 }
 
 export interface UserFile {
-  /** As error messages call it. */
+  /** The file's name for error messages. */
   readonly name: string;
   readonly bytes: Buffer;
 }
 
 /**
- * Whom a command names: its arguments, and the lines of a file, one id each. Nothing is trimmed, because
- * an id is what a call says it is: a line with blanks around its id is refused, an argument is believed.
- * @throws PostriderError `usage` for what the arguments say, `input-invalid` for the file
+ * The users that a command names: its arguments, and the lines of a file, one id each. Nothing is trimmed,
+ * because ids are compared exactly: a line with spaces around its id is refused, and an argument is taken as
+ * it is.
+ * @throws PostriderError `usage` for problems of the arguments, `input-invalid` for the file
  */
 export function collectUserIds(args: readonly string[], file: UserFile | undefined): UserIds {
   if (args.length === 0 && file === undefined)
@@ -40,7 +41,7 @@ export function collectUserIds(args: readonly string[], file: UserFile | undefin
   };
 }
 
-/** The last line may lack its end. */
+/** The last line may lack its line break. */
 function linesOf({ name, bytes }: UserFile): string[] {
   if (!isUtf8(bytes)) throw new PostriderError('input-invalid', `${name} is not UTF-8 text`);
   const lines = bytes
@@ -54,8 +55,8 @@ function linesOf({ name, bytes }: UserFile): string[] {
   });
   const [first, ...more] = problems;
   if (first === undefined) return lines;
-  const others = more.length === 0 ? '' : `, and ${more.length} more are as bad`;
-  throw new PostriderError('input-invalid', `${name}: ${first}${others}; nobody was deleted`);
+  const others = more.length === 0 ? '' : `, and ${more.length} more with a problem`;
+  throw new PostriderError('input-invalid', `${name}: ${first}${others}; no user was deleted`);
 }
 
 function problemOf(id: string): string | undefined {
@@ -66,5 +67,5 @@ function problemOf(id: string): string | undefined {
 
 function lineProblemOf(line: string): string | undefined {
   if (line === line.trim()) return undefined;
-  return 'has blanks around its id (give such an id as an argument if it is meant so)';
+  return 'has blanks around its id (if that is intended, give the id as an argument)';
 }

@@ -16,27 +16,33 @@ export interface DedicatedTopicsOptions {
   readonly events: DeliveryEvents;
   /** Starts reading a dedicated topic, with a group of its own. */
   read(topic: string, groupId: string, destinationId: string): Promise<ConsumeLoop>;
-  /** It is read no more. */
+  /** The topic is no longer read. */
   left(destinationId: string): void;
 }
 
 const lookMs = 5_000;
-/** A look that goes on for longer waits for an answer of Kafka's, after which it joins nothing any more. */
+/**
+ * On stop: how long to wait for a look that is under way. A longer one waits for an answer from Kafka, after
+ * which it joins nothing.
+ */
 const joinMs = 1_000;
-/** After a destination is deleted: no router writes to its topic any more, however far behind it was. */
+/**
+ * Time to wait after a destination is deleted. By then no router writes to its topic, however far behind the
+ * router was.
+ */
 const removalGraceMs = 600_000;
 
 /**
- * Keeps one reader per dedicated topic: joined when the topic is there, also where its destination has
- * become a shared one or is gone, and left when such a topic is empty or was removed. What belonged to a
+ * Keeps one reader for each dedicated topic. A topic is joined when it exists, even if its destination now
+ * uses the shared topic or is gone. It is left when such a topic is empty or was removed. The topic of a
  * deleted destination is removed when it is empty.
  */
 export class DedicatedTopics {
   readonly #options: DedicatedTopicsOptions;
   readonly #readers = new Map<string, ConsumeLoop>();
-  /** Former dedicated topics that were found empty; read again if something is in them after all. */
+  /** Former dedicated topics that were found empty. They are read again if they get records after all. */
   readonly #left = new Set<string>();
-  /** Since when, by the steady clock, this worker has known that a topic's destination is gone. */
+  /** For each topic, since when this worker has known that its destination is gone, by the steady clock. */
   readonly #goneSinceMs = new Map<string, number>();
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
@@ -50,15 +56,15 @@ export class DedicatedTopics {
     return [...this.#readers.values()];
   }
 
-  /** Looks at once, and from then on regularly. Resolves after the first look. */
+  /** Looks at the topics now, and from then on regularly. Resolves after the first look. */
   start(): Promise<void> {
     return this.look();
   }
 
-  /** A destination has changed: its topic may be wanted now. */
+  /** A destination has changed, and may need its topic now. */
   async look(): Promise<void> {
     if (this.#stopped) return;
-    // One that has begun may have seen less; the timer comes again soon.
+    // A look that has already begun may have read an older state; the timer soon starts another one.
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
       this.#timer?.cancel();
@@ -86,7 +92,7 @@ export class DedicatedTopics {
         await this.#forgetAllBut(new Set(names));
       });
     } catch (error) {
-      // Kafka is away, or a topic went while it was looked at.
+      // Kafka is unreachable, or a topic was removed during the look.
       events.dedicatedTopicsUnknown(error instanceof Error ? error : new Error(String(error)));
     }
   }
@@ -114,13 +120,13 @@ export class DedicatedTopics {
     if (isGone) await this.#remove(topic, destinationId, admin);
   }
 
-  /** Whichever worker saw first that a topic was empty has removed it. */
+  /** The first worker that found a topic empty has removed it. */
   async #forgetAllBut(names: ReadonlySet<string>): Promise<void> {
     const { topology } = this.#options;
     for (const topic of this.#readers.keys()) {
       const destinationId = topology.dedicatedDestination(topic);
       if (destinationId === undefined || names.has(topic)) continue;
-      // One that is still wanted is read as soon as it is made again.
+      // A topic that is still needed is read again as soon as it is created again.
       if (this.#isGone(destinationId)) await this.#leave(topic, destinationId);
     }
     for (const topic of this.#left) {
@@ -157,7 +163,7 @@ export class DedicatedTopics {
     return nowMs - sinceMs >= removalGraceMs && this.#options.config.isFresh();
   }
 
-  /** Whatever was written has been finished, by whichever worker. */
+  /** Whether the workers together have finished every record of the topic. */
   async #isEmpty(topic: string, destinationId: string, admin: KafkaAdmin): Promise<boolean> {
     const groupId = this.#options.topology.dedicatedGroup(destinationId);
     const ranges = await admin.offsets(topic);
@@ -167,13 +173,15 @@ export class DedicatedTopics {
     );
   }
 
-  /** Leaving took a while: meanwhile the destination may have been made again, and its topic written to. */
+  /**
+   * Leaving took a while. Meanwhile the destination may have been created again, and its topic written to.
+   */
   async #remove(topic: string, destinationId: string, admin: KafkaAdmin): Promise<void> {
     if (!(await this.#isEmpty(topic, destinationId, admin))) return;
-    // Asked last, because nothing else stands between its answer and the removal.
+    // Checked last, because nothing may happen between this check and the removal.
     if (!this.#isGone(destinationId) || !this.#options.config.isFresh()) return;
     await admin.deleteTopic(topic);
-    // Kafka may name it for a while; it is not read again.
+    // Kafka may still list the topic for a while. It is not read again.
     this.#goneSinceMs.delete(topic);
     this.#options.events.dedicatedTopicRemoved(topic);
   }

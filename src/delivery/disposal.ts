@@ -1,6 +1,7 @@
 import type { PostriderError } from '../errors.ts';
-import { encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import { encodeEnvelope, envelopeHeader, isFromNewerRelease } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
+import type { EventFormat } from '../event/formats.ts';
 import { encodeLastAnswer, lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
 import {
   answerHeader,
@@ -24,17 +25,23 @@ import type { Claim, Job, TakenRecord } from './job.ts';
 import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
 import type { Permanent, Retryable } from './outcome.ts';
-import type { Later } from './retry-policy.ts';
+import type { Later, RetryPolicy } from './retry-policy.ts';
+import type { HeldUp } from './status/held-up.ts';
 import type { Ending, GiveUp, PutOff } from './verdict.ts';
 
 /** Where records go that are not delivered; the producer in production. */
 export interface RecordSink {
-  /** Calls `done` once: without an argument when the record is safe, with an error when it never can be. */
+  /**
+   * Calls `done` once: without an argument when the record is acknowledged, with an error when Kafka can
+   * never take it.
+   */
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
 }
 
 export interface DisposalTopics {
   retryTopic(tierMs: number): string;
+  /** Undefined for a topic that is no retry topic. */
+  retryTierMs(topic: string): number | undefined;
   dedicatedTopic(destinationId: string): string;
   readonly deadLetter: string;
   /** Where events of paused destinations are kept. */
@@ -44,14 +51,18 @@ export interface DisposalTopics {
 export interface DisposalDeps {
   readonly sink: RecordSink;
   readonly topics: DisposalTopics;
+  /** That all workers know now. */
+  readonly format: () => EventFormat;
   /** What the partition of a destination's events is computed from; undefined: their keys. */
   readonly partitionKeyOf: (destinationId: string) => string | undefined;
+  readonly policy: Pick<RetryPolicy, 'tiersMs'>;
   readonly events: DeliveryEvents;
+  readonly heldUp: Pick<HeldUp, 'explainsDelivery'>;
   readonly clock: Clock;
 }
 
 interface Why extends Pick<GiveUp, 'reason' | 'detail'> {
-  /** What the endpoint said, where that has just happened. */
+  /** The beginning of the endpoint's answer, if the attempt has just ended. */
   readonly answer?: Buffer | undefined;
 }
 
@@ -64,21 +75,29 @@ interface RetryPlace {
 export class Disposal {
   readonly #sink: RecordSink;
   readonly #topics: DisposalTopics;
+  readonly #format: DisposalDeps['format'];
+  readonly #tiersMs: readonly number[];
   readonly #partitionKeyOf: DisposalDeps['partitionKeyOf'];
   readonly #events: DeliveryEvents;
+  readonly #heldUp: DisposalDeps['heldUp'];
   readonly #clock: Clock;
   readonly #bundler: Bundler;
   #writing = 0;
   #closed = false;
 
-  constructor({ sink, topics, partitionKeyOf, events, clock }: DisposalDeps) {
+  constructor(deps: DisposalDeps) {
+    const { sink, topics, format, policy, partitionKeyOf, events, heldUp, clock } = deps;
     this.#sink = sink;
     this.#topics = topics;
+    this.#format = format;
+    this.#tiersMs = policy.tiersMs;
     this.#partitionKeyOf = partitionKeyOf;
     this.#events = events;
+    this.#heldUp = heldUp;
     this.#clock = clock;
     this.#bundler = new Bundler({
       clock,
+      format,
       onGathered: (gathered) => {
         this.#putOffGathered(gathered);
       },
@@ -88,12 +107,12 @@ export class Disposal {
     });
   }
 
-  /** Copies that are not acknowledged yet, or not even sent. */
+  /** Copies that are not acknowledged yet, including those not sent yet. */
   get writing(): number {
     return this.#writing + this.#bundler.events;
   }
 
-  /** Nothing is written any more; what comes later stays unfinished. */
+  /** From now on nothing is written, and jobs that end later stay unfinished. */
   close(): void {
     this.#closed = true;
     this.#bundler.close();
@@ -103,7 +122,7 @@ export class Disposal {
   carryOut(job: Job, ending: Ending): void {
     switch (ending.kind) {
       case 'finish':
-        this.#events.delivered(job);
+        this.#events.delivered(job, this.#heldUp);
         job.record.finish();
         break;
       case 'drop':
@@ -130,12 +149,12 @@ export class Disposal {
 
   #defer(job: Job, { plan, cause }: PutOff): void {
     this.#events.deferred(job, cause, plan);
-    // Under a rate limit each has a turn of its own.
+    // Under a rate limit, each event has its own turn.
     if (cause === 'rate-limit') this.#putOff(job, job.envelope.attempts, plan);
     else this.#bundler.add(job, plan);
   }
 
-  /** Where it is, it stays until its destination is resumed: no retry clock runs. */
+  /** The event stays in the topic `paused` until its destination is resumed. No retry clock runs. */
   #keep(job: Job): void {
     if (job.claim.lost || this.#closed) return;
     const { record, envelope } = job;
@@ -145,7 +164,7 @@ export class Disposal {
       key: record.key,
       value: record.value,
       headers: {
-        [envelopeHeader]: encodeEnvelope({ ...envelope, dueMs: undefined }),
+        [envelopeHeader]: encodeEnvelope({ ...envelope, dueMs: undefined }, this.#format()),
         [reasonHeader]: 'paused',
       },
     };
@@ -155,7 +174,10 @@ export class Disposal {
     });
   }
 
-  /** Into the dedicated topic of its destination, where its turn under the rate limit is waited for. */
+  /**
+   * Copies the event to the dedicated topic of its destination, where events wait for their turn under the
+   * rate limit.
+   */
   #sendHome(job: Job): void {
     if (job.claim.lost || this.#closed) return;
     const { record, envelope, deadlineMs } = job;
@@ -166,7 +188,7 @@ export class Disposal {
       partitionKey: this.#partitionKeyOf(destinationId),
       key: record.key,
       value: record.value,
-      headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }) },
+      headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }, this.#format()) },
     };
     this.#write(copy, (refused) => {
       if (refused === undefined) record.finish();
@@ -174,22 +196,27 @@ export class Disposal {
     });
   }
 
-  /** As it is, so the plan has to suit each of its events. */
+  /** As it is where all workers can read it, so the plan has to suit each of its events. */
   deferBundle(bundle: Bundle, putOff: PutOff): void {
-    const { record, claim, header } = bundle;
+    const { record, claim, header, format } = bundle;
     if (claim.lost || this.#closed) return;
     const { destinationId } = header;
     const { plan } = putOff;
     this.#events.bundleDeferred(bundle, putOff);
     const { tierMs, dueMs, deadlineMs } = plan;
-    const next = encodeBundleHeader({ ...header, dueMs, deadlineMs });
+    if (format.level > this.#format().level) {
+      for (const job of this.unpack(bundle))
+        this.#bundler.add(job, { ...plan, deadlineMs: job.deadlineMs ?? deadlineMs });
+      return;
+    }
+    const next = encodeBundleHeader({ ...header, dueMs, deadlineMs }, format);
     this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else for (const job of this.unpack(bundle)) this.#putOffAlone(job, tierMs, dueMs);
     });
   }
 
-  /** The bundle's events. What of it cannot be read is a dead letter. */
+  /** The bundle's events. Unreadable content becomes a dead letter. */
   unpack(bundle: Bundle): Job[] {
     const { record, claim, header } = bundle;
     const records = bundle.unpack((rest) => {
@@ -203,11 +230,11 @@ export class Disposal {
    * Some events of the bundle are done with, and the others are left to the next owner of its partition. As
    * a record of their own, which is due at once, they come to it without those.
    */
-  #writeRest({ record, claim, header }: Bundle, rest: readonly PackedRecord[]): void {
+  #writeRest({ record, claim, header, format }: Bundle, rest: readonly PackedRecord[]): void {
     if (claim.lost || this.#closed) return;
     const packer = new EventPacker();
     for (const event of rest) packer.add(event.key, event.header, event.value);
-    const next = encodeBundleHeader({ ...header, events: rest.length });
+    const next = encodeBundleHeader({ ...header, events: rest.length }, format);
     const value = compressEvents(packer.packed);
     const copy = {
       topic: claim.topic,
@@ -228,15 +255,52 @@ export class Disposal {
     const { deadlineMs } = job;
     const envelope = { ...job.envelope, attempts, deadlineMs, lastAnswer };
     // Headers of its own, which have room for more, tell of the answer.
-    const header = encodeEnvelope({ ...envelope, lastAnswer: undefined });
+    const header = encodeEnvelope({ ...envelope, lastAnswer: undefined }, this.#format());
     const why = { reason, detail, answer: outcome?.answer };
     this.#deadLetter(job.record, job.claim, header, envelope, why);
   }
 
-  /** For a record whose envelope cannot be read: what it has instead is kept. */
+  /** For a record whose header cannot be read, now or by anybody. */
+  unreadable(record: TakenRecord, claim: Claim, detail: string): void {
+    if (isFromNewerRelease(record.headers[envelopeHeader])) this.awaitNewerRelease(record, claim);
+    else this.malformed(record, claim, detail);
+  }
+
+  /** A dead letter, with what the record has instead of what can be read. */
   malformed(record: TakenRecord, claim: Claim, detail: string): void {
     const header = record.headers[envelopeHeader];
     this.#deadLetter(record, claim, header, undefined, { reason: 'malformed', detail });
+  }
+
+  /**
+   * A newer release wrote it in a format that cannot be read here. It goes to the next longer retry topic, and
+   * to a partition that another worker may own: a worker of that release takes it from there. However long that
+   * takes it is no dead letter, because nothing is wrong with it.
+   */
+  awaitNewerRelease(record: TakenRecord, claim: Claim): void {
+    if (claim.lost || this.#closed) return;
+    const { key, value, headers, offset } = record;
+    const { topic, partition } = claim;
+    this.#events.formatUnknown(claim, offset);
+    const header = headers[envelopeHeader];
+    const formerMs = this.#topics.retryTierMs(topic) ?? 0;
+    const tierMs = this.#tiersMs.find((each) => each > formerMs) ?? this.#tiersMs.at(-1) ?? 0;
+    const copy = {
+      topic: this.#topics.retryTopic(tierMs),
+      partitionKey: `${topic}:${partition}:${offset}`,
+      key,
+      value,
+      headers: header === undefined ? {} : { [envelopeHeader]: header },
+      mayWait: true,
+    };
+    this.#write(copy, (refused) => {
+      if (refused === undefined) record.finish();
+      else
+        this.#deadLetter(record, claim, header, undefined, {
+          reason: 'record-refused',
+          detail: refused.message,
+        });
+    });
   }
 
   #retry(job: Job, { plan, outcome }: Extract<Ending, { kind: 'retry' }>): void {
@@ -253,7 +317,8 @@ export class Disposal {
     if (job.claim.lost || this.#closed) return;
     const { record, envelope } = job;
     const { destinationId } = envelope;
-    const next = encodeEnvelope({ ...envelope, attempts, deadlineMs, dueMs, lastAnswer });
+    const waiting = { ...envelope, attempts, deadlineMs, dueMs, lastAnswer };
+    const next = encodeEnvelope(waiting, this.#format());
     this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else this.#giveUp(job, recordRefused(refused, attempts));
@@ -267,16 +332,16 @@ export class Disposal {
   }
 
   #putOffGathered(gathered: Gathered): void {
-    const { claim, plan, key, header, packed, receipts } = gathered;
+    const { claim, plan, key, header, format, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
     const value = compressEvents(packed);
     const to = { tierMs: plan.tierMs, destinationId: header.destinationId };
-    this.#writeToRetry(to, { key, value }, encodeBundleHeader(header), (refused) => {
+    this.#writeToRetry(to, { key, value }, encodeBundleHeader(header, format), (refused) => {
       if (refused === undefined) {
         receipts.finish();
         return;
       }
-      // Each by itself is smaller.
+      // Each event by itself is smaller than the bundle that Kafka refused.
       const records = receipts.recordsOf(claim, decompressEvents(value) ?? []);
       for (const job of this.#jobsOf(records, claim, header))
         this.#putOffAlone(job, plan.tierMs, plan.dueMs);
@@ -286,7 +351,7 @@ export class Disposal {
   #jobsOf(records: readonly TakenRecord[], claim: Claim, header: BundleHeader): Job[] {
     return records.flatMap((record) => {
       const job = jobOfBundled(record, claim, header);
-      if (job === undefined) this.malformed(record, claim, 'no readable envelope');
+      if (job === undefined) this.unreadable(record, claim, 'no readable envelope');
       return job ?? [];
     });
   }
@@ -328,8 +393,8 @@ export class Disposal {
         record.finish();
         return;
       }
-      // Neither delivered nor kept anywhere else: its offset must not be committed. Nothing more is done
-      // about it either, so nobody need wait for that when the partition goes.
+      // The record was neither delivered nor copied, so its offset must not be committed. Nothing more is
+      // done about it, so nobody has to wait for the record when the partition moves.
       this.#events.partitionStuck(claim, record.offset, refused);
       record.release();
     });
@@ -343,8 +408,8 @@ export class Disposal {
   ): void {
     const topic = this.#topics.retryTopic(tierMs);
     const partitionKey = this.#partitionKeyOf(destinationId);
-    // Where all of a destination's events come from one partition, a window full of them could wait for the
-    // producer, and with it whatever else comes from that partition.
+    // Where all events of a destination come from one partition, a window full of copies that wait for a
+    // fuller batch would hold up the partition.
     const mayWait = partitionKey === undefined;
     const headers = { [envelopeHeader]: header };
     this.#write({ topic, partitionKey, key, value, headers, mayWait }, done);
@@ -359,7 +424,7 @@ export class Disposal {
   }
 }
 
-/** Of a copy that Kafka takes into no topic of ours but the dead letters, which allow more. */
+/** For a copy that Kafka refuses in every topic but `dead-letter`, which allows larger records. */
 function recordRefused({ message }: Error, attempts: number): Omit<GiveUp, 'kind'> {
   return { reason: 'record-refused', detail: message, attempts };
 }

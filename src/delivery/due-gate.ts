@@ -3,14 +3,17 @@ import { RecordShelf, takeDown } from './held-record.ts';
 import type { HeldRecord } from './held-record.ts';
 import type { Claim, TakenRecord } from './job.ts';
 
-/** Longer timers are split: a clock that was set, or a suspended machine, is noticed in time. */
+/** Longer timers are split, so that a clock that was set, or a suspended machine, is noticed in time. */
 const maxTimerMs = 60_000;
-/** Between two looks at what is due: a timer for each record would cost as much as reading it. */
+/**
+ * Least time between two checks for due records. A timer for each record would cost as much as reading the
+ * record.
+ */
 const minTimerMs = 20;
 
 /**
- * Holds the records of retry topics until they are due. A partition's records wait in an order of their
- * own, because due times of one tier differ by a few per cent.
+ * Holds the records of retry topics until they are due. Each partition has a heap of its own, because due
+ * times within one tier differ by a few per cent.
  */
 export class DueGate {
   readonly #clock: Clock;
@@ -19,13 +22,13 @@ export class DueGate {
   #timer: Timer | undefined;
   #timerDueMs = Infinity;
 
-  /** @param onDue is told when the record was due as well */
+  /** @param onDue gets each record with its due time */
   constructor(clock: Clock, onDue: (record: TakenRecord, claim: Claim, dueMs: number) => void) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
 
-  /** Hands a copy of the record over when it is due. */
+  /** Keeps a copy of the record, and passes it on when it is due. */
   hold(record: TakenRecord, claim: Claim, dueMs: number): void {
     let partition = this.#partitions.get(claim);
     if (partition === undefined) {
@@ -36,7 +39,7 @@ export class DueGate {
     if (dueMs < this.#timerDueMs) this.#arm(dueMs, 0);
   }
 
-  /** The partition goes to somebody else. */
+  /** The partition moves to another worker. */
   release(claim: Claim): void {
     const partition = this.#partitions.get(claim);
     this.#partitions.delete(claim);
@@ -51,7 +54,7 @@ export class DueGate {
     return topics;
   }
 
-  /** Hands nothing over any more: what is held is released. */
+  /** Passes nothing on anymore. The records held are released. */
   close(): void {
     this.#timer?.cancel();
     for (const claim of [...this.#partitions.keys()]) this.release(claim);

@@ -2,7 +2,7 @@ import type { EventType } from '../event/call.ts';
 import { latestDueMs } from '../event/tier-delay.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 
-/** What an envelope, or a bundle's header, says of when its record is due. */
+/** The part of an envelope, or of a bundle's header, that states when the record is due. */
 interface Said {
   readonly dueMs?: number | undefined;
   readonly type?: EventType;
@@ -15,10 +15,10 @@ interface Rules {
 }
 
 /**
- * When the record may be attempted; undefined: at once. Its writer may have had a wrong clock, or another
- * timeout, so Kafka's append time limits what it says. At the latest, a record is due after its tier's
- * longest delay: one that waited for ever would stop its partition. In a topic that is no retry topic,
- * nothing waits. A deletion's notification waits for at least `fenceMs`.
+ * When the record may be attempted; undefined: at once. The writer may have had a wrong clock or another
+ * timeout, so Kafka's append time limits the stated time: at the latest, a record is due after its tier's
+ * longest delay. Otherwise one record could stop its partition. Records of other topics do not wait. The
+ * notification of a deletion waits for at least `fenceMs`.
  */
 export function dueTimeMs(
   { dueMs, type }: Said,

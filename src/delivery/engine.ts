@@ -1,11 +1,16 @@
 import { EventEmitter } from 'node:events';
-import { ageFromMs, decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import {
+  ageFromMs,
+  decodeEnvelope,
+  envelopeHeader,
+  isFromNewerRelease,
+} from '../event/envelope.ts';
+import type { EventFormat } from '../event/formats.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
-import type { BreakerState } from './lane/breaker.ts';
 import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalTopics, RecordSink } from './disposal.ts';
@@ -18,14 +23,17 @@ import { Fencing } from './fencing.ts';
 import { Job, releaseRevoked } from './job.ts';
 import type { Claim, TakenRecord } from './job.ts';
 import { Lane } from './lane/lane.ts';
+import { Lanes } from './lane/lanes.ts';
 import type { LaneContext } from './lane/lane-context.ts';
+import { usualTurnMs } from './lane/odd-one-out.ts';
 import type { EngineState } from './metrics.ts';
 import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
 import { DestinationReports } from './status/destination-reports.ts';
 import { DestinationWatch } from './status/destination-watch.ts';
-import { laneState } from './status/lane-facts.ts';
+import { HeldUp } from './status/held-up.ts';
+import { countLanes, isPlain } from './status/lane-facts.ts';
 import { WaitingByDestination, type Waiting } from './status/waiting-later.ts';
 import { SlotPool } from './lane/slot-pool.ts';
 import { decide, decideOnBundle, isEnding, unreadableDeferral } from './verdict.ts';
@@ -35,7 +43,7 @@ import type { OwnedIndexes } from './lane/work-shares.ts';
 
 /** The part of the configuration that deliveries need. */
 export interface Destinations {
-  /** How far it has been read. */
+  /** How far the config topic has been read. */
   readonly offset: number;
   destination(id: string): Destination | undefined;
   destinations(): Iterable<Destination>;
@@ -43,22 +51,22 @@ export interface Destinations {
   isFresh(): boolean;
 }
 
-export interface EngineTopics extends DisposalTopics {
-  retryTierMs(topic: string): number | undefined;
-}
-
 export interface EngineDeps {
   readonly clock: SteadyClock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
+  /** Of the time since it was last asked, the share in which this process had something to do. */
+  readonly busyShare: () => number;
   readonly sender: Sender;
   readonly sink: RecordSink;
   readonly destinations: Destinations;
   readonly fence: Fence;
   /** The ids of destinations to which nothing is sent for now. */
   readonly paused: Pick<ReadonlySet<string>, 'has'>;
-  readonly topics: EngineTopics;
+  readonly topics: DisposalTopics;
   readonly policy: RetryPolicy;
+  /** In which records are written now: all workers know it. */
+  readonly format: () => EventFormat;
   /** See `fenceMs`. */
   readonly fenceMs: number;
   readonly events: DeliveryEvents;
@@ -67,18 +75,16 @@ export interface EngineDeps {
 }
 
 const tickMs = bucketMs;
+/** A process that is busy for more than this is as fast as it can be. */
+const fullyBusy = 0.95;
 const configResetMs = 10_000;
-/** Of a partition: as much as its window holds of what is not packed. */
+/** Bound on unpacked bytes of one partition: as much as a window holds of unpacked records. */
 const mostUnpackedBytes = 4 * 1024 * 1024;
 const unpackAgainMs = 100;
-/** It is not known whether others wait to be read: only a lane that takes half a minute is in their way. */
-const usualTurnWhenAloneMs = 4_000;
-/** What is put off behind a breaker stays away for up to 16 minutes. */
-const laneUnusedMs = 20 * 60_000;
 
 /**
- * Delivers records: from being taken to being finished, by whatever way that is. Knows no Kafka, no HTTP
- * and no real time; those are its parameters, and simulations bring their own.
+ * Delivers records: from being taken to being finished, in whatever way. It contains no Kafka, no HTTP and no
+ * real time. Those are its parameters, and simulations bring their own.
  */
 export class DeliveryEngine {
   readonly #deps: EngineDeps;
@@ -89,14 +95,15 @@ export class DeliveryEngine {
   readonly #pool: SlotPool;
   readonly #shares = new WorkShares();
   readonly #reachability: Reachability;
-  readonly #lanes = new Map<string, Lane>();
-  /** Turns the counting windows of all breakers. */
+  readonly #lanes: Lanes;
+  /** Advances the counting windows of all breakers. */
   readonly #rotation = new EventEmitter();
   readonly #held: HeldForConfig;
   readonly #waitingLater: WaitingByDestination;
   readonly #watch: DestinationWatch;
   /** What this worker knows of each destination. */
   readonly reports: DestinationReports;
+  readonly heldUp: HeldUp = new HeldUp();
   /** What came after `stop`. */
   #tooLate: Pick<Job, 'claim' | 'record'>[] = [];
   #tickTimer: Timer;
@@ -104,9 +111,11 @@ export class DeliveryEngine {
 
   constructor(deps: EngineDeps) {
     this.#deps = deps;
+    this.#lanes = new Lanes(deps.clock.now());
     this.#rotation.setMaxListeners(0);
     this.#disposal = new Disposal({
       ...deps,
+      heldUp: this.heldUp,
       partitionKeyOf: (id) => {
         const destination = deps.destinations.destination(id);
         return destination === undefined ? undefined : partitionKeyOf(destination);
@@ -131,6 +140,7 @@ export class DeliveryEngine {
     this.#waitingLater = new WaitingByDestination((topic) => deps.topics.retryTierMs(topic) ?? 0);
     this.#watch = new DestinationWatch({
       clock: deps.clock,
+      heldUp: this.heldUp,
       waitingLater: (id) => this.#waitingLater.eventsOf(id),
       isUnreadable: (id) => deps.destinations.isUnreadable(id),
       onChange: (change) => {
@@ -139,7 +149,7 @@ export class DeliveryEngine {
     });
     this.reports = new DestinationReports({
       clock: deps.clock,
-      lanes: this.#lanes,
+      lanes: this.#lanes.all,
       watch: this.#watch,
       waitingLater: this.#waitingLater,
     });
@@ -157,8 +167,8 @@ export class DeliveryEngine {
   }
 
   /**
-   * Newly taken records of one partition, in offset order. Each will be finished, or released after the
-   * claim was revoked; neither if it was lost meanwhile.
+   * Takes new records of one partition, in offset order. Each is finished later, or released after the claim
+   * was revoked; neither happens if the claim is lost meanwhile.
    */
   take(claim: Claim, records: readonly TakenRecord[]): void {
     if (claim.revoked) for (const record of records) record.release();
@@ -167,8 +177,8 @@ export class DeliveryEngine {
   }
 
   /**
-   * These partitions go to somebody else: what only waits is released at once. Attempts and copies that are
-   * under way are carried out to their end, a retry or a dead letter included.
+   * These partitions move to another worker. Records that only wait are released at once. Attempts and copies
+   * that are under way are carried out to their end, including a retry or a dead letter.
    */
   revoke(claims: readonly Claim[]): void {
     if (claims.length === 0) return;
@@ -179,24 +189,24 @@ export class DeliveryEngine {
     }
     this.#held.releaseRevoked();
     this.#tooLate = releaseRevoked(this.#tooLate);
-    for (const lane of this.#lanes.values()) lane.releaseRevoked();
+    for (const lane of this.#lanes.all.values()) lane.releaseRevoked();
   }
 
-  /** Somebody else owns these partitions now: what is still under way is not written anywhere. */
+  /** Other workers own these partitions now. What is still under way is not written anywhere. */
   lose(claims: readonly Claim[]): void {
     this.revoke(claims.filter(({ revoked }) => !revoked));
     for (const claim of claims) claim.lost = true;
   }
 
-  /** This worker's part of the partitions is another one: of one dedicated topic, or of the shared topics. */
+  /** This worker owns other partitions now: of one dedicated topic, or of the shared topics. */
   sharesChanged(indexes: OwnedIndexes, destinationId?: string): void {
     this.#shares.set(indexes, this.#deps.clock.steadyNow(), destinationId);
-    for (const lane of this.#lanes.values()) lane.sharesChanged();
+    for (const id of this.#lanes.all.keys()) this.#lanes.use(id)?.sharesChanged();
   }
 
-  /** Another version of it, or it is paused or resumed. */
+  /** The destination has a new version, or was paused or resumed. */
   destinationChanged(id: string): void {
-    const lane = this.#lanes.get(id);
+    const lane = this.#lanes.use(id);
     if (lane === undefined || this.#stopped) return;
     const over = this.#whyNothingIsSent(id);
     if (over === undefined) {
@@ -210,20 +220,23 @@ export class DeliveryEngine {
     else if (over.reason === 'destination-disabled') this.#watch.switchedOff(id, 'disabled');
   }
 
-  /** Nothing new starts from here on: what waits is released, and what comes later is when it is revoked. */
+  /**
+   * From now on nothing starts. Waiting records are released, and later ones are released when their
+   * partition is revoked.
+   */
   stop(): void {
     this.#stopped = true;
     this.#tickTimer.cancel();
     this.#pool.close();
     this.#gate.close();
     this.#held.releaseAll();
-    for (const lane of this.#lanes.values()) lane.releaseAll();
+    for (const lane of this.#lanes.all.values()) lane.releaseAll();
   }
 
-  /** After `stop`: what is still in flight leaves no trace any more. */
+  /** After `stop`: what is still in flight leaves no trace anymore. */
   close(): void {
     this.#disposal.close();
-    for (const [id, lane] of this.#lanes) this.#closeLane(id, lane);
+    for (const [id, lane] of this.#lanes.all) this.#closeLane(id, lane);
   }
 
   /** Nothing is in flight, and every copy is acknowledged. */
@@ -232,23 +245,18 @@ export class DeliveryEngine {
   }
 
   state(): EngineState {
-    const breakers: Record<BreakerState, number> = { closed: 0, open: 0, 'half-open': 0 };
-    const lanesByState = { held: 0, open: 0, slow: 0, limited: 0, waiting: 0, free: 0 };
-    let queued = 0;
-    let mostQueued = 0;
-    for (const lane of this.#lanes.values()) {
-      queued += lane.queued;
-      mostQueued = Math.max(mostQueued, lane.queued);
-      lanesByState[laneState(lane)] += 1;
-      lane.endpoints.count(breakers);
-    }
     const tiers = [...this.#gate.waiting()].map(([topic, records]) => ({
       tierMs: this.#deps.topics.retryTierMs(topic) ?? 0,
       records,
     }));
-    const inFlight = this.#pool.taken;
     const { isCutOff } = this.#reachability;
-    return { inFlight, queued, mostQueued, lanesByState, breakers, tiers, isCutOff };
+    return { ...countLanes(this.#lanes.all.values()), inFlight: this.#pool.taken, tiers, isCutOff };
+  }
+
+  /** What waits for its turn, in no order. */
+  *waiting(): Generator<Job, void, undefined> {
+    yield* this.#held.all();
+    for (const lane of this.#lanes.all.values()) yield* lane.waiting.all();
   }
 
   /** When it comes, and again when it is due: `heldUntilMs`. */
@@ -262,16 +270,25 @@ export class DeliveryEngine {
     else this.#admitInOrder(taken);
   }
 
-  /** Undefined: it is neither, and a dead letter now. */
+  /** Undefined: it is neither, and a dead letter now, or waits for a worker that can read it. */
   #read(record: TakenRecord, claim: Claim): Job | Bundle | undefined {
     const header = record.headers[envelopeHeader];
     const envelope = header === undefined ? undefined : decodeEnvelope(header);
     const bundle = envelope === undefined ? Bundle.of(record, claim) : undefined;
-    if (envelope === undefined && bundle === undefined)
-      this.#disposal.malformed(record, claim, 'no readable envelope');
+    if (envelope === undefined && bundle === undefined) this.#unreadable(record, claim);
     else if (record.value === null) this.#disposal.malformed(record, claim, 'no body');
     else return envelope === undefined ? bundle : new Job(record, claim, envelope, record.value);
     return undefined;
+  }
+
+  /** Where a newer release wrote it, nobody can tell when it is due: it stays for its tier's whole delay. */
+  #unreadable(record: TakenRecord, claim: Claim): void {
+    const dueMs = isFromNewerRelease(record.headers[envelopeHeader])
+      ? dueTimeMs({ dueMs: Infinity }, record, this.#deps)
+      : undefined;
+    if (dueMs !== undefined && dueMs > this.#deps.clock.now())
+      this.#gate.hold(record, claim, dueMs);
+    else this.#disposal.unreadable(record, claim, 'no readable envelope');
   }
 
   #hold(taken: Job | Bundle, dueMs: number): void {
@@ -285,14 +302,14 @@ export class DeliveryEngine {
     return dueTimeMs(said, taken.record, this.#deps);
   }
 
-  /** What would be put off again to the last event is put off as it is. */
+  /** A bundle whose events would all be put off again is put off as it is. */
   #admitBundle(bundle: Bundle): void {
     if (bundle.claim.unpackedBytes > mostUnpackedBytes) {
       this.#hold(bundle, this.#deps.clock.now() + unpackAgainMs);
       return;
     }
     const { destinationId, oldestMs } = bundle.header;
-    const lane = this.#lanes.get(destinationId);
+    const lane = this.#lanes.use(destinationId);
     if (lane?.putOff(bundle) === true) return;
     if (lane === undefined && this.#isKnownUnreadable(destinationId)) {
       const now = circumstances(this.#deps);
@@ -306,12 +323,12 @@ export class DeliveryEngine {
     for (const job of this.#disposal.unpack(bundle)) this.#admitInOrder(job);
   }
 
-  /** Its time has come. */
+  /** The job is due. */
   #admitInOrder(job: Job): void {
     if (this.#held.holds(job.envelope.destinationId) || !this.#admit(job)) this.#held.hold(job);
   }
 
-  /** False: the configuration that it waits for is not known here yet. */
+  /** False: this worker has not read the configuration yet that the job waits for. */
   #admit(job: Job): boolean {
     const fencedBy = this.#fencing.covers(job);
     if (fencedBy !== undefined) {
@@ -321,7 +338,7 @@ export class DeliveryEngine {
     const { destinationId, configOffset } = job.envelope;
     const { destinations } = this.#deps;
     if (configOffset > destinations.offset && !this.#isConfigReset(job)) return false;
-    const lane = this.#lanes.get(destinationId) ?? this.#openLane(destinationId);
+    const lane = this.#lanes.use(destinationId) ?? this.#openLane(destinationId);
     if (lane !== undefined) {
       lane.offer(job);
       return true;
@@ -331,7 +348,7 @@ export class DeliveryEngine {
     return this.#isKnownUnreadable(destinationId) && this.#end(job, { kind: 'unreadable' });
   }
 
-  /** Undefined: something is, or its present version cannot be read here. */
+  /** Undefined: events are sent, or the destination's present version cannot be read here. */
   #whyNothingIsSent(id: string): Over | undefined {
     const { destinations, paused } = this.#deps;
     const destination = destinations.destination(id);
@@ -347,17 +364,17 @@ export class DeliveryEngine {
     const destination = this.#deps.destinations.destination(id);
     if (destination?.enabled !== true || this.#deps.paused.has(id)) return undefined;
     const lane = new Lane(destination, this.#laneContext);
-    this.#lanes.set(id, lane);
+    this.#lanes.add(id, lane);
     return lane;
   }
 
   #closeLane(id: string, lane: Lane): void {
     lane.close();
-    this.#lanes.delete(id);
+    this.#lanes.remove(id, lane);
     this.#watch.forget(id);
   }
 
-  /** False: it has to wait. */
+  /** False: the job has to wait. */
   #end(job: Job, happened: Happened): boolean {
     const verdict = decide(job, happened, circumstances(this.#deps));
     if (!isEnding(verdict)) return false;
@@ -365,7 +382,7 @@ export class DeliveryEngine {
     return true;
   }
 
-  /** There is no newer version of it that this worker merely has not seen yet. */
+  /** The destination cannot be read, and there is no newer version that this worker has not seen yet. */
   #isKnownUnreadable(destinationId: string): boolean {
     const { destinations } = this.#deps;
     const isKnown = destinations.isFresh() && destinations.isUnreadable(destinationId);
@@ -374,8 +391,8 @@ export class DeliveryEngine {
   }
 
   /**
-   * All that the topic holds has been read, and that is less than the router saw: it was made anew. What
-   * counts as fresh may be two seconds old, so only a job that has waited for longer shows it.
+   * Whether the whole config topic was read and ends before the offset that the router saw: then the topic
+   * was created again. Freshness may be two seconds old, so only a job that has waited for longer shows that.
    */
   #isConfigReset(job: Job): boolean {
     const { heldSinceMs } = job;
@@ -387,38 +404,33 @@ export class DeliveryEngine {
     this.#tickTimer = this.#deps.clock.after(tickMs, this.#tick);
     this.#rotation.emit('rotate');
     const nowMs = this.#deps.clock.now();
-    const turnsMs: number[] = [];
-    for (const lane of this.#lanes.values()) if (lane.isActive) turnsMs.push(lane.longestTurnMs);
-    this.#pool.tick(turnsMs.length);
+    const active = [...this.#lanes.awake].filter(({ isActive }) => isActive);
+    this.#pool.tick(active.length);
     this.#reachability.tick(() => this.#waitingFor());
-    const usualTurnMs = this.#usualTurnMs(turnsMs);
+    const usualMs = this.#areLanesCompared() ? usualTurnMs(active) : Infinity;
     this.#watch.tick();
-    for (const [id, lane] of this.#lanes) {
-      lane.tick(nowMs, usualTurnMs);
-      // Nothing that fails now says anything of an endpoint.
+    for (const lane of this.#lanes.awake) {
+      const { id } = lane.destination;
+      lane.tick(nowMs, usualMs);
+      // While this worker is cut off, failures say nothing about endpoints.
       if (!this.#reachability.isCutOff) this.#watch.look(id, lane);
-      if (lane.isUnusedSince(nowMs - laneUnusedMs)) this.#closeLane(id, lane);
+      if (this.#watch.standing(id) === undefined && isPlain(lane, nowMs)) this.#lanes.letRest(lane);
     }
+    for (const [id, lane] of this.#lanes.unused(nowMs)) this.#closeLane(id, lane);
   };
 
-  /**
-   * In the lanes that are least behind, a quarter of the active ones; Infinity: no lane is to be measured by it.
-   * Where all are behind alike, this worker is what they wait for, and the backlog belongs in Kafka; so it
-   * does where there is but one destination. A lane that is alone in being active may keep all others from
-   * being read.
-   */
-  #usualTurnMs(turnsMs: readonly number[]): number {
-    if (this.#pool.isRestricted || !this.#hasSeveralDestinations()) return Infinity;
-    if (turnsMs.length < 2) return usualTurnWhenAloneMs;
-    return turnsMs.toSorted((a, b) => a - b)[Math.floor(turnsMs.length / 4)] ?? 0;
-  }
-
-  /** The providers for which something waits. */
+  /** The providers for which events wait. */
   #waitingFor(): Set<string> {
     const waiting = new Set<string>();
-    for (const { queued, endpoints } of this.#lanes.values())
+    for (const { queued, endpoints } of this.#lanes.awake)
       if (queued > 0 && endpoints.provider !== undefined) waiting.add(endpoints.provider);
     return waiting;
+  }
+
+  /** Whether a lane that is behind may be so by itself. Where this worker is, putting off would add to its work. */
+  #areLanesCompared(): boolean {
+    const hasTimeLeft = this.#deps.busyShare() < fullyBusy;
+    return hasTimeLeft && !this.#pool.isRestricted && this.#hasSeveralDestinations();
   }
 
   #hasSeveralDestinations(): boolean {

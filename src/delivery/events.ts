@@ -1,6 +1,7 @@
 import { formatDuration, roughDuration } from '../duration.ts';
 import { isTrouble, type DestinationState } from '../event/destination-state.ts';
 import type { Envelope } from '../event/envelope.ts';
+import { objectiveMs } from '../event/limits.ts';
 import { beginningOf, type LastAnswer } from '../event/last-answer.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -24,11 +25,12 @@ import {
 } from './journal/lines.ts';
 import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import { add } from '../ops/metrics.ts';
-import type { DeliveryMetrics } from './metrics.ts';
+import type { DeliveryMetrics, DeliveryPath } from './metrics.ts';
 import { outcomeLabel, reasonLabel } from './labels.ts';
 import { conditionShownBy } from './outcome.ts';
 import type { Outcome, Retryable } from './outcome.ts';
 import type { DeferralCause, Later } from './retry-policy.ts';
+import type { HeldUp } from './status/held-up.ts';
 import type { StateChange } from './status/standing.ts';
 import type { GiveUp, PutOff } from './verdict.ts';
 
@@ -38,17 +40,17 @@ const stateLines: Readonly<Record<DestinationState, string>> = {
   unreadable: 'a destination cannot be read here: its events wait',
   failing: 'a destination fails',
   held: 'a destination asked to be left alone',
-  saturated: 'a destination gets more than it takes',
-  slow: 'a destination takes long',
+  saturated: 'a destination gets more events than it can take',
+  slow: 'a destination is slow',
   limited: "a destination's rate limit makes its events wait",
   paused: 'a destination is paused: its events are kept',
   disabled: 'a destination is disabled',
-  ok: 'a destination is well again',
+  ok: 'a destination works again',
 };
 
 /**
- * What happens in this stage, logged, counted and written down. No events' bodies, no secrets, no queries of
- * URLs; of an endpoint's answer at most 200 bytes.
+ * The events of this stage: logged, counted and written to `attempts`. Never with bodies, secrets or queries
+ * of URLs; of an endpoint's answer at most 200 bytes.
  */
 export class DeliveryEvents {
   readonly #log: Logger;
@@ -57,6 +59,7 @@ export class DeliveryEvents {
   readonly #journal: AttemptJournal | undefined;
   readonly #deadLetterLogs = new LogThrottles<string>();
   readonly #fencedLog = new LogThrottle();
+  readonly #formatLog = new LogThrottle();
   /** Those whose `maxInFlight` has been told of. A change of a destination makes another object. */
   readonly #bounded = new WeakSet<Destination>();
 
@@ -67,12 +70,15 @@ export class DeliveryEvents {
     this.#journal = journal;
   }
 
-  delivered(job: Pick<Job, 'envelope' | 'hasReturned'>): void {
+  /** @param heldUp tells whether the destination itself made it late */
+  delivered(
+    job: Pick<Job, 'envelope' | 'hasReturned'>,
+    heldUp: Pick<HeldUp, 'explainsDelivery'>,
+  ): void {
     this.#metrics.delivered += 1;
-    const ageMs = this.#clock.now() - job.envelope.appendTimeMs;
-    const { ageSeconds } = this.#metrics;
-    const isDetour = job.hasReturned || job.envelope.redrivenMs !== undefined;
-    (isDetour ? ageSeconds.detour : ageSeconds.straight).observe(ageMs / 1_000);
+    const nowMs = this.#clock.now();
+    const ageMs = nowMs - job.envelope.appendTimeMs;
+    this.#metrics.ageSeconds[pathOf(job, heldUp, nowMs)].observe(ageMs / 1_000);
   }
 
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
@@ -82,17 +88,17 @@ export class DeliveryEvents {
       const { publicUrl } = endpoint.prepared;
       this.#write(job, (at, subject) => attemptLine(at, subject, publicUrl, outcome, tookMs));
     }
-    // An answer of 429 only asks for patience; what is refused for good is in the dead letters.
+    // A 429 only asks for patience, and permanent refusals are in the dead letters.
     const isCutOff = outcome.kind === 'retryable' && outcome.cause === 'cut-off';
     if (outcome.kind === 'retryable' && conditionShownBy(outcome) !== 'up' && !isCutOff)
       this.#endpointFailed(job, endpoint, outcome);
   }
 
-  /** The URL does not get an event that another URL of its destination gets. */
+  /** The URL misses an event that another URL of its destination gets. */
   urlSkipped(destination: string, endpoint: Endpoint): void {
     const cause = endpoint.skipCause;
     add(this.#metrics.urlSkips, cause);
-    // That it fails has been said when it began.
+    // The failure of the URL was logged when it began.
     if (cause === 'breaker') return;
     const unlogged = endpoint.skipLog.pass(this.#clock.now());
     if (unlogged === undefined) return;
@@ -105,13 +111,13 @@ export class DeliveryEvents {
     this.#write(job, (at, subject) => retryLine(at, subject, plan));
   }
 
-  /** Without a plan it waits in its destination's own topic. */
+  /** Without a plan, the event waits in its destination's dedicated topic. */
   deferred(job: Job, cause: DeferralCause, plan?: Later): void {
     add(this.#metrics.deferrals, cause);
     this.#write(job, (at, subject) => deferredLine(at, subject, cause, plan));
   }
 
-  /** It waits for its destination to be resumed. */
+  /** The event waits for its destination to be resumed. */
   kept(job: Job): void {
     this.#metrics.kept += 1;
     this.#write(job, (at, subject) => keptLine(at, subject));
@@ -120,6 +126,16 @@ export class DeliveryEvents {
   bundleDeferred({ record, header }: Bundle, { cause, plan }: PutOff): void {
     add(this.#metrics.deferrals, cause, header.events);
     this.#journal?.write(record.key, bundleDeferredLine(this.#clock.now(), header, cause, plan));
+  }
+
+  /** A newer release wrote the record at this offset. */
+  formatUnknown({ topic, partition }: TopicPartition, offset: number): void {
+    add(this.#metrics.deferrals, 'newer-format');
+    const unlogged = this.#formatLog.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const text =
+      'a newer release wrote a record in a format that this one does not know: it waits in the retry topics for a worker of that release';
+    this.#log.warn({ topic, partition, offset, unlogged }, text);
   }
 
   deadLettered(
@@ -159,18 +175,19 @@ export class DeliveryEvents {
   }
 
   fenceChanged(isFresh: boolean): void {
-    if (isFresh) this.#log.info({}, 'the deletions are known again: sending goes on');
-    else this.#log.warn({}, 'the latest deletions are not known: nothing is sent until they are');
+    if (isFresh) this.#log.info({}, 'the latest deletions are known again; sending continues');
+    else this.#log.warn({}, 'the latest deletions are not known; nothing is sent until they are');
   }
 
-  /** So many providers could not be reached within seconds, the last one for that reason. */
+  /** @param providers how many could not be reached within seconds */
   cutOff(providers: number, detail: string): void {
-    const text = 'nobody can be reached: this worker waits, and probes; no attempt is counted';
+    const text =
+      'no endpoint can be reached from here; this worker waits and probes, and counts no attempts';
     this.#log.error({ providers, detail }, text);
   }
 
   reached(afterMs: number): void {
-    this.#log.warn({ afterMs }, 'endpoints can be reached again: sending goes on');
+    this.#log.warn({ afterMs }, 'endpoints can be reached again; sending continues');
   }
 
   breakerChanged(state: BreakerState): void {
@@ -199,7 +216,7 @@ export class DeliveryEvents {
     else this.#log.info(fields, stateLines[state]);
   }
 
-  /** Once for each version of the destination, however often its lane is forgotten and made anew. */
+  /** Logged once for each version of the destination, however often its lane is removed and created again. */
   maxInFlightBounded(destination: Destination, most: number): void {
     if (this.#bounded.has(destination)) return;
     this.#bounded.add(destination);
@@ -212,10 +229,13 @@ export class DeliveryEvents {
   partitionStuck(partition: TopicPartition, offset: number, error: Error): void {
     this.#metrics.stuckRecords.inc();
     const fields = { topic: partition.topic, partition: partition.partition, offset, err: error };
-    this.#log.error(fields, 'dead letters refuse a record: its partition stops here');
+    this.#log.error(
+      fields,
+      'Kafka refuses a record for dead-letter; the partition stops before it',
+    );
   }
 
-  /** They come again although they were finished: their partition was away before that was committed. */
+  /** These records were already finished here, but their partition moved away before that was committed. */
   redelivered(records: number): void {
     this.#metrics.redelivered.inc(records);
   }
@@ -225,7 +245,7 @@ export class DeliveryEvents {
     this.#log.debug({ groupId, reason: error.message }, 'a commit failed; trying again');
   }
 
-  /** `topics`: what the group reads. */
+  /** @param topics what the group reads */
   joined(groupId: string, topics: 'shared' | 'dedicated', partitions: number): void {
     add(this.#metrics.rebalances, topics);
     this.#log.info({ groupId, partitions }, 'joined the consumer group');
@@ -266,6 +286,19 @@ export class DeliveryEvents {
     };
     this.#log.debug(fields, 'a request to an endpoint failed');
   }
+}
+
+function pathOf(
+  { envelope, hasReturned }: Pick<Job, 'envelope' | 'hasReturned'>,
+  heldUp: Pick<HeldUp, 'explainsDelivery'>,
+  nowMs: number,
+): DeliveryPath {
+  const { destinationId, appendTimeMs, redrivenMs, isSync } = envelope;
+  if (isSync === true) return 'sync';
+  if (hasReturned || redrivenMs !== undefined) return 'detour';
+  const isLate = nowMs - appendTimeMs > objectiveMs;
+  if (isLate && heldUp.explainsDelivery(destinationId, appendTimeMs, nowMs)) return 'detour';
+  return 'straight';
 }
 
 /** What is there of it. */

@@ -2,7 +2,7 @@ import type { Fence, FencedBy } from '../resources/fence/fence.ts';
 import type { DeliveryEvents } from './events.ts';
 import type { Job } from './job.ts';
 
-/** Keeps what was sent before a user was deleted from his receivers. */
+/** Stops events from before a user's deletion, so that receivers do not get them. */
 export class Fencing {
   readonly #fence: Fence;
   readonly #events: DeliveryEvents;
@@ -14,9 +14,9 @@ export class Fencing {
   }
 
   /**
-   * False while a deletion may be unknown here: nothing may be sent then. So once a deletion is 2 s old, no
-   * request begins for an older event of that user, and a notification that comes after one more timeout
-   * finds none on its way.
+   * False while this worker may have missed a deletion; nothing may be sent then. So once a deletion is 2 s
+   * old, no request starts for an older event of that user, and when a notification comes one timeout later,
+   * none is in flight.
    */
   isFresh(): boolean {
     const isFresh = this.#fence.isFresh();
@@ -27,7 +27,7 @@ export class Fencing {
     return isFresh;
   }
 
-  /** By which of its ids the job's user was deleted after its call; undefined: not deleted. */
+  /** Which of the event's ids was deleted after its call; undefined: none. */
   covers({ envelope, record }: Job): FencedBy | undefined {
     return this.#fence.covers(envelope, record.key);
   }

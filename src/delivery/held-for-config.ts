@@ -2,12 +2,12 @@ import type { Clock, Timer } from '../ops/clock.ts';
 import { releaseRevoked } from './job.ts';
 import type { Job } from './job.ts';
 
-/** How soon it is looked again whether they may go. */
+/** How often the waiting jobs are checked. */
 const pollMs = 50;
 
 /**
- * Events whose destination this worker does not know as well as the router did, until it does. Whatever comes
- * for the same destination meanwhile waits behind them, so that nothing overtakes an older event of its user.
+ * Events of destinations whose configuration this worker has not read as far as the router had. Later events
+ * for the same destination wait behind them, so that nothing overtakes an older event of its user.
  */
 export class HeldForConfig {
   readonly #clock: Clock;
@@ -15,7 +15,7 @@ export class HeldForConfig {
   readonly #byDestination = new Map<string, Job[]>();
   #timer: Timer | undefined;
 
-  /** @param admit takes a job if it may go; false: it has to wait on */
+  /** @param admit takes a job if it may go; false: the job has to wait longer */
   constructor(clock: Clock, admit: (job: Job) => boolean) {
     this.#clock = clock;
     this.#admit = admit;
@@ -24,6 +24,10 @@ export class HeldForConfig {
   /** Whether what comes for the destination has to wait behind others. */
   holds(destinationId: string): boolean {
     return this.#byDestination.size > 0 && this.#byDestination.has(destinationId);
+  }
+
+  *all(): Generator<Job, void, undefined> {
+    for (const jobs of this.#byDestination.values()) yield* jobs;
   }
 
   hold(job: Job): void {
@@ -35,7 +39,7 @@ export class HeldForConfig {
     this.#timer ??= this.#clock.after(pollMs, this.#look);
   }
 
-  /** Somebody else delivers what waits of revoked partitions. */
+  /** Another worker delivers the waiting events of revoked partitions. */
   releaseRevoked(): void {
     this.#replaceAll(releaseRevoked);
   }

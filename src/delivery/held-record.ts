@@ -3,7 +3,7 @@ import type { Finisher } from '../kafka/consume/consumed-record.ts';
 import type { Claim, TakenRecord } from './job.ts';
 import { packedBytes, packRecord, recordAt, unpackRecord } from './packing.ts';
 
-/** What a record of a retry topic is while it waits: its bytes among others', and where it is to be finished. */
+/** A record of a retry topic while it waits: its packed bytes, and the place to finish. */
 export interface HeldRecord {
   readonly dueMs: number;
   readonly packed: Buffer;
@@ -18,8 +18,9 @@ const chunkBytes = 16 * 1024;
 const nothing = Buffer.alloc(0);
 
 /**
- * Where one partition's records wait. A record by itself is a dozen objects, and would hold on to the fetch
- * response that it came with; one that waits for minutes costs more to keep than to read a second time.
+ * Where one partition's records wait. As objects, they would be a dozen each and would keep the fetch
+ * response that they came with. Reading a packed record a second time costs less than keeping it as objects
+ * for minutes.
  */
 export class RecordShelf {
   #chunk = Buffer.alloc(0);
@@ -42,7 +43,7 @@ export class RecordShelf {
   }
 }
 
-/** As it was put on the shelf. */
+/** Makes a record of its packed form. */
 export function takeDown(held: HeldRecord, { topic, partition }: Claim): TakenRecord {
   const { packed, start, offset, timestampMs, owner, slot } = held;
   const content = unpackRecord(packed, start);

@@ -7,31 +7,33 @@ import type { Sending } from './sender.ts';
 
 /** A record that this worker has taken. Its offset is committed some time after `finish`. */
 export interface TakenRecord extends IncomingRecord {
-  /** A partition, or a bundle that came from one. It is told the number of the slot. */
+  /** The partition, or the bundle, that the record came from. `finish` passes it the slot number. */
   readonly owner: Finisher;
   readonly slot: number;
   finish(): void;
-  /** Nobody here works on it any more, and it is not finished. */
+  /** This worker no longer works on the record, and it is not finished. */
   release(): void;
 }
 
-/** A partition for as long as this worker owns it. */
+/** A partition while this worker owns it. */
 export interface Claim {
   readonly topic: string;
   readonly partition: number;
-  /** Of a dedicated topic: it pauses where others defer. */
+  /** The partition is one of a dedicated topic, which pauses where others defer. */
   readonly dedicated: boolean;
-  /** It goes to somebody else: nothing of it is begun any more, and what is under way comes to its end. */
+  /** The partition moves to another worker: nothing of it is started anymore, and what is under way ends. */
   revoked: boolean;
-  /** Somebody else's now: nothing of it may be sent or written by us. */
+  /** The partition belongs to another worker now: this worker must not send or write anything for it. */
   lost: boolean;
-  /** The part of its window that is taken: at 1 nothing more of the partition is read. */
+  /** The part of the partition's window that is taken. At 1, nothing more of the partition is read. */
   fullness(): number;
-  /** Of events that were unpacked from bundles, which the window does not see, and are not done with. */
+  /**
+   * Bytes of events that were unpacked from bundles and are not done with. The window does not count them.
+   */
   unpackedBytes: number;
 }
 
-/** @param dedicated it is of a dedicated topic */
+/** @param dedicated the partition is one of a dedicated topic */
 export function newClaim(
   { topic, partition }: Pick<Claim, 'topic' | 'partition'>,
   dedicated: boolean,
@@ -40,7 +42,7 @@ export function newClaim(
   return { topic, partition, dedicated, revoked: false, lost: false, fullness, unpackedBytes: 0 };
 }
 
-/** Lets go of what is of revoked partitions. Gives the rest, in its order. */
+/** Releases the records of revoked partitions. Returns the rest, in order. */
 export function releaseRevoked<T extends Pick<Job, 'claim' | 'record'>>(
   waiting: readonly T[],
 ): T[] {
@@ -50,20 +52,20 @@ export function releaseRevoked<T extends Pick<Job, 'claim' | 'record'>>(
   });
 }
 
-/** Whoever has taken responsibility for jobs: a lane. */
+/** The owner of a job: a lane. */
 export interface JobKeeper {
   settled(job: Job, outcome: Outcome, endpointIndex: number, tookMs: number): void;
 }
 
 /**
- * Stands for a record key (FNV-1a, 30 bits): cheaper than a string, in memory and as the key of a map. Two
- * users of one lane who share a number merely wait for each other.
+ * A number for a record's key (FNV-1a, 30 bits), cheaper than a string, in memory and as the key of a map.
+ * Two users of one lane with the same number merely wait for each other.
  */
 function userKey(key: Buffer): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++)
     hash = Math.imul(hash ^ (key[index] ?? 0), 0x01000193);
-  // V8 keeps integers of up to 31 bits without a box.
+  // V8 stores integers of up to 31 bits without a box.
   return hash >>> 2;
 }
 
@@ -73,22 +75,22 @@ export class Job implements Sending {
   readonly claim: Claim;
   readonly envelope: Envelope;
   readonly body: Buffer;
-  /** Whose order it keeps, as `userKey`; undefined for retries, which keep none. */
+  /** The user, as `userKey`, whose order the job keeps; undefined for retries, which keep none. */
   readonly user: number | undefined;
 
-  /** It has been through a retry topic, by a failure or by a deferral. */
+  /** The event has been through a retry topic, after a failure or a deferral. */
   hasReturned: boolean;
-  /** End of its retry window, once the retry clock runs. */
+  /** End of the retry window, once the retry clock runs. */
   deadlineMs: number | undefined;
 
-  /** Of the queue that it waits in. */
+  /** The link of the queue that the job waits in. */
   next: Job | undefined = undefined;
-  /** Of the table in which it stands for its user. */
+  /** The link of the hash table that holds the user's first job. */
   nextInBucket: Job | undefined = undefined;
   /** Jobs of the same user that wait for this one, oldest first. */
   followers: Job[] | undefined = undefined;
 
-  /** Since when it waits for a configuration as new as the one that the router had seen. */
+  /** Since when the job waits for a configuration as new as the one that the router had seen. */
   heldSinceMs: number | undefined = undefined;
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
@@ -96,17 +98,17 @@ export class Job implements Sending {
   idempotencyHeader: string | undefined = undefined;
   /** By the steady clock. */
   startedMs = 0;
-  /** It came to its lane before its retry window was over. */
+  /** The event came to its lane before its retry window was over. */
   isInTime = true;
-  /** There is no time left to put it off again: it goes out even where the lane is held. */
+  /** There is no time left to put the event off again, so it goes out even while the lane is held. */
   urgent = false;
   /** Requests without an outcome yet. */
   pending = 0;
-  /** The worst, or best, of the URLs' outcomes so far. */
+  /** The outcomes of the URLs so far, combined by `worse`. */
   outcome: Outcome | undefined = undefined;
-  /** The URL that it is of. */
+  /** The URL that the outcome is about. */
   outcomeUrl: string | undefined = undefined;
-  /** Its outcome is settled; requests to further URLs may still be on their way. */
+  /** The job's outcome is settled; requests to further URLs may still be on their way. */
   over = false;
 
   constructor(record: TakenRecord, claim: Claim, envelope: Envelope, body: Buffer) {
@@ -119,7 +121,7 @@ export class Job implements Sending {
     this.user = envelope.attempts > 0 || record.key === null ? undefined : userKey(record.key);
   }
 
-  /** As if it had not been sent. */
+  /** Resets the job as if it had not been sent. */
   startOver(): void {
     this.over = false;
     this.outcome = undefined;

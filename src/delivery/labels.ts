@@ -1,7 +1,9 @@
 import { requestFailures, unanswered } from './outcome.ts';
 import type { DeadLetterReason, Outcome } from './outcome.ts';
 
-/** Of answers and failures as metrics tell them: servers may make up any status, labels must be few. */
+/**
+ * Labels for answers and failures. Servers may invent any status, and the number of labels must stay small.
+ */
 const permanent = ['http-3xx', 'http-4xx', 'tls-untrusted', 'address-refused', 'not-http'];
 
 /** Every value that `outcomeLabel` gives. */
@@ -9,7 +11,7 @@ export const outcomeLabels: readonly string[] = ['delivered', ...requestFailures
 /** Every value that `reasonLabel` gives. */
 export const reasonLabels: readonly string[] = [...permanent, ...unanswered];
 
-/** Why a URL does not get a request: so many are on their way to it as may be, or its breaker is not closed. */
+/** Why a URL does not get a request: it has as many in flight as it may, or its breaker is not closed. */
 export const skipCauses = ['busy', 'breaker'] as const;
 
 export type SkipCause = (typeof skipCauses)[number];
@@ -25,7 +27,7 @@ export function outcomeLabel(outcome: Outcome): string {
   }
 }
 
-/** Statuses by their class. */
+/** Statuses are grouped by class. */
 export function reasonLabel(reason: DeadLetterReason): string {
   const status = /^http-(\d)/.exec(reason);
   return status === null ? reason : `http-${status[1] ?? ''}xx`;

@@ -18,20 +18,20 @@ import type { BreakerState } from './lane/breaker.ts';
 import { deferralCauses } from './retry-policy.ts';
 import type { Standing } from './status/standing.ts';
 
-/** The first of these that holds for a lane. */
+/** A lane has the first of these states that holds. */
 export type LaneState = 'held' | 'open' | 'slow' | 'limited' | 'waiting' | 'free';
 
 /** What the engine is doing now. */
 export interface EngineState {
   readonly inFlight: number;
   readonly queued: number;
-  /** In the fullest lane. */
+  /** Waiting jobs in the fullest lane. */
   readonly mostQueued: number;
   readonly lanesByState: Readonly<Record<LaneState, number>>;
   readonly breakers: Readonly<Record<BreakerState, number>>;
-  /** Per retry tier: what is read and waits for its time. */
+  /** For each retry tier, records that were read and are not due yet. */
   readonly tiers: readonly { tierMs: number; records: number }[];
-  /** Nearly nobody can be reached from here. */
+  /** Hardly any endpoint can be reached from here. */
   readonly isCutOff: boolean;
 }
 
@@ -39,18 +39,22 @@ export interface EngineState {
 export interface Backlog {
   /** Records not finished yet. */
   readonly lag: ReadonlyMap<string, number>;
-  /** Since the oldest record in flight was appended. */
+  /** Age of the oldest record in flight, since its append. */
   readonly oldestAgeMs: ReadonlyMap<string, number>;
   /** Of the topic's retry tier; undefined for topics that are none. */
   readonly tierMs: (topic: string) => number | undefined;
 }
+
+/** How an event came to its delivery; `postrider_delivery_age_seconds` says what each means. */
+export const deliveryPaths = ['straight', 'detour', 'sync'] as const;
+export type DeliveryPath = (typeof deliveryPaths)[number];
 
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5];
 
 export class DeliveryMetrics {
   /** Deliveries; a plain number for the hot path. */
   delivered = 0;
-  /** Of paused destinations. */
+  /** Events of paused destinations. */
   kept = 0;
   readonly requests: Tally = new Map();
   readonly urlSkips: Tally = new Map();
@@ -63,19 +67,23 @@ export class DeliveryMetrics {
   readonly stuckRecords: Counter;
   readonly redelivered: Counter;
   readonly commitFailures: Counter;
-  /** A detour: it had failed, was put off, or was given up and sent again. */
-  readonly ageSeconds: Readonly<Record<'straight' | 'detour', Histogram.Internal<'path'>>>;
+  readonly ageSeconds: Readonly<Record<DeliveryPath, Histogram.Internal<'path'>>>;
   readonly requestSeconds: Histogram;
 
   constructor(registry: MetricsRegistry, retryTiersMs: readonly number[] = []) {
     const registers = [registry];
-    exposeCount(registry, 'postrider_delivered_total', 'Events delivered to a destination.', () => {
-      return this.delivered;
-    });
+    exposeCount(
+      registry,
+      'postrider_delivered_total',
+      'Events that an endpoint of their destination took.',
+      () => {
+        return this.delivered;
+      },
+    );
     exposeCount(
       registry,
       'postrider_kept_events_total',
-      'Events written to the topic paused, because their destination is paused.',
+      'Events written to the topic paused because their destination is paused.',
       () => this.kept,
     );
     const counter = (
@@ -90,79 +98,97 @@ export class DeliveryMetrics {
     const { requests, retries, deferrals, deadLetters, breakerChanges, rebalances } = this;
     const tiers = retryTiersMs.map(formatDuration);
     const states: BreakerState[] = ['closed', 'open', 'half-open'];
-    counter('postrider_requests_total', 'By outcome.', 'outcome', outcomeLabels, requests);
+    counter(
+      'postrider_requests_total',
+      'Requests to endpoints by outcome: delivered, or why not. local: this process had no descriptor, memory or port left.',
+      'outcome',
+      outcomeLabels,
+      requests,
+    );
     counter(
       'postrider_url_skips_total',
-      'Requests that a URL did not get while another URL of its destination got the event, by cause.',
+      'Requests that one URL of a destination did not get while another got the event, because it was busy or its breaker was open.',
       'cause',
       skipCauses,
       this.urlSkips,
     );
-    counter('postrider_retries_total', 'Failed attempts to be repeated.', 'tier', tiers, retries);
+    counter(
+      'postrider_retries_total',
+      'Failed attempts that are repeated, by the delay of their retry topic.',
+      'tier',
+      tiers,
+      retries,
+    );
     counter(
       'postrider_deferrals_total',
-      'Put off unattempted.',
+      'Events put off without an attempt, by cause.',
       'cause',
       deferralCauses,
       deferrals,
     );
     counter(
       'postrider_dead_letters_total',
-      'Events given up.',
+      'Events that became dead letters, by reason.',
       'reason',
       reasonLabels,
       deadLetters,
     );
     counter(
       'postrider_fenced_events_total',
-      'Dropped because the user was deleted after the call, by which id.',
+      "Events dropped because their user was deleted after the call. cause: the event's own user, or the previous id of an alias.",
       'cause',
       fencingIds,
       this.fenced,
     );
     counter(
       'postrider_breaker_changes_total',
-      'Breakers by new state.',
+      'Changes of circuit breakers, by their new state.',
       'state',
       states,
       breakerChanges,
     );
     counter(
       'postrider_delivery_rebalances_total',
-      'Joins of the consumer groups, by the topics that they read.',
+      'Times that this process joined a consumer group, by the kind of its topics.',
       'topics',
       ['shared', 'dedicated'],
       rebalances,
     );
     this.stuckRecords = new Counter({
       name: 'postrider_stuck_records_total',
-      help: 'Records that neither a retry topic nor dead letters accept; their partition stops there.',
+      help: 'Records that no retry topic and no dead-letter topic accepts. Their partition stops there, so that they are not lost.',
       registers,
     });
     this.redelivered = new Counter({
       name: 'postrider_redelivered_total',
       help:
-        'Records read again that this process had already finished: delivered, or copied to a retry ' +
-        'topic or the dead letters. Not what another process, or this one before it started, had finished.',
+        'Records read again that this process had already finished. Records that another process, or ' +
+        'this one before its last start, had finished are not counted.',
       registers,
     });
     const plain = (name: string, help: string): Counter => new Counter({ name, help, registers });
     this.commitFailures = plain(
       'postrider_delivery_commit_failures_total',
-      'Commits that failed and are repeated.',
+      'Commits of offsets that failed and are repeated.',
     );
     const age = new Histogram({
       name: 'postrider_delivery_age_seconds',
-      help: "From the call's append to its delivery; detour: it had failed, was put off or redriven.",
+      help:
+        "From the call's append to its delivery. detour: it had failed, was put off, was sent again, or was " +
+        'late because of its destination. sync: an audience sync wrote it. straight: all others.',
       labelNames: ['path'],
       buckets: ageBucketsSeconds,
       registers,
     });
-    for (const path of ['straight', 'detour']) age.zero({ path });
-    this.ageSeconds = { straight: age.labels('straight'), detour: age.labels('detour') };
+    for (const path of deliveryPaths) age.zero({ path });
+    this.ageSeconds = {
+      straight: age.labels('straight'),
+      detour: age.labels('detour'),
+      sync: age.labels('sync'),
+    };
     this.requestSeconds = new Histogram({
       name: 'postrider_request_seconds',
-      help: 'From the start of a request to its outcome.',
+      help: 'Time from the start of a request to an endpoint until its outcome.',
       buckets: requestBucketsSeconds,
       registers,
     });
@@ -174,18 +200,18 @@ export function exposeFence(registry: MetricsRegistry, fence: Fence): void {
   exposeGauge(
     registry,
     'postrider_fence_records',
-    'Deletions known: one a source and deleted user.',
+    'Deletions that this worker knows: one for each source and deleted user.',
     () => fence.size,
   );
   exposeGauge(
     registry,
     'postrider_fence_fresh',
-    '1 while every deletion of 2 s ago or longer is known; 0: nothing is sent.',
+    '1 while this worker knows every deletion that is older than 2 s. While it is 0, the worker sends nothing.',
     () => (fence.isFresh() ? 1 : 0),
   );
 }
 
-/** Gauges that ask the engine, and how far behind it is, when they are scraped. */
+/** Gauges that read the engine's state and the backlog when they are scraped. */
 export function exposeState(
   registry: MetricsRegistry,
   state: () => EngineState,
@@ -204,42 +230,53 @@ export function exposeState(
   };
   gauges(
     'postrider_delivery_lag_records',
-    'Records not delivered yet, those in flight included; of a retry topic, those not due too.',
+    'Records of a topic that are not finished. Records in flight and retries that are not due count. One record may hold many events.',
     'topic',
     () => backlog().lag,
   );
   gauges(
     'postrider_delivery_oldest_seconds',
-    'Since the oldest record in flight was appended, in a retry topic one not due too; 0 where none is.',
+    'Age of the oldest record that was read and is not finished, retries that are not due included. 0 if there is none.',
     'topic',
     () => inSeconds(backlog().oldestAgeMs),
   );
-  gauge('postrider_in_flight', 'Deliveries in flight.', ({ inFlight }) => inFlight);
-  gauge('postrider_queued_records', 'Records waiting in lanes.', ({ queued }) => queued);
-  gauge('postrider_queued_records_max', 'In the fullest lane.', ({ mostQueued }) => mostQueued);
+  gauge('postrider_in_flight', 'Deliveries that are under way.', ({ inFlight }) => inFlight);
+  gauge(
+    'postrider_queued_records',
+    'Records that wait in the lanes of all destinations.',
+    ({ queued }) => queued,
+  );
+  gauge(
+    'postrider_queued_records_max',
+    'Records that wait in the fullest lane.',
+    ({ mostQueued }) => mostQueued,
+  );
   gauge(
     'postrider_cut_off',
-    '1 while nearly none of many endpoints can be reached: the network, the DNS or the way out fails here.',
+    '1 while this worker reaches almost none of many endpoints: its network, DNS or egress fails.',
     ({ isCutOff }) => (isCutOff ? 1 : 0),
   );
   gauges(
     'postrider_lanes',
-    'Destinations with a lane, by what keeps it from taking more.',
+    'Destinations with a lane, by what keeps the lane from taking more: held (Retry-After), open (breakers), slow, limited (rate limit), waiting, or free.',
     'state',
     () => Object.entries(state().lanesByState),
   );
   gauges(
     'postrider_breakers',
-    'Breakers by state; endpoints without a recent failure have none.',
+    'Circuit breakers by state. Endpoints without a recent failure have none.',
     'state',
     () => Object.entries(state().breakers),
   );
-  gauges('postrider_retry_waiting_records', 'Read and not due yet.', 'tier', () =>
-    waitingByTier(state(), backlog()),
+  gauges(
+    'postrider_retry_waiting_records',
+    'Retries that were read and are not due, by the delay of their retry topic.',
+    'tier',
+    () => waitingByTier(state(), backlog()),
   );
   gauges(
     'postrider_retry_overdue_seconds',
-    'How long the oldest record has at least waited beyond its time.',
+    'Least time that the oldest retry has waited beyond its due time, by the delay of its retry topic.',
     'tier',
     () => inSeconds(overdueByTier(backlog())),
   );
@@ -252,7 +289,7 @@ function waitingByTier({ tiers }: EngineState, { lag, tierMs }: Backlog): Map<st
   return waiting;
 }
 
-/** Due times differ by a tenth in both directions: what is older than that is overdue. */
+/** Due times vary by a tenth in both directions. A record that is older than that is overdue. */
 function overdueByTier({ oldestAgeMs, tierMs }: Backlog): Map<string, number> {
   const overdue = new Map<string, number>();
   for (const [topic, ageMs] of oldestAgeMs) {
@@ -261,6 +298,21 @@ function overdueByTier({ oldestAgeMs, tierMs }: Backlog): Map<string, number> {
       overdue.set(formatDuration(ms), Math.max(0, ageMs - ms * (1 + dueTimeJitter)));
   }
   return overdue;
+}
+
+/** Fresh events that wait for this worker for longer than the objective allows, by topic. */
+export function exposeOverdue(
+  registry: MetricsRegistry,
+  read: () => Iterable<readonly [string, number]>,
+): void {
+  exposeGauges(
+    registry,
+    'postrider_delivery_overdue_events',
+    'Events received more than a minute ago that are not delivered because workers are behind, estimated for ' +
+      'those not read yet. Not those that failed, were put off or wait for their own destination.',
+    'topic',
+    read,
+  );
 }
 
 /** Of the destinations that fail or are held, so many have a series: those that have done so for longest. */
@@ -277,7 +329,7 @@ export function exposeFailing(
   exposeGauges(
     registry,
     'postrider_failing_destination_seconds',
-    `Since when a destination has failed, been held or been unreadable; the ${mostFailingShown} longest, and none that is well.`,
+    `How long a destination has failed, been held or been unreadable. Only the ${mostFailingShown} longest have a series, and none that is well.`,
     'destination',
     () =>
       inTrouble()
@@ -288,7 +340,7 @@ export function exposeFailing(
   exposeGauge(
     registry,
     'postrider_failing_destinations',
-    'All destinations that fail, are held or are unreadable.',
+    'Number of destinations that fail, are held or are unreadable.',
     () => inTrouble().length,
   );
 }

@@ -1,26 +1,26 @@
 import { isIPv4 } from 'node:net';
 import { longestRetryAfterMs } from './http/retry-after.ts';
 
-/** What one try at one URL came to. */
+/** The result of one try at one URL. */
 export type Outcome = Delivered | Retryable | Permanent;
 
 export interface Delivered {
   readonly kind: 'delivered';
-  /** Of its answer, as everywhere here. */
+  /** Status of the endpoint's answer, as everywhere here. */
   readonly status?: number;
 }
 
 export interface Retryable {
   readonly kind: 'retryable';
   readonly cause: RetryCause;
-  /** For a person: what exactly went wrong. */
+  /** What exactly went wrong, for people. */
   readonly detail: string;
   /** How long the endpoint asked to be left alone. */
   readonly retryAfterMs?: number;
   readonly status?: number;
-  /** What its answer said, cut to `mostKeptAnswerBytes`. */
+  /** The beginning of the answer's body, cut to `mostKeptAnswerBytes`. */
   readonly answer?: Buffer;
-  /** It failed before there was a connection: nobody was there, or there was no way. */
+  /** The try failed before there was a connection: nobody answered, or there was no route. */
   readonly unreached?: true;
 }
 
@@ -29,14 +29,16 @@ export interface Permanent {
   readonly reason: PermanentReason;
   readonly detail: string;
   readonly status?: number;
-  /** What the endpoint's answer said, cut to `mostKeptAnswerBytes`. */
+  /** The beginning of the answer's body, cut to `mostKeptAnswerBytes`. */
   readonly answer?: Buffer;
 }
 
-/** Enough for a sentence, or for JSON that says what was wrong; it goes into a header of the dead letter. */
+/**
+ * Enough for a sentence, or for JSON that describes an error. The text goes into a header of the dead letter.
+ */
 export const mostKeptAnswerBytes = 1_024;
 
-/** Of a request that was made. */
+/** Causes of a failed request. */
 export const requestFailures = [
   'timeout',
   'status-5xx',
@@ -55,7 +57,7 @@ export type EndpointCondition = 'up' | 'down' | 'unknown';
 
 export type RetryCause = (typeof requestFailures)[number] | 'skipped';
 
-/** Failures that no later attempt with the same configuration would mend. */
+/** Failures that no later attempt with the same configuration would fix. */
 export type PermanentReason = `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http';
 
 export const unanswered = [
@@ -75,7 +77,7 @@ export const delivered: Delivered = Object.freeze({ kind: 'delivered' });
 
 const byStatus = new Map<number, Delivered>();
 
-/** One object for each status: millions of answers have the same few. */
+/** One object for each status, because millions of answers share a few statuses. */
 export function deliveredWith(status: number): Delivered {
   const known = byStatus.get(status);
   if (known !== undefined) return known;
@@ -88,7 +90,7 @@ export function deliveredWith(status: number): Delivered {
 export const skipped: Retryable = Object.freeze({
   kind: 'retryable',
   cause: 'skipped',
-  detail: 'left out: its breaker is open',
+  detail: 'not sent, because its breaker is open',
 });
 
 export const timedOut: Retryable = Object.freeze({
@@ -104,11 +106,11 @@ export const unreachedInTime: Retryable = Object.freeze({
   unreached: true,
 });
 
-/** An answer that is put off without end by 1xx ones: more header than we read. */
+/** An answer that is delayed without end by 1xx answers: more header than is read. */
 export const endlessInterim: Permanent = Object.freeze({
   kind: 'permanent',
   reason: 'not-http',
-  detail: 'no end of interim answers',
+  detail: 'too many interim answers (1xx)',
 });
 
 /**
@@ -139,10 +141,10 @@ function retryCauseOfStatus(status: number): RetryCause | undefined {
   return status >= 300 && status < 500 ? undefined : 'other';
 }
 
-/** Of what we say ourselves about a name. */
+/** The code of our own errors about names. */
 export const dnsErrorCode = 'EDNS';
 
-/** Names that Node, OpenSSL and undici give to what can go wrong. The rest is retryable. */
+/** Codes of Node, OpenSSL and undici, by cause. Failures with other codes are retryable. */
 const causesByCode: Readonly<Record<string, RetryCause>> = {
   CERT_HAS_EXPIRED: 'tls',
   ERR_TLS_CERT_ALTNAME_INVALID: 'tls',
@@ -169,7 +171,7 @@ const causesByCode: Readonly<Record<string, RetryCause>> = {
   UND_ERR_SOCKET: 'connection',
 };
 
-/** File descriptors, memory, or places in the kernel's tables. `OUT_OF_MEM` is OpenSSL's. */
+/** A lack of file descriptors, memory, or kernel table entries. `OUT_OF_MEM` is OpenSSL's code. */
 const wantCodes: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',
@@ -179,15 +181,18 @@ const wantCodes: ReadonlySet<string> = new Set([
   'OUT_OF_MEM',
 ]);
 
-/** Whether it failed for want of something of ours. `address`: the one that was to be connected to, if any. */
+/**
+ * Whether a try failed because this machine lacked a resource.
+ * @param address the address to be connected to, if any
+ */
 export function isOurWant(code: string, address = ''): boolean {
   if (wantCodes.has(code) || code.endsWith('_MALLOC_FAILURE')) return true;
-  // No local port is free. On the way to an IPv6 address it also means that this machine has none itself,
-  // which is a network without a way there, like any other.
+  // No local port is free. For an IPv6 address, the code also means that this machine has no IPv6 address,
+  // which is a missing route like any other.
   return code === 'EADDRNOTAVAIL' && isIPv4(address);
 }
 
-/** OpenSSL's ways to say that nobody we trust vouches for the certificate. */
+/** OpenSSL's codes for a certificate that no trusted authority has signed. */
 const untrustedCodes: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -202,8 +207,8 @@ const untrustedCodes: ReadonlySet<string> = new Set([
 export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';
 
 /**
- * How far a try had come: no connection yet; a connection, of which TLS may still be missing; or the
- * answer's head has been read, so that the other side does speak HTTP.
+ * How far a try came: no connection yet; a connection, of which TLS may still be missing; or the head of an
+ * answer was read, so the other side speaks HTTP.
  */
 export type Progress = 'unreached' | 'reached' | 'answering';
 
@@ -230,7 +235,7 @@ function causeOfCode(code: string): RetryCause {
   return causesByCode[code] ?? 'other';
 }
 
-/** Whether the other side ended the connection, as one that had been idle for too long. */
+/** Whether the other side closed the connection, as it does with one that was idle for too long. */
 export function isConnectionLoss(error: unknown): boolean {
   return connectionLossCodes.has(describe(error).code);
 }
@@ -246,11 +251,13 @@ interface Description {
 
 function describe(error: unknown): Description {
   const all = perAddress(error).map(describeOne);
-  // An address that we could not try might have been the one that answers.
+  // An address that could not be tried might have been the one that answers.
   return all.find(({ code, address }) => isOurWant(code, address)) ?? all[0] ?? describeOne(error);
 }
 
-/** Happy Eyeballs reports one error per address; they rarely differ in kind. undici wraps them at a timeout. */
+/**
+ * Happy Eyeballs reports one error per address; they rarely differ in kind. At a timeout, undici wraps them.
+ */
 function perAddress(error: unknown): readonly unknown[] {
   if (error instanceof AggregateError) return error.errors;
   if (error instanceof Error && error.cause instanceof AggregateError)
@@ -267,16 +274,16 @@ function describeOne(error: unknown): Description {
 }
 
 /**
- * A destination's outcome from those of its URLs: any success is one; else any retryable failure makes
- * all retryable, after the shortest `Retry-After` if each of these sent one, because what one URL asks for
- * says nothing about another; else the first permanent one counts. So it is a want of ours, or nobody was
- * reached, only if that holds for each retryable one.
+ * Combines the outcomes of a destination's URLs into one. Any success wins. Otherwise, any retryable failure
+ * makes the result retryable, after the shortest `Retry-After` if each of these URLs sent one, because what
+ * one URL asks for says nothing about another. Otherwise the first permanent failure counts. So the result is
+ * `local` or unreached only if that holds for each retryable failure.
  */
 export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   if (a === undefined || b.kind === 'delivered') return b;
   if (a.kind === 'delivered' || b.kind === 'permanent') return a;
   if (a.kind === 'permanent') return b;
-  // What really happened tells more than a URL that was left out.
+  // What happened to a request tells more than a URL that was skipped.
   if (a.cause === 'skipped') return b;
   if (b.cause === 'skipped') return a;
   const [more, less] = tellsMore(b, a) ? [b, a] : [a, b];
@@ -292,7 +299,7 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   };
 }
 
-/** Somebody who was there tells more than nobody, and either more than a want of ours. */
+/** An answer tells more than an unreachable endpoint, and either tells more than a local shortage. */
 function tellsMore(a: Retryable, b: Retryable): boolean {
   const [weightOfA, weightOfB] = [weight(a), weight(b)];
   if (weightOfA !== weightOfB) return weightOfA > weightOfB;
@@ -304,7 +311,10 @@ function weight({ cause, unreached }: Retryable): number {
   return unreached ? 1 : 2;
 }
 
-/** What the outcome says of the endpoint: an answer of 4xx shows that it is alive, a want of ours nothing. */
+/**
+ * What an outcome shows about the endpoint: an answer of 4xx shows that it is alive, a local shortage shows
+ * nothing.
+ */
 export function conditionShownBy(outcome: Outcome): EndpointCondition {
   if (outcome.kind !== 'retryable') return 'up';
   switch (outcome.cause) {

@@ -5,10 +5,10 @@ import { GrowingBuffer } from '../kafka/growing-buffer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { TakenRecord } from './job.ts';
 
-/** A record's content, as it is packed behind others. */
+/** A record's content in its packed form. */
 export interface PackedRecord {
   readonly key: Buffer | null;
-  /** The one header: an event's envelope, or a bundle's header. */
+  /** The record's only header: an event's envelope, or a bundle's header. */
   readonly header: Buffer;
   readonly value: Buffer;
 }
@@ -21,7 +21,7 @@ export function packedBytes(key: Buffer | null, headerBytes: number, value: Buff
 }
 
 /**
- * The length of the key (-1: none), the key, and likewise the header and the value. Gives the end of
+ * Writes the length of the key (-1: none), the key, and likewise the header and the value. Returns the end of
  * what it wrote.
  */
 export function packRecord(
@@ -43,16 +43,18 @@ export function packRecord(
 
 const initialBytes = 2_048;
 
-/** Packs events one behind the other. They are copied at once, so that nothing of what they came from is held. */
+/**
+ * Packs events one behind the other. Events are copied at once, so that their own buffers can be collected.
+ */
 export class EventPacker {
   readonly #packed = new GrowingBuffer(initialBytes);
 
-  /** So far. */
+  /** Bytes that are packed so far. */
   get bytes(): number {
     return this.#packed.bytes;
   }
 
-  /** For further events: what `packed` has given is overwritten. */
+  /** Starts again; what `packed` returned before is overwritten. */
   reset(): void {
     this.#packed.bytes = 0;
   }
@@ -68,7 +70,9 @@ export class EventPacker {
   }
 }
 
-/** Slices of `packed`; undefined if it does not end where a record does, or holds more than `most`. */
+/**
+ * Slices of `packed`; undefined if its end is not the end of a record, or it holds more than `most` records.
+ */
 export function unpackRecords(packed: Buffer, most: number): PackedRecord[] | undefined {
   const records: PackedRecord[] = [];
   let at = 0;
@@ -81,7 +85,7 @@ export function unpackRecords(packed: Buffer, most: number): PackedRecord[] | un
   return records;
 }
 
-/** Slices of `packed`; undefined if no whole record begins there. */
+/** A slice of `packed`; undefined if no whole record begins at `at`. */
 export function unpackRecord(packed: Buffer, start: number): PackedRecord | undefined {
   const keyEnd = endOfField(packed, start, noKey);
   const headerEnd = endOfField(packed, keyEnd, 0);
@@ -99,7 +103,7 @@ function endOf({ key, header, value }: PackedRecord, start: number): number {
   return start + packedBytes(key, header.length, value);
 }
 
-/** NaN if it is not there as a whole, or shorter than it may be. */
+/** NaN if the field is cut off, or has an impossible length. */
 function endOfField(packed: Buffer, at: number, leastLength: number): number {
   if (!(at + lengthBytes <= packed.length)) return NaN;
   const length = packed.readInt32BE(at);
@@ -109,7 +113,7 @@ function endOfField(packed: Buffer, at: number, leastLength: number): number {
 
 type Place = Pick<IncomingRecord, 'topic' | 'partition' | 'offset' | 'timestampMs'>;
 
-/** A record again, in the place where it was read. */
+/** Makes a record of packed content, with the place where it was read. */
 export function recordAt(
   { topic, partition, offset, timestampMs }: Place,
   { key, header, value }: PackedRecord,

@@ -5,20 +5,20 @@ import type { SigningKey } from './sign.ts';
 
 const fixedHeaders = ['Content-Type', 'application/json', 'User-Agent', 'Postrider/1.0'];
 
-/** One URL of a destination, taken apart once for all the requests that it will see. */
+/** One URL of a destination, parsed once for all its requests. */
 export interface PreparedEndpoint {
   readonly url: string;
   readonly origin: string;
   readonly path: string;
   /** Names and values in turn: everything that is the same on each request. */
   readonly headers: readonly string[];
-  /** Without credentials and query: what logs may show. */
+  /** Without credentials and query, so that logs may show it. */
   readonly publicUrl: string;
-  /** Who fails together with it: see `providerOf`. */
+  /** The group of hosts that are likely to fail together; see `providerOf`. */
   readonly provider: string;
 }
 
-/** What one version of a destination means for sending. */
+/** The data for sending that follows from one version of a destination. */
 export class PreparedDestination {
   readonly destination: Destination;
   readonly endpoints: readonly PreparedEndpoint[];
@@ -28,12 +28,12 @@ export class PreparedDestination {
     this.destination = destination;
     this.endpoints = destination.webhooks.map(prepareEndpoint);
     const { sharedSecret } = destination;
-    // An empty secret signs nothing, like none.
+    // An empty secret signs nothing, as if there were none.
     this.#key =
       sharedSecret === undefined || sharedSecret === '' ? undefined : signingKey(sharedSecret);
   }
 
-  /** The signature of a body; undefined where nothing is signed. */
+  /** The signature of a body; undefined for a destination without a secret. */
   sign(body: Buffer): string | undefined {
     return this.#key === undefined ? undefined : sign(this.#key, body);
   }
@@ -66,7 +66,7 @@ export function requestHeaders(
   return headers;
 }
 
-/** Producers choose message ids freely; what a header cannot carry travels percent-encoded. */
+/** Producers choose message ids freely. Characters that a header cannot carry are percent-encoded. */
 function headerValue(messageId: string): string {
   return /^[\x21-\x7e]+$/.test(messageId)
     ? messageId

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Who stands behind an origin, roughly: hosts that fail together for one reason of theirs. The last two
- * labels of a name (all customers of one platform, all names under `co.uk`), the neighbourhood of an address.
+ * Groups hosts that are likely to fail together: the last two labels of a name (all customers of one
+ * platform, all names under `co.uk`), or the neighborhood of an address.
  */
 export function providerOf(hostname: string): string {
   const host = hostname.replace(/^\[|\]$/g, '');

@@ -1,27 +1,30 @@
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Outcome } from './outcome.ts';
 
-/** Fewer providers that cannot be reached may have failed by themselves. */
+/** With fewer unreachable providers, each may have failed by itself. */
 const fewestUnreached = 8;
-/** Of all providers that were tried, so many may be reached all the same: some endpoints are on our side. */
+/**
+ * Share of the tried providers that may still be reachable, because some endpoints are on our side of the
+ * outage.
+ */
 const mostReachedShare = 0.05;
-/** What is older says nothing of now. */
+/** Older results are not evidence for the present. */
 const windowMs = 5_000;
-/** Of the providers at a time, once a second. */
+/** How many providers are probed at a time, once a second. */
 const probesAtOnce = 3;
-/** Far more than there are in the longest retry window. */
+/** Far more outages than fit into the longest retry window. */
 const mostRemembered = 100;
 
-/** Whether it is our own network that fails: nearly all of many providers cannot be reached. */
+/** Whether our own network fails: of many providers, hardly any can be reached. */
 export function looksCutOff(unreached: number, reached: number): boolean {
   return unreached >= fewestUnreached && reached <= mostReachedShare * (unreached + reached);
 }
 
 export interface ReachabilityOptions {
   readonly clock: SteadyClock;
-  /** This worker is cut off; so many providers could not be reached, the last one for that reason. */
+  /** This worker is cut off. `providers`: how many could not be reached; `detail`: the last failure. */
   readonly onCutOff: (providers: number, detail: string) => void;
-  /** It no longer is. */
+  /** This worker is connected again. */
   readonly onReached: (afterMs: number) => void;
 }
 
@@ -31,13 +34,16 @@ interface Outage {
 }
 
 /**
- * Tells an outage of our own from those of endpoints. While this worker is cut off, only providers that were
- * reached since are sent to, and a few probes to the others. What could not be reached meanwhile was no
- * attempt, and the time is not the endpoint's.
+ * Distinguishes an outage of our own network from outages of endpoints. While this worker is cut off, it
+ * sends only to providers that it has reached since, and a few probes to others. Failures to reach a provider
+ * then are not attempts, and the time does not count against endpoints.
  */
 export class Reachability {
   readonly #options: ReachabilityOptions;
-  /** When each provider was last reached, and not reached, by the steady clock; each is in one of them. */
+  /**
+   * When each provider was last reached, and last not reached, by the steady clock. Each provider is in one
+   * of the maps.
+   */
   readonly #reachedMs = new Map<string, number>();
   readonly #unreachedMs = new Map<string, number>();
   readonly #probes = new Set<string>();
@@ -58,15 +64,18 @@ export class Reachability {
     return !this.isCutOff || this.#reachedMs.has(provider) || this.#probes.has(provider);
   }
 
-  /** A request goes out. */
+  /** To be called when a request goes out. */
   tried(provider: string): void {
     if (this.isCutOff) this.#probes.delete(provider);
   }
 
-  /** A request has ended. What it says of its endpoint: less, while we are cut off. */
+  /**
+   * To be called when a request ends. Returns what the outcome says about the endpoint, which is less while
+   * this worker is cut off.
+   */
   judge(provider: string, outcome: Outcome): Outcome {
     if (outcome.kind !== 'retryable' || outcome.unreached !== true) {
-      // Nobody could not be reached lately: nothing is to be found out.
+      // Every provider was reachable lately, so there is nothing to find out.
       if (this.#unreachedMs.size > 0) this.#reached(provider);
       return outcome;
     }
@@ -79,7 +88,10 @@ export class Reachability {
       : outcome;
   }
 
-  /** About once a second. `waiting`: the providers for which something waits. */
+  /**
+   * To be called about once a second.
+   * @param waiting the providers for which events wait
+   */
   tick(waiting: () => ReadonlySet<string>): void {
     if (this.isCutOff) {
       this.#chooseProbes(waiting());
@@ -90,7 +102,7 @@ export class Reachability {
       for (const [provider, atMs] of seenMs) if (atMs < fromMs) seenMs.delete(provider);
   }
 
-  /** How long this worker has been cut off since that time, in wall-clock time. */
+  /** How long this worker has been cut off since `fromMs`, in wall-clock time. */
   cutOffMs(fromMs: number): number {
     const toMs = this.#options.clock.now();
     const current = this.#sinceMs === undefined ? [] : [{ fromMs: this.#sinceMs, toMs }];
@@ -123,7 +135,7 @@ export class Reachability {
     this.#options.onReached(toMs - fromMs);
   }
 
-  /** In turn: those that were tried last come last. */
+  /** Providers take turns: those that were probed last come last. */
   #chooseProbes(waiting: ReadonlySet<string>): void {
     this.#probes.clear();
     const last = new Set(this.#lastProbed);

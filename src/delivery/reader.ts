@@ -1,3 +1,4 @@
+import { readLevel } from '../event/formats.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
@@ -11,15 +12,15 @@ import type { DeliveryEngine } from './engine.ts';
 import { newClaim, type Claim } from './job.ts';
 
 /**
- * More than one fetch brings of several partitions. With twice as many, what waits outlives a collection of
- * garbage more often: a delivery costs 2 % more.
+ * More than one fetch brings for several partitions. With a larger window, waiting records survive garbage
+ * collections more often, and a delivery costs more.
  */
 export const freshWindow: WindowLimits = { records: 1_024, bytes: 4 * 1024 * 1024 };
-/** Compressed: what a fetch brings beyond the window stays in memory until there is room for it. */
+/** Compressed bytes. What a fetch brings beyond the window stays in memory until there is room for it. */
 const maxBytesPerPartition = 256 * 1024;
 /**
- * Held until they are due, in six times as many partitions. What a larger one lets in at once, when many
- * have come due, holds up what is fresh.
+ * Retry records are held until they are due, in several times as many partitions. With a larger window, many
+ * records that come due at once would delay fresh ones.
  */
 export const retryWindow: WindowLimits = { records: 256, bytes: 512 * 1024 };
 
@@ -32,18 +33,18 @@ export interface ReaderOptions {
   readonly topics: readonly string[];
   /** The topics of retries among them. */
   isRetryTopic(topic: string): boolean;
-  /** Of the topics, the one that decides which partition index is a destination's home: see `WorkShares`. */
+  /** The topic that decides which partition index is a destination's home; see `WorkShares`. */
   readonly homeTopic: string;
-  /** Whose topic alone it is; undefined for topics that all destinations share. */
+  /** The one destination of a dedicated topic; undefined for topics that all destinations share. */
   readonly dedicatedTo: string | undefined;
   readonly observer: ConsumeObserver;
-  /** False while what is put off has no room. */
+  /** False while there is no room for events that are put off. */
   mayTakeMore(): boolean;
-  /** So many were finished before. */
+  /** Counts records that this process had already finished. */
   redelivered(records: number): void;
 }
 
-/** Reads topics for the engine, and tells it which partitions come and go. */
+/** Reads topics for the engine, and reports which partitions this worker gets and loses. */
 export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> {
   const { engine, homeTopic, dedicatedTo } = options;
   const redeliveries = new Redeliveries();
@@ -66,6 +67,7 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
   const loop = await startConsumeLoop(options.kafka, {
     groupId: options.groupId,
     topics: options.topics,
+    readLevel,
     windowRecords: freshWindow.records,
     windowBytes: freshWindow.bytes,
     maxBytesPerPartition,

@@ -5,11 +5,11 @@ import { dueAfter, longestDelayMs } from '../event/tier-delay.ts';
 export interface RetryPolicy {
   /** Ascending, at least one. */
   readonly tiersMs: readonly number[];
-  /** From an event's first failure to the end of its retries. */
+  /** Time from an event's first failure to the end of its retries. */
   readonly windowMs: number;
   /** An event older than this is not put off again. */
   readonly maxAgeMs: number;
-  /** A record of a paused topic that is older is written elsewhere, before Kafka removes it. */
+  /** A record of a paused topic that is older than this is written elsewhere, before Kafka removes it. */
   readonly spillAfterMs: number;
 }
 
@@ -21,7 +21,7 @@ export interface Circumstances {
   readonly policy: RetryPolicy;
 }
 
-/** As they are now. */
+/** The circumstances at this moment. */
 export function circumstances({
   clock,
   random,
@@ -30,7 +30,7 @@ export function circumstances({
   return { nowMs: clock.now(), random, policy };
 }
 
-/** How far an event's retries have come; the envelope's part that decisions need. */
+/** How far an event's retries have come: the part of the envelope that decisions need. */
 export interface RetryState {
   /** Attempts made, including one that has just failed. */
   readonly attempts: number;
@@ -50,7 +50,7 @@ export interface GiveUp {
   readonly reason: 'expired' | 'too-old';
 }
 
-/** Nothing shorter than the time left: whatever can be done must be done now. */
+/** No tier is short enough for the time left, so an attempt must be made now or never. */
 export interface NoTimeLeft {
   readonly kind: 'no-time-left';
 }
@@ -58,7 +58,7 @@ export interface NoTimeLeft {
 const second = 1_000;
 const minute = 60 * second;
 
-/** After a failed, retryable attempt. The clock starts here unless it runs. */
+/** After a failed, retryable attempt. The retry clock starts here if it does not run yet. */
 export function planRetry(
   state: RetryState,
   retryAfterMs: number,
@@ -87,6 +87,7 @@ export const deferralCauses = [
   'retention',
   'unreadable',
   'local',
+  'newer-format',
 ] as const;
 
 /**
@@ -138,13 +139,14 @@ function later(
 }
 
 /**
- * For a breaker's deferral: the longer the endpoint has been away, the longer it may stay away. A part of
- * it, because the tier above may be several times as long; and a smaller one for a record that has come
- * back, because those that do so just before the recovery is seen would otherwise be the last to be tried.
- * Of the backlog of simulated outages, attempted within max(1 min, half the outage): at least 0.95 after 1,
- * 10, 30 and 120 minutes, but 0.51 after 5, and 0.75 after 15 and 20. Between the tiers are gaps: what was
- * written before the recovery comes back only after the tier's whole delay, and shorter delays would cost
- * more than the budget of 3 writes a record in ten minutes.
+ * The deferral behind an open breaker: the longer the endpoint has been away, the longer its events may stay
+ * away. The factor is below 1, because the next tier may be several times as long. It is smaller for a record
+ * that has come back, because records that return just before the recovery is seen would otherwise be the
+ * last to be tried.
+ *
+ * The factors balance two goals: few writes per record, and most of the backlog attempted soon after the
+ * recovery. `npm run bench outages` measures both. Outages between two tiers do worse: a record that was
+ * written before the recovery comes back only after its tier's whole delay.
  */
 export function wantedBreakerDelayMs(openForMs: number, hasReturned: boolean): number {
   const wantedMs = hasReturned ? 0.16 * (openForMs - 15 * second) : 0.45 * openForMs;

@@ -1,20 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { buildBody } from '../event/body.ts';
 import type { Call } from '../event/call.ts';
-import type { SteadyClock } from '../ops/clock.ts';
 import type { Destination } from '../resources/resource.ts';
-import { AddressGuard } from './http/address-guard.ts';
-import { HttpSender } from './http/http-sender.ts';
-import { CachingResolver } from './http/name-resolver.ts';
+import { openSender, type SenderSettings } from './http/http-sender.ts';
 import type { Outcome } from './outcome.ts';
 import { PreparedDestination } from './prepared-destination.ts';
-
-export interface TestOptions {
-  readonly clock: SteadyClock;
-  readonly timeoutMs: number;
-  /** CIDRs that the address guard lets through although they are not public. */
-  readonly allowNetworks: readonly string[];
-}
 
 export interface TestAnswer {
   /** Without credentials and query. */
@@ -23,25 +13,19 @@ export interface TestAnswer {
   readonly tookMs: number;
 }
 
-/** What is sent. */
+/** The message to send. */
 export interface TestMessage {
   readonly messageId: string;
   readonly body: string;
 }
 
-/** Sends it to each URL of a destination, exactly as a delivery does, and waits for the answers. */
+/** Sends a message to each URL of a destination, exactly as a delivery does, and waits for the answers. */
 export async function sendTest(
   destination: Destination,
   message: TestMessage,
-  options: TestOptions,
+  options: SenderSettings,
 ): Promise<readonly TestAnswer[]> {
-  const { clock, timeoutMs } = options;
-  const sender = new HttpSender({
-    guard: new AddressGuard(options.allowNetworks),
-    resolver: new CachingResolver(clock),
-    clock,
-    timeoutMs,
-  });
+  const sender = openSender(options);
   const { messageId } = message;
   const body = Buffer.from(message.body);
   const prepared = new PreparedDestination(destination);

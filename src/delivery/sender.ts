@@ -2,8 +2,8 @@ import type { Outcome } from './outcome.ts';
 import type { PreparedEndpoint } from './prepared-destination.ts';
 
 /**
- * One request as the sender sees it, and the place to which its outcome goes. An object that lives as long
- * as the request anyway implements it, so that a delivery needs no promise and no closure.
+ * A request as the sender sees it, and the receiver of its outcome. An object that lives as long as the
+ * request implements it, so that a delivery needs no promise and no closure.
  */
 export interface Sending {
   readonly body: Buffer;
@@ -14,9 +14,9 @@ export interface Sending {
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void;
 }
 
-/** Does one POST within the attempt's deadline. Simulations have one of their own. */
+/** Sends one POST within the attempt's deadline. Simulations have their own implementation. */
 export interface Sender {
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void;
-  /** Cuts what is still on its way; that has no outcome any more. */
+  /** Ends requests in flight without an outcome. */
   close(): Promise<void>;
 }

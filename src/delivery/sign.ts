@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { GrowingBuffer } from '../kafka/growing-buffer.ts';
 
-/** Of SHA-1, like of SHA-256. */
+/** Block size of SHA-1. */
 const blockBytes = 64;
 const hashBytes = 20;
 
-/** A secret as HMAC uses it: mixed with its two pads, one behind the other. */
+/** A secret as HMAC uses it: mixed with the inner pad, followed by the secret mixed with the outer pad. */
 export type SigningKey = Buffer;
 
 const message = new GrowingBuffer(4_096);
@@ -21,9 +21,8 @@ export function signingKey(sharedSecret: string): SigningKey {
 }
 
 /**
- * `X-Signature`: lower-case hex HMAC-SHA1 (RFC 2104) of the body's exact bytes. By two hashes, because
- * `createHmac` makes a stream and an object of OpenSSL's, which a collection of garbage has to find: that
- * took twice as long.
+ * `X-Signature`: lower-case hex HMAC-SHA1 (RFC 2104) of the body's exact bytes. Computed as two hashes,
+ * because `createHmac` makes a stream and an OpenSSL object, which garbage collection has to find.
  */
 export function sign(key: SigningKey, body: Buffer): string {
   message.bytes = 0;

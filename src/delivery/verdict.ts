@@ -9,24 +9,27 @@ import type { DeadLetterReason, Outcome, Permanent, Retryable } from './outcome.
 import { planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
 import type { Circumstances, DeferralCause, Later } from './retry-policy.ts';
 
-/** What of an event decides on it. A job is one. */
+/** The part of an event's state that decisions depend on. A `Job` has all of it. */
 export interface EventState {
   readonly envelope: Pick<Envelope, 'attempts' | 'appendTimeMs' | 'redrivenMs' | 'lastAnswer'>;
-  /** End of its retry window, once the retry clock runs. */
+  /** End of the retry window, once the retry clock runs. */
   readonly deadlineMs: number | undefined;
-  /** It has been through a retry topic. */
+  /** The event has been through a retry topic. */
   readonly hasReturned: boolean;
-  /** It came to its lane before its retry window was over. */
+  /** The event came to its lane before its retry window was over. */
   readonly isInTime: boolean;
-  /** Whether it came out of its destination's own topic. */
+  /** Whether the event was read from its destination's dedicated topic. */
   readonly claim: { readonly dedicated: boolean };
-  /** When Kafka took it. */
+  /** Kafka's append time of the event's record. */
   readonly record: { readonly timestampMs: number };
 }
 
-/** What has happened to an event, so that something has to become of it. */
+/** Something that has happened to an event and needs a decision. */
 export type Happened =
-  /** Its time has come, and its lane may take it. `review`: it waits there, and things have changed. */
+  /**
+   * `offer`: the event is due, and its lane may take it. `review`: it waits in the lane, and the lane's state
+   * has changed.
+   */
   | {
       readonly kind: 'offer' | 'review';
       readonly lane: LaneView;
@@ -46,13 +49,13 @@ export type Happened =
   /** Its destination exists, and this worker cannot read its secrets. */
   | { readonly kind: 'unreadable' };
 
-/** Why nothing is sent to a destination any more. */
+/** Why nothing is sent to a destination anymore. */
 export type Over = Extract<Happened, { kind: 'unwanted' | 'paused' }>;
 
-/** What becomes of an event. */
+/** The decision about an event. */
 export type Verdict = Stay | Ending;
 
-/** Its lane, or whoever asked, keeps it. */
+/** The event stays with its lane, or with the caller. */
 export type Stay =
   | { readonly kind: 'deliver' }
   /** `deadlineMs`: its retry clock runs from now on. */
@@ -60,7 +63,7 @@ export type Stay =
   /** The only time left is now: it goes before others, and also out of a lane that is held. */
   | { readonly kind: 'hurry' };
 
-/** Its record is done with here. */
+/** The event's record ends here. */
 export type Ending =
   | { readonly kind: 'finish' }
   | { readonly kind: 'drop'; readonly fencedBy: FencedBy }
@@ -76,13 +79,13 @@ export interface GiveUp {
   readonly kind: 'give-up';
   readonly reason: DeadLetterReason;
   readonly detail: string;
-  /** Of the last attempt, if that is why. */
+  /** The outcome of the last attempt, if that is the reason. */
   readonly outcome?: Retryable | Permanent | undefined;
-  /** That were made. */
+  /** Attempts that were made. */
   readonly attempts: number;
 }
 
-/** Into a retry topic, without an attempt. */
+/** The event is copied to a retry topic without an attempt. */
 export interface PutOff {
   readonly kind: 'put-off';
   readonly cause: DeferralCause;
@@ -95,7 +98,7 @@ const hurry: Stay = { kind: 'hurry' };
 const finish: Ending = { kind: 'finish' };
 const keep: Ending = { kind: 'keep' };
 
-/** What becomes of an event now that this has happened to it. The only place that decides so. */
+/** Decides what becomes of an event after something has happened to it. No other code decides that. */
 export function decide(event: EventState, happened: Happened, now: Circumstances): Verdict {
   switch (happened.kind) {
     case 'offer':
@@ -116,40 +119,43 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
   }
 }
 
-/** Whether its record is done with. */
+/** Whether the decision ends the event's record. */
 export function isEnding(verdict: Verdict): verdict is Ending {
   return verdict.kind !== 'deliver' && verdict.kind !== 'wait' && verdict.kind !== 'hurry';
 }
 
-/** A bundle as a whole; undefined: its events are decided on one by one. */
+/** Decides about a bundle as a whole; undefined: its events need separate decisions. */
 export function decideOnBundle(
   { deadlineMs, oldestMs }: Pick<BundleHeader, 'deadlineMs' | 'oldestMs'>,
   deferral: Deferral,
   now: Circumstances,
 ): PutOff | undefined {
-  // Under a rate limit each has a turn of its own.
+  // Under a rate limit, each event has its own turn.
   if (deferral.cause === 'rate-limit') return undefined;
   const { cause, wantedMs } = deferral;
   const plan = planDeferral({ attempts: 0, deadlineMs }, cause, wantedMs, oldestMs, now);
   return plan.kind === 'later' ? { kind: 'put-off', cause, plan } : undefined;
 }
 
-/** As behind an open breaker: somebody has to mend it, which may take a minute or a day. */
+/**
+ * The same delay as behind an open breaker: an operator has to fix the destination, which may take a minute
+ * or a day.
+ */
 export function unreadableDeferral(fromMs: number, hasReturned: boolean, nowMs: number): Deferral {
   return { cause: 'unreadable', wantedMs: wantedBreakerDelayMs(nowMs - fromMs, hasReturned) };
 }
 
 type InLane = Extract<Happened, { kind: 'offer' | 'review' }>;
 
-/** A dedicated topic pauses where others defer. */
+/** A dedicated topic pauses where shared topics defer. */
 function mustWait({ claim }: EventState, lane: LaneView): boolean {
   return claim.dedicated && lane.isDedicated && !lane.isRateElsewhere;
 }
 
 /**
- * What waits of a paused topic does not wait for ever: behind an open breaker the retry clock runs, and
- * before Kafka removes a record it is written elsewhere. The oldest are at the head of the partition's
- * window, so those behind them are read next.
+ * Events of a paused dedicated topic do not wait without end: behind an open breaker the retry clock runs,
+ * and a record is written elsewhere before Kafka would remove it. The oldest events are at the head of the
+ * partition's window, so the next ones are read when they leave.
  */
 function whilePaused(event: EventState, { kind, lane }: InLane, now: Circumstances): Verdict {
   if (kind === 'offer') return wait;
@@ -169,12 +175,12 @@ function whileWaiting(event: EventState, happened: InLane, now: Circumstances): 
   const deferral =
     deferralOf(lane, prospects, event.hasReturned) ?? backlogDeferral(lane, prospects);
   if (deferral === undefined) return wait;
-  // What is in the dedicated topic already, and not at its home, takes the long way, through a retry topic:
-  // two that differ about the home for a while would send it to and fro without end.
+  // An event that is in the dedicated topic already, but not at its home, goes there through a retry topic.
+  // Two workers that temporarily disagree about the home would otherwise send it back and forth without end.
   if (deferral.cause === 'rate-limit' && lane.isDedicated && !event.claim.dedicated)
     return { kind: 'send-home' };
   const verdict = putOff(event, deferral, now);
-  // Nothing goes from here, however urgent it is.
+  // This worker does not have the rate limit, so it cannot send the event, however urgent it is.
   if (verdict.kind === 'hurry' && lane.isRateElsewhere)
     return giveUp(event, 'expired', 'no turn in time');
   return verdict;
@@ -187,7 +193,7 @@ function atItsTurn(
 ): Verdict {
   if (fencedBy !== undefined) return { kind: 'drop', fencedBy };
   if (event.deadlineMs === undefined || nowMs <= event.deadlineMs + cutOffMs) return deliver;
-  // If it came in time, its own destination kept it from a turn: by its rate limit, or by being slow.
+  // If the event came in time, its own destination kept it from a turn: by its rate limit, or by being slow.
   return event.isInTime
     ? giveUp(event, 'expired', 'no turn in time')
     : giveUp(event, 'expired-late', '');
@@ -195,14 +201,15 @@ function atItsTurn(
 
 function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): Verdict {
   if (outcome.kind === 'delivered') return finish;
-  // It says nothing of the endpoint: the same event goes out again, when that is worth while.
+  // The attempt says nothing about the endpoint. The same event goes out again when this worker is connected
+  // again.
   if (outcome.kind === 'retryable' && outcome.cause === 'cut-off') return wait;
   const attempts = event.envelope.attempts + 1;
   const { detail } = outcome;
   if (outcome.kind === 'permanent')
     return { kind: 'give-up', reason: outcome.reason, detail, outcome, attempts };
   if (outcome.cause === 'local') {
-    // For want of something of ours: that was no attempt, if there is time for one.
+    // This worker lacked a resource. That does not count as an attempt, if there is time for another one.
     const verdict = putOff(event, { cause: 'local', wantedMs: 0 }, now);
     if (verdict.kind === 'put-off') return verdict;
   }
@@ -214,8 +221,8 @@ function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): 
 }
 
 /**
- * In a dedicated topic no other destination's events stand behind it, so it waits there; but before Kafka
- * removes it, it is written elsewhere.
+ * In a dedicated topic no other destination's events stand behind this one, so it waits there. Before Kafka
+ * would remove it, it is written elsewhere.
  */
 function whileUnreadable(event: EventState, now: Circumstances): Verdict {
   const { claim, envelope, hasReturned, record } = event;
@@ -245,7 +252,7 @@ function putOff(
   }
 }
 
-/** Without another attempt. `cause`: what kept it from one. */
+/** Gives up without another attempt. `cause`: what prevented one. */
 function giveUp({ envelope }: EventState, reason: DeadLetterReason, cause: string): Verdict {
   const { attempts, lastAnswer } = envelope;
   return { kind: 'give-up', reason, detail: untriedText(cause, attempts, lastAnswer), attempts };

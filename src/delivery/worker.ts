@@ -2,11 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeptAttempts } from '../event/attempt-line.ts';
+import { formatFor } from '../event/formats.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { observeReading } from '../kafka/consume/consume-metrics.ts';
-import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
+import { GroupLevel } from '../kafka/consume/group-level.ts';
+import { lagByTopic, oldestByTopic, unreadBefore } from '../kafka/consume/lag.ts';
+import { objectiveMs } from '../event/limits.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -18,23 +21,23 @@ import { fenceMs, type Fence } from '../resources/fence/fence.ts';
 import { destinationIdOf } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
-import { AddressGuard } from './http/address-guard.ts';
 import { DedicatedTopics } from './dedicated-topics.ts';
 import { DeliveryEngine } from './engine.ts';
 import { DeliveryEvents } from './events.ts';
-import { HttpSender } from './http/http-sender.ts';
 import { AttemptJournal } from './journal/journal.ts';
 import {
   DeliveryMetrics,
   exposeFailing,
   exposeFence,
   exposeJournal,
+  exposeOverdue,
   exposeState,
 } from './metrics.ts';
 import type { Backlog, EngineState } from './metrics.ts';
-import { CachingResolver } from './http/name-resolver.ts';
 import { noIndexes } from './lane/work-shares.ts';
 import { startReader } from './reader.ts';
+import type { Sender } from './sender.ts';
+import { overdueAmong, overdueInAll } from './status/overdue.ts';
 import { StatusPublisher, type StatusPublisherOptions } from './status/status-publisher.ts';
 
 export interface DeliveryDeps {
@@ -44,27 +47,28 @@ export interface DeliveryDeps {
   readonly fence: Fence;
   readonly pauses: Pick<FollowedPauses, 'has' | 'onChange'>;
   readonly producer: Producer;
+  /** Closed when the role stops. */
+  readonly sender: Sender;
   readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
-  /** For one whole attempt. */
+  /** The sender's limit for one whole attempt. */
   readonly timeoutMs: number;
   readonly retryWindowMs: number;
   readonly maxAgeMs: number;
   readonly attempts: KeptAttempts;
   readonly maxInFlight: number;
   readonly maxInFlightPerDestination: number;
-  /** CIDRs that the address guard lets through although they are not public. */
-  readonly allowNetworks: readonly string[];
 }
 
 const idlePollMs = 10;
+const lookAtPartitionsMs = 10_000;
 /** For a commit and leaving the group, after everything in flight has ended. */
 const leaveMs = 2_000;
 
 /**
  * Delivers events, fresh and retried, to their destinations' endpoints.
- * @throws PostriderError `setting-invalid` for a network that is none, `kafka-unavailable`
+ * @throws PostriderError `kafka-unavailable`
  */
 export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   const { kafka, topology, config, clock, metrics } = deps;
@@ -76,13 +80,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     clock,
     journal,
   );
-  const sender = new HttpSender({
-    timeoutMs: deps.timeoutMs,
-    guard: new AddressGuard(deps.allowNetworks),
-    resolver: new CachingResolver(clock),
-    clock,
-  });
-  const engine = createEngine(deps, sender, events);
+  const workers = new GroupLevel(kafka, { groupId: topology.groups.delivery, clock, log });
+  const engine = createEngine(deps, events, workers);
   config.onChange((change) => {
     const id = destinationIdOf(change);
     if (id !== undefined) engine.destinationChanged(id);
@@ -155,6 +154,13 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     self: () => selfStatus(engine.state(), backlog()),
   });
   exposeState(metrics, () => engine.state(), backlog);
+  exposeOverdue(metrics, function* () {
+    const nowMs = clock.now();
+    const waiting = overdueAmong(engine.waiting(), engine.heldUp, nowMs);
+    const loops = [shared, ...dedicated.readers];
+    for (const [topic, unread] of unreadBefore(loops, nowMs - objectiveMs, nowMs))
+      if (!isRetryTopic(topic)) yield [topic, overdueInAll(waiting.get(topic), unread)];
+  });
   exposeFailing(
     metrics,
     () => engine.reports.standings(),
@@ -178,8 +184,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await Promise.all([shared.stop(0), dedicated.stop(0)]);
       engine.close();
+      workers.stop();
       await Promise.all([
-        waitAtMost(leaveMs, sender.close()),
+        waitAtMost(leaveMs, deps.sender.close()),
         journal?.close(leaveMs),
         status.close(leaveMs),
       ]);
@@ -204,24 +211,35 @@ async function openJournal(deps: DeliveryDeps): Promise<AttemptJournal | undefin
   const { attempts: keeps, producer, topology, clock } = deps;
   if (keeps === 'off') return undefined;
   const topic = topology.topics.attempts;
-  const partitions = await producer.partitionCount(topic);
+  let count = await producer.partitionCount(topic);
+  let askedMs = clock.now();
+  // Whoever looks for a line computes its partition from how many there are by then.
+  const partitions = (): number => {
+    if (clock.now() - askedMs >= lookAtPartitionsMs) {
+      askedMs = clock.now();
+      void producer.partitionCount(topic).then((known) => (count = known));
+    }
+    return count;
+  };
   return new AttemptJournal({ producer, topic, partitions, clock, keeps });
 }
 
 function createEngine(
   deps: DeliveryDeps,
-  sender: HttpSender,
   events: DeliveryEvents,
+  workers: Pick<GroupLevel, 'level'>,
 ): DeliveryEngine {
-  const { topology, config, fence, producer, clock } = deps;
+  const { topology, config, fence, producer, sender, clock } = deps;
   return new DeliveryEngine({
     clock,
     random: Math.random,
+    busyShare: busyShareOfProcess(),
     sender,
     sink: producer,
     destinations: config,
     fence,
     paused: deps.pauses,
+    format: () => formatFor(workers.level),
     fenceMs: fenceMs(deps.timeoutMs),
     topics: {
       retryTopic: (tierMs) => topology.retryTopic(tierMs),
@@ -243,17 +261,28 @@ function createEngine(
 }
 
 /**
- * What is not at its home is put off to the shortest tier, so that is where its home has to be found: also
+ * An event that is not at its home is put off to the shortest tier. Homes must therefore be found there, even
  * while topics have different numbers of partitions.
  */
 function homeTopicOf(topology: Topology): string {
   return topology.retryTopic(Math.min(...topology.retryTiersMs));
 }
 
-/** With the retry topics of former tiers: what waits in them is still to be delivered. */
+/** Includes the retry topics of former tiers, whose records still have to be delivered. */
 async function sharedTopics(kafka: KafkaClient, topology: Topology): Promise<string[]> {
   const existing = await withAdmin(kafka, (admin) => admin.topicNames(topology.prefix));
   const retryTopics = existing.filter((topic) => topology.retryTierMs(topic) !== undefined);
   const configured = topology.retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
   return [topology.topics.delivery, ...new Set([...configured, ...retryTopics])];
+}
+
+/** Tells the share of the time since it was last asked in which this process had something to do. */
+function busyShareOfProcess(): () => number {
+  let before = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    return utilization;
+  };
 }

@@ -138,11 +138,11 @@ async function portsOfDataDir(
 ): Promise<BrokerPorts[]> {
   if (wasLeft)
     onNote(
-      'the last start with this data folder was killed: its broker has to end, this one to check its data, and Kafka to miss the former members of its groups, which takes about 10 s',
+      'the last run with this data folder was killed: waiting about 10 s until its broker has ended, the data is checked, and Kafka has removed the former members of its groups',
     );
   const file = join(dataDir, 'ports');
   const { ports, areOthers } = await keptPorts(file, count, wasLeft ? leftBrokerMs : 0);
-  if (areOthers) onNote("the broker's former port is taken, so it has another one now");
+  if (areOthers) onNote("the broker's former port is taken, so it uses another one now");
   return ports;
 }
 

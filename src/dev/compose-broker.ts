@@ -4,12 +4,21 @@ import { promisify } from 'node:util';
 import { PostriderError } from '../errors.ts';
 import type { DevBroker } from './dev-broker.ts';
 
-const composeFile = fileURLToPath(new URL('../../docker-compose.yml', import.meta.url));
+const composeFile = fileURLToPath(new URL('../../deploy/compose/kafka.yml', import.meta.url));
+/** Not that of docker-compose.yml, whose broker has data that someone keeps. */
+const project = 'postrider-dev';
 
-/** The broker of `docker-compose.yml`, for machines with Docker and without Java. */
+/** A broker without data to keep, for machines with Docker and without Java. */
 export async function startComposeBroker(): Promise<DevBroker> {
   const compose = async (...args: string[]): Promise<void> => {
-    await promisify(execFile)('docker', ['compose', '-f', composeFile, ...args]);
+    await promisify(execFile)('docker', [
+      'compose',
+      '--project-name',
+      project,
+      '--file',
+      composeFile,
+      ...args,
+    ]);
   };
   await compose('up', '--detach', '--wait', 'kafka').catch((error: unknown) => {
     const reason = (error as Error).message.trim().split('\n').at(-1) ?? '';

@@ -7,7 +7,7 @@ import { PostriderError } from '../errors.ts';
 
 const run = promisify(execFile);
 
-const kafkaVersion = '4.2.0';
+export const kafkaVersion = '4.2.0';
 
 /** Kafka's own pom brings no logging backend, and the broker does not start without one. */
 const dependencies = [

@@ -91,10 +91,16 @@ export interface GivenUp extends OfEvent {
 export function* decodeAttemptLines(value: Buffer | null): Generator<AttemptLine, void, undefined> {
   for (const text of value?.toString().split('\n') ?? []) {
     if (text === '') continue;
-    try {
-      yield JSON.parse(text) as AttemptLine;
-    } catch {
-      continue;
-    }
+    const json = jsonOf(text);
+    if (typeof json === 'object' && json !== null && !Array.isArray(json))
+      yield json as AttemptLine;
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Of a call that an audience sync made: it has no write key, because nobody sent it. They count on the
- * topic `ingest.audience` alone, to which no producer but a sync writes.
+ * Headers of a call that an audience sync made, which has no write key. They count only on the topic
+ * `ingest.audience`, to which no other producer writes.
  */
 export const audienceSourceHeader = 'audience-source';
-/** Ids, separated by commas; without it the call goes to all destinations of its source. */
+/** Ids, separated by commas. Without it, the call goes to all destinations of its source. */
 export const audienceDestinationsHeader = 'audience-destinations';
 
-/** Whom a call comes from, and whom it may go to. */
+/** The source of a call, and the destinations that it may go to. */
 export interface AudienceRoute {
   readonly sourceId: string;
   /** Undefined: all of the source. */
@@ -25,7 +25,7 @@ export function encodeAudienceRoute({
   };
 }
 
-/** Undefined where no source is named. */
+/** Undefined if no source is named. */
 export function decodeAudienceRoute(
   headers: Readonly<Record<string, Buffer | undefined>>,
 ): AudienceRoute | undefined {

@@ -6,11 +6,11 @@ export interface AuditEntry {
   readonly user: string;
   readonly action: 'send-test' | 'pause' | 'resume' | 'redrive';
   readonly destination?: string;
-  /** What was chosen, or what came of it. */
+  /** The choice that was made, or the result. */
   readonly detail?: string;
 }
 
-/** Undefined for what is none. */
+/** Undefined for an invalid record. */
 export function decodeAuditEntry(value: Buffer | null): AuditEntry | undefined {
   try {
     const json = JSON.parse(value?.toString() ?? '') as Partial<AuditEntry> | null;

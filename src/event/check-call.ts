@@ -3,11 +3,11 @@ import type { JsonObject } from './read-json.ts';
 import type { Rejection } from './rejection.ts';
 import { normalizeTimestamp } from './timestamp.ts';
 
-/** What makes a parsed object a valid call, for whoever reads one: the router's records, the gateway's requests. */
+/** The rules for a valid call, for the router's records and the gateway's requests. */
 
 /**
- * Why the object is no call; undefined where it is one, apart from its times. An id that is a safe
- * integer becomes a string, in place.
+ * Why the object is not a call; undefined if it is one, apart from its times. An id that is a safe integer
+ * becomes a string, in place.
  */
 export function checkCall(fields: JsonObject): Rejection | undefined {
   const { type } = fields;
@@ -16,8 +16,8 @@ export function checkCall(fields: JsonObject): Rejection | undefined {
 }
 
 /**
- * When the call happened, normalised: its `timestamp`, else its `originalTimestamp`, else undefined.
- * What is there and is no time is a reason to reject the call.
+ * When the call happened, normalized: its `timestamp`, otherwise its `originalTimestamp`, otherwise
+ * undefined. An invalid time is a reason to reject the call.
  */
 export function sentTimestamp(fields: JsonObject): string | Rejection | undefined {
   const name = isBlank(fields['timestamp']) ? 'originalTimestamp' : 'timestamp';
@@ -26,8 +26,10 @@ export function sentTimestamp(fields: JsonObject): string | Rejection | undefine
   if (typeof sent !== 'string') {
     return { reason: 'invalid-timestamp', detail: `${name} is ${kindOf(sent)}, not a string.` };
   }
-  const detail = `${name} ${excerpt(sent)} is no ISO 8601 time in the years 0 to 9999.`;
-  return normalizeTimestamp(sent) ?? { reason: 'invalid-timestamp', detail };
+  const normalized = normalizeTimestamp(sent);
+  if (normalized !== undefined) return normalized;
+  const detail = `${name} ${excerpt(sent)} is not an ISO 8601 time in the years 0 to 9999.`;
+  return { reason: 'invalid-timestamp', detail };
 }
 
 /** Null and empty strings count as absent where an id, an event name or a time is expected. */
@@ -49,12 +51,12 @@ function typeRejection(fields: JsonObject): Rejection {
   const detail = isAbsent(type)
     ? 'The call has no type.'
     : type === 'delete'
-      ? 'Producers may not send delete notifications.'
-      : `The type ${excerpt(type)} is none of ${callTypes.join(', ')}.`;
+      ? 'A call cannot have the type delete; use `postrider delete-user` instead.'
+      : `The type ${excerpt(type)} is unknown; allowed: ${callTypes.join(', ')}.`;
   return { reason: 'invalid-type', detail };
 }
 
-/** The ids that every call may have, and those of one type: elsewhere the field means nothing to us. */
+/** The ids that every call may have, and those of one type, which are ignored in other types. */
 const commonIds = ['userId', 'anonymousId', 'messageId'];
 const idsOf: Readonly<Record<CallType, readonly string[]>> = {
   track: commonIds,
@@ -119,7 +121,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'number' ? `the number ${value}` : `a ${typeof value}`;
 }
 
-/** Enough to recognise a value by; escaped, so that it fits a header and a line of a table. */
+/** Long enough to recognize a value; escaped, so that it fits a header and a line of a table. */
 function excerpt(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : kindOf(value);
 }

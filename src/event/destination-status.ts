@@ -1,26 +1,26 @@
 import type { DestinationState } from './destination-state.ts';
 
 /**
- * A record of the compacted topic `destination-status`: what one worker says of itself, or of one destination.
- * What it says of destinations holds while its word of itself does. Times are ISO 8601, in UTC. The JSON
- * Schema is `src/schemas/destination-status.json`.
+ * A record of the compacted topic `destination-status`: one worker's report on itself, or on one destination.
+ * Reports on destinations hold as long as the worker's report on itself does. Times are ISO 8601, in UTC. The
+ * JSON Schema is `src/schemas/destination-status.json`.
  */
 export type StatusRecord = WorkerStatus | DestinationStatus;
 
-/** Written every few seconds: it refreshes all that the worker has said. */
+/** Written every few seconds. It refreshes all reports of the worker. */
 export interface WorkerStatus {
   readonly kind: 'worker';
-  /** Of one process: after a restart it is another one. */
+  /** Identifies one process. After a restart, the worker has another id. */
   readonly worker: string;
   readonly at: string;
-  /** Then nothing that this worker has said counts any more. */
+  /** After this time, no report of the worker counts. */
   readonly expiresAt: string;
   readonly startedAt: string;
   readonly inFlight: number;
   readonly queued: number;
-  /** It can reach hardly anybody: its own network fails. */
+  /** The worker can reach hardly any endpoint, because its own network fails. */
   readonly isCutOff: boolean;
-  /** Of the topics that it reads: records behind, and since when the oldest one in flight has been there. */
+  /** For each topic that it reads: records behind, and since when the oldest one has been in flight. */
   readonly topics: Readonly<Record<string, { readonly lag: number; readonly oldestMs: number }>>;
 }
 
@@ -30,13 +30,18 @@ export interface DestinationStatus {
   readonly at: string;
   readonly destination: string;
   readonly state: DestinationState;
-  /** Absent where it has been well for long. */
+  /** Absent if the destination has been well for long. */
   readonly since?: string;
   /** Held until then, or its first URL is tried again. */
   readonly until?: string;
   readonly urls: readonly UrlStatus[];
   /** Events: in the worker's memory, and in each retry tier, as far as it was read. */
-  readonly waiting: { readonly here: number; readonly tiers: Readonly<Record<string, number>> };
+  readonly waiting: {
+    readonly here: number;
+    readonly tiers: Readonly<Record<string, number>>;
+    /** Of each tier; absent in what workers of a former release say. */
+    readonly due?: Readonly<Record<string, DueSpan>>;
+  };
   readonly inFlight: number;
   /** When Kafka took the oldest of them, and when the first is given up. */
   readonly oldest?: string;
@@ -46,6 +51,12 @@ export interface DestinationStatus {
   /** How long attempts took in that time. */
   readonly p50Ms?: number;
   readonly p99Ms?: number;
+}
+
+/** The first and the last event of a retry tier are due in between, to an eighth of the tier's delay. */
+export interface DueSpan {
+  readonly from: string;
+  readonly until: string;
 }
 
 export interface UrlStatus {

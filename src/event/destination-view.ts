@@ -1,40 +1,46 @@
 import { destinationStates, isTrouble, type DestinationState } from './destination-state.ts';
-import type { DestinationStatus, LastAnswer, UrlStatus } from './destination-status.ts';
+import type { DestinationStatus, DueSpan, LastAnswer, UrlStatus } from './destination-status.ts';
 
 /** A destination as all workers together see it. Times are ISO 8601. */
 export interface DestinationView {
   readonly destination: string;
-  /** The worst that a worker sees, and since when the first of those has seen it. */
+  /** The worst state that a worker reports, and the earliest time since when. */
   readonly state: DestinationState;
   readonly since: string | undefined;
   readonly until: string | undefined;
-  /** The newest of the URL that is worst. */
+  /** The newest answer of the worst URL. */
   readonly lastAnswer: LastAnswer | undefined;
   readonly urls: readonly UrlStatus[];
-  /** Events in the workers' memory, and in each retry tier, as far as it was read. */
+  /** Events in the workers' memory, and in each retry tier, as far as those were read. */
   readonly waiting: {
     readonly total: number;
     readonly here: number;
     readonly tiers: Readonly<Record<string, number>>;
+    /** Of a tier that a worker of a former release reads alone, nothing is known. */
+    readonly due: Readonly<Record<string, DueSpan>>;
   };
   readonly inFlight: number;
   readonly oldest: string | undefined;
   readonly deadline: string | undefined;
   readonly perMinute: { readonly delivered: number; readonly failed: number };
-  /** Of the worker that has most attempts; the longest of any worker. */
+  /** From the worker with the most attempts; the longest of any worker. */
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
 }
 
-/** @param said what each worker says of one destination; at least one */
+/** @param said each worker's report on one destination; at least one */
 export function viewOf(destination: string, said: readonly DestinationStatus[]): DestinationView {
   const state = worst(said.map((each) => each.state));
   const witnesses = said.filter((each) => each.state === state);
   const urls = mergeUrls(said.flatMap((each) => each.urls));
   const tiers: Record<string, number> = {};
-  for (const { waiting } of said)
+  const due: Record<string, DueSpan> = {};
+  for (const { waiting } of said) {
     for (const [tier, events] of Object.entries(waiting.tiers))
       tiers[tier] = (tiers[tier] ?? 0) + events;
+    for (const [tier, span] of Object.entries(waiting.due ?? {}))
+      due[tier] = spanning(due[tier] ?? span, span);
+  }
   const here = sum(said.map(({ waiting }) => waiting.here));
   const busiest = said.reduce((a, b) => (attempts(b) > attempts(a) ? b : a));
   return {
@@ -44,7 +50,7 @@ export function viewOf(destination: string, said: readonly DestinationStatus[]):
     until: first(witnesses.map(({ until }) => until)),
     lastAnswer: inQuestion(urls)?.lastAnswer,
     urls,
-    waiting: { total: here + sum(Object.values(tiers)), here, tiers },
+    waiting: { total: here + sum(Object.values(tiers)), here, tiers, due },
     inFlight: sum(said.map(({ inFlight }) => inFlight)),
     oldest: first(said.map(({ oldest }) => oldest)),
     deadline: first(said.map(({ deadline }) => deadline)),
@@ -60,7 +66,7 @@ export function viewOf(destination: string, said: readonly DestinationStatus[]):
   };
 }
 
-/** Of a destination of which no worker says anything. */
+/** A destination without reports. */
 export function unseen(destination: string, state: 'ok' | 'disabled' | 'paused'): DestinationView {
   return {
     destination,
@@ -69,7 +75,7 @@ export function unseen(destination: string, state: 'ok' | 'disabled' | 'paused')
     until: undefined,
     lastAnswer: undefined,
     urls: [],
-    waiting: { total: 0, here: 0, tiers: {} },
+    waiting: { total: 0, here: 0, tiers: {}, due: {} },
     inFlight: 0,
     oldest: undefined,
     deadline: undefined,
@@ -79,7 +85,7 @@ export function unseen(destination: string, state: 'ok' | 'disabled' | 'paused')
   };
 }
 
-/** The worst first; of those alike, what has lasted longest, then what has most waiting or traffic. */
+/** The worst first. Equal ones by how long that has lasted, then by waiting events and traffic. */
 export function byUrgency(a: DestinationView, b: DestinationView): number {
   const states = destinationStates.indexOf(a.state) - destinationStates.indexOf(b.state);
   if (states !== 0) return states;
@@ -95,7 +101,9 @@ function worst(states: readonly DestinationState[]): DestinationState {
   return destinationStates.find((state) => states.includes(state)) ?? 'ok';
 }
 
-/** Of each URL: what the worker says that has the worst of it, with the newest answer of any. */
+/**
+ * For each URL: the report of the worker that has the most trouble with it, with the newest answer of any.
+ */
 function mergeUrls(all: readonly UrlStatus[]): UrlStatus[] {
   const merged = new Map<string, UrlStatus>();
   for (const url of all) {
@@ -106,7 +114,7 @@ function mergeUrls(all: readonly UrlStatus[]): UrlStatus[] {
     }
     const [more, less] = badness(url) > badness(known) ? [url, known] : [known, url];
     const isNewer = (less.lastAnswer?.at ?? '') > (more.lastAnswer?.at ?? '');
-    // An answer of one that does not fail would hide why the other one does.
+    // The answer of a healthy worker would hide why another one fails.
     const mayTell = badness(more) === badness(less) && isNewer && less.lastAnswer !== undefined;
     merged.set(url.url, mayTell ? { ...more, lastAnswer: less.lastAnswer } : more);
   }
@@ -128,6 +136,13 @@ function attempts({ perMinute }: DestinationStatus): number {
 
 function first(times: readonly (string | undefined)[]): string | undefined {
   return times.filter((time) => time !== undefined).sort()[0];
+}
+
+function spanning(a: DueSpan, b: DueSpan): DueSpan {
+  return {
+    from: a.from < b.from ? a.from : b.from,
+    until: a.until > b.until ? a.until : b.until,
+  };
 }
 
 function tenths(number: number): number {

@@ -1,5 +1,6 @@
 import type { Call, EventType } from './call.ts';
 import { eventTypes } from './call.ts';
+import { isEnvelopeVersion, isNewerVersion, oldestFormat, type EventFormat } from './formats.ts';
 import { decodeLastAnswer, encodeLastAnswer, type LastAnswer } from './last-answer.ts';
 import { quote } from './quote.ts';
 import { isTime } from './timestamp.ts';
@@ -19,6 +20,8 @@ export interface Envelope {
   readonly configOffset: number;
   /** Of the call's own record, epoch milliseconds. */
   readonly appendTimeMs: number;
+  /** From an audience sync, which writes a whole audience at once: nobody waits for one of its events. */
+  readonly isSync?: true | undefined;
   /** When an operator last sent the event again: its age limit runs from then. Epoch milliseconds. */
   readonly redrivenMs?: number | undefined;
   /** Made so far. */
@@ -31,7 +34,6 @@ export interface Envelope {
   readonly lastAnswer?: LastAnswer | undefined;
 }
 
-const version = 1;
 /** One a millisecond for four hours, which is the longest RETRY_WINDOW. */
 const mostAttempts = 14_400_000;
 const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
@@ -39,15 +41,20 @@ const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
 /**
  * Compact JSON with short keys, because every record carries it: `decodeEnvelope` names them. Put
  * together by hand, in a quarter of the time that JSON.stringify takes for the object.
+ * @param format that all readers know; without it, the one that every release knows
  */
-export function encodeEnvelope(envelope: Envelope): string {
+export function encodeEnvelope(
+  envelope: Envelope,
+  { envelope: version }: Pick<EventFormat, 'envelope'> = oldestFormat,
+): string {
   const { destinationId, sourceId, messageId, previousId } = envelope;
-  const { redrivenMs, deadlineMs, dueMs, lastAnswer } = envelope;
+  const { isSync, redrivenMs, deadlineMs, dueMs, lastAnswer } = envelope;
   return (
     `{"v":${version},"d":${quote(destinationId)},"s":${quote(sourceId)},"m":${quote(messageId)},` +
     `"t":"${envelope.type}","c":${envelope.configOffset},"a":${envelope.appendTimeMs},` +
     `"n":${envelope.attempts}` +
     (previousId === undefined ? '' : `,"p":${quote(previousId)}`) +
+    (isSync === undefined ? '' : ',"b":1') +
     (redrivenMs === undefined ? '' : `,"r":${redrivenMs}`) +
     (deadlineMs === undefined ? '' : `,"x":${deadlineMs}`) +
     (lastAnswer === undefined ? '' : `,"l":${encodeLastAnswer(lastAnswer)}`) +
@@ -56,13 +63,13 @@ export function encodeEnvelope(envelope: Envelope): string {
 }
 
 /**
- * Undefined for bytes that are no envelope of this version, and for one that says what cannot be true.
- * Keys it does not know are ignored.
+ * Undefined for bytes that are no envelope of a version that this release knows, and for one that says what
+ * cannot be true. Keys it does not know are ignored.
  */
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   const json = parseHeader(bytes);
-  if (json?.['v'] !== version) return undefined;
-  const { d, s, m, t, c, a, n, p, r, x, u, l } = json;
+  if (!isEnvelopeVersion(json?.['v']) || json === null) return undefined;
+  const { d, s, m, t, c, a, n, p, b, r, x, u, l } = json;
   const valid =
     isId(d) &&
     isId(s) &&
@@ -86,6 +93,7 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
     previousId: p,
     configOffset: c,
     appendTimeMs: a,
+    isSync: b === 1 ? true : undefined,
     redrivenMs: r,
     attempts: n,
     deadlineMs: x,
@@ -115,6 +123,21 @@ export function deliveryKey(destinationId: string, user: string): string {
 /** Where the user begins in the record key of an event for this destination; ids of destinations are ASCII. */
 export function userOffset(destinationId: string): number {
   return destinationId.length + 1;
+}
+
+/** Whether a newer release wrote the header, an event's or a bundle's, so that nothing of it can be read here. */
+export function isFromNewerRelease(header: Buffer | undefined): boolean {
+  return header !== undefined && isNewerVersion(parseHeader(header)?.['v']);
+}
+
+const versionFirst = /^\{"v":(\d{1,4}),/;
+/** `{"v":1000,` */
+const versionBytes = 10;
+
+/** Of an event's or a bundle's header, without parsing it: every release writes it first. */
+export function headerVersion(header: Buffer): number | undefined {
+  const found = versionFirst.exec(header.toString('latin1', 0, versionBytes))?.[1];
+  return found === undefined ? undefined : Number(found);
 }
 
 /** The header's JSON, believed to be an object: nothing else has a `v` to go by. */

@@ -1,6 +1,6 @@
 import { isTime } from './timestamp.ts';
 
-/** What came of the last attempt that was made at an event: it goes along wherever the event waits. */
+/** The result of an event's last attempt. It is stored with the event wherever the event waits. */
 export interface LastAnswer {
   /** Epoch milliseconds. */
   readonly atMs: number;
@@ -8,17 +8,17 @@ export interface LastAnswer {
   readonly detail: string;
   /** Without credentials and query. */
   readonly url?: string | undefined;
-  /** How the body of the answer begins. */
+  /** The beginning of the answer's body. */
   readonly body?: string | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
-/** A waiting event carries this along each time that it is put off again. */
+/** Short, because a waiting event carries this each time that it is put off again. */
 const mostBodyBytes = 200;
 const mostDetailCharacters = 120;
 const mostUrlCharacters = 200;
 
-/** @param body how it begins; may end in the middle of a character */
+/** @param body its beginning, which may end in the middle of a character */
 export function lastAnswerOf(
   atMs: number,
   { detail, retryAfterMs }: Pick<LastAnswer, 'detail' | 'retryAfterMs'>,
@@ -34,17 +34,17 @@ export function lastAnswerOf(
   };
 }
 
-/** At most 200 bytes of it, in whole characters. */
+/** At most 200 bytes of the body, in whole characters. */
 export function beginningOf(body: Buffer): string {
   return new TextDecoder().decode(body.subarray(0, mostBodyBytes), { stream: true }).trim();
 }
 
-/** An object of JSON with short keys; `decodeLastAnswer` names them. */
+/** A JSON object with short keys; `decodeLastAnswer` names them. */
 export function encodeLastAnswer({ atMs, detail, url, body, retryAfterMs }: LastAnswer): string {
   return JSON.stringify({ t: atMs, d: detail, w: url, b: body, r: retryAfterMs });
 }
 
-/** Undefined for what is none: an event is not given up for it. */
+/** Undefined for invalid content, because an event is not given up for that. */
 export function decodeLastAnswer(json: unknown): LastAnswer | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const { t, d, w, b, r } = json as Record<string, unknown>;
@@ -54,14 +54,19 @@ export function decodeLastAnswer(json: unknown): LastAnswer | undefined {
     detail: d,
     url: typeof w === 'string' ? w : undefined,
     body: typeof b === 'string' ? b : undefined,
-    retryAfterMs: typeof r === 'number' ? r : undefined,
+    retryAfterMs: isWish(r) ? r : undefined,
   };
 }
 
+/** JSON may hold a number that becomes infinite. */
+function isWish(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value < Infinity;
+}
+
 /**
- * Why an event was given up without another attempt, for a person.
- * @param cause what kept it from one; empty: nothing but time
- * @param attempts that were made
+ * Why an event was given up without another attempt, for people.
+ * @param cause what prevented an attempt; empty: only the time
+ * @param attempts number of attempts made
  */
 export function untriedText(cause: string, attempts: number, last: LastAnswer | undefined): string {
   const because = cause === '' ? '' : ` (${cause})`;

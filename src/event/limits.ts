@@ -6,3 +6,6 @@ export const maxCallBytes: number = 32 * 1024;
 export const maxDepth: number = 64;
 /** Of the body of one request to the tracking API, not compressed. */
 export const maxBodyBytes: number = 500 * 1024;
+
+/** Of a call's receipt: its events are to be delivered within this time (docs/design.md). */
+export const objectiveMs: number = 60_000;

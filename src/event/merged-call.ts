@@ -1,24 +1,27 @@
 import { maxCallBytes } from './limits.ts';
 
 /**
- * The header of a call that was within the limit as its client sent it, and is above it since the
- * gateway has merged the batch's fields into it and added its own.
+ * The header of a call that was within the limit as its client sent it, and exceeds it after the gateway
+ * merged the batch's fields into it and added its own.
  */
 export const mergedHeader = 'merged';
 
-/** Of the fields that a batch has for all its calls. */
+/** Bound on the fields that a batch has for all its calls. */
 export const maxBatchFieldsBytes: number = maxCallBytes;
 
-/** `messageId`, `timestamp`, `originalTimestamp`, `receivedAt`, `context.ip`, the type, at their longest. */
+/**
+ * The greatest length of `messageId`, `timestamp`, `originalTimestamp`, `receivedAt`, `context.ip` and the
+ * type.
+ */
 const addedBytes = 1024;
-/** JSON.stringify may write a number longer than it came, `1e20` with 21 digits. */
+/** JSON.stringify may write a number longer than it came: `1e20` with 21 digits. */
 const longestSpelling = 6;
 
 const maxMergedBytes = (maxCallBytes + maxBatchFieldsBytes) * longestSpelling + addedBytes;
 
 /**
- * The largest value that a record with these headers may have. Any Kafka producer can write the header,
- * and gains by it no more than a batch gives to any client of the gateway.
+ * The largest value that a record with these headers may have. Any Kafka producer can write the header, and
+ * gains no more from it than a client of the gateway gains from a batch.
  */
 export function maxBytesOf(headers: Readonly<Record<string, unknown>>): number {
   return headers[mergedHeader] === undefined ? maxCallBytes : maxMergedBytes;

@@ -4,7 +4,7 @@ import { maxCallBytes } from './limits.ts';
 import { readJson, type JsonObject } from './read-json.ts';
 import type { Rejection } from './rejection.ts';
 
-/** Where a record stands: the ids and times that its call lacks are made from it. */
+/** The place of a record. Missing ids and times of its call are derived from it. */
 export interface Origin {
   readonly topic: string;
   readonly partition: number;
@@ -18,13 +18,13 @@ export type ParsedCall =
   | { readonly call?: undefined; readonly rejected: Rejection };
 
 /**
- * One record's value as a call, or why it is none. Never throws, and depends on nothing but its
- * arguments: the same record gives the same call, ids and times included.
+ * Parses one record's value as a call, or returns why it is not one. Never throws, and depends only on its
+ * arguments: the same record gives the same call, including ids and times.
  *
- * In a call's own fields null counts as absent, and so does an empty string where an id, an event
- * name or a time is expected. An id that is a safe integer becomes a string. A missing `messageId`
- * is `<topic>:<partition>:<offset>`. `originalTimestamp` stands in for a missing `timestamp`, the
- * append time for both. A `writeKey` that is not a string names no source.
+ * In a call's own fields, null counts as absent, and so does an empty string where an id, an event name or a
+ * time is expected. An id that is a safe integer becomes a string. A missing `messageId` is
+ * `<topic>:<partition>:<offset>`. `originalTimestamp` replaces a missing `timestamp`, and the append time
+ * replaces both. A `writeKey` that is not a string names no source.
  */
 export function parseCall(
   value: Buffer | null,
@@ -37,7 +37,7 @@ export function parseCall(
 }
 
 /**
- * The same for an object that was read already. It is the call's from then on: an id that is a safe
+ * The same for an object that was parsed already. The call takes the object over: an id that is a safe
  * integer becomes a string in place.
  */
 export function callOf(fields: JsonObject, origin: Origin): ParsedCall {

@@ -1,4 +1,6 @@
-/** Why a record goes to `ingest.rejected` instead of on its way, each explained for an operator. */
+/**
+ * Why a record goes to `ingest.rejected` instead of to destinations, each with an explanation for operators.
+ */
 export const rejectReasons = {
   empty: 'the record has no value',
   'too-large': 'the call is larger than 32 KB',
@@ -21,15 +23,15 @@ export const rejectReasons = {
   'no-write-key': 'neither the header write-key nor the field writeKey names a source',
   'unknown-write-key': 'no source has this write key',
   'unknown-source': 'an audience sync made the call for a source that does not exist',
-  unroutable: 'the router failed on the call: a mistake in its code, not in the call',
+  unroutable: 'the router failed on the call: a defect in Postrider, not in the call',
   unwritable: 'Kafka refuses the record that was made from the call',
 } as const;
 
 export type RejectReason = keyof typeof rejectReasons;
 
 /**
- * What another configuration, a larger topic limit or a newer version can mend. The other reasons say
- * that the bytes themselves are bad: the same call is always rejected again.
+ * Reasons that another configuration, a larger topic limit or a newer version can fix. The other reasons are
+ * about the bytes themselves, so the same call is always rejected again.
  */
 const mendable: ReadonlySet<string> = new Set<RejectReason>([
   'no-registry',
@@ -41,21 +43,21 @@ const mendable: ReadonlySet<string> = new Set<RejectReason>([
   'unwritable',
 ]);
 
-/** False only for reasons that stay true of a call however often it is sent again. */
+/** False for reasons that stay true for a call, however often it is sent again. */
 export function isMendable(reason: string): boolean {
   return mendable.has(reason) || !Object.hasOwn(rejectReasons, reason);
 }
 
 export interface Rejection {
   readonly reason: RejectReason;
-  /** One sentence about this very record, short, without the call's contents. */
+  /** One short sentence about this record, without the call's contents. */
   readonly detail: string;
 }
 
-/** V8 quotes what it trips over, and libraries whatever they like. */
+/** V8 and libraries may quote any length of text in their messages. */
 const mostCharacters = 100;
 
-/** An error that nobody expected, for a detail: escaped, and no longer than fits a line. */
+/** The text of an unexpected error, for a detail: escaped, and no longer than a line. */
 export function shownError(error: unknown): string {
   return JSON.stringify(String(error).slice(0, mostCharacters));
 }

@@ -1,4 +1,4 @@
-/** Due times differ by this share in both directions, so that records written together come back spread. */
+/** Due times vary by this share in both directions, so that records written together come back spread out. */
 export const dueTimeJitter = 0.1;
 
 /** When a record that is written to a retry topic now is due; epoch milliseconds. */
@@ -6,12 +6,12 @@ export function dueAfter(tierMs: number, nowMs: number, random: () => number): n
   return Math.round(nowMs + tierMs * (1 - dueTimeJitter + 2 * dueTimeJitter * random()));
 }
 
-/** The latest that a record is due which was written to the retry topic then; epoch milliseconds. */
+/** The latest due time of a record that was written to the retry topic at that time; epoch milliseconds. */
 export function latestDueMs(tierMs: number, writtenMs: number): number {
   return Math.round(writtenMs + tierMs * (1 + dueTimeJitter));
 }
 
-/** Between a due time and the deadline: room for reading the record and for waiting in a lane. */
+/** Time between a due time and the deadline, for reading the record and waiting in a lane. */
 const lastAttemptMarginMs = 1_000;
 
 /** The time that must be left for a record to be tried again after a tier. */

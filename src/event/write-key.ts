@@ -1,4 +1,6 @@
-/** The header by which a Kafka producer names its source; it wins over the call's own `writeKey`. */
+/**
+ * The header by which a Kafka producer names its source. It takes precedence over the call's own `writeKey`.
+ */
 export const writeKeyHeader = 'write-key';
 
 /** Undefined where neither the header nor the call names a source. */

@@ -6,8 +6,9 @@ import { placeOf } from './evidence.ts';
 import type { Ruling } from './rulings.ts';
 
 /**
- * `paused`: kept until its destination is resumed. `on-its-way`: a worker has it, or comes to it next. `sent-again`: by an operator, and nothing is known of it
- * since. `done`: its record is finished, and no line says how. `no-trace`: it should be there.
+ * `paused`: kept until its destination is resumed. `on-its-way`: a worker has it, or reads it next.
+ * `sent-again`: by an operator, and nothing is known since. `done`: its record is finished, and no line shows
+ * how. `no-trace`: it should be there.
  */
 export type State =
   | 'delivered'
@@ -24,16 +25,16 @@ export type State =
 export interface DestinationStory {
   readonly destination: string;
   readonly state: State;
-  /** Since when it is so. */
+  /** Since when the state holds. */
   readonly at: string | null;
   readonly detail: string;
-  /** Of what waits: not tried before. */
+  /** For a waiting event: not tried before this time. */
   readonly until: string | null;
-  /** Of what waits: given up then. */
+  /** For a waiting event: given up at this time. */
   readonly deadline: string | null;
-  /** Where it lies now: `<topic> <partition>:<offset>`. */
+  /** The present place: `<topic> <partition>:<offset>`. */
   readonly place: string | null;
-  /** Why it does not get the call, and by whose configuration. */
+  /** Why the destination does not get the call, and by which configuration. */
   readonly unwanted: Pick<Ruling, 'by' | 'unwanted'> | null;
   readonly happened: readonly Happening[];
 }
@@ -43,7 +44,7 @@ export interface Happening {
   readonly what: string;
 }
 
-/** Those that have it or had it first. */
+/** Destinations that have or had the event come first. */
 export function destinationsOf({ rulings, lines, ...found }: Evidence): readonly string[] {
   const touched = [
     ...lines.map(({ destination }) => destination),
@@ -57,7 +58,7 @@ export function destinationsOf({ rulings, lines, ...found }: Evidence): readonly
   return [...new Set([...all, ...ruled.map(({ destination }) => destination)])];
 }
 
-/** What is known of one destination. */
+/** The evidence about one destination. */
 interface Known {
   readonly lines: readonly EventLine[];
   readonly copies: readonly FoundCopy[];
@@ -96,7 +97,8 @@ function knownOf(id: string, { lines, copies, letters, waiting, ...rest }: Evide
   return {
     lines: own,
     copies: copies.filter(isItsOwn),
-    // What a worker has taken and not committed yet lies there still: it is taken when it is due.
+    // A record that a worker has taken and not committed is still in the topic. The worker took it when it
+    // was due.
     waiting: waiting.findLast((each) => isItsOwn(each) && !(lastMs > (each.dueMs ?? Infinity))),
     letters: letters.filter(isItsOwn),
     ruling: rest.rulings?.all.find(({ destination }) => destination === id),
@@ -104,7 +106,7 @@ function knownOf(id: string, { lines, copies, letters, waiting, ...rest }: Evide
   };
 }
 
-/** What became of it, by what is known of it last. */
+/** The event's end, by the latest evidence. */
 function endingOf(known: Known): Ending {
   const { lines, copies, waiting, letters, ruling, isRouted } = known;
   const last = lines.findLast(({ kind }) => kind !== 'attempt') ?? lines.at(-1);
@@ -132,15 +134,17 @@ function endingOf(known: Known): Ending {
   if (copy !== undefined) return copyEnding(copy);
   if (ruling?.unwanted !== undefined) {
     const by =
-      ruling.by === 'then' ? '' : ' (by its configuration of now: that of then is not kept)';
+      ruling.by === 'then'
+        ? ''
+        : ' (by its current configuration, because the former one is no longer kept)';
     return { state: 'unwanted', detail: `${ruling.detail}${by}` };
   }
   return isRouted
     ? { state: 'no-trace', detail: 'no record and no line of it is kept' }
-    : { state: 'on-its-way', detail: 'the router has not come to it yet' };
+    : { state: 'on-its-way', detail: 'the router has not read it yet' };
 }
 
-/** Whether it tells of the event after that was sent again: by the operator's clock alone. */
+/** Whether the line is about the event after it was sent again, by the operator's clock. */
 function isSince(
   { redrivenAt = '' }: EventLine,
   { envelope: { redrivenMs } }: FoundLetter,
@@ -188,7 +192,7 @@ function keptEnding({ place, envelope }: FoundLetter): Ending {
   };
 }
 
-/** Its last line is no end. */
+/** Its last line is not an end. */
 function openEnding(line: EventLine): Ending {
   switch (line.kind) {
     case 'retry':
@@ -220,7 +224,7 @@ function copyEnding({ place, isAhead }: FoundCopy): Ending {
       place: placeOf(place),
     };
   const detail =
-    'nothing of it waits, and it is no dead letter: delivered at the first attempt, unless ATTEMPTS is off';
+    'it neither waits nor is a dead letter: it was delivered at the first attempt, unless ATTEMPTS is off';
   return { state: 'done', at, detail };
 }
 
@@ -228,7 +232,7 @@ function copyEnding({ place, isAhead }: FoundCopy): Ending {
 
 function happeningsOf({ lines, copies, letters }: Known): readonly Happening[] {
   const isTold = (letter: FoundLetter): boolean => lines.some(({ kind }) => kind === letter.kind);
-  // What came back from the dead letters is told with its letter.
+  // An event that came back from the dead letters is described with its letter.
   const firstLetterMs = letters[0]?.place.timeMs ?? Infinity;
   const isByRouter = ({ place }: FoundCopy): boolean => place.timeMs < firstLetterMs;
   return [

@@ -4,7 +4,7 @@ import type { Rejection } from '../event/rejection.ts';
 import type { ReadCall } from '../router/read-call.ts';
 import type { Rulings } from './rulings.ts';
 
-/** Where a record lies, and when Kafka took it. */
+/** The place of a record, and its append time. */
 export interface Place {
   readonly topic: string;
   readonly partition: number;
@@ -15,13 +15,13 @@ export interface Place {
 /** A record of an ingest topic with the message id. */
 export interface FoundCall {
   readonly place: Place;
-  /** Undefined: it is no call, or its schema is not known here. */
+  /** Undefined: the record is not a call, or its schema is not known here. */
   readonly read: ReadCall | undefined;
-  /** Why the router does not route it. */
+  /** Why the router does not route the call. */
   readonly rejection: Rejection | undefined;
-  /** The router has not come to it yet. */
+  /** The router has not read the record yet. */
   readonly isAhead: boolean;
-  /** Of a call that the router drops: the one that it repeats. */
+  /** For a call that the router drops: the call that it repeats. */
   readonly duplicateOf: Place | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface FoundRejected {
   readonly place: Place;
   readonly reason: string;
   readonly detail: string;
-  /** Where the call first stood: of one that the gateway rejected, its own place. */
+  /** The place where the call first arrived; for one that the gateway rejected, its own place. */
   readonly origin: Omit<Place, 'timeMs'>;
   /** When it was sent again: ISO 8601. */
   readonly sentAgain: string | undefined;
@@ -40,9 +40,9 @@ export interface FoundRejected {
 export interface FoundCopy {
   readonly place: Place;
   readonly envelope: Envelope;
-  /** The bytes that its endpoints get; absent where a bundle has them. */
+  /** The bytes that endpoints get; absent if a bundle has them. */
   readonly body?: Buffer;
-  /** The workers have not finished it yet. */
+  /** The workers have not finished the record yet. */
   readonly isAhead: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface FoundCopy {
 export interface FoundWaiting extends FoundCopy {
   readonly dueMs: number | undefined;
   readonly deadlineMs: number | undefined;
-  /** Of the bundle that it is in, with itself; 1: it is alone. */
+  /** Number of events in the bundle; 1: the event is not in a bundle. */
   readonly events: number;
 }
 
@@ -61,16 +61,16 @@ export interface FoundLetter {
   readonly envelope: Envelope;
   readonly reason: string;
   readonly detail: string;
-  /** What its endpoint said last. */
+  /** The endpoint's last answer. */
   readonly answer: string | undefined;
-  /** When it was sent again, or its destination was resumed: ISO 8601. */
+  /** When the event was sent again, or its destination was resumed: ISO 8601. */
   readonly sentAgain: string | undefined;
 }
 
 /** A line of `attempts` that names an event. */
 export type EventLine = Exclude<AttemptLine, { readonly kind: 'bundle-deferred' }>;
 
-/** All that the topics tell of an event. */
+/** Everything that the topics contain about an event. */
 export interface Evidence {
   readonly messageId: string;
   readonly user: string | undefined;
@@ -79,7 +79,7 @@ export interface Evidence {
   /** Oldest first, like all others. */
   readonly calls: readonly FoundCall[];
   readonly rejected: readonly FoundRejected[];
-  /** Of the first call that was not a duplicate. */
+  /** Rulings for the first call that was not a duplicate. */
   readonly rulings: Rulings | undefined;
   readonly copies: readonly FoundCopy[];
   readonly lines: readonly EventLine[];

@@ -16,7 +16,7 @@ export interface Question {
   readonly messageId: string;
   /** Undefined: all partitions are read until the call is found. */
   readonly user: string | undefined;
-  /** Nothing older is looked for. */
+  /** Older records are not read. */
   readonly sinceMs: number | undefined;
   readonly dedupeWindowMs: number;
 }
@@ -31,12 +31,12 @@ interface Deps {
   readonly topology: Topology;
   readonly schemas: Schemas;
   readonly nowMs: number;
-  /** By topic and partition: what the router reads next. */
+  /** By topic and partition: the offset that the router reads next. */
   readonly routed: ReadonlyMap<string, readonly number[]>;
 }
 
 const minute = 60_000;
-/** Newest first: what is asked about happened a short while ago, as a rule. */
+/** Newest first, because most questions are about recent events. */
 const stepsMs = [5, 15, 30, 60, 6 * 60, 24 * 60].map((minutes) => minutes * minute);
 const schemaMs = 5_000;
 /** Of one partition. */
@@ -58,7 +58,7 @@ export async function findCalls(deps: Deps, question: Question): Promise<FoundRe
   return { calls: [], rejected: [] };
 }
 
-/** Goes back until it is found, and then as far as a call may lie that it repeats. */
+/** Goes back until the call is found, and then as far as the call that it may repeat. */
 async function newestFirst(
   deps: Deps,
   question: Question,
@@ -108,7 +108,7 @@ async function read(
   return records;
 }
 
-/** Schemas that the records name, as far as the registry gives them in time. */
+/** Loads the schemas that the records name, if the registry returns them in time. */
 async function settle(schemas: Schemas, records: readonly IncomingRecord[]): Promise<void> {
   const ids = new Set(records.map(({ value }) => schemaIdOf(value)));
   ids.delete(undefined);
@@ -123,7 +123,7 @@ async function rejectedSince(
   return reader.find({ topic: topology.topics.ingestRejected, sinceMs });
 }
 
-/** A call without an id has one that says where it stands. */
+/** The id of a call without one states its record's place. */
 async function atItsPlace(
   { reader, topology }: Deps,
   messageId: string,
@@ -176,7 +176,7 @@ function callsOf(
       const common = { place, isAhead, duplicateOf: undefined };
       const read = readCall(record, schemas, topology.topics.ingestAudience);
       if (read.awaitedSchema !== undefined || read.rejection !== undefined) {
-        // Whose it is cannot be told from bytes that are no call.
+        // Without a readable call, the user is not known.
         if (!names(record.value, messageId)) return [];
         return { ...common, read: undefined, rejection: read.rejection };
       }
@@ -188,8 +188,8 @@ function callsOf(
 }
 
 /**
- * The call that it repeats, by the router's own rule. It is taken for granted that the first one was wanted:
- * an unwanted call is not remembered.
+ * The call that it repeats, by the router's own rule. Assumes that a destination wanted the first call,
+ * because unwanted calls are not remembered.
  */
 function repeated(
   duplicates: Duplicates<undefined>,
@@ -206,7 +206,7 @@ function repeated(
   return undefined;
 }
 
-/** The id as a value of JSON, or, in bytes that are none, anywhere. */
+/** Whether the value contains the id as a JSON string, or, if it is not JSON, anywhere. */
 function names(value: Buffer | null, messageId: string): boolean {
   const text = value?.toString() ?? '';
   return text.includes(JSON.stringify(messageId)) || idsIn(text).includes(messageId);

@@ -32,13 +32,13 @@ export interface LookUpOptions {
   readonly topology: Topology;
   readonly schemas: Schemas;
   readonly nowMs: number;
-  /** Told how far it is whenever it is asked. */
+  /** Gets each reader, whose progress can be read at any time. */
   readonly onReader: (reader: TopicReader) => void;
 }
 
 type Committed = ReadonlyMap<string, readonly number[]>;
 
-/** Reads what the topics tell of an event. */
+/** Reads everything that the topics contain about an event. */
 export async function lookUp(options: LookUpOptions, question: Question): Promise<Evidence> {
   return withAdmin(options.kafka, async (admin) => {
     const topics = new Set(await admin.topicNames());
@@ -110,7 +110,7 @@ class LookUp {
     });
   }
 
-  /** What the router has written for destinations. */
+  /** The records that the router has written for destinations. */
   async #copies(
     scene: Scene,
     messageId: string,
@@ -228,7 +228,7 @@ class LookUp {
     });
   }
 
-  /** Of these letters alone: the topic holds the marks of all that were ever sent again. */
+  /** Only for these letters, because the topic holds the marks of all letters that were ever sent again. */
   async #redrives(
     letterTopic: string,
     places: readonly Omit<Place, 'timeMs'>[],
@@ -245,7 +245,9 @@ class LookUp {
     return redrives;
   }
 
-  /** In retry topics, behind what the workers have finished, for destinations whose story is open. */
+  /**
+   * Reads retry topics from what the workers have finished on, for destinations whose story has no end yet.
+   */
   async #waiting(
     scene: Scene,
     messageId: string,
@@ -280,7 +282,7 @@ class LookUp {
   }
 }
 
-/** Which destinations an event may have gone to, and where their records lie. */
+/** The destinations that an event may have gone to, and the places of their records. */
 class Scene {
   readonly #history: ConfigHistory;
   readonly #topology: Topology;
@@ -289,7 +291,7 @@ class Scene {
   readonly #now: ConfigMoment;
   readonly #wanted: ReadonlySet<string>;
   readonly user: string | undefined;
-  /** All that there are where the call is not known, else those that are connected to its source. */
+  /** All destinations if the call is not known, otherwise those that are connected to its source. */
   readonly ids: readonly string[];
 
   constructor(
@@ -304,7 +306,7 @@ class Scene {
     this.user = user;
     this.#now = history.now();
     const then = call === undefined ? this.#now : history.at(call.place.timeMs);
-    // The router waits for the configuration before it takes a source for unknown.
+    // The router waits for the configuration before it treats a source as unknown.
     const isKnown = this.#rulingsAt(then)?.source !== undefined;
     this.#then = isKnown ? then : this.#now;
     const rulings = this.#rulingsAt(this.#then);
@@ -320,12 +322,12 @@ class Scene {
     return this.#call !== undefined;
   }
 
-  /** Whether there ought to be something of it. */
+  /** Whether the destination should have a record of the event. */
   expects(id: string): boolean {
     return this.#wanted.has(id);
   }
 
-  /** @param configOffset how far the router knew the configuration; undefined: not known */
+  /** @param configOffset how far the router had read the configuration; undefined: not known */
   rulings(configOffset: number | undefined): Rulings | undefined {
     return this.#rulingsAt(
       configOffset === undefined ? this.#then : this.#history.beforeOffset(configOffset),
@@ -338,8 +340,8 @@ class Scene {
   }
 
   /**
-   * Undefined: all, because the user is not known.
-   * @param where `home`: also where a rate limit gathers them; `own`: by their keys alone
+   * Undefined: all partitions, because the user is not known.
+   * @param where `home`: also the partitions of rate limits; `own`: only those of the events' keys
    */
   partitions(
     ids: readonly string[],
@@ -383,11 +385,11 @@ function copyOf(
   const envelope = header === undefined ? undefined : decodeEnvelope(header);
   if (envelope?.messageId !== messageId) return undefined;
   const copy = { place: placed(record), envelope, isAhead: isAhead(record, committed) };
-  // Copied, because the batch around it would stay with it.
+  // Copied, because a slice would keep the whole batch.
   return record.value === null ? copy : { ...copy, body: Buffer.from(record.value) };
 }
 
-/** The event itself, or those of a bundle with its id. */
+/** The event itself, or the events of a bundle with its id. */
 function waitingIn(
   record: IncomingRecord,
   messageId: string,
@@ -411,7 +413,7 @@ function waitingIn(
   });
 }
 
-/** Whether it is still to be finished. */
+/** Whether the record is not finished yet. */
 function isAhead({ topic, partition, offset }: IncomingRecord, committed: Committed): boolean {
   return (committed.get(topic)?.[partition] ?? -1) <= offset;
 }

@@ -4,7 +4,7 @@ import type { DestinationStory } from './destination-story.ts';
 import type { Story } from './story.ts';
 
 /**
- * For people: what it is, where it stands, and all that happened.
+ * For people: what the event is, where it is, and what happened to it.
  * @param width see `formatTable`
  */
 export function presentStory(story: Story, width?: number): string {
@@ -44,7 +44,7 @@ function stateText({ state }: DestinationStory): string {
 
 function whyText({ state, detail, until, deadline, place }: DestinationStory): string {
   if (state !== 'waiting') return `${detail}${place === null ? '' : ` (${place})`}`;
-  // What was read in the topic itself says more than a line.
+  // Text from the topic itself is more precise than a line.
   if (place === null) return detail;
   const end = deadline === null ? '' : `, given up at ${deadline}`;
   return `${until === null ? 'due' : `until ${until}`}${end}; ${detail} (${place})`;

@@ -8,21 +8,21 @@ import { Routes } from '../router/route-call.ts';
 /** Whether a destination gets a call, by the router's own decision. */
 export interface Ruling {
   readonly destination: string;
-  /** Why it does not; undefined: it does. */
+  /** Why it does not get the call; undefined: it does. */
   readonly unwanted?: Unwanted | 'disabled' | 'not-connected';
-  /** The same for a person. */
+  /** The reason for people. */
   readonly detail: string;
-  /** Whether its configuration is that of the routing, or has changed since and is the one in force now. */
+  /** Whether the configuration is that of the routing, or the current one because it has changed since. */
   readonly by: 'then' | 'now';
 }
 
 export interface Rulings {
   readonly source: Source | undefined;
-  /** Of each destination that is connected to the source, then or now. */
+  /** A ruling for each destination that is connected to the source, then or now. */
   readonly all: readonly Ruling[];
 }
 
-/** The router's decision on a call, made again with the configuration of a moment. */
+/** Repeats the router's decision on a call with the configuration of a moment. */
 export function decideAgain(
   read: ReadCall,
   then: ConfigMoment,

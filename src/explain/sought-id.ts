@@ -1,28 +1,29 @@
 import type { Wanted } from '../kafka/protocol/fetched-records.ts';
 
-/** Every way to write JSON writes these alike. */
+/** Characters that every JSON encoder writes the same way. */
 const plain = /[\w.:-]+/g;
-/** Shorter ones are everywhere. */
+/** Shorter texts occur everywhere. */
 const leastCharacters = 4;
-/** Longer parts are found sooner, and are cut by LZ4 more often. */
+/** Longer parts are found faster, but LZ4 splits them more often. */
 const mostPieceCharacters = 20;
 
 /**
- * How closely stored bytes are looked at: for one end of the id, for the other one, or not at all, because
- * each batch is unpacked. LZ4 tells of an id only what it does not repeat of others, so a look may miss it.
+ * Ways to search stored bytes: for one end of the id, for the other one, or not at all, so that each batch is
+ * unpacked. LZ4 may replace a part of the id by a reference to another id, so a search of stored bytes can
+ * miss it.
  */
 export const looks = ['end', 'beginning', 'thorough'] as const;
 export type Look = (typeof looks)[number];
 
 /**
- * A message id in batches, found without reading their records: by the longest part of it that is written
- * the same everywhere.
+ * Searches batches for a message id without reading their records, by the longest part of the id that is
+ * always written the same way.
  */
 export class SoughtId implements Wanted {
   readonly #whole: Buffer | undefined;
-  /** Undefined: nothing can be told from stored bytes. */
+  /** Undefined: stored bytes show nothing. */
   readonly #piece: Buffer | undefined;
-  /** Looked through so far, as it is stored. */
+  /** Stored bytes that were searched so far. */
   bytes = 0;
 
   constructor(id: string, look: Look) {
@@ -49,7 +50,7 @@ export class SoughtId implements Wanted {
   }
 }
 
-/** The end first: ids often begin alike. */
+/** The end comes first, because ids often begin alike. */
 function pieceOf(text: string, end: 'end' | 'beginning'): string {
   const characters = Math.min(mostPieceCharacters, Math.ceil(text.length / 2));
   if (characters < leastCharacters) return text;

@@ -9,7 +9,7 @@ import {
 import { destinationsOf, tellDestination, type DestinationStory } from './destination-story.ts';
 import type { Rulings } from './rulings.ts';
 
-/** An event from its receipt to its end, as `postrider explain` tells it. Times are ISO 8601, in UTC. */
+/** An event from its receipt to its end, as `postrider explain` shows it. Times are ISO 8601, in UTC. */
 export interface Story {
   readonly messageId: string;
   readonly user: string | null;
@@ -21,7 +21,7 @@ export interface Story {
   readonly destinations: readonly DestinationStory[];
 }
 
-/** A record with the message id that came in. */
+/** A record that came in with the message id. */
 export interface Receipt {
   readonly at: string;
   readonly topic: string;
@@ -67,7 +67,7 @@ function receiptOf(
 ): Receipt {
   const refused = rejected.find(({ origin }) => placeOf(origin) === placeOf(place));
   if (refused !== undefined) return receipt(place, 'rejected', rejectedText(refused));
-  if (isAhead) return receipt(place, 'not-routed-yet', 'the router has not come to it yet');
+  if (isAhead) return receipt(place, 'not-routed-yet', 'the router has not read it yet');
   if (rejection !== undefined)
     return receipt(place, 'rejected', `${rejection.reason}: ${rejection.detail}`);
   if (read === undefined) return receipt(place, 'unreadable', 'its schema is not known here');

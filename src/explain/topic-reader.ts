@@ -4,7 +4,7 @@ import { readRange } from '../kafka/read-range.ts';
 import { copied, type IncomingRecord } from '../kafka/record.ts';
 import { SoughtId, type Look } from './sought-id.ts';
 
-/** What is read of a topic. */
+/** The part of a topic to read. */
 export interface Part {
   readonly topic: string;
   /** Undefined: all. */
@@ -19,31 +19,34 @@ type Visit = (record: IncomingRecord) => void;
 export interface ReaderOptions {
   readonly kafka: KafkaClient;
   readonly admin: KafkaAdmin;
-  /** That exist; of others nothing is found. */
+  /** The existing topics; in others, nothing is found. */
   readonly topics: ReadonlySet<string>;
   readonly messageId: string;
 }
 
-/** Larger ranges are read in so many parts at a time: while one is looked through, another one arrives. */
+/** Larger ranges are read in so many parts at a time: while one is searched, another one arrives. */
 const mostStreams = 3;
 const leastRecords = 20_000;
-/** So many are unpacked in half a second; of more, only batches in which the id shows as they are stored. */
+/**
+ * This many records are unpacked in half a second. In larger ranges, only batches that show the id in their
+ * stored bytes are unpacked.
+ */
 const mostThoroughRecords = 100_000;
-/** What happens to an event happens soon, as a rule. */
+/** Most things happen to an event soon. */
 const stepsMs = [60_000, 15 * 60_000];
 
 /** Reads parts of topics for records with one message id. */
 export class TopicReader {
   readonly #options: ReaderOptions;
   readonly #passed: SoughtId[] = [];
-  /** In the ranges that were begun. */
+  /** Records in the ranges that were begun. */
   records = 0;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
   }
 
-  /** Looked through so far, as it is stored. */
+  /** Stored bytes that were searched so far. */
   get bytes(): number {
     return this.#passed.reduce((sum, { bytes }) => sum + bytes, 0);
   }
@@ -75,8 +78,8 @@ export class TopicReader {
   }
 
   /**
-   * All records that may name the id, in the order of their times.
-   * @param look default: a thorough one, where there are not too many records for that
+   * All records that may contain the id, ordered by time.
+   * @param look default: a thorough one, unless there are too many records for that
    */
   async find(part: Part, look?: Look): Promise<readonly IncomingRecord[]> {
     const found: IncomingRecord[] = [];
@@ -94,7 +97,7 @@ export class TopicReader {
     return found.sort((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset);
   }
 
-  /** The same in steps, oldest first, for as long as what was found is not enough. */
+  /** Does the same in steps, oldest first, until enough is found. */
   async findUntil(part: Part, isEnough: () => boolean, visit: Visit): Promise<void> {
     const { sinceMs } = part;
     const ends = sinceMs === undefined ? [] : stepsMs.map((stepMs) => sinceMs + stepMs);

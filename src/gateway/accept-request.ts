@@ -17,7 +17,7 @@ export interface AcceptDeps {
   readonly keys: KnownKeys;
   readonly writer: Pick<IngestWriter, 'isAvailable' | 'write'>;
   readonly budget: ByteBudget;
-  /** Undefined: none. */
+  /** Undefined: no limits. */
   readonly rateLimits: RateLimits | undefined;
   readonly topics: IngestTopics;
   readonly clock: Clock;
@@ -26,17 +26,19 @@ export interface AcceptDeps {
 
 export interface TrackingRequest {
   readonly headers: IncomingHttpHeaders;
-  /** What the lease has no room for is not held. */
+  /** Reads the body. What the lease has no room for is not held. */
   readonly read: (lease: Lease) => Promise<Buffer | Refusal>;
-  /** Of the path; undefined for a batch. */
+  /** The type in the path; undefined for a batch. */
   readonly type: CallType | undefined;
   readonly clientIp: () => string | undefined;
 }
 
-/** Who holds what came without a known write key so far. No key is empty. */
+/** The holder of the bytes of requests without a known write key. Keys are never empty. */
 const strangers = '';
 
-/** Undefined once Kafka has acknowledged every call of the request, else why it is not accepted. */
+/**
+ * Undefined once Kafka has acknowledged every call of the request, otherwise why the request is not accepted.
+ */
 export async function acceptRequest(
   deps: AcceptDeps,
   request: TrackingRequest,
@@ -94,7 +96,7 @@ async function write(
   return undefined;
 }
 
-/** What the producer keeps of a record besides its value. */
+/** The producer's memory for a record besides its value. */
 const recordOverheadBytes = 500;
 
 function heldBytes(records: readonly OutgoingRecord[]): number {

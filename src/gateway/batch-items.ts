@@ -6,15 +6,15 @@ const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x
 const batchDepth = 2;
 
 /**
- * Each item of the batch as it was sent, with the blanks and escapes inside it. Only for bytes that
- * JSON.parse has taken as an object whose `batch` is an array: as there, the last `batch` counts.
+ * Each item of the batch as it was sent, with its spaces and escapes. Only for bytes that JSON.parse has read
+ * as an object whose `batch` is an array. As there, the last `batch` counts.
  */
 export function batchItems(body: Buffer): readonly Buffer[] {
   let items: Buffer[] = [];
   let depth = 0;
   let isKey = false;
   let key: unknown;
-  /** Behind the comma before the item, while in the batch. */
+  /** The position behind the comma before the item; undefined outside the batch. */
   let start: number | undefined;
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at];

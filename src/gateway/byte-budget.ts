@@ -1,6 +1,7 @@
 /**
- * Bounds what all requests together hold in memory. Nobody may hold more than what is free: one holder
- * alone half of all, two a third each. So there is room for one more, however much the others send.
+ * Bounds what all requests together hold in memory. A holder may not hold more than what is free: one holder
+ * alone half of all, two a third each. There is therefore always room for another holder, however much the
+ * others send.
  */
 export class ByteBudget {
   readonly #maxBytes: number;
@@ -15,12 +16,12 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
-  /** What one request of the holder holds. */
+  /** The bytes that one request of the holder holds. */
   lease(holder: string): Lease {
     return new Lease(this, holder);
   }
 
-  /** False where so much more would be above the limit; nothing is taken then. */
+  /** False, and nothing is taken, if the bytes would exceed the limit. */
   take(holder: string, bytes: number): boolean {
     const held = (this.#held.get(holder) ?? 0) + bytes;
     if (held > this.#maxBytes - this.#usedBytes) return false;
@@ -47,14 +48,14 @@ export class Lease {
     this.#holder = holder;
   }
 
-  /** False where there is no room. */
+  /** False if there is no room. */
   grow(bytes: number): boolean {
     if (!this.#budget.take(this.#holder, bytes)) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  /** False where the other has no room for what it holds, which is free then. */
+  /** Moves the bytes to another holder. False, with the bytes released, if that holder has no room. */
   moveTo(holder: string): boolean {
     const bytes = this.#bytes;
     this.release();

@@ -1,29 +1,30 @@
 import { sentTimestamp } from '../event/check-call.ts';
+import { isoTime, isoTimeMs } from '../event/iso-time.ts';
 import type { JsonObject } from '../event/read-json.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { normalizeTimestamp } from '../event/timestamp.ts';
 
-/** What a request says of time. */
+/** The times in a request. */
 export interface RequestTimes {
   readonly receivedMs: number;
   readonly receivedAt: string;
-  /** Of the batch, as sent; null where it has none. */
+  /** The batch's `sentAt` as sent; null if it has none. */
   readonly sentAt: unknown;
-  /** Undefined where it is no time. */
+  /** Undefined if it is not a time. */
   readonly sentMs: number | undefined;
 }
 
 export function timesOf(receivedMs: number, sentAt: unknown): RequestTimes {
-  const receivedAt = new Date(receivedMs).toISOString();
+  const receivedAt = isoTime(receivedMs);
   return { receivedMs, receivedAt, sentAt, sentMs: timeOf(sentAt) };
 }
 
 /**
- * The client's clock may be wrong, but it knows how long before sending something happened:
- * `timestamp = receivedAt − (sentAt − timestamp)`, and what the client said is `originalTimestamp`.
- * The batch's `sentAt` decides, a call's own only where the batch has none; without one, or where it is
- * no time, the timestamp stays. It is the time of receipt where the call has none. Changes the call in
- * place; returns why it must be rejected, if so.
+ * The client's clock may be wrong, but it shows how long before sending a call was made: `timestamp =
+ * receivedAt − (sentAt − timestamp)`, and the client's own value becomes `originalTimestamp`. The batch's
+ * `sentAt` counts, and a call's own only if the batch has none. Without a valid `sentAt`, the timestamp
+ * stays. A call without a timestamp gets the time of receipt. Changes the call in place; returns why it must
+ * be rejected, if so.
  */
 export function correctTime(call: JsonObject, times: RequestTimes): Rejection | undefined {
   const { receivedMs, receivedAt } = times;
@@ -37,7 +38,7 @@ export function correctTime(call: JsonObject, times: RequestTimes): Rejection | 
   const corrected =
     sentMs === undefined
       ? timestamp
-      : (iso(receivedMs - (sentMs - Date.parse(timestamp))) ?? timestamp);
+      : (iso(receivedMs - (sentMs - isoTimeMs(timestamp))) ?? timestamp);
   const isUnsaid = call['originalTimestamp'] === undefined || call['originalTimestamp'] === null;
   if (isUnsaid && call['timestamp'] !== corrected) call['originalTimestamp'] = call['timestamp'];
   call['timestamp'] = corrected;
@@ -46,7 +47,7 @@ export function correctTime(call: JsonObject, times: RequestTimes): Rejection | 
 
 function timeOf(text: unknown): number | undefined {
   const normalized = typeof text === 'string' ? normalizeTimestamp(text) : undefined;
-  return normalized === undefined ? undefined : Date.parse(normalized);
+  return normalized === undefined ? undefined : isoTimeMs(normalized);
 }
 
 const [firstMs, lastMs] = [
@@ -54,7 +55,7 @@ const [firstMs, lastMs] = [
   Date.parse('9999-12-31T23:59:59.999Z'),
 ];
 
-/** Undefined where four digits cannot write the year. */
+/** Undefined if four digits cannot write the year. */
 function iso(timeMs: number): string | undefined {
-  return timeMs >= firstMs && timeMs <= lastMs ? new Date(timeMs).toISOString() : undefined;
+  return timeMs >= firstMs && timeMs <= lastMs ? isoTime(timeMs) : undefined;
 }

@@ -9,10 +9,10 @@ import type { GatewayMetrics } from './metrics.ts';
 import type { Oddity } from './odd-fields.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Of a field's name, in the log. */
+/** A field's name is cut to this length in the log. */
 const mostCharacters = 40;
 
-/** What happens in this stage, logged and counted. No values, no write keys. */
+/** The events of this stage, logged and counted. Never with values or write keys. */
 export class GatewayEvents implements WriterEvents {
   readonly #log: Logger;
   readonly #metrics: GatewayMetrics;
@@ -27,7 +27,7 @@ export class GatewayEvents implements WriterEvents {
     this.#clock = clock;
   }
 
-  /** A request is answered with success; so many of its calls were rejected. */
+  /** A request was answered with success, and these of its calls were rejected. */
   accepted(calls: number, rejections: readonly Rejection[], receivedMs: number): void {
     add(this.#metrics.requests, 'accepted');
     this.#metrics.calls.inc(calls);
@@ -40,14 +40,17 @@ export class GatewayEvents implements WriterEvents {
     this.#log.warn({ reasons, calls: rejections.length, unlogged }, 'calls rejected');
   }
 
-  /** Whoever made the calls should know. `source`: its id. */
+  /**
+   * Suspicious fields, for the people who make the calls.
+   * @param source the source's id
+   */
   odd(oddities: readonly Oddity[], source: string | undefined): void {
     for (const { reason } of oddities) add(this.#metrics.oddFields, reason);
     const unlogged = this.#oddities.pass(this.#clock.now());
     if (unlogged === undefined) return;
     const { reason, field, meant } = oddities[0] as Oddity;
     const facts = { source, reason, field: field.slice(0, mostCharacters), meant, unlogged };
-    this.#log.warn(facts, 'a field of a call is not what its sender means');
+    this.#log.warn(facts, 'a field of a call is probably a mistake');
   }
 
   refusedRequest({ code }: Refusal): void {
@@ -56,14 +59,17 @@ export class GatewayEvents implements WriterEvents {
     if (unlogged !== undefined) this.#log.info({ code, unlogged }, 'request refused');
   }
 
-  /** A mistake in our code; the client sends the request again. */
+  /** A defect in our code. The client sends the request again. */
   failed(error: unknown): void {
     this.#log.error({ err: error }, 'a request could not be handled');
   }
 
   kafkaLost(calls: number): void {
     this.#metrics.givenUp.inc(calls);
-    this.#log.warn({ calls }, 'Kafka does not acknowledge; turning requests away until it does');
+    this.#log.warn(
+      { calls },
+      'Kafka does not acknowledge; answering requests with 503 until it does',
+    );
   }
 
   kafkaBack(): void {
@@ -75,6 +81,9 @@ export class GatewayEvents implements WriterEvents {
   }
 
   refused(error: PostriderError): void {
-    this.#log.error({ err: error }, 'ingest.rejected refuses a record: its client keeps the call');
+    this.#log.error(
+      { err: error },
+      'Kafka refuses a record for ingest.rejected; its request is answered with an error',
+    );
   }
 }

@@ -10,12 +10,12 @@ import { IngestWriter, type IngestProducer } from './ingest-writer.ts';
 import { KnownKeys, type KeyConfig } from './known-keys.ts';
 import { exposeState, GatewayMetrics } from './metrics.ts';
 import { RateLimits } from './rate-limits.ts';
-import { createServer, type ServerOptions } from './server.ts';
+import { createServer, useTls, type ServerOptions, type TlsKeyPair } from './server.ts';
 
 export interface GatewayDeps extends ServerOptions {
   readonly topology: Topology;
   readonly config: KeyConfig;
-  /** The gateway has producers of its own, because it gives one up when Kafka is too slow. */
+  /** The gateway has its own producers, because it drops one when Kafka is too slow. */
   readonly openProducer: () => Promise<IngestProducer>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -28,11 +28,13 @@ export interface GatewayDeps extends ServerOptions {
 
 export interface Gateway extends Role {
   readonly url: string;
+  /** What new connections are shown. Those that are open stay as they are. */
+  useTls(tls: TlsKeyPair): void;
 }
 
 /** Shorter than the 10 s after which the most impatient client gives its request up. */
 const ackTimeoutMs = 5_000;
-/** A thousand full batches of usual size; all of it together takes about three times as much memory. */
+/** A thousand full batches of usual size. The process takes about three times as much memory. */
 export const maxInFlightBytes: number = 64 * 1024 * 1024;
 
 /**
@@ -66,6 +68,9 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   return {
     name: 'gateway',
     url: `${deps.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    useTls: (tls) => {
+      useTls(server, tls);
+    },
     ready: () => !stopping,
     stop: async (graceMs) => {
       stopping = true;

@@ -8,12 +8,12 @@ import type { Clock, Timer } from '../ops/clock.ts';
 export type IngestProducer = Pick<Producer, 'produce' | 'close'>;
 
 export interface WriterEvents {
-  /** Kafka did not acknowledge in time; so many calls were given back to their clients. */
+  /** Kafka did not acknowledge in time; so many calls were answered with an error. */
   kafkaLost(calls: number): void;
   kafkaBack(): void;
-  /** A new producer cannot be opened; it is tried again. */
+  /** A new producer cannot be opened. It is tried again. */
   reopenFailed(error: unknown): void;
-  /** Kafka will never take the record, neither as a call nor as a rejected one. */
+  /** Kafka will never accept the record, neither as a call nor as a rejected one. */
   refused(error: PostriderError): void;
 }
 
@@ -26,7 +26,7 @@ export interface IngestWriterOptions {
   readonly events: WriterEvents;
 }
 
-/** After a failure that is not Kafka's being away, for which opening a producer waits by itself. */
+/** Pause after a failure to open a producer. Opening itself waits while Kafka is unreachable. */
 const reopenMs = 1_000;
 
 /** The records of one request. */
@@ -38,10 +38,10 @@ interface Write {
 }
 
 /**
- * Writes what requests bring, or says within `ackTimeoutMs` that it could not. The producer repeats for
- * ever; so when Kafka is too slow the whole producer is given up, with all that it holds, and a new one
- * opened, which succeeds when Kafka can be reached. Until one request has been acknowledged, the next
- * ones are turned away at once. What was given up may have been written all the same: clients send it
+ * Writes the calls of requests, or reports within `ackTimeoutMs` that it could not. The producer repeats
+ * without end, so when Kafka is too slow, the whole producer is dropped with everything that it holds, and a
+ * new one is opened, which succeeds when Kafka can be reached. Until one request has been acknowledged, the
+ * next ones are turned away at once. Dropped calls may have been written all the same: clients send them
  * again with the same message ids.
  */
 export class IngestWriter {
@@ -49,7 +49,7 @@ export class IngestWriter {
   #producer: IngestProducer | undefined;
   #isProven = true;
   #isClosed = false;
-  /** In the order in which they began, which is that of their timeouts. */
+  /** In order of their beginning, which is the order of their timeouts. */
   readonly #writes = new Set<Write>();
   #timer: Timer | undefined;
 
@@ -63,12 +63,15 @@ export class IngestWriter {
     return writer;
   }
 
-  /** False while Kafka is away, and while one request finds out whether it is back. */
+  /** False while Kafka is unreachable, and while one request finds out whether it is back. */
   get isAvailable(): boolean {
     return this.#producer !== undefined && (this.#isProven || this.#writes.size === 0);
   }
 
-  /** Resolves with true when every record is on every in-sync replica, with false if none of that is known in time. */
+  /**
+   * Resolves with true when every record is on every in-sync replica, with false if that is not known in
+   * time.
+   */
   async write(records: readonly OutgoingRecord[]): Promise<boolean> {
     const producer = this.#producer;
     if (producer === undefined || !this.isAvailable || this.#isClosed) return false;
@@ -119,7 +122,7 @@ export class IngestWriter {
     if (this.#writes.delete(write)) write.settle(acknowledged);
   }
 
-  /** One timer for the oldest write: most are acknowledged long before it rings. */
+  /** One timer for the oldest write, because most are acknowledged long before it fires. */
   #watch(): void {
     if (this.#timer !== undefined) return;
     const { clock, ackTimeoutMs } = this.#options;
@@ -141,12 +144,12 @@ export class IngestWriter {
     this.#isProven = false;
     this.#options.events.kafkaLost(given.reduce((sum, { calls }) => sum + calls, 0));
     for (const write of given) this.#settle(write, false);
-    // Closing may wait for a broker that hangs, and concerns nobody any more.
+    // Closing may wait for a hanging broker, and nothing depends on it.
     producer?.close(0).catch(() => undefined);
     void this.#reopen();
   }
 
-  /** Never rejects: a gateway that stopped trying would turn every request away for ever. */
+  /** Never rejects: a gateway that stopped trying would turn every request away. */
   async #reopen(): Promise<void> {
     const { events, clock } = this.#options;
     try {

@@ -4,10 +4,10 @@ import type { Refusal } from './refusal.ts';
 
 export type KeyConfig = Pick<Config, 'sourceByWriteKey' | 'caughtUp'>;
 
-/** A look takes a few milliseconds; while Kafka is away it takes until Kafka is back. */
+/** A refresh takes a few milliseconds; while Kafka is unreachable it takes until Kafka is back. */
 const lookTimeoutMs = 2_000;
 
-/** Which write keys have a source. The look at Kafka for unknown ones is shared by all that wait for it. */
+/** The write keys that have a source. All requests with unknown keys share one refresh from Kafka. */
 export class KnownKeys {
   readonly #config: KeyConfig;
   readonly #clock: Clock;
@@ -19,26 +19,26 @@ export class KnownKeys {
     this.#clock = clock;
   }
 
-  /** The first of the given keys that a source has, as far as is known here. */
+  /** The first of the given keys that has a source, as far as is known here. */
   find(...given: readonly (string | undefined)[]): string | undefined {
     return given.find(
       (key) => key !== undefined && this.#config.sourceByWriteKey(key) !== undefined,
     );
   }
 
-  /** Its id. */
+  /** The source's id. */
   sourceOf(writeKey: string): string | undefined {
     return this.#config.sourceByWriteKey(writeKey)?.id;
   }
 
-  /** As `find`, once everything is known that was configured before the call: the source may be new. */
+  /** Like `find`, but after a refresh of the configuration, because the source may be new. */
   async findCurrent(...given: readonly (string | undefined)[]): Promise<string | Refusal> {
     if (given.every((key) => key === undefined)) return noWriteKey;
     const isCurrent = await this.#inTime(this.#look());
     return isCurrent ? (this.find(...given) ?? unknownWriteKey) : configUnknown;
   }
 
-  /** What was configured after a look began may be missing from it: then only the next one counts. */
+  /** A refresh that has already begun may miss what was configured since, so only the next one counts. */
   async #look(): Promise<void> {
     if (this.#running === undefined) return this.#begin();
     return (this.#next ??= this.#running.then(this.#begin, this.#begin));
@@ -53,7 +53,7 @@ export class KnownKeys {
     return look;
   };
 
-  /** False when it fails or takes too long. */
+  /** False if the refresh fails or takes too long. */
   async #inTime(look: Promise<void>): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = this.#clock.after(lookTimeoutMs, () => {
@@ -80,6 +80,6 @@ const unknownWriteKey: Refusal = {
 
 const configUnknown: Refusal = {
   code: 'kafka-unavailable',
-  message: 'Whether a source has this write key cannot be known now; send this again later.',
+  message: 'The gateway cannot check this write key now; send this again later.',
   retryAfterS: 2,
 };

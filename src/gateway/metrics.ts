@@ -10,10 +10,13 @@ export interface GatewayState {
   readonly kafkaAvailable: boolean;
 }
 
-/** From a request that waits for nobody to one that is given up. */
+/** From a request that waits for nothing to one that is given up. */
 const requestBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Plain numbers where prom-client's price for labels would be paid per call; they are copied when scraped. */
+/**
+ * Plain numbers where prom-client's cost for labels would be paid for each call. They are copied when
+ * scraped.
+ */
 export class GatewayMetrics {
   readonly requests: Map<'accepted' | RefusalCode, number> = new Map();
   readonly rejected: Map<RejectReason, number> = new Map();
@@ -28,7 +31,7 @@ export class GatewayMetrics {
     exposeTally(
       registry,
       'postrider_gateway_requests_total',
-      'Requests answered; accepted, or the code of the error.',
+      'Requests that were answered. outcome: accepted, or the code of the error.',
       'outcome',
       ['accepted', ...refusalCodes],
       () => this.requests,
@@ -36,7 +39,7 @@ export class GatewayMetrics {
     exposeTally(
       registry,
       'postrider_gateway_rejected_total',
-      'Calls written to ingest.rejected.',
+      'Calls that the gateway wrote to ingest.rejected, by reason.',
       'reason',
       Object.keys(rejectReasons),
       () => this.rejected,
@@ -44,42 +47,42 @@ export class GatewayMetrics {
     exposeTally(
       registry,
       'postrider_gateway_odd_fields_total',
-      'Fields of calls that nobody can have meant: misspelt ones, and texts in the place of objects.',
+      'Fields of calls that look like mistakes: misspelt names, and texts in place of objects.',
       'reason',
       oddFieldReasons,
       () => this.oddFields,
     );
     this.calls = new Counter({
       name: 'postrider_gateway_calls_total',
-      help: 'Calls that Kafka has acknowledged, rejected ones included.',
+      help: 'Calls that Kafka acknowledged, rejected ones included.',
       registers,
     });
     this.givenUp = new Counter({
       name: 'postrider_gateway_given_up_calls_total',
-      help: 'Calls that Kafka did not acknowledge in time; it may have them all the same.',
+      help: 'Calls that Kafka did not acknowledge in time. Kafka may have stored them nevertheless.',
       registers,
     });
     this.requestSeconds = new Histogram({
       name: 'postrider_gateway_request_seconds',
-      help: 'Of an accepted request, from its headers to its answer.',
+      help: 'Time from the headers of an accepted request to its answer.',
       buckets: requestBucketsSeconds,
       registers,
     });
   }
 }
 
-/** Gauges that ask the gateway when they are scraped. */
+/** Gauges that read the gateway's state when they are scraped. */
 export function exposeState(registry: MetricsRegistry, state: () => GatewayState): void {
   exposeGauge(
     registry,
     'postrider_gateway_in_flight_bytes',
-    'Bytes of bodies and calls that are held until Kafka has acknowledged them.',
+    'Bytes of bodies and calls that are held in memory until Kafka acknowledges them.',
     () => state().inFlightBytes,
   );
   exposeGauge(
     registry,
     'postrider_gateway_kafka_available',
-    '1 while calls are taken, 0 while they are turned away because Kafka does not acknowledge.',
+    '1 while the gateway takes calls, 0 while it refuses them because Kafka does not acknowledge.',
     () => (state().kafkaAvailable ? 1 : 0),
   );
 }

@@ -2,20 +2,23 @@ import type { JsonObject } from '../event/read-json.ts';
 import { almost } from '../near.ts';
 import { isObject } from './read-request.ts';
 
-/** Why a field is one that nobody can have meant. Nothing is lost for it: the call stays as it is. */
+/** Why a field is probably a mistake. The call itself stays as it is. */
 export const oddFieldReasons = ['misspelt', 'not-an-object'] as const;
 
 export interface Oddity {
   readonly reason: (typeof oddFieldReasons)[number];
-  /** As it was sent. */
+  /** The field as it was sent. */
   readonly field: string;
-  /** The field that a misspelt one is taken for; the same one otherwise. */
+  /** The field that was probably meant; for other reasons, the same field. */
   readonly meant: string;
 }
 
 const objects = ['properties', 'traits', 'context', 'integrations'] as const;
 
-/** Of all types: a field of another type is no mistake. The gateway's own are left out, nobody sends them. */
+/**
+ * Fields of all call types: a field of another type is no mistake. Fields that only the gateway sets are left
+ * out.
+ */
 const known: ReadonlySet<string> = new Set([
   ...['type', 'messageId', 'userId', 'anonymousId', 'groupId', 'previousId', 'writeKey'],
   ...['event', 'name', 'category', 'version', 'channel', 'options', 'metadata', '_metadata'],
@@ -27,7 +30,7 @@ const known: ReadonlySet<string> = new Set([
 const mostRemembered = 1_000;
 const meantBy = new Map<string, string | undefined>();
 
-/** Of one call as it was sent; `found` grows. */
+/** Checks one call as it was sent, and appends to `found`. */
 export function findOddities(call: JsonObject, found: Oddity[]): void {
   for (const field in call) {
     if (known.has(field)) continue;

@@ -15,9 +15,9 @@ import { inFewRecords, type Rejected } from './rejected-together.ts';
 export interface Receipt {
   /** Epoch milliseconds. */
   readonly receivedMs: number;
-  /** That the request was accepted with. */
+  /** The write key that the request was accepted with. */
   readonly writeKey: string;
-  /** Of the client; asked for only where a call wants it. */
+  /** The client's address; computed only if a call needs it. */
   readonly clientIp: () => string | undefined;
 }
 
@@ -26,12 +26,12 @@ export interface IngestTopics {
   readonly ingestRejected: string;
 }
 
-/** What becomes of a request's calls. */
+/** The results for a request's calls. */
 export interface Prepared {
   readonly records: readonly OutgoingRecord[];
   /** One for each call that goes to `ingest.rejected`. */
   readonly rejections: readonly Rejection[];
-  /** Fields that nobody can have meant, of calls on their way and of rejected ones. */
+  /** Suspicious fields of accepted and of rejected calls. */
   readonly oddities: readonly Oddity[];
 }
 
@@ -67,7 +67,7 @@ export function prepareCalls(
   return { records, rejections: rejected.map(({ rejection }) => rejection), oddities };
 }
 
-/** Leaves what goes on its way, or says why it is rejected. */
+/** Makes the call ready for Kafka, or returns why it is rejected. */
 function readyCall(
   call: unknown,
   submission: Submission,
@@ -89,7 +89,7 @@ const notAnObject: Rejection = {
   detail: 'An item of the batch is not an object.',
 };
 
-/** Gives the call what its request says about it. Undefined fields are left out when it is written. */
+/** Adds the request's information to the call. Undefined fields are left out when it is written. */
 function complete(
   call: JsonObject,
   submission: Submission,
@@ -107,11 +107,11 @@ function complete(
   if (isAbsent(call['messageId']) || call['messageId'] === '') call['messageId'] = randomUUID();
   call['receivedAt'] = receivedAt;
   if (sentAt !== null) call['sentAt'] = sentAt;
-  // The source is named by the record's header; the key is nobody's business further on.
+  // The record's header names the source, so nothing behind the gateway needs the key.
   call['writeKey'] = undefined;
 }
 
-/** The call's own keys win. Spread keeps a key such as `__proto__` what it is: data. */
+/** The call's own keys win. Spread treats a key such as `__proto__` as data. */
 function merge(ofBatch: JsonObject, own: unknown): unknown {
   if (isAbsent(own)) return ofBatch;
   return isObject(own) ? { ...ofBatch, ...own } : own;

@@ -6,8 +6,8 @@ interface Bucket {
 }
 
 /**
- * A token bucket for each write key, in calls. It holds one second's worth, and may be overdrawn by one
- * request, so that a batch larger than it can be accepted at all; the next ones wait for the debt.
+ * A token bucket for each write key, in calls. It holds one second's worth, and one request may overdraw it,
+ * so that a batch larger than the bucket can be accepted at all. Later requests wait until the debt is paid.
  */
 export class RateLimits {
   readonly #perSecond: number;
@@ -19,7 +19,10 @@ export class RateLimits {
     this.#clock = clock;
   }
 
-  /** Undefined if the calls may come now, else after how many seconds. Only for known keys: each is remembered. */
+  /**
+   * Undefined if the calls are within the limit, otherwise after how many seconds they are. Only for known
+   * keys, because each gets a bucket.
+   */
   take(writeKey: string, calls: number): number | undefined {
     const bucket = this.#filled(writeKey);
     if (bucket.calls < 1) return (1 - bucket.calls) / this.#perSecond;
@@ -27,7 +30,7 @@ export class RateLimits {
     return undefined;
   }
 
-  /** Calls that were taken and then not accepted, through no fault of their sender. */
+  /** Returns tokens of calls that were not accepted for a reason that is not their sender's. */
   giveBack(writeKey: string, calls: number): void {
     this.#filled(writeKey).calls += calls;
   }

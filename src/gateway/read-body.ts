@@ -5,22 +5,23 @@ import type { Clock } from '../ops/clock.ts';
 import type { Lease } from './byte-budget.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Beyond it nothing is read, neither from the socket nor by gunzip. */
+/** Nothing is read beyond this, neither from the socket nor by gunzip. */
 const maxReadBytes = 1024 * 1024;
 
 export const overloaded: Refusal = {
   code: 'overloaded',
-  message: 'The gateway holds as much as it may until Kafka has taken it; send this again later.',
+  message:
+    'The gateway is full of calls that Kafka has not acknowledged yet; send this again later.',
   retryAfterS: 1,
 };
 
-/** As fast as the slowest of phones; whoever sends less holds memory and means no good. */
+/** The speed of the slowest phones. A slower sender holds memory and is probably hostile. */
 const leastBytesPerS = 1024;
 
 /** How fast a body must come. */
 export interface BodyPace {
   readonly clock: Clock;
-  /** It is looked at so often. */
+  /** How often the speed is checked. */
   readonly windowMs: number;
 }
 
@@ -35,7 +36,7 @@ export async function receiveBody(
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    // Until the first look it holds nothing, or it has begun.
+    // Until the first check, the body may still be about to begin.
     let wantedBytes = 0;
     const look = (): void => {
       if (bytes < wantedBytes) {
@@ -61,32 +62,32 @@ export async function receiveBody(
         chunks.push(chunk);
       } else {
         settle(overloaded);
-        // Nothing listens any more: what still comes is dropped, and the connection stays of use.
+        // Nothing listens anymore: later bytes are dropped, and the connection can be used again.
         stream.resume();
       }
     };
     const onEnd = (): void => {
-      // A single chunk is a view of the socket's own buffer, but lives no longer than the parsing.
+      // A single chunk is a view of the socket's own buffer, and is parsed at once.
       settle(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
     };
     const onCut = (): void => {
       settle(bodyCut);
     };
-    // Without a listener the error of a cut body would end the process; `close` follows it.
+    // Without a listener, the error of a cut body would end the process; `close` follows it.
     stream.on('data', onData).on('end', onEnd).on('close', onCut).on('error', ignore);
   });
 }
 
 /**
- * The body's text, unpacked where its bytes say that it is gzip: clients declare it in different ways,
- * and no JSON begins like that.
+ * The body's text, unpacked if its bytes are gzip. Clients declare gzip in different ways, and no JSON begins
+ * like that.
  */
 export function unpackBody(body: Buffer, contentEncoding: string | undefined): Buffer | Refusal {
   const isGzip = body[0] === 0x1f && body[1] === 0x8b;
   const unpacked = isGzip ? gunzip(body) : body;
   if (!Buffer.isBuffer(unpacked)) return unpacked;
   if (unpacked.length > maxBodyBytes) {
-    const limit = `a request may have ${maxBodyBytes} after gunzip`;
+    const limit = `the limit is ${maxBodyBytes} after gunzip`;
     return { code: 'too-large', message: `The body has ${unpacked.length} bytes; ${limit}.` };
   }
   if (!isGzip && isOtherEncoding(contentEncoding) && !looksLikeJson(unpacked)) {

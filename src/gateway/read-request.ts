@@ -2,30 +2,24 @@ import { isUtf8 } from 'node:buffer';
 import type { CallType } from '../event/call.ts';
 import { textOf } from '../event/check-call.ts';
 import { maxBatchFieldsBytes } from '../event/merged-call.ts';
-import { maxCallBytes, maxDepth } from '../event/limits.ts';
+import { maxDepth } from '../event/limits.ts';
 import { isDeeper, position, withoutByteOrderMark, type JsonObject } from '../event/read-json.ts';
-import type { Rejection } from '../event/rejection.ts';
-import { batchItems } from './batch-items.ts';
+import { findBeyondLimits, objectionTo, tooDeep, type BeyondLimits } from './beyond-limits.ts';
 import type { Refusal } from './refusal.ts';
 
-/** What a request brings: one call, whose type its path names, or a batch. */
+/** The content of a request: one call, whose type is in the path, or a batch. */
 export interface Submission {
   readonly calls: readonly unknown[];
-  /** By their place among `calls`: those that are beyond a limit, as they were sent. */
+  /** Calls beyond a limit, as they were sent, by their index in `calls`. */
   readonly beyondLimits: ReadonlyMap<number, BeyondLimits>;
-  /** Of the path; undefined for a batch, whose calls say it themselves. */
+  /** The type in the path; undefined for a batch, whose calls have their own types. */
   readonly type: CallType | undefined;
   readonly writeKey: string | undefined;
-  /** Fields of the batch, for all its calls. */
+  /** Fields of the batch that apply to all its calls. */
   readonly context: JsonObject | undefined;
   readonly integrations: JsonObject | undefined;
-  /** Of the batch, as sent; null counts as absent. */
+  /** The batch's `sentAt` as sent; null counts as absent. */
   readonly sentAt: unknown;
-}
-
-export interface BeyondLimits {
-  readonly rejection: Rejection;
-  readonly bytes: Buffer;
 }
 
 export type ReadRequest =
@@ -34,10 +28,10 @@ export type ReadRequest =
 
 /** No client sends so many, and each takes more memory than its bytes. */
 const maxBatchCalls = 5_000;
-/** Many small calls times large batch fields must not become gigabytes. */
+/** Bounds many small calls times large batch fields. */
 const maxMergedRequestBytes = 16 * 1024 * 1024;
 
-/** The unpacked body of a request within the limits. `type` is undefined on the paths of batches. */
+/** Parses the unpacked body of a request within the limits. `type` is undefined on the paths of batches. */
 export function readRequest(body: Buffer, type: CallType | undefined): ReadRequest {
   const json = parse(body);
   if (json.refusal !== undefined) return json;
@@ -84,19 +78,19 @@ function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
   if (!Array.isArray(batch)) {
     return refuse(
       'no-batch',
-      'The body has no array `batch`; a single call has a path of its own.',
+      'The body has no array `batch`; send a single call to its own path, such as /v1/track.',
     );
   }
   const calls = batch as readonly unknown[];
   if (calls.length > maxBatchCalls) {
-    const message = `The batch has ${calls.length} calls; it may have ${maxBatchCalls}.`;
+    const message = `The batch has ${calls.length} calls; the limit is ${maxBatchCalls}.`;
     return refuse('too-many-calls', message);
   }
   const context = objectOf(fields['context']);
   const integrations = objectOf(fields['integrations']);
   const sentAt = fields['sentAt'] ?? null;
   const shared = [context, integrations, sentAt];
-  // In a call, these stand one level below it.
+  // Merged into a call, these fields are one level deeper.
   if (shared.some(isTooDeepBelow)) return refuse('too-deep', tooDeep);
   const sharedBytes = shared.reduce<number>((sum, field) => sum + lengthOf(field), 0);
   if (
@@ -112,31 +106,6 @@ function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
   };
 }
 
-/** Most batches are no larger than one call may be, and none of their calls is deep. */
-function findBeyondLimits(
-  body: Buffer,
-  calls: readonly unknown[],
-): ReadonlyMap<number, BeyondLimits> {
-  const found = new Map<number, BeyondLimits>();
-  if (body.length <= maxCallBytes && !calls.some(isTooDeep)) return found;
-  batchItems(body).forEach((bytes, index) => {
-    const rejection = objectionTo(calls[index], bytes.length);
-    if (rejection !== undefined) found.set(index, { rejection, bytes });
-  });
-  return found;
-}
-
-function objectionTo(
-  call: unknown,
-  bytes: number,
-): { readonly reason: 'too-large' | 'too-deep'; readonly detail: string } | undefined {
-  if (bytes > maxCallBytes) {
-    const detail = `A call has ${bytes} bytes; it may have ${maxCallBytes}.`;
-    return { reason: 'too-large', detail };
-  }
-  return isTooDeep(call) ? { reason: 'too-deep', detail: tooDeep } : undefined;
-}
-
 function refuse(code: Refusal['code'], message: string): { readonly refusal: Refusal } {
   return { refusal: { code, message } };
 }
@@ -144,13 +113,7 @@ function refuse(code: Refusal['code'], message: string): { readonly refusal: Ref
 function fieldsTooLarge(bytes: number): { readonly refusal: Refusal } {
   const fields = `The context, integrations and sentAt of the batch have ${bytes} bytes`;
   const limits = `${maxBatchFieldsBytes}, and ${maxMergedRequestBytes} in all its calls together`;
-  return refuse('too-large', `${fields}; they may have ${limits}.`);
-}
-
-const tooDeep = `Objects and arrays of a call are nested deeper than ${maxDepth}.`;
-
-function isTooDeep(item: unknown): boolean {
-  return typeof item === 'object' && item !== null && isDeeper(item, maxDepth);
+  return refuse('too-large', `${fields}; the limit is ${limits}.`);
 }
 
 function isTooDeepBelow(field: unknown): boolean {
@@ -161,7 +124,7 @@ function lengthOf(field: unknown): number {
   return field === undefined || field === null ? 0 : Buffer.byteLength(JSON.stringify(field));
 }
 
-/** What is no object has nothing that could be merged. */
+/** Values that are not objects have nothing to merge. */
 function objectOf(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }

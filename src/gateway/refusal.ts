@@ -1,6 +1,6 @@
 /**
- * Why a request is not accepted, with the status that it is answered with. Clients of this protocol
- * send a 429 and a 5xx again and drop what any other 4xx answers, so only what can never succeed is 400.
+ * Why a request is not accepted, with the status of the answer. Clients of this protocol repeat a request
+ * after 429 and 5xx, and drop it after any other 4xx, so 400 is only for what can never succeed.
  */
 const statuses = {
   'invalid-request': 400,
@@ -32,7 +32,7 @@ export const refusalCodes: readonly RefusalCode[] = Object.keys(statuses) as Ref
 
 export interface Refusal {
   readonly code: RefusalCode;
-  /** One sentence for whoever reads a client's log: without the call's contents. */
+  /** One sentence for readers of a client's log, without the call's contents. */
   readonly message: string;
   /** Seconds. */
   readonly retryAfterS?: number;
@@ -42,12 +42,12 @@ export function statusOf({ code }: Refusal): number {
   return statuses[code];
 }
 
-/** Every error's body has exactly these keys: clients fail on one that has not. */
+/** Every error's body has exactly these keys, because some clients fail if one is missing. */
 export function errorBody({ code, message }: Refusal): string {
   return JSON.stringify({ code, message });
 }
 
-/** Of whatever is not known to be something else. */
+/** For errors of unknown cause. */
 export const internalError: Refusal = {
   code: 'internal-error',
   message: 'The gateway failed on this request; send it again.',

@@ -7,13 +7,13 @@ export interface Rejected {
   readonly rejection: Rejection;
 }
 
-/** So many of a request are records of their own, which are found by their user. */
+/** This many calls of a request become records of their own, which can be found by their user. */
 const mostAlone = 20;
-/** A value has at most so many characters and one more call: far below what Kafka takes. */
+/** A value has at most this many characters plus one call, far below Kafka's limit. */
 const mostCharacters = 100_000;
 
 /**
- * A small body may hold thousands of bad calls. Beyond the first ones, those with the same reason share
+ * A small body may hold thousands of invalid calls. Beyond the first ones, those with the same reason share
  * values: `{"batch":[…]}`, each call as it was, with the detail of one.
  */
 export function inFewRecords(rejected: readonly Rejected[]): readonly Rejected[] {

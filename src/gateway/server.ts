@@ -1,8 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import cors from '@fastify/cors';
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import {
+  fastify,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
 import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
 import { ofQuery, pixel, pixelBody } from './pixel.ts';
@@ -10,15 +17,15 @@ import { overloaded, receiveBody } from './read-body.ts';
 import { errorBody, internalError, statusOf, type Refusal, type RefusalCode } from './refusal.ts';
 
 export interface Timeouts {
-  /** For a request's line and headers, from its first byte or from the connection on. */
+  /** For a request's line and headers, from its first byte, or from the beginning of the connection. */
   readonly headersMs: number;
   /** For the whole request, body included. */
   readonly requestMs: number;
   /** Between two requests of a connection. */
   readonly idleMs: number;
-  /** How often the first two are looked at. */
+  /** How often the first two limits are checked. */
   readonly checkEveryMs: number;
-  /** How often it is looked at whether a body still comes. */
+  /** How often the pace of a body is checked. */
   readonly bodyWindowMs: number;
 }
 
@@ -31,8 +38,14 @@ const timeouts: Timeouts = {
   bodyWindowMs: 5_000,
 };
 
+/** PEM. */
+export interface TlsKeyPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
 export interface ServerOptions {
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls: TlsKeyPair | undefined;
   /** `*`, or origins of pages that may send calls. */
   readonly corsOrigins: readonly string[];
   /** CIDRs. */
@@ -40,7 +53,7 @@ export interface ServerOptions {
   readonly timeouts?: Timeouts;
 }
 
-/** Undefined: a batch. The short ones are those of clients in browsers and phones. */
+/** Undefined: a batch. The short paths are those of clients in browsers and phones. */
 const paths: Readonly<Record<string, CallType | undefined>> = {
   ...Object.fromEntries(callTypes.map((type) => [type, type])),
   batch: undefined,
@@ -63,12 +76,12 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   const server = fastify({
     ...(tls === undefined
       ? { http }
-      : { https: { ...http, ...tls, handshakeTimeout: limits.headersMs } }),
+      : { https: { ...http, cert: tls.cert, key: tls.key, handshakeTimeout: limits.headersMs } }),
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
     // Also for whoever stops reading answers.
     connectionTimeout: limits.idleMs,
-    // What comes on open connections while the server closes is finished like everything else.
+    // Requests that come on open connections while the server closes are finished like all others.
     return503OnClosing: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     exposeHeadRoutes: false,
@@ -96,12 +109,12 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   server.addHook('preClose', () => {
     isClosing = true;
   });
-  // Else a connection that was busy when the server began to close would keep it open.
+  // Otherwise a connection that was busy when the server began to close would stay open.
   server.addHook('onSend', (_request, reply, _payload, done) => {
     if (isClosing) reply.header('connection', 'close');
     done();
   });
-  // The body is read by its bytes, whatever its type is said to be; fastify would refuse some types.
+  // The body is identified by its bytes, whatever its content type; fastify would refuse some types.
   server.addHook('onRequest', (request, reply, done) => {
     delete request.raw.headers['content-type'];
     if (request.is404) refuse(deps, reply, notFound);
@@ -111,7 +124,12 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   server.addContentTypeParser('*', (_request, _body, done) => {
     done(null);
   });
-  server.setErrorHandler((error, _request, reply) => {
+  server.setErrorHandler((error: FastifyError, _request, reply) => {
+    // Of a method that fastify has no routes for at all, so that the hook above did not run.
+    if (error.code === 'FST_ERR_NOT_FOUND') {
+      refuse(deps, reply, notFound);
+      return;
+    }
     deps.events.failed(error);
     refuse(deps, reply, internalError);
   });
@@ -151,13 +169,19 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   return server;
 }
 
+/** For the connections that a server with TLS accepts from now on. */
+export function useTls({ server }: FastifyInstance, { cert, key }: TlsKeyPair): void {
+  if (server instanceof TlsServer) server.setSecureContext({ cert, key });
+}
+
 const unreadRest: ReadonlySet<RefusalCode> = new Set(['body-too-large', 'request-timeout']);
 
 function refuse(deps: AcceptDeps, reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { retryAfterS } = refusal;
   deps.events.refusedRequest(refusal);
   if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
-  // Its rest is not read, so no other request can follow. Node drops the rest of other unread bodies.
+  // The rest of the body is not read, so no other request can follow. Node drops the rest of other unread
+  // bodies.
   if (unreadRest.has(refusal.code)) reply.header('connection', 'close');
   return reply.code(statusOf(refusal)).type(jsonType).send(errorBody(refusal));
 }
@@ -166,12 +190,12 @@ const invalidRequest: Refusal = { code: 'invalid-request', message: 'This is not
 
 const unknownExpectation: Refusal = {
   code: 'unknown-expectation',
-  message: 'The header Expect may only say 100-continue.',
+  message: 'The header Expect may only be 100-continue.',
 };
 
 const notFound: Refusal = {
   code: 'not-found',
-  message: `There is only POST /v1/ and one of ${Object.keys(paths).join(', ')}; GET /v1/pixel/ and one of ${callTypes.join(', ')}.`,
+  message: `No such path. Use POST /v1/ with one of ${Object.keys(paths).join(', ')}, or GET /v1/pixel/ with one of ${callTypes.join(', ')}.`,
 };
 
 const unparsed: Readonly<Record<string, Refusal>> = {
@@ -182,7 +206,7 @@ const unparsed: Readonly<Record<string, Refusal>> = {
   },
 };
 
-/** What Node could not make a request of: there is only the socket to answer on. */
+/** Node could not parse the request, so the answer is written to the socket directly. */
 function refuseUnparsed(deps: AcceptDeps, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -200,7 +224,7 @@ function refuseUnparsed(deps: AcceptDeps, error: NodeJS.ErrnoException, socket: 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** The nearest address that is no trusted proxy's; undefined where a proxy wrote something else. */
+/** The nearest address that is not a trusted proxy's; undefined if a proxy wrote something else. */
 function clientIp(request: FastifyRequest): string | undefined {
   const address = request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(address) === 0 ? undefined : address;

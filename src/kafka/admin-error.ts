@@ -4,7 +4,7 @@ import { failureOf } from './produce/produce-failure.ts';
 
 const retryAfterMs = 200;
 
-/** Answers that pass by themselves, and for how long they are taken to. */
+/** Answers that are temporary, and for how long they are treated so. */
 export interface Unsettled {
   readonly forMs: number;
   readonly reasons: readonly string[];
@@ -12,14 +12,14 @@ export interface Unsettled {
 
 /**
  * While any topic of the cluster has no leader yet, kafkajs fails to list them all, sometimes with a
- * TypeError because it swallowed the real one.
+ * TypeError because it swallowed the real error.
  */
 export const elections: Unsettled = {
   forMs: 2_000,
   reasons: ['LEADER_NOT_AVAILABLE', 'TypeError'],
 };
 
-/** Asks again as long as the answer may pass by itself. */
+/** Repeats a request while the answer may be temporary. */
 export async function retryWhileUnsettled<T>(
   question: () => Promise<T>,
   { forMs, reasons }: Unsettled = elections,
@@ -43,8 +43,8 @@ const resourceOf: Readonly<Record<string, string>> = {
 };
 
 /**
- * The sentence for a right that this principal lacks; undefined for any other error. `about`: names of
- * what was asked for, one of which it is.
+ * The sentence for a right that this principal lacks; undefined for any other error.
+ * @param about names of what was requested, one of which the right is for
  */
 export function refusedRight(error: unknown, about?: string): string | undefined {
   const resource = resourceOf[failureOf(error).reason];
@@ -53,7 +53,10 @@ export function refusedRight(error: unknown, about?: string): string | undefined
   return `Kafka's ACLs refuse this principal what it needs of ${which}`;
 }
 
-/** An error of kafkajs, or of a cluster of ours, as one of Postrider's. `about`: the topic or group that was asked about. */
+/**
+ * Turns an error of kafkajs or of a `Cluster` into a PostriderError.
+ * @param about the topic or group of the request
+ */
 export function adminError(error: unknown, about?: string): PostriderError {
   if (error instanceof PostriderError) return error;
   const { reason, message } = failureOf(error);
@@ -62,7 +65,7 @@ export function adminError(error: unknown, about?: string): PostriderError {
   }
   const right = refusedRight(error, about);
   if (right !== undefined) return new PostriderError('kafka-refused', right, { cause: error });
-  // kafkajs's own errors are all about reaching a broker; what Kafka answered has a name in capitals.
+  // kafkajs's own errors are about reaching a broker. Kafka's answers have names in capitals.
   const isUnreached = reason.startsWith('KafkaJS') && reason !== 'KafkaJSAggregateError';
   if (isUnreached || reason === 'NoAnswer') {
     return new PostriderError('kafka-unavailable', `Kafka cannot be reached: ${message}`, {
@@ -74,7 +77,7 @@ export function adminError(error: unknown, about?: string): PostriderError {
   return new PostriderError('kafka-refused', `Kafka refused${what}: ${details}`, { cause: error });
 }
 
-/** What is wrong with each topic of a request about several. */
+/** The problem of each topic, for a request about several. */
 function detailsOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('errors' in error)) return undefined;
   return (error.errors as readonly { topic?: string; message: string }[])

@@ -5,7 +5,7 @@ import { decodeCommitMetadata } from './consume/commit-metadata.ts';
 import { UnfinishedPart } from './consume/unfinished-part.ts';
 import { kafkajs } from './kafkajs/library.ts';
 
-/** A topic as it should be or as it is. `config` holds topic-level settings. */
+/** A topic as it should be, or as it is. `config` holds topic-level settings. */
 export interface TopicSpec {
   readonly name: string;
   readonly partitions: number;
@@ -15,17 +15,17 @@ export interface TopicSpec {
 
 export interface OffsetRange {
   readonly partition: number;
-  /** The oldest record that is kept. */
+  /** Offset of the oldest record that is kept. */
   readonly start: number;
-  /** One past the newest. */
+  /** One past the newest record. */
   readonly end: number;
 }
 
 /**
- * Questions and changes that do not belong to the flow. Every method rejects with a PostriderError:
- * `kafka-unavailable` when Kafka cannot be reached, `not-found` for a topic that is missing,
- * `kafka-refused` with Kafka's reason for the rest. Open one when needed and close it: kafkajs keeps
- * asking about every topic it was ever asked about, and fails for all of them once one is deleted.
+ * Requests that do not belong to the flow. Every method rejects with a PostriderError: `kafka-unavailable`
+ * when Kafka cannot be reached, `not-found` for a missing topic, `kafka-refused` with Kafka's reason for the
+ * rest. Open one when needed and close it: kafkajs keeps asking about every topic it was ever asked about,
+ * and fails for all of them once one is deleted.
  */
 export interface KafkaAdmin {
   brokerCount(): Promise<number>;
@@ -35,8 +35,8 @@ export interface KafkaAdmin {
   describeTopics(names: readonly string[]): Promise<Map<string, TopicSpec>>;
   /** Creates those that are missing, leaves the others as they are, and returns the names created. */
   createTopics(topics: readonly TopicSpec[]): Promise<string[]>;
-  /** Keys then go to other partitions than before. */
-  extendPartitions(topic: string, partitions: number): Promise<void>;
+  /** In one request. Keys then go to other partitions than before. */
+  extendPartitions(topics: readonly Pick<TopicSpec, 'name' | 'partitions'>[]): Promise<void>;
   /** Nothing happens if there is no such topic. */
   deleteTopic(topic: string): Promise<void>;
   partitionCount(topic: string): Promise<number>;
@@ -46,6 +46,8 @@ export interface KafkaAdmin {
   offsetsAt(topic: string, timeMs: number): Promise<number[]>;
   /** By topic and partition: the offset that the group reads next, -1 where it has committed none. */
   committedOffsets(groupId: string, topics: readonly string[]): Promise<Map<string, number[]>>;
+  /** How many processes are in the group; a killed one counts until its session ends. */
+  memberCount(groupId: string): Promise<number>;
   /** What the group has yet to finish of the topic, in the order of partitions. */
   unfinished(groupId: string, topic: string): Promise<UnfinishedPart[]>;
   close(): Promise<void>;
@@ -53,15 +55,15 @@ export interface KafkaAdmin {
 
 /** Leaders of many new topics are elected one after the other. */
 const createTimeoutMs = 30_000;
-/** What brokers answer about a topic that was just made, until each has heard of it and of its leaders. */
+/** What brokers answer about a new topic, until each has heard of it and of its leaders. */
 const creation: Unsettled = {
   forMs: createTimeoutMs,
   reasons: [...elections.reasons, 'UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION'],
 };
 
 /**
- * The coordinator of a group that nobody has asked for yet, or whose broker was stopped, has to be found, and to
- * read what it coordinates; kafkajs takes its first answer.
+ * The coordinator of a group that was not requested before, or whose broker was stopped, has to be found and
+ * to load its state; kafkajs gives up at its first answer.
  */
 const coordination: Unsettled = {
   forMs: 10_000,
@@ -75,7 +77,7 @@ const coordination: Unsettled = {
 
 /** @throws PostriderError `kafka-unavailable` */
 export async function openAdmin(kafka: KafkaClient): Promise<KafkaAdmin> {
-  // What is missing may only just have been made, so it is asked for again, for about 3 s.
+  // A missing topic may have just been created, so the request is repeated for about 3 s.
   const admin = kafka.admin({ retry: { initialRetryTime: 100, retries: 5 } });
   try {
     await admin.connect();
@@ -85,7 +87,7 @@ export async function openAdmin(kafka: KafkaClient): Promise<KafkaAdmin> {
   return new Questions(admin);
 }
 
-/** Creates those of the topics that are missing; the names created. */
+/** Creates the missing topics and returns the names created. */
 export async function ensureTopics(
   kafka: KafkaClient,
   topics: readonly TopicSpec[],
@@ -161,7 +163,7 @@ class Questions implements KafkaAdmin {
       () =>
         this.#admin.createTopics({
           timeout: createTimeoutMs,
-          // kafkajs takes a topic for missing that not every broker knows yet.
+          // Without waiting, because kafkajs treats a topic as missing that not every broker has yet.
           waitForLeaders: false,
           topics: missing.map(({ name, partitions, replicationFactor, config }) => ({
             topic: name,
@@ -173,16 +175,17 @@ class Questions implements KafkaAdmin {
       missing.map(({ name }) => name).join(', '),
     );
     const created = missing.map(({ name }) => name);
-    // Brokers tell who leads before the leaders know it themselves: only the leaders' own answer shows
-    // that they take records.
+    // Brokers report leaders before the leaders themselves are ready. Only the leaders' own answers show that
+    // they accept records.
     for (const topic of created)
       await ask(() => this.#admin.fetchTopicOffsets(topic), topic, creation);
     return created;
   }
 
-  async extendPartitions(topic: string, partitions: number): Promise<void> {
-    const topicPartitions = [{ topic, count: partitions }];
-    await ask(() => this.#admin.createPartitions({ topicPartitions }), topic);
+  async extendPartitions(topics: readonly Pick<TopicSpec, 'name' | 'partitions'>[]): Promise<void> {
+    const topicPartitions = topics.map(({ name, partitions: count }) => ({ topic: name, count }));
+    const about = topics.map(({ name }) => name).join(', ');
+    await ask(() => this.#admin.createPartitions({ topicPartitions }), about);
   }
 
   async deleteTopic(topic: string): Promise<void> {
@@ -220,6 +223,15 @@ class Questions implements KafkaAdmin {
     return new Map(offsets.map(({ topic, partitions }) => [topic, byPartition(partitions)]));
   }
 
+  async memberCount(groupId: string): Promise<number> {
+    const { groups } = await ask(
+      () => this.#admin.describeGroups([groupId]),
+      groupId,
+      coordination,
+    );
+    return groups[0]?.members.length ?? 0;
+  }
+
   async unfinished(groupId: string, topic: string): Promise<UnfinishedPart[]> {
     // The commits first: what is finished meanwhile counts as unfinished, and nothing is left out.
     const [commits] = await ask(
@@ -246,7 +258,7 @@ function byPartition(entries: readonly { partition: number; offset: string }[]):
   return offsets;
 }
 
-/** `about`: the topic or group that is asked about, for the error. */
+/** @param about the topic or group of the request, for the error */
 async function ask<T>(
   question: () => Promise<T>,
   about?: string,

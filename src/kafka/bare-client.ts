@@ -1,19 +1,17 @@
-import type { ConnectionOptions } from 'node:tls';
-import type { SASLOptions } from 'kafkajs';
+import type { KafkaConfig } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { KafkaCluster, type Cluster } from './cluster/cluster.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
+import { accessOptions, type Access, type AccessOptions } from './kafkajs/current-access.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
 import { kafkajs, network } from './kafkajs/library.ts';
 import type { Compressor } from './protocol/compressor.ts';
 import { gzip } from './protocol/gzip.ts';
 
-export interface KafkaOptions {
+export interface KafkaOptions extends Access {
   /** `host:port` each. */
   readonly brokers: readonly string[];
   readonly clientId: string;
-  readonly ssl?: ConnectionOptions;
-  readonly sasl?: SASLOptions;
   /** The zone of this process: records are read from a replica in it where brokers say that there is one. */
   readonly rack?: string;
   /** How often kafkajs tries again by itself; enough for a broker's restart where not given. */
@@ -30,13 +28,14 @@ export class KafkaClient extends kafkajs.Kafka {
   /** Empty: unknown. */
   readonly rack: string;
   readonly #options: KafkaOptions;
+  readonly #access: AccessOptions;
 
   constructor(options: KafkaOptions, log: Logger, compressor: Compressor) {
+    const access = accessOptions(network, options);
     super({
       brokers: [...options.brokers],
       clientId: options.clientId,
-      ...(options.ssl === undefined ? {} : { ssl: options.ssl }),
-      ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
+      ...(access as Pick<KafkaConfig, 'socketFactory' | 'ssl' | 'sasl'>),
       ...timeouts,
       // At most 2 s between attempts, so that work resumes soon after an outage; about 12 s in all.
       retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: options.retries ?? 8 },
@@ -46,15 +45,15 @@ export class KafkaClient extends kafkajs.Kafka {
     this.compressor = compressor;
     this.rack = options.rack ?? '';
     this.#options = options;
+    this.#access = access;
   }
 
   /** Connects when something is asked; whoever opens it closes it. */
   openCluster(): Cluster {
-    const { brokers, clientId, ssl, sasl } = this.#options;
+    const { brokers, clientId } = this.#options;
     return new KafkaCluster(brokers, {
       clientId,
-      ssl,
-      sasl,
+      access: this.#access,
       network,
       ...timeouts,
       logger: this.logger(),

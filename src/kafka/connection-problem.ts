@@ -1,6 +1,7 @@
 import type { SASLOptions } from 'kafkajs';
 import { silentLogger } from '../ops/log.ts';
 import { createBareKafka, type KafkaClient, type KafkaOptions } from './bare-client.ts';
+import { isRefusedLogin } from './kafkajs/current-access.ts';
 
 /** Why a broker that is there cannot be talked to: what only a person can mend, in its settings or ours. */
 export type ConnectionProblem =
@@ -31,8 +32,6 @@ const byCode: Readonly<Record<string, ConnectionProblem>> = {
 };
 const refusesOurCertificate =
   /ALERT_(BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_|UNKNOWN_CA|ACCESS_DENIED)/;
-/** kafkajs calls whatever goes wrong during a login a failed login. */
-const isNoAnswer = /closed connection|connection (error|timeout)|timed out/i;
 
 /**
  * What `error`, from connecting with `options`, says; undefined where waiting may help. A broker that
@@ -64,10 +63,10 @@ function causesOf(error: unknown): Cause[] {
   return causes;
 }
 
-function problemOf({ name, message, type, code }: Cause): ConnectionProblem | undefined {
-  if (name === 'KafkaJSSASLAuthenticationError') {
-    return isNoAnswer.test(message) ? undefined : 'credentials-refused';
-  }
+function problemOf(cause: Cause): ConnectionProblem | undefined {
+  const { name, type, code } = cause;
+  if (name === 'KafkaJSSASLAuthenticationError')
+    return isRefusedLogin(cause) ? 'credentials-refused' : undefined;
   const known = typeof type === 'string' ? byCode[type] : undefined;
   if (known !== undefined || typeof code !== 'string') return known;
   return refusesOurCertificate.test(code) ? 'client-certificate-refused' : byCode[code];
@@ -77,11 +76,11 @@ async function askDifferently(options: KafkaOptions): Promise<ConnectionProblem 
   const { ssl, sasl, ...bare } = options;
   if (ssl === undefined) {
     // Nothing is sent to it but the question which versions it speaks.
-    const speaksTls = await failureOf({ ...bare, ssl: { rejectUnauthorized: false } });
+    const speaksTls = await failureOf({ ...bare, ssl: () => ({ rejectUnauthorized: false }) });
     if (speaksTls === undefined || isAboutCertificates(speaksTls)) return 'tls-wanted';
   } else if ((await failureOf(bare)) === undefined) return 'tls-not-offered';
   if (sasl !== undefined) return undefined;
-  const answer = await failureOf({ ...options, sasl: nobody });
+  const answer = await failureOf({ ...options, sasl: () => nobody });
   return causesOf(answer).some(({ type }) => type === 'UNSUPPORTED_SASL_MECHANISM')
     ? 'sasl-wanted'
     : undefined;

@@ -4,30 +4,28 @@ import type { KafkaClient } from './client.ts';
 import { startConsumeLoop } from './consume/consume-loop.ts';
 
 export interface ExclusiveOptions {
-  /** Names what is exclusive. */
+  /** Identifies the exclusive right. */
   readonly groupId: string;
-  /** A topic with one partition; nothing is read from it. */
+  /** A topic with one partition. Nothing is read from it. */
   readonly topic: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Something that one process at a time does. */
+/** A right that one process at a time has. */
 export interface Exclusive {
-  /** Aborted when another process has it now, because this one was not heard of for 10 s. */
+  /** Aborted when another process has the right, because this one was silent for 10 s. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
 
-/** One of the processes that would do it. */
+/** A process that waits for the right, or has it. */
 export interface Candidate {
-  /** Lets another one have it. */
+  /** Lets another process have the right. */
   release(): Promise<void>;
 }
 
-/**
- * @returns undefined if another process has it
- */
+/** @returns undefined if another process has the right */
 export async function acquireExclusive(
   kafka: KafkaClient,
   options: ExclusiveOptions,
@@ -44,9 +42,9 @@ export async function acquireExclusive(
 }
 
 /**
- * A consumer group gives a partition to one member, which keeps it while others come and go. After a
- * holder was killed, this takes until the group's session timeout, 10 s.
- * @param onTurn called with true when this process has it, and with false when another one may
+ * A consumer group gives a partition to one member, which keeps it while others come and go. After the holder
+ * was killed, this takes until the group's session timeout, 10 s.
+ * @param onTurn called with true when this process has the right, and with false when another one may
  */
 export async function standForExclusive(
   kafka: KafkaClient,
@@ -58,7 +56,7 @@ export async function standForExclusive(
     topics: [topic],
     clock,
     log,
-    // What comes is never finished, so that nothing more is read, and nothing committed.
+    // The record that comes is never finished, so nothing more is read, and nothing committed.
     windowRecords: 1,
     windowBytes: 1,
     maxBytesPerPartition: 1,

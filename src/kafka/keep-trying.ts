@@ -1,15 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../ops/log.ts';
 
-/** Between two attempts at something that Kafka refuses or is not there for. */
+/** Pause between two attempts at something that Kafka refuses or is not available for. */
 const retryMs = 1_000;
-/** An outage of an hour is worth a line now and then, not 3,600. */
+/** Least time between two log lines during an outage. */
 const sayAgainMs = 10_000;
 
-/**
- * Does `attempt` until it succeeds, and says so in one line when it does not. Undefined once
- * `signal` is aborted.
- */
+/** Repeats `attempt` until it succeeds, and logs failures. Undefined once `signal` is aborted. */
 export async function keepTrying<T>(
   attempt: () => Promise<T>,
   options: { readonly what: string; readonly log: Logger; readonly signal: AbortSignal },
@@ -32,11 +29,11 @@ export async function keepTrying<T>(
 
 /** Ends at once when `signal` is aborted. */
 async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
-  // Not the clock's timer: a process that only waits for Kafka must stay alive.
+  // Not a timer of the clock, because a process that only waits for Kafka must stay alive.
   await delay(retryMs, undefined, { signal }).catch(() => undefined);
 }
 
-/** One line; kafkajs's messages come with stacks elsewhere, never here. */
+/** One line, without the stacks that kafkajs puts into messages elsewhere. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.split('\n', 1)[0] ?? '';

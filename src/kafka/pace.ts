@@ -1,11 +1,11 @@
 /** About a millisecond of work. */
 const recordsPerStretch = 128;
 
-/** Working on many records is not one long stretch in which nothing else is done. */
+/** Splits work on many records, so that other work gets a turn in between. */
 export class Pace {
   #records = 0;
 
-  /** Whether others should have a turn after so many more. */
+  /** Whether other work should get a turn after `records` more. */
   isPauseDue(records: number): boolean {
     this.#records += records;
     if (this.#records < recordsPerStretch) return false;

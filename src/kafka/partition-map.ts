@@ -1,6 +1,6 @@
 import type { TopicPartition } from './record.ts';
 
-/** One value for each partition. Asked for with every batch, so no key is put together for the question. */
+/** One value for each partition. Looked up for every batch, so no combined key is built. */
 export class PartitionMap<T> {
   readonly #topics = new Map<string, Map<number, T>>();
 

@@ -3,6 +3,7 @@ import type { SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { WritingCluster } from './cluster/writing-cluster.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
+import { accessOptions } from './kafkajs/current-access.ts';
 import { findKafkajs } from './kafkajs/find-kafkajs.ts';
 import { kafkaLog, type KafkaLogEntry } from './kafkajs/kafka-log.ts';
 import { networkOf, type KafkajsNetwork } from './kafkajs/network.ts';
@@ -39,10 +40,14 @@ export function createProducingClient(
   const network = withoutIdleTimers(networkOf(load));
   const { createLogger } = load('src/loggers') as Loggers;
   const logger = createLogger({ logCreator: () => kafkaLog(log) });
+  const access = accessOptions(network, {
+    ssl: ssl && (() => ssl),
+    sasl: sasl && (() => sasl),
+  });
   return {
     compressor: gzip,
     openCluster: () =>
-      new WritingCluster(brokers, { network, clientId, ssl, sasl, logger, ...timeouts }),
+      new WritingCluster(brokers, { network, access, clientId, logger, ...timeouts }),
   };
 }
 

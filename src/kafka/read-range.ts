@@ -15,28 +15,34 @@ import type { IncomingRecord } from './record.ts';
 export interface ReadRangeOptions {
   readonly topic: string;
   /**
-   * What to read: as from `KafkaAdmin.offsets`, or narrower. `end` is not read. Default: all that is written
-   * when reading begins, also behind a transaction that is open then, whose end is waited for.
+   * What to read: as from `KafkaAdmin.offsets`, or narrower. `end` is exclusive. Default: everything that is
+   * written when reading begins, including records behind a transaction that is open then, whose end is
+   * waited for.
    */
   readonly ranges?: readonly OffsetRange[];
-  /** Default 4 MB; less where small records compress so well that as many bytes are too many objects. */
+  /**
+   * Default 4 MB. Use less where small records compress so well that as many bytes become too many objects.
+   */
   readonly maxFetchBytes?: number;
-  /** Records of batches that cannot hold it are left out. */
+  /** Batches that cannot contain it are left out. */
   readonly wanted?: Wanted | undefined;
 }
 
-/** Less than a consumer takes: only one answer is being worked on, and nobody is in a hurry. */
+/** Less than a consumer takes, because only one answer is processed at a time, and there is no hurry. */
 const defaultMaxFetchBytes = 4 * 1024 * 1024;
 const maxPartitionBytes = 1024 * 1024;
 const maxWaitMs = 200;
-/** What a broker fails to do is asked of it, or another one, so often in a row: half a minute in all. */
+/**
+ * How often in a row a failing request is repeated, with that broker or another one: half a minute in all.
+ */
 const mostFailures = 60;
 const againMs = 500;
 
 /**
- * Every record of the ranges once, each partition in its order, as fast as the caller takes them and no
- * faster: one answer is in memory. What retention has removed is left out.
- * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`; `input-invalid` for a batch that cannot be read
+ * Yields every record of the ranges once, each partition in its order, as fast as the caller takes them: one
+ * answer is in memory. Records that retention has removed are left out.
+ * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`; `input-invalid` for a batch that
+ * cannot be read
  */
 export async function* readRange(
   kafka: ClusterClient,
@@ -92,7 +98,7 @@ class RangeReader {
     }
   }
 
-  /** Of all partitions, up to the high watermark. */
+  /** All partitions up to the high watermark. */
   async written(): Promise<readonly OffsetRange[]> {
     for (;;) {
       try {
@@ -110,7 +116,7 @@ class RangeReader {
     }
   }
 
-  /** What one broker brings, none of it empty; the brokers are asked in turn. */
+  /** The non-empty parts of one broker's answer. Brokers take turns. */
   async next(): Promise<readonly PartitionRecords[]> {
     try {
       const asked = await this.#whomToAsk();
@@ -119,7 +125,7 @@ class RangeReader {
       const answer = await this.#cluster.fetch(first.leader, {
         maxWaitMs,
         maxBytes: this.#maxFetchBytes,
-        // Only leaders are asked, and they would send us elsewhere.
+        // Without the zone, leaders answer themselves and name no replica.
         rack: '',
         topics: [{ id: first.topicId ?? '', partitions: asked }],
       });
@@ -183,7 +189,7 @@ class RangeReader {
     return brought;
   }
 
-  /** Behind the log's start, or beyond its end: there is nothing more of the range. */
+  /** Before the log's start, or beyond its end, the range has nothing more. */
   async #leaveOutRemoved(range: Range): Promise<void> {
     const { topic, partition, offset } = range.cursor;
     const starts = await listOffsets(this.#cluster, topic, earliestTime, [partition]);
@@ -191,11 +197,11 @@ class RangeReader {
     this.#goOn(range, start > offset ? start : range.end);
   }
 
-  /** The log may have been cut off since the range was made: what it does not reach any more is gone. */
+  /** The log may have been cut off since the range was made. Offsets that it no longer reaches are gone. */
   async #leaveOutLost(range: Range): Promise<void> {
     const { topic, partition, offset } = range.cursor;
     const ends = await listOffsets(this.#cluster, topic, latestTime, [partition]);
-    // A leader that does not know the end yet says so instead.
+    // A leader that does not know its end yet reports an error instead.
     if ((ends.get(partition) ?? Infinity) <= offset) this.#goOn(range, range.end);
   }
 
@@ -217,9 +223,9 @@ function errorOf({ error, partition }: FetchedPartition, topic: string): Error {
 
 function mostFailuresOf(error: unknown): number {
   const type = error instanceof KafkaAnswerError ? error.type : undefined;
-  // A right that is missing stays missing while somebody waits.
+  // Waiting does not help against a missing right.
   if (type === 'TOPIC_AUTHORIZATION_FAILED') return 1;
-  // A broker that has just started may not know the topic yet.
+  // A broker that has just started may not have the topic yet.
   if (type === 'UNKNOWN_TOPIC_OR_PARTITION') return 4;
   return mostFailures;
 }

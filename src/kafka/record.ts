@@ -1,17 +1,17 @@
-/** The types that stages exchange with Kafka; kafkajs's own stay inside this folder. */
+/** The types that stages exchange with Kafka. kafkajs's own types stay inside this folder. */
 
 export type HeaderValue = Buffer | string;
 
-/** A record to be written. `partition` is computed where it is not given. */
+/** A record to be written. `partition` is computed if it is not given. */
 export interface OutgoingRecord {
   readonly topic: string;
   readonly partition?: number;
-  /** What the partition is computed from, if that is not the key. It is not written. */
+  /** What the partition is computed from, if not the key. It is not written. */
   readonly partitionKey?: string | undefined;
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;
   readonly headers?: Readonly<Record<string, HeaderValue>>;
-  /** Nobody reads it soon: it is written within a fifth of a second, with others. */
+  /** The record is not read soon, so it may be written within a fifth of a second, together with others. */
   readonly mayWait?: boolean;
 }
 
@@ -20,20 +20,20 @@ export interface TopicPartition {
   readonly partition: number;
 }
 
-/** A record as read. Buffers may be slices of a whole fetch response: copy what is held for long. */
+/** A record as read. Buffers may be slices of a whole fetch response, so copy what is held for long. */
 export interface IncomingRecord extends TopicPartition {
   readonly offset: number;
-  /** Append time: every topic of ours has `message.timestamp.type=LogAppendTime`. */
+  /** Append time: all our topics have `message.timestamp.type=LogAppendTime`. */
   readonly timestampMs: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  /** The last value where a header repeats. */
+  /** The last value if a header repeats. */
   readonly headers: Readonly<Record<string, Buffer | undefined>>;
-  /** Why `headers` is empty although the record has some: more than may be kept in memory. */
+  /** Why `headers` is empty although the record has some: they are too many or too large to keep. */
   readonly flaw?: string | undefined;
 }
 
-/** The record with buffers of its own. */
+/** A copy of the record with its own buffers. */
 export function copied(record: IncomingRecord): IncomingRecord {
   const copy = (bytes: Buffer | null): Buffer | null =>
     bytes === null ? null : Buffer.from(bytes);

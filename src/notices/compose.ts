@@ -8,12 +8,12 @@ import { partitionKeyOf } from '../resources/partition-key.ts';
 import type { NoticeHook } from '../resources/resource.ts';
 import type { Episode } from './episode.ts';
 
-/** What a notice is about. */
+/** The destination that a notice is about. */
 export interface Subject {
   readonly destination: string;
   readonly name: string | undefined;
   readonly episode: Episode;
-  /** Undefined where no worker says anything of it. */
+  /** Undefined if no worker reports on it. */
   readonly view: DestinationView | undefined;
 }
 
@@ -30,7 +30,7 @@ export function composeNotice(
   const url = view?.urls.find(({ lastAnswer }) => lastAnswer === view.lastAnswer)?.url;
   const since = new Date(sinceMs).toISOString();
   return {
-    // Whoever takes over after a crash writes the same.
+    // After a crash, the next watcher derives the same id.
     id: ['notice', destination, sinceMs, told.after ?? told.notice].join('-'),
     at: new Date(nowMs).toISOString(),
     ...told,
@@ -64,7 +64,7 @@ function textOf(
   const forText = roughDuration(nowMs - episode.sinceMs);
   switch (notice) {
     case 'well':
-      return `Destination ${destination} is well again, after ${forText}.`;
+      return `Destination ${destination} works again, after ${forText}.`;
     case 'disabled': {
       const undelivered = roughDuration(nowMs - episode.undeliveredSinceMs);
       return `Destination ${destination} is paused, because nothing has reached it for ${undelivered}. Its events are kept for ${keptFor}; \`postrider resume ${destination}\` sends them.`;
@@ -93,7 +93,7 @@ function minute(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** What a hook gets. */
+/** The body that a hook gets. */
 export function hookBody(
   { format }: Pick<NoticeHook, 'format'>,
   notice: Pick<Notice, 'id' | 'at' | 'text'> & { readonly notice: string },
@@ -101,10 +101,10 @@ export function hookBody(
   return JSON.stringify(format === 'chat' ? { text: notice.text } : notice);
 }
 
-/** Where an event has its source, a notice has what no source is called. */
+/** In the place of an event's source; no source has this id. */
 const noSource = '-';
 
-/** A notice on its way to a hook: an event like any other for delivery. */
+/** A notice as a record for delivery, where it is an event like any other. */
 export function hookRecord(
   topic: string,
   hook: NoticeHook,
@@ -124,7 +124,7 @@ export function hookRecord(
   return {
     topic,
     partitionKey: partitionKeyOf({ ...hook, id: destinationId }),
-    // So that what is told of one destination arrives in order.
+    // The key keeps the notices of one destination in order.
     key: deliveryKey(destinationId, notice.destination),
     value: hookBody(hook, notice),
     headers: { [envelopeHeader]: envelope },

@@ -1,36 +1,36 @@
 import { parseDuration } from '../duration.ts';
 import { noticeStages, type Notice } from '../event/notice.ts';
 
-/** A time in which a destination fails. Times are epoch milliseconds. */
+/** A period in which a destination fails. Times are epoch milliseconds. */
 export interface Episode {
   readonly sinceMs: number;
   /** Since when nothing has been delivered. */
   readonly undeliveredSinceMs: number;
-  /** When a worker said last that it fails. */
+  /** When a worker last reported the failure. */
   readonly saidMs: number;
-  /** How many of the stages were told. */
+  /** Number of stages for which notices were sent. */
   readonly told: number;
-  /** It was told that the destination was disabled, and it still is. */
+  /** A notice about disabling the destination was sent, and it is still disabled. */
   readonly isDisabled: boolean;
-  /** Somebody was told anything of it, so its end is told too. */
+  /** A notice was sent, so a notice about the end follows. */
   readonly isTold: boolean;
 }
 
-/** What is known of a destination now. */
+/** The present facts about a destination. */
 export interface Seen {
-  /** False: it was deleted, or `enabled: false`. */
+  /** False: the destination was deleted, or has `enabled: false`. */
   readonly isWanted: boolean;
-  /** Paused, by an operator or, with `failingSinceMs`, by `disableAfter`. */
+  /** Paused by an operator, or, with `failingSinceMs`, by `disableAfter`. */
   readonly pause: { readonly failingSinceMs: number | undefined } | undefined;
-  /** A worker says that it fails. */
+  /** Set while a worker reports a failure. */
   readonly failing: { readonly sinceMs: number; readonly isItsOwn: boolean } | undefined;
-  /** When an event was last delivered, as far as workers say. */
+  /** When an event was last delivered, by the workers' reports. */
   readonly deliveredMs: number | undefined;
   /** Undefined: never. */
   readonly disableAfterMs: number | undefined;
 }
 
-/** What follows for the destination: a notice, a pause, or nothing. */
+/** The next steps for the destination: a notice, a pause, or nothing. */
 export interface Next {
   readonly episode: Episode | undefined;
   readonly due?:
@@ -39,14 +39,14 @@ export interface Next {
 }
 
 const stagesMs = noticeStages.map((stage) => parseDuration(stage) ?? 0);
-/** What workers say and what endpoints answered is a little apart. */
+/** Reports of workers and answers of endpoints may differ by this time. */
 const slackMs = 60_000;
-/** Of an endpoint to which nothing is sent nobody knows how it is. */
+/** Nothing is known about an endpoint to which nothing is sent. */
 const forgetMs = 86_400_000;
 
 /**
- * The only place that decides what is told of a destination, and when it is disabled. An episode ends with
- * an answer that says so, not because a worker that spoke of it is gone.
+ * Decides which notices are sent about a destination, and when it is disabled; no other code does. An episode
+ * ends with a success of the endpoint, not because a worker that reported the failure is gone.
  */
 export function nextOf(former: Episode | undefined, seen: Seen, nowMs: number): Next {
   const { isWanted, pause, failing, deliveredMs } = seen;
@@ -65,7 +65,7 @@ function nextOfPaused(
   { failingSinceMs }: NonNullable<Seen['pause']>,
   nowMs: number,
 ): Next {
-  // Who pauses it knows.
+  // The operator who paused it needs no notice.
   if (failingSinceMs === undefined) return { episode: undefined };
   if (former?.isDisabled === true) return { episode: former };
   const begun = former ?? begin(failingSinceMs, nowMs);
@@ -101,12 +101,12 @@ function begin(sinceMs: number, nowMs: number): Episode {
   };
 }
 
-/** It has all its time again, and whoever heard that it was disabled hears that it is well. */
+/** The whole time starts again. Receivers of the notice about disabling get one about the recovery. */
 function resumed(nowMs: number): Episode {
   return { ...begin(nowMs, nowMs), isTold: true };
 }
 
-/** What another watcher knew: as much of it as its last notice says. */
+/** The state that another watcher had, as far as its last notice shows it. */
 export function episodeOf(notice: Notice, nowMs: number): Episode | undefined {
   if (notice.notice === 'well') return undefined;
   const sinceMs = Date.parse(notice.since);

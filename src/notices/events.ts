@@ -2,7 +2,7 @@ import type { Notice } from '../event/notice.ts';
 import type { Logger } from '../ops/log.ts';
 import { add, exposeTally, type MetricsRegistry, type Tally } from '../ops/metrics.ts';
 
-/** What happens in this stage, logged and counted. */
+/** The events of this stage, logged and counted. */
 export class NoticeEvents {
   readonly #log: Logger;
   readonly #notices: Tally = new Map();
@@ -12,14 +12,14 @@ export class NoticeEvents {
     exposeTally(
       metrics,
       'postrider_notices_total',
-      'Notices about destinations, by what they say.',
+      'Notices about destinations that this process wrote.',
       'notice',
       ['failing', 'disabled', 'well'],
       () => this.#notices,
     );
   }
 
-  /** This process watches the destinations from now on, or does not any more. */
+  /** This process begins or ceases to watch the destinations. */
   turned(isWatching: boolean): void {
     const what = isWatching ? 'this process writes notices' : 'another process may write notices';
     this.#log.info({}, what);
@@ -30,8 +30,8 @@ export class NoticeEvents {
     this.#log.info({ notice, destination, after, since, hooks }, text);
   }
 
-  /** Nothing is forgotten: it is tried again. */
+  /** Nothing is lost: the notice is tried again. */
   failed(error: unknown): void {
-    this.#log.error({ err: error }, 'notices could not be written and are tried again');
+    this.#log.error({ err: error }, 'notices could not be written; trying again');
   }
 }

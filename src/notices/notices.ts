@@ -23,7 +23,7 @@ export interface NoticesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
-  /** For destinations that say nothing of it; undefined: never. */
+  /** The default for destinations without their own; undefined: never. */
   readonly disableAfterMs: number | undefined;
 }
 
@@ -34,12 +34,12 @@ export interface Notices {
 const lookMs = 5_000;
 const tryAgainMs = 30_000;
 const leaveMs = 2_000;
-/** Nobody waits for a notice. */
+/** Nothing waits for a notice. */
 const maxWaitMs = 1_000;
 
 /**
- * Tells when a destination has failed for long, and pauses it after `disableAfter`. Every delivery process
- * stands for it, and one does it.
+ * Sends a notice when a destination has failed for long, and pauses it after `disableAfter`. Every delivery
+ * process is a candidate, and one of them does it.
  */
 export async function startNotices(deps: NoticesDeps): Promise<Notices> {
   const { kafka, topology, clock } = deps;
@@ -65,7 +65,7 @@ export async function startNotices(deps: NoticesDeps): Promise<Notices> {
   };
 }
 
-/** From having the turn to losing it. */
+/** The time from getting the right to watch to losing it. */
 class Watch {
   readonly #deps: NoticesDeps;
   readonly #events: NoticeEvents;
@@ -94,7 +94,7 @@ class Watch {
     this.#work = this.#try(() => this.#load());
   }
 
-  /** What is being written goes on to its end, but not for long: the next one writes the same. */
+  /** Writes that were begun are finished, but not for long: the next watcher writes the same. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -102,14 +102,14 @@ class Watch {
     await waitAtMost(leaveMs, this.#work);
   }
 
-  /** What was told before is known before anything is decided. */
+  /** Loads the notices that were sent before, because decisions depend on them. */
   async #load(): Promise<void> {
     const { topology, clock } = this.#deps;
     const { notices, destinationStatus } = topology.topics;
     await this.#follow(notices, (key, value) => {
       this.#watcher.remember(key, value, clock.now());
     });
-    // What comes from now on is written here.
+    // From here on, this process writes the notices.
     await this.#follower?.stop();
     await this.#follow(destinationStatus, (key, value) => {
       this.#words.put(key, value);

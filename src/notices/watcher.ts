@@ -18,17 +18,17 @@ export interface WatcherOptions {
     'offset' | 'destination' | 'isUnreadable' | 'isFresh' | 'noticeHooks'
   >;
   readonly pauses: { get(destinationId: string): Pause | undefined };
-  /** Resolves when Kafka has them. */
+  /** Resolves when Kafka has acknowledged them. */
   readonly send: (records: readonly OutgoingRecord[]) => Promise<void>;
   readonly topics: {
     readonly notices: string;
     readonly pauses: string;
-    /** From which hooks get their notices soonest. */
+    /** The retry topic with the shortest delay, from which hooks get their notices. */
     readonly retry: string;
   };
   /** How long events of a paused destination are kept, e.g. `14d`. */
   readonly keptFor: string;
-  /** For destinations that say nothing of it; undefined: never. */
+  /** The default for destinations without their own; undefined: never. */
   readonly disableAfterMs: number | undefined;
   readonly events: NoticeEvents;
 }
@@ -40,7 +40,7 @@ interface Step {
   readonly said: readonly DestinationStatus[];
 }
 
-/** Goes through all destinations that fail or did, and carries out what is decided about each. */
+/** Checks all destinations that fail or did, and carries out the decision about each. */
 export class Watcher {
   readonly #options: WatcherOptions;
   readonly #episodes = new Map<string, Episode>();
@@ -49,7 +49,7 @@ export class Watcher {
     this.#options = options;
   }
 
-  /** A record of the topic `notices`: what was told before, by whomever. */
+  /** A record of the topic `notices`: a notice that any watcher sent before. */
   remember(destination: string, value: Buffer | null, nowMs: number): void {
     const notice = decodeNotice(value);
     const episode = notice === undefined ? undefined : episodeOf(notice, nowMs);
@@ -57,7 +57,7 @@ export class Watcher {
     else this.#episodes.set(destination, episode);
   }
 
-  /** @throws PostriderError what `send` throws; then nothing counts as told */
+  /** @throws PostriderError what `send` throws; then no notice counts as sent */
   async look(nowMs: number): Promise<void> {
     if (!this.#options.config.isFresh()) return;
     const failing = this.#options.words.failing(nowMs);
@@ -94,7 +94,10 @@ export class Watcher {
     return own === undefined ? this.#options.disableAfterMs : parseDuration(own);
   }
 
-  /** Hooks first: what is remembered as told was told, and a crash between repeats it under the same id. */
+  /**
+   * Hooks come first, so that every recorded notice was sent. A crash between the two repeats notices under
+   * the same ids.
+   */
   async #carryOut(steps: readonly Step[], nowMs: number): Promise<void> {
     const { events, send, topics } = this.#options;
     const told = steps.flatMap((step) => this.#noticeOf(step, nowMs) ?? []);
@@ -129,7 +132,7 @@ export class Watcher {
     return composeNotice({ notice, ...rest }, subject, this.#options.keptFor, nowMs);
   }
 
-  /** A hook that fails is not told so itself. */
+  /** A failing hook gets no notices about itself. */
   #copiesOf(notice: Notice): OutgoingRecord[] {
     const { config, topics } = this.#options;
     return Array.from(config.noticeHooks())

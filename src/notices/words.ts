@@ -4,13 +4,13 @@ import { decodeStatus, type DestinationStatus } from '../event/destination-statu
 interface Worker {
   expiresMs: number;
   isCutOff: boolean;
-  /** Destinations that fail, as this worker sees them. */
+  /** Destinations that fail, by this worker's reports. */
   readonly failing: Map<string, DestinationStatus>;
 }
 
 /**
- * What workers say of destinations that fail, from the records of `destination-status`. Of those that are well
- * it keeps one thing: when they took an event.
+ * The workers' reports on failing destinations, from the records of `destination-status`. Of healthy
+ * destinations it keeps only when they last took an event.
  */
 export class Words {
   readonly #workers = new Map<string, Worker>();
@@ -36,7 +36,10 @@ export class Words {
     this.#workers.clear();
   }
 
-  /** Those that fail now, each with what every worker says that lives and reaches anybody. */
+  /**
+   * The destinations that fail now, each with the reports of all workers that are alive and can reach
+   * endpoints.
+   */
   failing(nowMs: number): ReadonlyMap<string, readonly DestinationStatus[]> {
     const said = new Map<string, DestinationStatus[]>();
     for (const [name, { expiresMs, isCutOff, failing }] of this.#workers) {
@@ -51,7 +54,7 @@ export class Words {
     return said;
   }
 
-  /** When a destination took an event, as far as anybody has said; epoch milliseconds. */
+  /** When a destination took an event, by the reports so far; epoch milliseconds. */
   deliveredMs(destination: string): number | undefined {
     return this.#deliveredMs.get(destination);
   }

@@ -1,4 +1,7 @@
-/** Time as a parameter: production passes `systemClock`, simulations one that they move themselves. */
+/**
+ * Time as a parameter: production passes `systemClock`, and simulations pass one that they advance
+ * themselves.
+ */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -6,9 +9,11 @@ export interface Clock {
   after(delayMs: number, callback: () => void): Timer;
 }
 
-/** For durations that something is decided by: `now` may be set in the middle of one, forward or back. */
+/**
+ * For time spans that decisions depend on, because `now` may be set in the middle of one, forward or back.
+ */
 export interface SteadyClock extends Clock {
-  /** Milliseconds since a moment of its own, whole ones like `now`'s, which may be added to; nobody sets it. */
+  /** Milliseconds since an arbitrary moment, whole numbers as those of `now`. This clock is never set. */
   steadyNow(): number;
 }
 

@@ -17,8 +17,8 @@ export interface OpsServerOptions {
 }
 
 /**
- * `/metrics`, `/livez` and `/readyz`. That `/livez` is answered at all is what it says: the event loop
- * turns. It depends on nothing else, or an outage of Kafka would restart every process.
+ * `/metrics`, `/livez` and `/readyz`. Any answer of `/livez` shows that the event loop runs. It depends on
+ * nothing else, because an outage of Kafka must not restart every process.
  */
 export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
   const server = fastify({ forceCloseConnections: true });

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { portProblem } from './port-problem.ts';
 
 /**
- * Listens on all addresses, of both families where the machine has IPv6, and gives the port.
- * @throws PostriderError `setting-invalid` naming the setting if the port cannot be had
+ * Listens on all addresses, of both families if the machine has IPv6, and returns the port.
+ * @throws PostriderError `setting-invalid` with the setting's name if the port is not available
  */
 export async function listenOnAll(
   server: FastifyInstance,

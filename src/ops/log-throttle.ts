@@ -8,7 +8,7 @@ export class LogThrottle {
     this.#intervalMs = intervalMs;
   }
 
-  /** How many went unlogged since the last line, or undefined where this one goes unlogged too. */
+  /** How many lines went unlogged since the last one; undefined if this one goes unlogged too. */
   pass(nowMs: number): number | undefined {
     if (nowMs - this.#loggedMs < this.#intervalMs) {
       this.#unlogged += 1;
@@ -21,11 +21,11 @@ export class LogThrottle {
   }
 }
 
-/** A throttle of one line a second for each key. They are kept for good, so the keys must be few. */
+/** A throttle of one line a second for each key. Throttles are never removed, so there must be few keys. */
 export class LogThrottles<Key> {
   readonly #throttles = new Map<Key, LogThrottle>();
 
-  /** As `LogThrottle.pass`, among the lines of this key. */
+  /** As `LogThrottle.pass`, for the lines of this key. */
   pass(key: Key, nowMs: number): number | undefined {
     const throttle = this.#throttles.get(key) ?? new LogThrottle();
     this.#throttles.set(key, throttle);

@@ -21,7 +21,10 @@ export interface LogOptions {
   readonly isColored?: boolean;
 }
 
-/** Logs go to stderr; stdout belongs to a command's answer. What is logged commands no terminal, in either format. */
+/**
+ * Logs go to stderr, because stdout belongs to a command's answer. Logged text is escaped in both formats, so
+ * that it cannot control a terminal.
+ */
 export function createLogger(options: LogOptions): Logger {
   const streamWrite = options.format === 'pretty' ? asJsonOfPrintable : asPrintableJson;
   const settings = {

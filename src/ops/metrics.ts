@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
-/** What stages register their metrics with; one per process. */
+/** The registry for the metrics of stages; one per process. */
 export type MetricsRegistry = Registry;
 
-/** With Node's own process and event loop metrics already in it. */
+/** Creates a registry with Node's own process and event loop metrics. */
 export function createMetrics(): MetricsRegistry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -19,7 +19,7 @@ export const ageBucketsSeconds: number[] = [
   14_400,
 ];
 
-/** A gauge that asks when it is scraped. */
+/** A gauge whose value is read when it is scraped. */
 export function exposeGauge(
   registry: MetricsRegistry,
   name: string,
@@ -42,7 +42,7 @@ export function* inSeconds(
   for (const [value, ms] of milliseconds) yield [value, ms / 1_000];
 }
 
-/** A gauge for each value of a label, asked when it is scraped. */
+/** A gauge for each value of a label, read when it is scraped. */
 export function exposeGauges(
   registry: MetricsRegistry,
   name: string,
@@ -62,7 +62,7 @@ export function exposeGauges(
   });
 }
 
-/** Numbers by label value, added up without prom-client's price for labels and copied when scraped. */
+/** Numbers by label value, added up without prom-client's cost for labels and copied when scraped. */
 export type Tally = Map<string, number>;
 
 export function add<Value extends string>(
@@ -92,9 +92,9 @@ export function exposeCount(
 }
 
 /**
- * A counter for each value of a label, copied from a tally when it is scraped. `values`: all that the
- * label can take. They are there from the start, because of a series that begins with its first event
- * Prometheus never sees that event as a rise.
+ * A counter for each value of a label, copied from a tally when it is scraped.
+ * @param values all values of the label. Their series exist from the start, because Prometheus does not see
+ * the first event of a new series as an increase.
  */
 export function exposeTally(
   registry: MetricsRegistry,
@@ -117,7 +117,7 @@ export function exposeTally(
   });
 }
 
-/** Whether each role of the process does its work: the series is there from the process's first moment on. */
+/** Whether each role of the process does its work. The series exists from the process's first moment on. */
 export function exposeReady(
   registry: MetricsRegistry,
   read: () => Iterable<readonly [string, boolean]>,
@@ -125,7 +125,7 @@ export function exposeReady(
   exposeGauges(
     registry,
     'postrider_ready',
-    '1 while the role does its work.',
+    '1 while the role does its work. The series exists from the start of the process.',
     'role',
     function* () {
       for (const [role, ready] of read()) yield [role, ready ? 1 : 0];

@@ -3,8 +3,9 @@ import { createServer, type Server } from 'node:net';
 import { PostriderError } from '../errors.ts';
 
 /**
- * What the system says of a port that cannot be listened on, as one sentence; other errors pass.
- * `setting`: the setting or option that decides the port.
+ * Turns the system's error about a port that cannot be listened on into one sentence; other errors are
+ * returned unchanged.
+ * @param setting the setting or option that decides the port
  */
 export function portProblem(error: unknown, setting: string, port: number): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
@@ -20,9 +21,9 @@ const reasons: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * To be called before much else is begun: listens on each for a moment. Of 0 any is free.
- * @param ports by the setting that decides each
- * @throws PostriderError `setting-invalid` with the first that cannot be listened on
+ * Checks ports before much else is begun, by listening on each for a moment.
+ * @param ports by the setting that decides each; 0 is any free port
+ * @throws PostriderError `setting-invalid` for the first that cannot be listened on
  */
 export async function requireFreePorts(ports: Readonly<Record<string, number>>): Promise<void> {
   const held: Server[] = [];

@@ -1,6 +1,6 @@
 /**
  * Resolves at the first SIGINT or SIGTERM; the caller then drains and returns. A second signal ends the
- * process at once: whoever sends it does not want to wait.
+ * process at once.
  */
 export async function shutdownSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

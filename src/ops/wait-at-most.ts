@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Until the work, if any, is done, or for so long: it goes on by itself then. Keeps no process alive. */
+/**
+ * Waits for the work, if any, but no longer than `ms`; the work then continues by itself. Does not keep the
+ * process alive.
+ */
 export async function waitAtMost(
   timeoutMs: number,
   work: Promise<unknown> | undefined,

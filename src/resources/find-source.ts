@@ -6,7 +6,7 @@ import { ofKind } from './config/stored-resources.ts';
 
 /**
  * The source as it is stored now. Needs no secret key.
- * @throws PostriderError `not-found`, which names those that there are
+ * @throws PostriderError `not-found`, which lists the existing sources
  */
 export async function findSource(access: ConfigTopicAccess, id: string): Promise<Source> {
   const sources = ofKind(await readStoredResources(access), 'Source').flatMap(({ sealed }) =>

@@ -1,14 +1,14 @@
 import type { Destination, NoticeHook, ResourceKind } from './resource.ts';
 
-/** No id of a resource has a colon, so no destination has such an id. */
+/** Ids of resources have no colon, so no destination has such an id. */
 const prefix = 'notices:';
 
-/** The id under which notices for a hook are delivered: they are events on their way to a destination. */
+/** The destination id under which notices for a hook are delivered. */
 export function hookDestinationId(hookId: string): string {
   return prefix + hookId;
 }
 
-/** The resource that delivery knows by this id. */
+/** The resource that delivery identifies by this id. */
 export function nameOfDestination(destinationId: string): {
   readonly kind: 'Destination' | 'NoticeHook';
   readonly id: string;
@@ -18,7 +18,7 @@ export function nameOfDestination(destinationId: string): {
     : { kind: 'Destination', id: destinationId };
 }
 
-/** By what id delivery knows a resource; undefined: it is nothing that is delivered to. */
+/** The id by which delivery identifies a resource; undefined: nothing is delivered to it. */
 export function destinationIdOf(name: {
   readonly kind: ResourceKind;
   readonly id: string;
@@ -27,7 +27,7 @@ export function destinationIdOf(name: {
   return name.kind === 'Destination' ? name.id : undefined;
 }
 
-/** As delivery needs it. No call is routed to it. */
+/** The hook as a destination. No call is routed to it. */
 export function destinationOfHook(hook: NoticeHook): Destination {
   const { id, name, url, headers, sharedSecret, rateLimit } = hook;
   return Object.freeze({

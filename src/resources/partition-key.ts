@@ -1,10 +1,10 @@
 import type { Destination } from './resource.ts';
 
 /**
- * What the partition of a destination's events is computed from; undefined: of each event, its key.
+ * What the partition of a destination's events is computed from; undefined: each event's key.
  *
- * With a rate limit all of them are in one partition of each topic, so that one worker has all of the limit,
- * and nothing is lost by dividing it. In order and in a lane, an event goes by its key all the same.
+ * With a rate limit, all events are in one partition of each topic, so that one worker has the whole limit,
+ * and nothing is lost by dividing it. The order of a user's events still follows each event's key.
  */
 export function partitionKeyOf({
   id,

@@ -1,13 +1,13 @@
 import { PostriderError } from '../errors.ts';
 
-/** What is wrong with one place of a resource file. */
+/** A problem at one place of a resource file. */
 export interface Problem {
   readonly file: string;
   /** From 1; missing where the whole file is meant. */
   readonly line?: number;
-  /** Where in the resource, e.g. `webhooks[0].url`; empty for the resource itself. */
+  /** The path in the resource, for example `webhooks[0].url`; empty for the resource itself. */
   readonly path: string;
-  /** What is wrong and what is allowed, to be read after the path. Never holds a secret. */
+  /** The problem and what is allowed, to be read after the path. Never holds a secret. */
   readonly reason: string;
 }
 
@@ -26,7 +26,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-/** Resource files that cannot be applied, with everything that is wrong with them, one line each. */
+/** Resource files that cannot be applied, with all their problems, one line each. */
 export class InvalidResources extends PostriderError {
   readonly problems: readonly Problem[];
 

@@ -1,13 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
-import { withAdmin, type KafkaAdmin } from '../kafka/admin.ts';
+import { adminError } from '../kafka/admin-error.ts';
+import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { KafkaAnswerError } from '../kafka/protocol/errors.ts';
 
 const lookAgainMs = 500;
 /** A topic that was just made is not known to every broker at once. */
 const looks = 6;
 
-/** @throws PostriderError `not-found` if one is missing, with the command that makes it. */
+/**
+ * @throws PostriderError `not-found` if one is missing, with the command that makes it; `kafka-refused` if this
+ * principal may not see one
+ */
 export async function requireTopics(
   kafka: KafkaClient,
   topics: readonly { readonly name: string }[],
@@ -17,7 +22,7 @@ export async function requireTopics(
     const missing = topics.map(({ name }) => name).filter((name) => !existing.has(name));
     if (missing.length === 0) return;
     if (look === looks) {
-      await withAdmin(kafka, (admin) => refuseHidden(admin, missing));
+      await refuseHidden(kafka, missing);
       throw new PostriderError('not-found', sentence(missing));
     }
     await delay(lookAgainMs);
@@ -25,10 +30,18 @@ export async function requireTopics(
 }
 
 /** Kafka lists no topic that its ACLs do not let one describe; asked for by name, it says so. */
-async function refuseHidden(admin: KafkaAdmin, [first = '']: readonly string[]): Promise<void> {
-  await admin.partitionCount(first).catch((error: unknown) => {
-    if (error instanceof PostriderError && error.code === 'kafka-refused') throw error;
-  });
+async function refuseHidden(kafka: KafkaClient, missing: readonly string[]): Promise<void> {
+  const cluster = kafka.openCluster();
+  try {
+    await cluster.refresh(missing);
+    const error = 'TOPIC_AUTHORIZATION_FAILED';
+    const hidden = missing.find((name) => cluster.topicError(name) === error);
+    if (hidden !== undefined) throw adminError(new KafkaAnswerError(error, 'a topic'), hidden);
+  } catch (error) {
+    throw adminError(error);
+  } finally {
+    cluster.close();
+  }
 }
 
 function sentence([first = '', ...more]: readonly string[]): string {

@@ -1,6 +1,6 @@
 import type { CallType } from '../event/call.ts';
 
-/** Where calls come from: whoever holds one of its write keys. */
+/** A source of calls, identified by any of its write keys. */
 export interface Source {
   readonly kind: 'Source';
   readonly id: string;
@@ -44,16 +44,16 @@ export interface Destination {
   readonly disableAfter?: string;
 }
 
-/** Where notices are sent: to the people who run this, or to their chat. */
+/** Where notices are sent: to the people who run this deployment, or to their chat. */
 export interface NoticeHook extends Webhook {
   readonly kind: 'NoticeHook';
   readonly id: string;
   readonly name: string;
   /** Never empty: an empty one counts as none. */
   readonly sharedSecret?: string;
-  /** `notice`: the whole notice; `chat`: `{"text": …}`, as chats take it. */
+  /** `notice`: the whole notice; `chat`: `{"text": …}`, the format of chat webhooks. */
   readonly format: 'notice' | 'chat';
-  /** As of a destination. */
+  /** As for a destination. */
   readonly rateLimit?: number;
 }
 
@@ -61,12 +61,15 @@ export interface NoticeHook extends Webhook {
 export interface FileRows {
   /** A file, a folder of files, or a glob, in `AUDIENCE_FILES_DIR` of the sync. */
   readonly file: string;
-  /** A file that stands in the folder, or beside the file, once all is written; it may hold the number of rows. */
+  /**
+   * A file in the folder, or beside the file, that shows that everything is written; it may hold the number
+   * of rows.
+   */
   readonly complete?: string;
   readonly format?: RowFormat;
-  /** Of CSV: without a header, columns are numbers, from 1. */
+  /** For CSV: without a header, columns are numbers, from 1. */
   readonly header?: boolean;
-  /** Of CSV; a comma without it. */
+  /** For CSV; the default is a comma. */
   readonly delimiter?: string;
   /** The column that holds the user's id. */
   readonly userId: string | number;
@@ -75,18 +78,21 @@ export interface FileRows {
 export interface FileValues extends FileRows {
   /** The column that holds the trait's value. */
   readonly value: string | number;
-  /** Of CSV, which knows text only: what each value is. Without it, each is what it looks like in JSON. */
+  /**
+   * For CSV, where all values are text: the type of each value. Without it, each value has the type that it
+   * looks like in JSON.
+   */
   readonly type?: ValueType;
 }
 
-/** What a query returns: one column with the user's id, and behind it the value if there are values. */
+/** The result of a query: a column with the user's id, followed by the value for computed traits. */
 export interface PostgresRows {
   /** A connection URL, which is a secret. */
   readonly postgres: string;
   readonly query: string;
 }
 
-/** What a DuckDB query over files in `AUDIENCE_FILES_DIR` returns: columns as of {@link PostgresRows}. */
+/** The result of a DuckDB query over files in `AUDIENCE_FILES_DIR`: columns as for {@link PostgresRows}. */
 export interface SqlRows {
   readonly sql: string;
 }
@@ -109,7 +115,7 @@ export interface AudienceLimits {
 interface Synced {
   readonly id: string;
   readonly name: string;
-  /** Follows from the name when the resource is made, and stays when the name changes. */
+  /** Derived from the name when the resource is created, and kept when the name changes. */
   readonly trait: string;
   /** The identify calls come from this source. */
   readonly source: string;
@@ -133,7 +139,7 @@ export interface ComputedTrait extends Synced {
 export type Resource = Source | Destination | Audience | ComputedTrait | NoticeHook;
 export type ResourceKind = Resource['kind'];
 
-/** In the order in which they are written: what others refer to comes first. */
+/** In writing order: resources come after those that they refer to. */
 export const resourceKinds: readonly ResourceKind[] = [
   'Source',
   'Destination',

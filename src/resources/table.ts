@@ -1,12 +1,12 @@
 import { printable } from '../printable.ts';
 
-/** A column does not get narrower than this for the sake of others. */
+/** A column is not made narrower than this for the sake of others. */
 const narrowest = 8;
 
 /**
- * Aligned columns for a terminal, which obeys nothing in them; empty cells as `-`; without a final line break.
- * @param width what a line may take: the widest columns are cut to it. Default: the terminal, and no end
- * where stdout is none, because a program or a file gets everything.
+ * Aligned columns with escaped text; empty cells as `-`; without a final line break.
+ * @param width of a line; the widest columns are cut to fit. Default: the terminal's width, and no limit if
+ * stdout is not a terminal, because a program or a file gets everything.
  */
 export function formatTable(
   head: readonly string[],
@@ -29,7 +29,7 @@ export function formatTable(
     .join('\n');
 }
 
-/** Takes from whichever is the widest, as long as the line is too long. */
+/** Takes width from the widest column, as long as the line is too long. */
 function fitted(wanted: readonly number[], width: number): readonly number[] {
   const widths = [...wanted];
   const gaps = 2 * (widths.length - 1);

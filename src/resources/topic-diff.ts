@@ -10,16 +10,14 @@ export interface TopicFinding {
   readonly partitions: number;
   /** For people: what it holds, or what is wrong, each with what it should be. */
   readonly details: readonly string[];
-  /** How many partitions it may be given. */
-  readonly addPartitionsTo?: number;
   /** How to make it; missing where it is another system's. */
   readonly toCreate?: Topic;
 }
 
 /**
- * What exists against what should: the topology, the dedicated topics of `destinations`, and further
- * ingest topics, which other systems own. Topics that nothing uses any more are leftovers; other
- * topics under the prefix are nobody's business here.
+ * Compares existing topics with the topology, the dedicated topics of `destinations`, and further ingest
+ * topics, which other systems own. Topics that are no longer used are leftovers; other topics under the
+ * prefix are ignored.
  */
 export function diffTopics(
   topology: Topology,
@@ -34,22 +32,38 @@ export function diffTopics(
   const wantedNames = new Set(wanted.map(({ name }) => name));
   const ingest = byName.get(topology.topics.ingest);
   const foreign = topology.ingestTopics.filter((name) => !wantedNames.has(name));
+  // A topic that is made now gets as many as those that it belongs to have.
+  const shared = existing.find(({ name }) =>
+    belongTogether(topology, name, topology.topics.delivery),
+  );
+  const asMade = (topic: Topic): Topic =>
+    shared !== undefined && belongTogether(topology, topic.name, shared.name)
+      ? { ...topic, partitions: shared.partitions }
+      : topic;
   return [
-    ...wanted.map((topic) => diffOne(topology, topic, byName.get(topic.name))),
+    ...wanted.map((topic) => diffOne(topology, topic, byName.get(topic.name), asMade(topic))),
     ...foreign.map((name) => diffForeign(name, byName.get(name), ingest)),
     ...existing.filter(({ name }) => !wantedNames.has(name)).flatMap(findLeftover(topology)),
   ];
 }
 
-/** What was wrong with a topic that is not as it should be; empty where all is well. */
+/** The differences of the topics that are not as they should be; empty if there are none. */
 export function findDifferences(findings: readonly TopicFinding[]): readonly TopicFinding[] {
   return findings.filter(({ state }) => state !== 'ok');
 }
 
-function diffOne(topology: Topology, wanted: Topic, existing: TopicSpec | undefined): TopicFinding {
-  const { name, holds, partitions } = wanted;
-  if (existing === undefined)
-    return { name, state: 'missing', partitions, details: [holds], toCreate: wanted };
+/** @param toCreate what it is made as where it is missing */
+function diffOne(
+  topology: Topology,
+  wanted: Topic,
+  existing: TopicSpec | undefined,
+  toCreate: Topic,
+): TopicFinding {
+  const { name, holds } = wanted;
+  if (existing === undefined) {
+    const { partitions } = toCreate;
+    return { name, state: 'missing', partitions, details: [holds], toCreate };
+  }
   const differences = [
     ...diffPartitions(topology, wanted, existing),
     ...(existing.replicationFactor === wanted.replicationFactor
@@ -61,29 +75,40 @@ function diffOne(topology: Topology, wanted: Topic, existing: TopicSpec | undefi
       .filter(([key, value]) => existing.config[key] !== value)
       .map(([key, value]) => `${key} is ${existing.config[key] ?? 'not set'}, should be ${value}`),
   ];
-  const grows = existing.partitions < partitions && !isFixed(topology, name);
   return {
     name,
     state: differences.length === 0 ? 'ok' : 'differs',
     partitions: existing.partitions,
     details: differences.length === 0 ? [holds] : differences,
-    ...(grows ? { addPartitionsTo: partitions } : undefined),
   };
 }
 
 function diffPartitions(topology: Topology, wanted: Topic, existing: TopicSpec): string[] {
-  if (existing.partitions === wanted.partitions) return [];
-  const text = `has ${existing.partitions} partitions, should have ${wanted.partitions}`;
-  if (isFixed(topology, wanted.name))
+  const { name, partitions } = wanted;
+  if (existing.partitions === partitions || topology.withKeptPartitions.includes(name)) return [];
+  const text = `has ${existing.partitions} partitions, should have ${partitions}`;
+  if (keepsPartitions(topology, name))
     return [`${text}; its number must not change, because its state is kept by partition`];
-  return existing.partitions < wanted.partitions
-    ? [text]
+  return existing.partitions < partitions
+    ? [
+        `${text}: \`postrider topics add-partitions --partitions ${partitions}\` adds them, which moves keys; or set TOPIC_PARTITIONS to what exists`,
+      ]
     : [`${text}; partitions cannot be removed, so set TOPIC_PARTITIONS to what exists`];
 }
 
-/** More partitions would part a key's later records from its earlier ones, which are state here. */
-function isFixed({ topics }: Topology, name: string): boolean {
-  return [topics.config, topics.audienceMembers, topics.audienceSyncs].includes(name);
+/** More partitions would part a key's later records from its earlier ones, which are state there. */
+export function keepsPartitions(topology: Topology, name: string): boolean {
+  return [...topology.withOnePartition, ...topology.withKeptPartitions].includes(name);
+}
+
+/**
+ * Whether two topics need the same number of partitions: partition i of `delivery` and of each retry topic is
+ * read by one worker, so that a user's fresh and retried events meet there.
+ */
+export function belongTogether(topology: Topology, one: string, other: string): boolean {
+  const isShared = (name: string): boolean =>
+    name === topology.topics.delivery || topology.retryTierMs(name) !== undefined;
+  return isShared(one) && isShared(other);
 }
 
 function diffForeign(

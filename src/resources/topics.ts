@@ -7,7 +7,8 @@ import { ofKind } from './config/stored-resources.ts';
 import { diffTopics, type TopicFinding } from './topic-diff.ts';
 
 /**
- * What exists against what should, with the dedicated topics of all stored destinations.
+ * Compares the existing topics with those that should exist, including the dedicated topics of all stored
+ * destinations.
  * @throws PostriderError `kafka-unavailable`
  */
 export async function inspectTopics(access: ConfigTopicAccess): Promise<TopicFinding[]> {
@@ -18,20 +19,17 @@ export async function inspectTopics(access: ConfigTopicAccess): Promise<TopicFin
   return diffTopics(topology, destinations, existing);
 }
 
-/** Makes what is missing, and adds partitions where that is safe. Nothing is removed. */
+/** Makes what is missing. What exists stays as it is: `addPartitions` is asked for by itself. */
 export async function createTopics(
   kafka: KafkaClient,
   findings: readonly TopicFinding[],
 ): Promise<void> {
   const missing = findings.flatMap(({ toCreate }) => toCreate ?? []);
-  await withAdmin(kafka, async (admin) => {
-    if (missing.length > 0) await admin.createTopics(missing);
-    for (const { name, addPartitionsTo } of findings)
-      if (addPartitionsTo !== undefined) await admin.extendPartitions(name, addPartitionsTo);
-  });
+  if (missing.length > 0) await withAdmin(kafka, (admin) => admin.createTopics(missing));
 }
 
-async function describeOurs(admin: KafkaAdmin, topology: Topology): Promise<TopicSpec[]> {
+/** All that exists under the prefix, and further ingest topics. */
+export async function describeOurs(admin: KafkaAdmin, topology: Topology): Promise<TopicSpec[]> {
   const underPrefix = await admin.topicNames(topology.prefix);
   const names = new Set([...underPrefix, ...topology.ingestTopics]);
   return [...(await admin.describeTopics([...names])).values()];

@@ -5,18 +5,18 @@ import type { IncomingRecord } from '../kafka/record.ts';
 
 export interface Arrival {
   readonly origin: Origin;
-  /** When a record that was rejected was sent again. */
+  /** When a rejected record was sent again. */
   readonly redrivenMs: number | undefined;
 }
 
 /**
- * Where a record first stood: its own place, unless it was rejected and sent again. Any producer can
- * write that header, so what it says must give no power that the call's own fields do not give: its
- * place only names a call that has no `messageId`, and its append time counts only backwards. A call
- * that claimed to come from the future would outlive every age limit and deletion.
+ * The place where a record first arrived: its own place, unless it was rejected and sent again. Any producer
+ * can write that header, so it must not allow more than the call's own fields do: its place only names a call
+ * without a `messageId`, and its append time may only make a call older. A call that claimed to come from the
+ * future would outlive every age limit and deletion.
  *
- * A record of before its topic had Kafka's append time may have any time, or none. One that cannot be is 0:
- * the call then counts as older than all others.
+ * A record from before its topic had Kafka's append time may have any time, or none. An impossible time
+ * becomes 0, so the call counts as older than all others.
  */
 export function arrivalOf(record: IncomingRecord): Arrival {
   const { topic, partition, offset } = record;

@@ -14,17 +14,17 @@ export class Backlog<T> {
   shift(): T | undefined {
     const item = this.#items[this.#next];
     this.#next += 1;
-    // Array.shift would move all that follow, each time; what is done must not stay in memory either.
+    // Array.shift would move all items each time. Finished items must not stay in memory either.
     if (this.#next * 2 >= this.#items.length) this.#reset(this.#items.slice(this.#next));
     return item;
   }
 
-  /** Before all others. */
+  /** Puts items before all others. */
   putBack(items: readonly T[]): void {
     this.#reset([...items, ...this.#items.slice(this.#next)]);
   }
 
-  /** Takes out what is gone, in its order. */
+  /** Removes and returns the items for which `isGone` holds, in order. */
   takeOut(isGone: (item: T) => boolean): T[] {
     const items = this.#items.slice(this.#next);
     this.#reset(items.filter((item) => !isGone(item)));

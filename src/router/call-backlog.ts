@@ -1,9 +1,11 @@
 import { Backlog } from './backlog.ts';
 
-/** While both wait, one of so many is one that can wait: a router that is never done must not starve them. */
+/**
+ * While both kinds wait, one of so many calls is a patient one, so that a busy router does not starve them.
+ */
 const shareOfPatient = 16;
 
-/** Records to be routed: those of syncs, which have time, behind those of live calls. */
+/** Records to be routed: those of live calls before those of syncs, which are patient. */
 export class CallBacklog<T> {
   readonly #isPatient: (item: T) => boolean;
   readonly #live = new Backlog<T>();
@@ -18,7 +20,7 @@ export class CallBacklog<T> {
     return this.#live.size + this.#patient.size;
   }
 
-  /** Whether a live one waits. */
+  /** Whether a live call waits. */
   get isUrgent(): boolean {
     return this.#live.size > 0;
   }
@@ -27,7 +29,7 @@ export class CallBacklog<T> {
     this.#of(item).push(item);
   }
 
-  /** `takesPatient`: whether one that can wait may be taken where no live one is there. */
+  /** @param takesPatient whether a patient record may be taken if no live one waits */
   shift(takesPatient: boolean): T | undefined {
     if (this.#live.size === 0) return takesPatient ? this.#patient.shift() : undefined;
     this.#turns = (this.#turns + 1) % shareOfPatient;
@@ -35,13 +37,13 @@ export class CallBacklog<T> {
     return isPatientsTurn ? this.#patient.shift() : this.#live.shift();
   }
 
-  /** All of one topic, before all others. */
+  /** Puts records of one topic back, before all others. */
   putBack(items: readonly T[]): void {
     const [first] = items;
     if (first !== undefined) this.#of(first).putBack(items);
   }
 
-  /** Takes out what is gone. */
+  /** Removes and returns the records for which `isGone` holds. */
   takeOut(isGone: (item: T) => boolean): T[] {
     return [...this.#live.takeOut(isGone), ...this.#patient.takeOut(isGone)];
   }

@@ -16,19 +16,22 @@ import { rejectedRecord } from './rejected-record.ts';
 import type { Routes } from './route-call.ts';
 import { StalledRecords } from './stalled-records.ts';
 
-/** Where records go; the producer in production. */
+/** Where records go. In production this is the producer. */
 export interface RecordSink {
-  /** Calls `done` once: without an argument when the record is safe, with an error when it never can be. */
+  /**
+   * Calls `done` once: without an argument when the record is acknowledged, with an error when Kafka can
+   * never take it.
+   */
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
 }
 
 export interface CallRouterOptions {
   readonly routes: Routes;
-  /** Resolves when everything that was written to the configuration before is known to `routes`. */
+  /** Resolves when `routes` has everything that was written to the configuration before. */
   readonly caughtUp: () => Promise<void>;
   readonly sink: RecordSink;
   readonly rejectedTopic: string;
-  /** What audience syncs write to; live calls go before. */
+  /** The topic of audience syncs. Live calls go before its calls. */
   readonly audienceTopic: string;
   readonly duplicates: Duplicates<PendingCall>;
   readonly schemas: Schemas;
@@ -42,16 +45,19 @@ export interface PendingCall {
 }
 
 /**
- * A call may become hundreds of records, so the intake's window does not bound what they take. Five full
- * batches keep the producer busy; what is above that waits as the records that it came in.
+ * Bound on copies that are not acknowledged. A call may become hundreds of records, so the intake's window
+ * does not bound their memory. Five full batches keep the producer busy; further calls wait as the records
+ * that they came in.
  */
 const mostCopies = 5_000;
-/** What syncs may take of that while no live call waits: one that comes finds the rest. */
+/** The part of that for syncs while no live call waits, so that a live call finds room. */
 const mostAudienceCopies = 1_000;
 
 type Held = HeldCall & PendingCall;
 
-/** Carries out what was decided about each record, and finishes it when all that it became is safe. */
+/**
+ * Carries out the decision about each record, and finishes the record when all its copies are acknowledged.
+ */
 export class CallRouter {
   readonly #routes: Routes;
   readonly #sink: RecordSink;
@@ -63,7 +69,7 @@ export class CallRouter {
   readonly #events: RouterEvents;
   readonly #held: HeldCalls<Held>;
   readonly #backlog: CallBacklog<ConsumedRecord>;
-  /** Produced and not acknowledged, rejected calls included. */
+  /** Copies that are not acknowledged, including rejected calls. */
   #copies = 0;
   #stopped = false;
 
@@ -97,14 +103,14 @@ export class CallRouter {
     return this.#stalled.size;
   }
 
-  /** Whether everything that was begun is safe. */
+  /** Whether everything that was begun is acknowledged. */
   get isIdle(): boolean {
     return this.#copies === 0;
   }
 
   /**
-   * Begins nothing more: what waits, for Kafka or a schema, is left to the next owner of its partition. What
-   * comes later lies there until its partition is dropped.
+   * Begins nothing more. Records that wait, for Kafka or a schema, are left to the next owner of their
+   * partition. Later records stay until their partition is dropped.
    */
   stop(): void {
     this.#stopped = true;
@@ -119,9 +125,9 @@ export class CallRouter {
   }
 
   /**
-   * Partitions that somebody else reads next: what of them waits is released at once. A call whose copies
-   * are on their way is finished with them; those that wait for its end are released, because one of them
-   * would take its place if it failed.
+   * Another member reads these partitions next, so waiting records are released at once. A call whose copies
+   * are on their way is finished with them. Duplicates that wait for its end are released, because one of
+   * them would take its place if it failed.
    */
   drop(partitions: readonly TopicPartition[]): void {
     this.#releaseWaiting((record) =>
@@ -135,7 +141,7 @@ export class CallRouter {
     }
   }
 
-  /** The registry did not give this schema and is asked again: its partitions go on waiting. */
+  /** The registry did not return this schema and is asked again. The partitions continue to wait. */
   schemaDelayed(id: number, error: unknown): void {
     this.#events.schemaDelayed(id, error, this.#stalled.waitingFor(id));
   }
@@ -188,13 +194,15 @@ export class CallRouter {
     });
   }
 
-  /** An unknown id takes a second: one after the other, a window of them would take minutes. */
+  /**
+   * Loading an unknown schema takes up to a second. One after the other, a window of them would take minutes.
+   */
   #askAhead({ value }: ConsumedRecord): void {
     const id = schemaIdOf(value);
     if (id !== undefined && this.#schemas.find(id) === undefined) void this.#schemas.settled(id);
   }
 
-  /** After waiting. */
+  /** Continues with a call that waited. */
   #goOn({ record, read }: PendingCall): void {
     try {
       const source = this.#routes.sourceOf(read);
@@ -207,7 +215,7 @@ export class CallRouter {
 
   #route(record: ConsumedRecord, read: ReadCall, source: Source): void {
     const copies = this.#routes.route(read, source);
-    // Not remembered: when its like comes again, a destination may want it.
+    // Not remembered, because a destination may want a later repetition.
     if (copies.length === 0) {
       this.#events.unwanted();
       record.finish();
@@ -264,8 +272,8 @@ export class CallRouter {
   }
 
   /**
-   * A record that cannot even be rejected is never finished: its partition stops before it is lost. Nothing
-   * more is done about it, so nobody need wait for that when the partition goes.
+   * A record that cannot even be rejected is never finished: its partition stops before the record is lost.
+   * Nothing more is done about it, so nothing has to wait for it when the partition moves.
    */
   #reject(record: ConsumedRecord, rejection: Rejection): void {
     const { origin } = arrivalOf(record);
@@ -284,7 +292,10 @@ export class CallRouter {
     });
   }
 
-  /** A mistake of ours must not stop a partition: the record waits in `ingest.rejected` for better code. */
+  /**
+   * A defect in our code must not stop a partition. The record waits in `ingest.rejected` for a corrected
+   * version.
+   */
   #fail(record: ConsumedRecord, error: unknown): void {
     this.#events.failed(record, error);
     const detail = `The router failed: ${shownError(error)}.`;
@@ -292,7 +303,7 @@ export class CallRouter {
   }
 }
 
-/** For whoever owns their partitions next. */
+/** Leaves records to the next owners of their partitions. */
 function release(records: readonly ConsumedRecord[]): void {
   for (const record of records) record.release();
 }

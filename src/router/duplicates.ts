@@ -2,30 +2,30 @@ import type { Call } from '../event/call.ts';
 import type { IncomingRecord, TopicPartition } from '../kafka/record.ts';
 import { RecentIds } from './recent-ids.ts';
 
-/** A call that nobody has seen before; its end must be told. */
+/** A call that is not a duplicate. Its end must be reported. */
 export interface Admitted<T> {
-  /** All its records are safe: returns the calls that waited and are duplicates now. */
+  /** All its records are acknowledged. Returns the calls that waited and are duplicates now. */
   acknowledge(): readonly T[];
-  /** It came to nothing: returns the calls that waited, to be judged again in this order. */
+  /** The call failed. Returns the calls that waited, to be judged again in this order. */
   forget(): readonly T[];
 }
 
 export interface DuplicatesOptions {
-  /** By append time; 0: nothing is ever a duplicate. */
+  /** By append time; 0 turns duplicate detection off. */
   readonly windowMs: number;
-  /** Of one partition; a power of two. */
+  /** For one partition; a power of two. */
   readonly mostIds: number;
-  /** An id had to leave before its time. */
+  /** An id was dropped before its time. */
   readonly onPushedOut: () => void;
 }
 
 /**
- * Knows a call that was sent again, which every client of this protocol does when it loses a response,
- * by its source and message id. Only a call at a larger offset than the one that was routed is a
- * duplicate: a record that is read again after a rebalance is not one of itself.
+ * Recognizes a call that was sent again, which every client of this protocol does when it loses a response,
+ * by its source and message id. Only a call at a larger offset than the routed one is a duplicate: a record
+ * that is read again after a rebalance is not a duplicate of itself.
  *
- * A call whose like is still on its way waits for how that ends: routing it at once would let every
- * duplicate through that is read in one go with its original, and dropping it could lose both.
+ * A call whose original is still on its way waits for how that ends. Routing it at once would let every
+ * duplicate through that is read together with its original, and dropping it could lose both.
  */
 export class Duplicates<T> {
   readonly #options: DuplicatesOptions;
@@ -36,7 +36,7 @@ export class Duplicates<T> {
     this.#options = options;
   }
 
-  /** What `acknowledge` or `forget` is to be called of; undefined for a call that cannot be known again. */
+  /** An `Admitted` whose end must be reported; undefined for a call that cannot be recognized later. */
   judge(
     record: IncomingRecord,
     sourceId: string,
@@ -44,7 +44,7 @@ export class Duplicates<T> {
     waiter: T,
   ): Admitted<T> | 'duplicate' | 'waiting' | undefined {
     const { windowMs, mostIds, onPushedOut } = this.#options;
-    // An id that was made from the record's place belongs to no other record.
+    // An id that was derived from the record's place belongs to no other record.
     if (windowMs === 0 || call.fields['messageId'] !== call.messageId) return undefined;
     const calls = this.#callsOf(record, mostIds);
     const { ids } = calls;
@@ -61,8 +61,8 @@ export class Duplicates<T> {
   }
 
   /**
-   * Forgets a partition that somebody else reads next. Returns the calls that wait in it: they are told
-   * nothing of how those end that they wait for.
+   * Drops a partition that another member reads next. Returns the calls that wait in it; the end of what they
+   * wait for is not reported to them.
    */
   drop({ topic, partition }: TopicPartition): readonly T[] {
     const partitions = this.#partitions.get(topic);

@@ -7,7 +7,7 @@ import type { Logger } from '../ops/log.ts';
 import { add } from '../ops/metrics.ts';
 import type { RouterMetrics } from './metrics.ts';
 
-/** What happens in this stage, logged and counted. No values, no write keys. */
+/** The events of this stage, logged and counted. Never with values or write keys. */
 export class RouterEvents {
   readonly #log: Logger;
   readonly #metrics: RouterMetrics;
@@ -33,7 +33,7 @@ export class RouterEvents {
     this.#metrics.unwanted += 1;
   }
 
-  /** `stalled`: the first record of each partition that waits for the schema. */
+  /** @param stalled the first record of each partition that waits for the schema */
   schemaDelayed(schemaId: number, error: unknown, stalled: readonly IncomingRecord[]): void {
     const isUnknown = error instanceof PostriderError && error.code === 'not-found';
     if (!isUnknown) this.#metrics.registryFailures += 1;
@@ -42,7 +42,7 @@ export class RouterEvents {
       const unlogged = this.#schemaDelays.pass(place, this.#clock.now());
       if (unlogged === undefined) continue;
       const fields = { schemaId, ...placeOf(record), err: error, unlogged };
-      this.#log.warn(fields, 'the schema registry does not give a schema: its partition waits');
+      this.#log.warn(fields, 'the schema registry does not return a schema; the partition waits');
     }
   }
 
@@ -51,7 +51,7 @@ export class RouterEvents {
     this.#metrics.duplicates += 1;
   }
 
-  /** A message id was forgotten before its time: a duplicate of its call will be routed. */
+  /** A message id was dropped before its time, so a duplicate of its call will be routed. */
   idPushedOut(): void {
     this.#metrics.pushedOutIds += 1;
   }
@@ -63,7 +63,7 @@ export class RouterEvents {
     this.#log.warn({ ...placeOf(record), reason, unlogged }, 'call rejected');
   }
 
-  /** A mistake in our code; the record is rejected, and its neighbours go on. */
+  /** A defect in our code. The record is rejected, and the others continue. */
   failed(record: IncomingRecord, error: unknown): void {
     const frames = error instanceof Error ? (error.stack ?? '').match(/^ +at .*$/gm) : null;
     const fields = { ...placeOf(record), error: shownError(error), frames };
@@ -73,7 +73,10 @@ export class RouterEvents {
   partitionStuck(record: IncomingRecord, error: PostriderError): void {
     this.#metrics.stuck.inc();
     const fields = { ...placeOf(record), err: error };
-    this.#log.error(fields, 'ingest.rejected refuses a record: its partition stops here');
+    this.#log.error(
+      fields,
+      'Kafka refuses a record for ingest.rejected; the partition stops before it',
+    );
   }
 
   joined(partitions: number): void {

@@ -4,21 +4,24 @@ export interface HeldCall {
 }
 
 /**
- * Calls that wait until the configuration is known to be current, in the order in which they came. The
- * look at Kafka that makes it current is shared: one runs at a time, and what arrives meanwhile waits
- * for the next one, because its source may have been made after the first one began.
+ * Calls that wait until the configuration is known to be current, in the order in which they came. They share
+ * one refresh at a time. Calls that come during a refresh wait for the next one, because their source may
+ * have been created after the refresh began.
  */
 export class HeldCalls<T extends HeldCall> {
   #calls: { readonly call: T; readonly round: number }[] = [];
   #users = new Set<string>();
-  /** Of the last look that was begun. */
+  /** The number of the last refresh that was begun. */
   #round = 0;
   #looking = false;
   readonly #caughtUp: () => Promise<void>;
   readonly #isKnown: (call: T) => boolean;
   readonly #onSettled: (call: T) => void;
 
-  /** `onSettled`: called once for each call, in order per user, when its source is known or known not to be. */
+  /**
+   * @param onSettled called once for each call, in order per user, when its source is known, or known not to
+   * exist
+   */
   constructor(
     caughtUp: () => Promise<void>,
     isKnown: (call: T) => boolean,
@@ -33,7 +36,7 @@ export class HeldCalls<T extends HeldCall> {
     return this.#calls.length;
   }
 
-  /** True where a call would overtake one of the same user that waits. */
+  /** True if the call would overtake a waiting one of the same user. */
   waitsFor(user: string): boolean {
     return this.#users.has(user);
   }
@@ -43,7 +46,7 @@ export class HeldCalls<T extends HeldCall> {
     this.#users.add(call.user);
   }
 
-  /** Takes out what is gone: it is not settled any more. */
+  /** Removes and returns the calls for which `isGone` holds. They are not settled anymore. */
   takeOut(isGone: (call: T) => boolean): T[] {
     const gone = this.#calls.filter(({ call }) => isGone(call));
     this.#calls = this.#calls.filter(({ call }) => !isGone(call));
@@ -61,7 +64,8 @@ export class HeldCalls<T extends HeldCall> {
         this.#settle(this.#round);
         this.look();
       },
-      // Only when the configuration stops, and then the role stops too: these calls are read again.
+      // It rejects only when the configuration stops. Then the role stops too, and these calls are read
+      // again.
       () => undefined,
     );
   }

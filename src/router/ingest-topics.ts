@@ -5,9 +5,9 @@ import { diffTopics } from '../resources/topic-diff.ts';
 import type { Topology } from '../topology.ts';
 
 /**
- * Makes sure that every ingest topic exists and can be read safely: with producers' own timestamps old
- * calls would expire at once, and what another system's topic takes beyond the size of our own could
- * not even be rejected.
+ * Checks that every ingest topic exists and can be read safely. With producers' own timestamps, old calls
+ * would expire at once. Records of another system's topic that are larger than our topics allow could not
+ * even be rejected.
  * @throws PostriderError `topics-differ`
  */
 export async function checkIngestTopics(kafka: KafkaClient, topology: Topology): Promise<void> {
@@ -30,7 +30,7 @@ export function ingestProblems(topology: Topology, existing: readonly TopicSpec[
       }
       if (state === 'missing')
         return [`topic ${name} does not exist; create it with \`postrider topics --create\``];
-      // How else it differs is for `postrider topics` to say: none of it makes reading unsafe.
+      // Other differences are left to `postrider topics`, because none of them makes reading unsafe.
       return readable.has(name) ? [] : [`topic ${name} cannot be read: ${details.join(', ')}`];
     });
 }

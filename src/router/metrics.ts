@@ -15,12 +15,14 @@ export interface RouterState {
   readonly held: number;
   /** Records that wait for a schema, or behind such a record. */
   readonly stalled: number;
-  /** Message ids that are remembered to know duplicates by. */
+  /** Message ids that are kept to recognize duplicates. */
   readonly rememberedIds: number;
   /** Not routed yet, by ingest topic. */
   readonly lag: ReadonlyMap<string, number>;
   /** Since the oldest call in flight was appended, by ingest topic. */
   readonly oldestAgeMs: ReadonlyMap<string, number>;
+  /** Calls received more than a minute ago; without those of audience syncs. */
+  readonly overdue: ReadonlyMap<string, number>;
 }
 
 /** Plain numbers where prom-client's price for labels would be paid per call; they are copied when scraped. */
@@ -48,7 +50,7 @@ export class RouterMetrics {
     exposeTally(
       registry,
       'postrider_router_calls_total',
-      'Calls that the router has finished; unwanted: no destination takes them; duplicate: sent again by their client.',
+      'Calls that the router finished. outcome: routed, unwanted (no destination takes them), duplicate (sent again by their client) or rejected.',
       'outcome',
       [],
       calls,
@@ -56,7 +58,7 @@ export class RouterMetrics {
     exposeTally(
       registry,
       'postrider_router_rejected_total',
-      'Calls written to ingest.rejected.',
+      'Calls that the router wrote to ingest.rejected, by reason.',
       'reason',
       Object.keys(rejectReasons),
       () => this.rejected,
@@ -73,67 +75,77 @@ export class RouterMetrics {
       });
     exposed(
       'postrider_router_forgotten_ids_total',
-      'Message ids forgotten before the de-duplication window was over, because there were too many.',
+      'Message ids that were forgotten before DEDUPE_WINDOW was over because there were too many.',
       () => this.pushedOutIds,
     );
     exposed(
       'postrider_router_registry_failures_total',
-      'Questions to the schema registry that failed and are repeated.',
+      'Requests to the schema registry that failed and are repeated.',
       () => this.registryFailures,
     );
-    this.events = counter('postrider_router_events_total', 'Records written for destinations.');
+    this.events = counter('postrider_router_events_total', 'Events written for destinations.');
     this.stuck = counter(
       'postrider_router_stuck_records_total',
-      'Records that ingest.rejected refuses too; their partition stops there.',
+      'Records that ingest.rejected does not accept either. Their partition stops there, so that they are not lost.',
     );
-    this.rebalances = counter('postrider_router_rebalances_total', 'Joins of the consumer group.');
+    this.rebalances = counter(
+      'postrider_router_rebalances_total',
+      'Times that this process joined the consumer group.',
+    );
     this.ageSeconds = new Histogram({
       name: 'postrider_router_age_seconds',
-      help: "From a call's append until all its records are written.",
+      help: "Time from a call's append until all events that it became are written.",
       buckets: ageBucketsSeconds,
       registers,
     });
   }
 }
 
-/** Gauges that ask the router when they are scraped. */
+/** Gauges that read the router's state when they are scraped. */
 export function exposeState(registry: MetricsRegistry, state: () => RouterState): void {
   exposeGauge(
     registry,
     'postrider_router_in_flight',
-    'Calls taken and not finished.',
+    'Calls that were read and are not finished.',
     () => state().inFlight,
   );
   exposeGauge(
     registry,
     'postrider_router_held',
-    'Calls held for their unknown write key.',
+    'Calls that wait until their unknown write key is looked up again.',
     () => state().held,
   );
   exposeGauge(
     registry,
     'postrider_router_stalled',
-    'Records that wait for a schema, or behind such a record in its partition.',
+    'Records that wait for a schema, or behind such a record in their partition.',
     () => state().stalled,
   );
   exposeGauge(
     registry,
     'postrider_router_remembered_ids',
-    'Message ids that are remembered to know duplicates by.',
+    'Message ids that are remembered to recognize duplicates.',
     () => state().rememberedIds,
   );
   exposeGauges(
     registry,
     'postrider_router_lag_records',
-    'Records of an ingest topic that are not routed yet, those in flight included.',
+    'Records of an ingest topic that are not routed, those in flight included.',
     'topic',
     () => state().lag,
   );
   exposeGauges(
     registry,
     'postrider_router_oldest_seconds',
-    'Since the oldest call in flight was appended; 0 where none is.',
+    'Age of the oldest call that was read and is not finished. 0 if there is none.',
     'topic',
     () => inSeconds(state().oldestAgeMs),
+  );
+  exposeGauges(
+    registry,
+    'postrider_router_overdue_calls',
+    'Calls received more than a minute ago that are not routed, estimated for those not read yet. Not those of audience syncs.',
+    'topic',
+    () => state().overdue,
   );
 }

@@ -10,7 +10,7 @@ export interface Outlet {
   readonly topic: string;
   /** See `partitionKeyOf`. */
   readonly partitionKey: string | undefined;
-  /** By its own rules; undefined: it wants the call. */
+  /** By the destination's own rules; undefined: it wants the call. */
   unwanted(call: Call): Unwanted | undefined;
 }
 

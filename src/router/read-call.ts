@@ -10,12 +10,12 @@ import type { Schemas } from '../schemas/schema-book.ts';
 import { payloadOf, schemaIdOf } from '../schemas/wire-format.ts';
 import { arrivalOf, type Arrival } from './arrival.ts';
 
-/** A record's call, which names its source but may not have one. */
+/** The call of a record, with the name of its source, which may not exist. */
 export interface ReadCall {
   readonly call: Call;
   /** Empty for a call that an audience sync made. */
   readonly writeKey: string;
-  /** Of a call that an audience sync made. */
+  /** Set for a call that an audience sync made. */
   readonly audience: AudienceRoute | undefined;
   readonly arrival: Arrival;
   readonly rejection?: undefined;
@@ -28,13 +28,16 @@ export interface Unreadable {
   readonly awaitedSchema?: undefined;
 }
 
-/** It can be read once the schema of this id is known. */
+/** The record can be read once the schema with this id is known. */
 export interface NotYetReadable {
   readonly rejection?: undefined;
   readonly awaitedSchema: number;
 }
 
-/** Depends on nothing but the record and its schema. `audienceTopic`: where syncs write. */
+/**
+ * Depends only on the record and its schema.
+ * @param audienceTopic the topic that syncs write to
+ */
 export function readCall(
   record: IncomingRecord,
   schemas: Schemas,
@@ -58,7 +61,7 @@ export function readCall(
     : { call, writeKey, audience, arrival };
 }
 
-/** Undefined while its schema is not known. */
+/** Undefined while the schema is not known. */
 function parseTyped(
   value: Buffer,
   id: number,
@@ -87,10 +90,10 @@ const withoutWriteKey: Rejection = {
   detail: `Neither the header ${writeKeyHeader} nor the field writeKey names a source.`,
 };
 
-/** Long enough to recognise the key by, and to add it to its source. */
+/** Long enough to recognize the key by, and to add it to its source. */
 const shownCharacters = 200;
 
-/** Of a call whose source does not exist. */
+/** The rejection of a call whose source does not exist. */
 export function unknownSource({ writeKey, audience }: ReadCall): Rejection {
   if (audience !== undefined) {
     const named = JSON.stringify(audience.sourceId.slice(0, shownCharacters));

@@ -1,37 +1,40 @@
 import { randomBytes } from 'node:crypto';
 
-/** What is kept of a call. */
+/** The data that is kept of a call. */
 export interface Seen {
   /** Of its record. */
   readonly offset: number;
   readonly timeMs: number;
   readonly acknowledged: boolean;
-  /** Names it to `acknowledge` and `forget`. */
+  /** Identifies the call for `acknowledge` and `forget`. */
   readonly ticket: number;
 }
 
-/** Grows by doubling from here: most partitions of a small deployment never need more. */
+/** The initial size, which doubles when needed. Most partitions of a small deployment need no more. */
 const firstCapacity = 256;
 const wordsPerId = 3;
 
 /**
- * The message ids of one partition's calls, oldest first out. A map of strings would take 130 bytes an id
- * and a microsecond a call, most of it for the garbage collector; these are arrays of numbers. An id is
- * known by 96 bits of a hash that is seeded anew in every process: at 10,000 calls a second, a call
- * would be taken for another one once in 10^16 years.
+ * The message ids of one partition's calls; the oldest is dropped first. Arrays of numbers instead of a map
+ * of strings, which would take more memory for each id and most of the time in garbage collection. An id is
+ * identified by 96 bits of a hash with a new seed in every process: at 10,000 calls a second, one call would
+ * be mistaken for another once in 10^16 years.
  */
 export class RecentIds {
   readonly #most: number;
   #capacity = firstCapacity;
-  /** Tickets count up; the ones from `#first` up to `#next` are kept, at their remainder by capacity. */
+  /** Tickets count up. Those from `#first` up to `#next` are kept, at their remainder by capacity. */
   #first = 0;
   #next = 0;
   #hashes = new Int32Array(firstCapacity * wordsPerId);
-  /** NaN: forgotten. */
+  /** NaN: dropped. */
   #offsets = new Float64Array(firstCapacity);
   #timesMs = new Float64Array(firstCapacity);
   #acknowledged = new Uint8Array(firstCapacity);
-  /** Open addressing over twice the capacity: the place of a ticket plus one, or 0. Places that have left stay until it fills up. */
+  /**
+   * Open addressing over twice the capacity: the place of a ticket plus one, or 0. Places that are no longer
+   * used stay until the table fills up.
+   */
   #index = new Int32Array(firstCapacity * 2);
   #indexed = 0;
   readonly #hash = new IdHash();
@@ -64,8 +67,8 @@ export class RecentIds {
   }
 
   /**
-   * Keeps the id that `find` was last asked for as the newest, not acknowledged, and returns its ticket.
-   * What was kept of it before is forgotten.
+   * Adds the id that `find` was last called with, as the newest and not acknowledged, and returns its ticket.
+   * Earlier data of the id is dropped.
    */
   add(offset: number, timeMs: number): number {
     const former = this.#find();
@@ -92,7 +95,7 @@ export class RecentIds {
     if (ticket >= this.#first) this.#offsets[ticket & (this.#capacity - 1)] = NaN;
   }
 
-  /** Lets those go that are older than `timeMs`. */
+  /** Drops the ids that are older than `timeMs`. */
   expire(timeMs: number): void {
     while (this.#first < this.#next) {
       const place = this.#first & (this.#capacity - 1);
@@ -101,7 +104,7 @@ export class RecentIds {
     }
   }
 
-  /** Whether the next `add` pushes the oldest out. */
+  /** Whether the next `add` drops the oldest id. */
   get isFull(): boolean {
     return this.size === this.#most;
   }
@@ -148,7 +151,7 @@ export class RecentIds {
     else this.#first += 1;
   }
 
-  /** Tickets stay what they are; their places change. */
+  /** Tickets keep their numbers, and their places change. */
   #grow(): void {
     const formerMask = this.#capacity - 1;
     const hashes = this.#hashes;
@@ -176,7 +179,10 @@ export class RecentIds {
 
 const seeds = new Int32Array(randomBytes(wordsPerId * 4).buffer.slice(0, wordsPerId * 4));
 
-/** Three multiplicative hashes side by side, mixed at the end; fields instead of a result, which would be garbage. */
+/**
+ * Three multiplicative hashes computed together, and mixed at the end. The results are fields, because a
+ * result object would be garbage.
+ */
 class IdHash {
   a = 0;
   b = 0;
@@ -198,7 +204,8 @@ class IdHash {
   #add(text: string): void {
     let { a, b, c } = this;
     for (let i = 0; i < text.length; i += 2) {
-      // The code after the last one is NaN, which the shift makes 0: the length tells such texts apart.
+      // The code after the last character is NaN, which the shift makes 0. The length distinguishes such
+      // texts.
       const codes = text.charCodeAt(i) | (text.charCodeAt(i + 1) << 16);
       a = Math.imul(a ^ codes, 0x85ebca6b);
       a ^= a >>> 15;

@@ -10,9 +10,9 @@ import type { Rejection } from '../event/rejection.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 
 /**
- * Key, value and headers as they came, with the reason and where the record first stood. Headers that
- * only a sync may write are left out of what came on another topic: any producer may name
- * `ingest.audience` as the origin of its record, which would be sent there again with them.
+ * Key, value and headers as they came, with the reason and the record's first place. Headers that only a sync
+ * may write are removed from records of other topics: any producer may name `ingest.audience` as the origin
+ * of its record, and a redrive would write those headers there.
  */
 export function rejectedRecord(
   topics: { readonly rejected: string; readonly audience: string },
@@ -25,7 +25,7 @@ export function rejectedRecord(
     ([name]) => isOfSync || !(name === audienceSourceHeader || name === audienceDestinationsHeader),
   );
   const headers = {
-    // Kafka allows headers without a value, kafkajs cannot write them.
+    // Kafka allows headers without a value, which kafkajs cannot write.
     ...Object.fromEntries(own.map(([name, value]) => [name, value ?? Buffer.alloc(0)])),
     [reasonHeader]: reason,
     [detailHeader]: detail,

@@ -1,7 +1,14 @@
 import { buildBody, type Payload } from '../event/body.ts';
 import type { Call } from '../event/call.ts';
 import { textOf } from '../event/check-call.ts';
-import { deliveryKey, encodeEnvelope, envelopeHeader, userOf } from '../event/envelope.ts';
+import {
+  deliveryKey,
+  encodeEnvelope,
+  envelopeHeader,
+  userOf,
+  type Envelope,
+} from '../event/envelope.ts';
+import { oldestFormat, type EventFormat } from '../event/formats.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config, RoutedDestination } from '../resources/config/config.ts';
@@ -16,18 +23,25 @@ export type RouterConfig = Pick<
 >;
 
 /**
- * Decides which records a call becomes. The same call, arrival and configuration give the same bytes,
- * whatever was routed before.
+ * Decides which records a call becomes. The same call, arrival, configuration and format give the same
+ * bytes, whatever was routed before.
  */
 export class Routes {
   readonly #config: RouterConfig;
   readonly #topics: DeliveryTopics;
+  readonly #format: () => EventFormat;
   /** A destination is replaced by another object when it changes. */
   readonly #outlets = new WeakMap<RoutedDestination, Outlet>();
 
-  constructor(config: RouterConfig, topics: DeliveryTopics) {
+  /** @param format that all delivery workers know now */
+  constructor(
+    config: RouterConfig,
+    topics: DeliveryTopics,
+    format: () => EventFormat = () => oldestFormat,
+  ) {
     this.#config = config;
     this.#topics = topics;
+    this.#format = format;
   }
 
   /** Undefined if no source has the call's write key, or the one that its audience names is not there. */
@@ -61,7 +75,7 @@ export class Routes {
     return records;
   }
 
-  /** Why an enabled destination of its source does not get the call; undefined: it does. */
+  /** Why an enabled destination of the call's source does not get the call; undefined: it does. */
   unwanted(read: ReadCall, destination: RoutedDestination): Unwanted | undefined {
     return webhooksEnabled(read.call) ? this.#unwanted(read, destination) : 'integrations';
   }
@@ -72,8 +86,12 @@ export class Routes {
     return this.outletOf(destination).unwanted(read.call);
   }
 
-  #envelope({ call, arrival }: ReadCall, source: Source, destination: RoutedDestination): string {
-    return encodeEnvelope({
+  #envelope(
+    { call, arrival, audience }: ReadCall,
+    source: Source,
+    destination: RoutedDestination,
+  ): string {
+    const envelope: Envelope = {
       destinationId: destination.id,
       sourceId: source.id,
       messageId: call.messageId,
@@ -81,9 +99,11 @@ export class Routes {
       previousId: call.type === 'alias' ? textOf(call.fields['previousId']) : undefined,
       configOffset: this.#config.offset,
       appendTimeMs: arrival.origin.appendTimeMs,
+      isSync: audience === undefined ? undefined : true,
       redrivenMs: arrival.redrivenMs,
       attempts: 0,
-    });
+    };
+    return encodeEnvelope(envelope, this.#format());
   }
 
   outletOf(destination: RoutedDestination): Outlet {
@@ -96,7 +116,7 @@ export class Routes {
   }
 }
 
-/** Each made at its first use, and once. */
+/** Each body is built at its first use, and once. */
 class Bodies {
   readonly #call: Call;
   #standard: Buffer | undefined;

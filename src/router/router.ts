@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { formatFor } from '../event/formats.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { observeReading } from '../kafka/consume/consume-metrics.ts';
-import { lagByTopic, oldestByTopic } from '../kafka/consume/lag.ts';
+import { objectiveMs } from '../event/limits.ts';
+import { GroupLevel } from '../kafka/consume/group-level.ts';
+import { lagByTopic, oldestByTopic, unfinishedBefore } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -28,8 +31,8 @@ export interface RouterDeps {
   readonly metrics: MetricsRegistry;
   /** How long a call's message id is remembered; 0: duplicates are not looked for. */
   readonly dedupeWindowMs: number;
-  /** Where the schemas of typed records are; undefined: such records are rejected. */
-  readonly registry?: RegistryAccess | undefined;
+  /** Where the schemas of typed records are now; undefined: such records are rejected. */
+  readonly registry?: (() => RegistryAccess) | undefined;
 }
 
 /**
@@ -43,7 +46,7 @@ const maxBytesPerPartition = 32 * 1024;
 /** 1.3 MB of memory; ten minutes of 55 calls a second. */
 const mostIdsPerPartition = 32_768;
 
-/** How often a router that stops looks whether all is safe. */
+/** How often a router that stops checks whether everything is acknowledged. */
 const idlePollMs = 10;
 
 /**
@@ -64,11 +67,13 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       events.idPushedOut();
     },
   });
+  const workers = new GroupLevel(kafka, { groupId: topology.groups.delivery, clock, log });
+  const deliveryTopics = {
+    shared: topology.topics.delivery,
+    dedicated: (destinationId: string) => topology.dedicatedTopic(destinationId).name,
+  };
   const router = new CallRouter({
-    routes: new Routes(config, {
-      shared: topology.topics.delivery,
-      dedicated: (destinationId) => topology.dedicatedTopic(destinationId).name,
-    }),
+    routes: new Routes(config, deliveryTopics, () => formatFor(workers.level)),
     caughtUp: () => config.caughtUp(),
     sink: producer,
     rejectedTopic: topology.topics.ingestRejected,
@@ -91,7 +96,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     onRecords: (records) => {
       router.accept(records);
     },
-    // Nothing is left to be done when they are lost: only copies that are on their way come to their end.
+    // Lost partitions need no further step: copies that are on their way just come to their end.
     onRevoked: (partitions) => {
       router.drop(partitions);
     },
@@ -102,6 +107,12 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       },
     },
   });
+  const overdueCalls = (): Map<string, number> => {
+    const nowMs = clock.now();
+    const overdue = unfinishedBefore([loop], nowMs - objectiveMs, nowMs);
+    overdue.delete(topology.topics.ingestAudience);
+    return overdue;
+  };
   exposeState(metrics, () => ({
     inFlight: loop.inFlightRecords,
     held: router.heldCalls,
@@ -109,6 +120,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     rememberedIds: duplicates.ids,
     lag: lagByTopic([loop]),
     oldestAgeMs: oldestByTopic([loop], clock.now()),
+    overdue: overdueCalls(),
   }));
   let stopping = false;
   return {
@@ -117,6 +129,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     stop: async (graceMs) => {
       stopping = true;
       router.stop();
+      workers.stop();
       const untilMs = clock.now() + graceMs;
       while (!router.isIdle && clock.now() < untilMs) await delay(idlePollMs);
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.

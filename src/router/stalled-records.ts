@@ -3,8 +3,8 @@ import type { TopicPartition } from '../kafka/record.ts';
 import { schemaIdOf } from '../schemas/wire-format.ts';
 
 /**
- * Records that cannot be read yet, and all that came behind them in their partitions: what a partition
- * holds stays in order, and its window fills, so that it stops being read.
+ * Records that cannot be read yet, and all records behind them in their partitions. Records of a partition
+ * stay in order, and its window fills up, so that it is no longer read.
  */
 export class StalledRecords {
   readonly #queues = new Map<string, ConsumedRecord[]>();
@@ -14,12 +14,12 @@ export class StalledRecords {
     return this.#size;
   }
 
-  /** Whether what comes of the partition now must be added too. */
+  /** Whether further records of the partition must be added too. */
   has(partition: TopicPartition): boolean {
     return this.#size > 0 && this.#queues.has(keyOf(partition));
   }
 
-  /** Copies the record out of the fetch response: it may be held for long. */
+  /** Copies the record out of the fetch response, because it may be held for long. */
   add(record: ConsumedRecord): void {
     record.detach();
     const queue = this.#queues.get(keyOf(record));
@@ -28,14 +28,14 @@ export class StalledRecords {
     this.#size += 1;
   }
 
-  /** Of each partition that this schema holds up, the record that names it. */
+  /** For each partition that waits for this schema, the record that names it. */
   waitingFor(schemaId: number): readonly ConsumedRecord[] {
     return [...this.#queues.values()]
       .flatMap((queue) => queue.slice(0, 1))
       .filter(({ value }) => schemaIdOf(value) === schemaId);
   }
 
-  /** All of the partition, in order; it is not stalled any more. */
+  /** Removes and returns all records of the partition, in order. */
   take(partition: TopicPartition): readonly ConsumedRecord[] {
     const queue = this.#queues.get(keyOf(partition)) ?? [];
     this.#queues.delete(keyOf(partition));

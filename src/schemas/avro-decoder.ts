@@ -8,10 +8,10 @@ import type { RegisteredSchema } from './registered-schema.ts';
 type Read = (input: AvroInput) => unknown;
 
 /**
- * Reads values of an Avro schema as JSON has them: bytes become base64, enums their symbols, unions the
- * value alone. avsc reads the schema; it does not read the values, because its unions come wrapped where
- * they are ambiguous, its longs fail beyond 2^53, and a count can make it fill the memory.
- * @throws Error if the schema is none
+ * Decodes values of an Avro schema into what JSON has: bytes become base64, enums their symbols, unions the
+ * value alone. avsc parses the schema but does not decode the values: its unions come wrapped where they are
+ * ambiguous, its longs fail beyond 2^53, and a large count can make it fill the memory.
+ * @throws Error if the schema is invalid
  */
 export function createAvroDecoder({ schema, references }: RegisteredSchema): (payload: Buffer) => {
   readonly value: unknown;
@@ -29,7 +29,7 @@ export function createAvroDecoder({ schema, references }: RegisteredSchema): (pa
   };
 }
 
-/** Only keeps what the schema says; values are converted by `logicalConversion`. */
+/** Keeps the schema's logical type; `logicalConversion` converts the values. */
 class KnownLogicalType extends avro.types.LogicalType {
   readonly attributes: Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ class KnownLogicalType extends avro.types.LogicalType {
     this.attributes = schema as unknown as Readonly<Record<string, unknown>>;
   }
 
-  // avsc asks for both, though it reads no value here.
+  // avsc requires both methods, although it decodes no value here.
   protected override _fromValue(value: unknown): unknown {
     return value;
   }
@@ -63,8 +63,8 @@ const logicalTypes = Object.fromEntries(
 );
 
 /**
- * Text that is no JSON is the name of a primitive type. Without defaults, which are for readers whose
- * schema is not the writer's: avsc would check them, more strictly than those who registered the schema.
+ * Text that is not JSON is the name of a primitive type. Defaults are removed: they are for readers with
+ * another schema than the writer's, and avsc would check them more strictly than registries do.
  */
 function parse(schema: string): avro.Schema {
   try {
@@ -114,7 +114,14 @@ class Compiler {
     const read = this.compile(type.underlyingType);
     const name = type.typeName.slice('logical:'.length);
     const convert = logicalConversion(name, type.underlyingType.typeName, type.attributes);
-    return convert === undefined ? read : (input) => convert(read(input));
+    if (convert === undefined) return read;
+    if (name !== 'decimal') return (input) => convert(read(input));
+    // A decimal has all the digits of its scale, whatever its bytes are.
+    const digits = Number(type.attributes['scale'] ?? 0);
+    return (input) => {
+      input.output.text(digits);
+      return convert(read(input));
+    };
   }
 }
 
@@ -191,9 +198,9 @@ function readUnion(branches: readonly Read[]): Read {
 }
 
 /**
- * A function that is written for the record: an object literal has its shape from the start, where
- * assigning one field after the other takes three times as long. The names are Avro's, letters and
- * digits, and quoted all the same; in brackets even `__proto__` is a field like any other.
+ * Generates a function for the record, because an object literal has its shape from the start, which is
+ * faster than assigning one field after the other. The names are Avro's, letters and digits, and quoted all
+ * the same; in brackets even `__proto__` is an ordinary field.
  */
 function recordReader(names: readonly string[], reads: readonly Read[]): Read {
   const namesBytes = names.reduce((sum, name) => sum + name.length, 0);
@@ -221,7 +228,7 @@ function readArray(read: Read): Read {
   };
 }
 
-/** Maps of one schema tend to have the same keys in the same order: those of the last one are kept. */
+/** Maps of one schema tend to have the same keys in the same order, so the keys of the last one are kept. */
 const keptKeys = 64;
 
 function readMap(read: Read): Read {

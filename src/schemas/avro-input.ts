@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { misfit } from './decode-error.ts';
 import { Output } from './output.ts';
 
-/** From here on it is quicker to make a text at once than to look at each of its bytes. */
+/** From this length on, decoding a text at once is faster than checking each of its bytes. */
 const longText = 48;
 const twoTo27 = 2 ** 27;
 
 /** Reads Avro's binary encoding from the front to the end. */
 export class AvroInput {
   readonly #bytes: Buffer;
-  /** Cutting a piece out of one text is quicker than making a text of each piece. */
+  /** Slicing one text is faster than making a text of each part. */
   readonly #latin1: string;
   #at = 0;
   readonly output: Output;
@@ -24,7 +24,7 @@ export class AvroInput {
     return this.#bytes.length - this.#at;
   }
 
-  /** An int or a long; decimal text where a double would not hold it exactly. */
+  /** An int or a long, as decimal text if a double cannot hold it exactly. */
   integer(): number | string {
     const start = this.#at;
     let low = 0;
@@ -48,7 +48,7 @@ export class AvroInput {
     return this.#long();
   }
 
-  /** A length, a count or an index, which are never that large. */
+  /** A length, a count or an index, which never have more bits. */
   count(): number {
     const value = this.integer();
     if (typeof value !== 'number') throw misfit('A length is out of range.');
@@ -68,7 +68,7 @@ export class AvroInput {
     return this.#latin1.substring(from, to);
   }
 
-  /** Only a replacement character makes it necessary to look whether the bytes are at fault. */
+  /** The bytes need a check only if the text contains a replacement character. */
   #utf8(from: number, to: number): string {
     const text = this.#bytes.toString('utf8', from, to);
     if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(from, to))) {
@@ -78,8 +78,8 @@ export class AvroInput {
   }
 
   /**
-   * A text that is likely `expected`: then that very text, which is known to the engine as a key, and
-   * nothing is made.
+   * A text that is likely to be `expected`. If it is, returns that same string, which the engine knows as a
+   * key, and allocates nothing.
    */
   key(expected: string | undefined): string {
     const start = this.#at;
@@ -149,7 +149,7 @@ export class AvroInput {
   }
 }
 
-/** A number where a double holds it exactly, else decimal text. */
+/** A number if a double can hold it exactly, otherwise decimal text. */
 export function exact(value: bigint): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value.toString();

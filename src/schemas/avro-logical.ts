@@ -1,4 +1,9 @@
-/** Logical types as what people write in JSON. Each takes what its underlying type gives. */
+import { isoTime } from '../event/iso-time.ts';
+
+/**
+ * Converts logical types to the values that people write in JSON. Each takes the value of its underlying
+ * type.
+ */
 export type LogicalConversion = (value: unknown) => unknown;
 
 interface LogicalType {
@@ -20,7 +25,7 @@ const logicalTypes: Readonly<Record<string, LogicalType>> = {
   'time-micros': { on: 'long', convert: (value) => timeOfDay(value, 1_000) },
 };
 
-/** Undefined for one that is not known or not valid: Avro says that its underlying type then counts. */
+/** Undefined for an unknown or invalid one: Avro then uses the underlying type. */
 export function logicalConversion(
   name: string,
   underlying: string,
@@ -49,41 +54,22 @@ const dayMs = 86_400_000;
 const mostMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const leastMs = -62_167_219_200_000;
 
-/** ISO 8601, UTC, milliseconds; the number itself where four digits cannot write the year. */
+/** ISO 8601, UTC, milliseconds; the number itself if four digits cannot write the year. */
 function timestamp(value: unknown, unitsPerMs: number): unknown {
   const timeMs = wholeMs(value, unitsPerMs);
   return timeMs >= leastMs && timeMs <= mostMs ? isoTime(timeMs) : value;
 }
 
-/** Text is a long that no double holds: as one it might be of the next or the last millisecond. */
+/**
+ * Text is a long that no double can hold. Converted to one, it might be the next or the previous millisecond.
+ */
 function wholeMs(value: unknown, unitsPerMs: number): number {
   if (typeof value !== 'string') return Math.floor(Number(value) / unitsPerMs);
   const units = BigInt(value);
   const perMs = BigInt(unitsPerMs);
-  // BigInt divides towards zero.
+  // BigInt division truncates towards zero.
   const beforeZero = units < 0n && units % perMs !== 0n;
   return Number(units / perMs) - (beforeZero ? 1 : 0);
-}
-
-const twoDigits = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, '0'));
-const threeDigits = Array.from({ length: 1_000 }, (_, i) => String(i).padStart(3, '0'));
-let lastDay = NaN;
-let lastDate = '';
-
-/** As `toISOString` has it, in a fifth of its time: most times are of one day. */
-function isoTime(timeMs: number): string {
-  const day = Math.floor(timeMs / dayMs);
-  if (day !== lastDay) {
-    lastDate = new Date(day * dayMs).toISOString().slice(0, 11);
-    lastDay = day;
-  }
-  const ms = timeMs - day * dayMs;
-  const seconds = Math.floor(ms / 1_000);
-  const minutes = Math.floor(seconds / 60);
-  const hour = twoDigits[Math.floor(minutes / 60)] ?? '';
-  const minute = twoDigits[minutes % 60] ?? '';
-  const second = twoDigits[seconds % 60] ?? '';
-  return `${lastDate}${hour}:${minute}:${second}.${threeDigits[ms % 1_000] ?? ''}Z`;
 }
 
 function withoutZone(time: unknown): unknown {
@@ -100,7 +86,7 @@ function timeOfDay(value: unknown, unitsPerMs: number): unknown {
   return timeMs >= 0 && timeMs < dayMs ? new Date(timeMs).toISOString().slice(11, 23) : value;
 }
 
-/** Two's complement, big-endian, as decimal text: a double would not keep `0.10` apart from `0.1`. */
+/** Two's complement, big-endian, as decimal text: a double would not distinguish `0.10` from `0.1`. */
 function decimal(base64: unknown, scale: number): unknown {
   const bytes = Buffer.from(String(base64), 'base64');
   if (bytes.length === 0) return '0';

@@ -1,7 +1,7 @@
 import { maxDepth } from '../event/limits.ts';
 import type { Rejection } from '../event/rejection.ts';
 
-/** Thrown inside a decoder, and caught where it ends: why the bytes are no call. */
+/** Thrown inside a decoder and caught at its end: why the bytes are not a call. */
 export class DecodeError extends Error {
   readonly rejection: Rejection;
 

@@ -13,7 +13,7 @@ export type Decoded =
   | { readonly object: JsonObject; readonly rejected?: undefined }
   | { readonly object?: undefined; readonly rejected: Rejection };
 
-/** What was written with one schema, as the object that JSON would have given. Never throws. */
+/** Decodes a value of one schema into the object that JSON would have given. Never throws. */
 export type Decoder = (payload: Buffer) => Decoded;
 
 /** @throws Error if the schema cannot be used */
@@ -24,7 +24,7 @@ export function createDecoder(schema: RegisteredSchema): Decoder {
       return { object: decode(payload) };
     } catch (error) {
       if (error instanceof DecodeError) return { rejected: error.rejection };
-      // What a library makes of hostile bytes, a full stack among them.
+      // Libraries may fail in any way on hostile bytes, including a stack overflow.
       const detail = `The value cannot be decoded: ${shownError(error)}.`;
       return { rejected: { reason: 'undecodable', detail } };
     }

@@ -20,9 +20,9 @@ export function createJsonDecoder({
   // Formats are notes to readers here, as in the registry's own clients, and odd keywords no errors.
   const ajv = new Dialect({ strict: false, validateFormats: false, logger: false });
   for (const reference of references) {
-    ajv.addSchema(withoutDialect(parse(reference.schema)), reference.name);
+    ajv.addSchema(asStandard(parse(reference.schema)), reference.name);
   }
-  const validate = ajv.compile(withoutDialect(root));
+  const validate = ajv.compile(asStandard(root));
   return (payload) => {
     const { object, rejected } = readJson(payload);
     if (object === undefined) throw new DecodeError(rejected.reason, rejected.detail);
@@ -42,10 +42,16 @@ function dialectOf(schema: Root): string {
   return typeof named === 'string' ? named : '';
 }
 
-/** Which it is has been decided; a dialect that is not known to Ajv would be refused by name. */
-function withoutDialect(schema: Root): Root {
+/**
+ * Without what Ajv reads in its own way. Which dialect it is has been decided, and one that is not known to
+ * Ajv would be refused by name. `$async`, which no dialect has, would turn the result into a promise: every
+ * value would fit, and the rejection of one that does not would end the process.
+ */
+function asStandard(schema: Root): Root {
   if (typeof schema === 'boolean') return schema;
-  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => keyword !== '$schema'));
+  return Object.fromEntries(
+    Object.entries(schema).filter(([keyword]) => keyword !== '$schema' && keyword !== '$async'),
+  );
 }
 
 function problemOf({ errors }: ValidateFunction): string {

@@ -1,7 +1,7 @@
 import { maxCallBytes, maxDepth } from '../event/limits.ts';
 import { DecodeError, tooDeep } from './decode-error.ts';
 
-/** The longest a number gets as JSON, with what stands around a value. */
+/** The longest number in JSON, with the characters around a value. */
 const valueBytes = 26;
 /** Quotes, colon and comma around a key. */
 const keyBytes = 4;
@@ -9,16 +9,17 @@ const keyBytes = 4;
 const longestEscape = 6;
 
 /**
- * What a decoder builds, kept within a call's limits while it grows: a few bytes can stand for much,
- * because a schema holds the names and an item of an array may take no byte at all.
+ * The value that a decoder builds, kept within a call's limits while it grows. A few bytes can decode to a
+ * lot, because a schema contains the names, and an item of an array may take no byte at all.
  */
 export class Output {
-  /** At least what the JSON takes that is built. */
+  /** A lower bound for the size of the JSON. */
   #mostBytes = 0;
   #depth = 0;
   #values = 0;
+  #madeCharacters = 0;
 
-  /** Of the bytes that are decoded, which all may end up as text. */
+  /** For the decoded bytes, which may all end up as text. */
   constructor(inputBytes: number) {
     this.#mostBytes = inputBytes * longestEscape;
   }
@@ -29,10 +30,17 @@ export class Output {
     if (this.#values > maxCallBytes) throw tooLarge();
   }
 
-  /** Of a record: `names` come from the schema, so they are not among the decoded bytes. */
+  /** Counts a record: `names` come from the schema, so they are not among the decoded bytes. */
   record(fields: number, namesBytes: number): void {
     this.#mostBytes += namesBytes + fields * keyBytes;
     this.enter();
+  }
+
+  /** Counts text that is made here, of at least so many characters, before it is made. */
+  text(characters: number): void {
+    this.#mostBytes += characters;
+    this.#madeCharacters += characters;
+    if (this.#madeCharacters > maxCallBytes) throw tooLarge();
   }
 
   enter(): void {
@@ -45,7 +53,7 @@ export class Output {
     this.#depth -= 1;
   }
 
-  /** The exact size is looked at only where it could be too much. */
+  /** The exact size is computed only if it could be too much. */
   check(call: object): void {
     if (this.#mostBytes <= maxCallBytes) return;
     if (Buffer.byteLength(JSON.stringify(call)) > maxCallBytes) throw tooLarge();
@@ -57,9 +65,9 @@ function tooLarge(): DecodeError {
   return new DecodeError('too-large', detail);
 }
 
-/** Assigning `__proto__` would change what the object is instead of what it has. */
+/** Assigning `__proto__` would change the object's prototype instead of adding a key. */
 export function setKey(object: Record<string, unknown>, key: string, value: unknown): void {
-  // Most keys are told apart by their length.
+  // The length alone rules out most keys.
   if (key.length === 9 && key === '__proto__') {
     const own = { value, enumerable: true, configurable: true, writable: true };
     Object.defineProperty(object, key, own);

@@ -5,8 +5,8 @@ import { ProtobufJson } from './protobuf-json.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
 
 /**
- * Reads messages of a Protobuf schema as Protobuf's own JSON mapping has them, except that 64-bit
- * integers are numbers where they are safe. Which message of the file it is stands before it.
+ * Decodes messages of a Protobuf schema as Protobuf's own JSON mapping does, except that 64-bit integers are
+ * numbers if they are safe. The bytes before the message identify it within its file.
  */
 export function createProtobufDecoder({ schema, references }: RegisteredSchema): (
   payload: Buffer,
@@ -17,7 +17,7 @@ export function createProtobufDecoder({ schema, references }: RegisteredSchema):
   const { root, package: packageName, imports, weakImports } = protobuf.parse(schema);
   const file = packageName === undefined ? root : root.lookup(packageName);
   if (!(file instanceof protobuf.Namespace)) throw new Error('The file has no message.');
-  // Before anything else is added: a message is named by its place in its file.
+  // Computed before anything else is added, because a message is identified by its place in its file.
   const messages = messagesOf(file);
   const allImports = [...(imports ?? []), ...(weakImports ?? [])];
   for (const reference of references) {
@@ -38,14 +38,17 @@ export function createProtobufDecoder({ schema, references }: RegisteredSchema):
     try {
       message = type.decode(payload.subarray(at));
     } catch (error) {
-      // Its messages name offsets, fields and wire types, never what a field holds.
+      // The library's messages contain offsets, fields and wire types, never the content of a field.
       throw misfit(`The message cannot be read: ${String(error).slice(0, 200)}.`);
     }
     return { value: json.of(type, message, output), output };
   };
 }
 
-/** What schemas say about themselves is in no message, and descriptor.proto, which it extends, is not here. */
+/**
+ * Options of schemas are not part of messages, and descriptor.proto, which they extend, is not available
+ * here.
+ */
 function dropOptionExtensions(root: protobuf.Root): void {
   for (const field of [...root.deferred]) {
     if (/^\.?google\.protobuf\.\w+Options$/.test(field.extend ?? '')) field.parent?.remove(field);
@@ -70,7 +73,7 @@ function messageAt(messages: readonly protobuf.Type[], path: readonly number[]):
   return found;
 }
 
-/** How many indexes, then each, as zigzag varints; a single 0 stands for the first message. */
+/** The number of indexes, then each index, as zigzag varints. A single 0 stands for the first message. */
 function readIndexes(payload: Buffer): { readonly path: readonly number[]; readonly at: number } {
   let at = 0;
   const count = next();

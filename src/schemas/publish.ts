@@ -2,13 +2,13 @@ import { PostriderError } from '../errors.ts';
 import ingestValue from './ingest-value.json' with { type: 'json' };
 import type { Compatibility, RegistryClient } from './registry-client.ts';
 
-/** New readers must read what old producers write: routers are deployed before producers change. */
+/** New readers must read what old producers write, because routers are deployed before producers change. */
 const level = 'BACKWARD';
 
 /** The schema that producers of typed calls may use. */
 export const ingestSchema: string = JSON.stringify(ingestValue);
 
-/** By the registry's usual naming: of the values of a topic. */
+/** The registry's usual name for the values of a topic. */
 export function ingestSubject(ingestTopic: string): string {
   return `${ingestTopic}-value`;
 }
@@ -19,8 +19,8 @@ type Registry = Pick<
 >;
 
 /**
- * What `schema` would break of the subject. Undefined: no such subject, or no right to see it, which
- * registries answer alike.
+ * What `schema` would break in the subject. Undefined: no such subject, or no right to see it; registries
+ * give the same answer.
  */
 export async function checkSchema(
   registry: Registry,
@@ -37,13 +37,13 @@ export async function checkSchema(
 
 export interface Registered {
   readonly id: number;
-  /** No version was to be seen before: none was there, or the right to see it is missing. */
+  /** No version was visible before: either there was none, or the right to see it is missing. */
   readonly unseenBefore: boolean;
 }
 
 /**
- * Makes the schema the subject's latest version. The subject's level is set first,
- * so that the very first change is held to it too; a level that somebody else chose stays.
+ * Makes the schema the subject's latest version. The subject's level is set first, so that the first change
+ * is checked too; a level that was set before stays.
  * @throws PostriderError `schema-incompatible`
  */
 export async function registerSchema(

@@ -10,13 +10,8 @@ export interface RegistryAccess {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** PEM, for an https URL; without `ca`, the public authorities are believed. */
-  readonly tls?: RegistryTls | undefined;
-}
-
-export interface RegistryTls {
-  readonly ca?: Buffer;
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
+  readonly tls?:
+    { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer } | undefined;
 }
 
 /** The registry's verdict on a schema that would become a subject's next version. */
@@ -47,13 +42,28 @@ type Answer =
 export class RegistryClient {
   readonly #url: string;
   readonly #timeoutMs: number;
-  readonly #api: Api;
+  readonly #access: () => RegistryAccess;
+  #made: { readonly access: RegistryAccess; readonly api: Api } | undefined;
 
-  constructor(access: RegistryAccess, timeoutMs: number = requestTimeoutMs) {
-    const { url, username, password = '', tls } = access;
-    this.#url = url.replace(/\/+$/, '');
+  /** @param access asked for each request; another object means other certificates or another password */
+  constructor(
+    access: RegistryAccess | (() => RegistryAccess),
+    timeoutMs: number = requestTimeoutMs,
+  ) {
+    this.#access = typeof access === 'function' ? access : () => access;
+    this.#url = this.#access().url.replace(/\/+$/, '');
     this.#timeoutMs = timeoutMs;
-    this.#api = withoutItsErrors(() =>
+  }
+
+  get #api(): Api {
+    const access = this.#access();
+    // What is asked over a former one's connections comes to its end there.
+    if (this.#made?.access !== access) this.#made = { access, api: this.#make(access) };
+    return this.#made.api;
+  }
+
+  #make({ username, password = '', tls }: RegistryAccess): Api {
+    return withoutItsErrors(() =>
       api.default({
         host: this.#url,
         clientId: 'postrider',
@@ -66,8 +76,8 @@ export class RegistryClient {
   }
 
   /**
-   * With what it refers to, and so on.
-   * @throws PostriderError `not-found` for an id that the registry does not know
+   * The schema with everything that it refers to.
+   * @throws PostriderError `not-found` for an unknown id
    */
   async schemaOf(id: number): Promise<RegisteredSchema> {
     const body = await this.#ask(this.#api.Schema.find, { id });
@@ -104,7 +114,7 @@ export class RegistryClient {
     return { compatible: body['is_compatible'] === true, messages };
   }
 
-  /** Of the subject itself; undefined where the registry's default holds. */
+  /** The level of the subject itself; undefined if the registry's default applies. */
   async levelOf(subject: string): Promise<string | undefined> {
     const { body, failure } = await this.#request(this.#api.Subject.config, { subject });
     if (failure?.status === 404) return undefined;

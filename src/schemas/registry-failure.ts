@@ -8,9 +8,9 @@ export interface Failure {
 }
 
 /**
- * Makes an `api` of the package whose calls are rejected with such an answer itself. The package makes an error of
- * it, which throws outside of its promise, and so ends the process, where the body is `null` or no text can be
- * made of it. Other clients of the package in this process keep its errors.
+ * Makes an `api` of the package whose calls are rejected with the answer itself. The package turns an answer
+ * into an error, and throws outside of its promise, which ends the process, if the body is `null` or cannot
+ * be converted to text. Other users of the package in this process keep its errors.
  */
 export function withoutItsErrors<Api>(makeApi: () => Api): Api {
   const its = { default: errors.default };
@@ -24,7 +24,7 @@ export function withoutItsErrors<Api>(makeApi: () => Api): Api {
 
 const longestReason = 300;
 
-/** Of whatever a call of the package was rejected with. */
+/** The failure of a rejected call of the package. */
 export function failureOf(thrown: unknown): Failure {
   if (!isAnswer(thrown)) return { status: 400, message: reasonFrom(String(thrown)) };
   const status = thrown.status();
@@ -33,7 +33,7 @@ export function failureOf(thrown: unknown): Failure {
   if (typeof message === 'string' && message !== '')
     return { status, message: reasonFrom(message) };
   const text = typeof said === 'string' ? said : '';
-  // Without an answer, it says why.
+  // Without an answer, the text explains why.
   if (status === 400 && text !== '') return { status, message: reasonFrom(text) };
   return {
     status,
@@ -41,7 +41,7 @@ export function failureOf(thrown: unknown): Failure {
   };
 }
 
-/** As the package's own client, mappersmith, gives it. */
+/** In the format of mappersmith, the package's own client. */
 interface Answer {
   status(): number;
   /** Its body; parsed if it is JSON. */
@@ -58,21 +58,21 @@ function reasonFrom(text: string): string {
 }
 
 /**
- * The package leaves a registry's `error_code` out, so its words have to tell an unknown id or subject from a
- * wrong address: Confluent's, Karapace's and Redpanda's, and Apicurio's.
+ * The package drops a registry's `error_code`, so the message has to distinguish an unknown id or subject
+ * from a wrong address: those of Confluent, Karapace, Redpanda and Apicurio.
  */
 export function isNotFound({ status, message }: Failure): boolean {
   const words = /^(?:no )?(?:schema|subject|version|content|artifact)\b.* found\b/i;
   return status === 404 && words.test(message);
 }
 
-/** What OpenSSL and Node say of certificates helps only who knows them. */
+/** Explains the certificate errors of OpenSSL and Node. */
 function tlsReason(reason: string): string | undefined {
   if (/^(?:unable to (?:verify|get)|self-signed certificate)/.test(reason)) {
-    return 'its certificate is of an authority that is not known here; name a file with it in SCHEMA_REGISTRY_SSL_CA_FILE';
+    return 'its certificate is of an authority that this machine does not trust; set SCHEMA_REGISTRY_SSL_CA_FILE to a file with the certificate of that authority';
   }
   if (/SSL routines.*alert.*(?:certificate|unknown ca|handshake)/s.test(reason)) {
-    return 'it wants a client certificate of an authority that it trusts; see SCHEMA_REGISTRY_SSL_CERT_FILE';
+    return 'it requires a client certificate of an authority that it trusts; see SCHEMA_REGISTRY_SSL_CERT_FILE';
   }
   return undefined;
 }

@@ -9,11 +9,11 @@ export type KnownSchema =
   | { readonly decode: Decoder; readonly rejection?: undefined }
   | { readonly decode?: undefined; readonly rejection: Rejection };
 
-/** What the router needs to read typed records. */
+/** The part of the schema book that the router needs to read typed records. */
 export interface Schemas {
   /** Undefined: not known yet. */
   find(id: number): KnownSchema | undefined;
-  /** Resolves once `find` knows the schema; while the registry is away, not at all. */
+  /** Resolves once `find` has a result for the schema; not while the registry is unreachable. */
   settled(id: number): Promise<void>;
 }
 
@@ -21,26 +21,33 @@ export interface SchemaBookOptions {
   /** @throws PostriderError `not-found`, `registry-unavailable` */
   readonly fetchSchema: (id: number) => Promise<RegisteredSchema>;
   /**
-   * Whether the registry shows that it has read what was registered. `knownId`: a schema that it once gave.
+   * Whether the registry shows that it has loaded all schemas.
+   * @param knownId a schema that it returned before
    * @throws PostriderError `registry-unavailable`
    */
   readonly isAwake: (knownId: number | undefined) => Promise<boolean>;
   readonly clock: SteadyClock;
-  /** It did not give the schema, `not-found` or `registry-unavailable`; it is asked again. */
+  /** The registry did not return the schema: `not-found` or `registry-unavailable`. It is asked again. */
   readonly onDelay: (id: number, error: unknown) => void;
 }
 
-/** A producer writes its first record right after it registered the schema: a registry's replica may not have it yet. */
+/**
+ * A producer writes its first record right after it registered the schema, which a replica of the registry
+ * may not have yet.
+ */
 const askAgainMs = 1_000;
-/** A registry that has just started knows no schema until it has read them all; Karapace takes 2 s for 10,000. */
+/** A registry that has just started has no schema until it has loaded them all. */
 const believedAfterMs = 15_000;
 /** How long an id counts as unknown. */
 export const unknownForMs: number = 60_000;
 const firstBackoffMs = 500;
 const longestBackoffMs = 15_000;
-/** Registries number their schemas with signed 32-bit integers: what they say of a larger number is not about a schema. */
+/**
+ * Registries number their schemas with signed 32-bit integers, so an answer about a larger number is not
+ * about a schema.
+ */
 const largestId = 0x7fffffff;
-/** A schema never changes under its id; this only bounds the memory. */
+/** A schema never changes under its id, so this only bounds the memory. */
 const mostSchemas = 10_000;
 
 interface Entry {
@@ -48,12 +55,15 @@ interface Entry {
   readonly untilMs: number;
 }
 
-/** Schemas by id, asked for once, and kept. */
+/** Schemas by id, requested once and kept. */
 export class SchemaBook implements Schemas {
   readonly #options: SchemaBookOptions;
   readonly #entries = new Map<number, Entry>();
   readonly #lookups = new Map<number, Promise<void>>();
-  /** Schemas are numbered as they are registered: a registry that knows the last one has read the others. */
+  /**
+   * Schemas are numbered as they are registered. A registry that has the last known one has loaded the
+   * earlier ones.
+   */
   #largestKnown: number | undefined;
 
   constructor(options: SchemaBookOptions) {
@@ -84,7 +94,8 @@ export class SchemaBook implements Schemas {
     for (;;) {
       let awake = false;
       try {
-        // Before it is asked for the schema, so that it was awake when it did not know it.
+        // Checked before the schema is requested, so that the registry was ready when it did not find the
+        // schema.
         awake = unknownSinceMs !== undefined && (await isAwake(this.#largestKnown));
         this.#keep(id, knownSchema(id, await fetchSchema(id)), Infinity);
         this.#largestKnown = Math.max(id, this.#largestKnown ?? 0);
@@ -100,7 +111,7 @@ export class SchemaBook implements Schemas {
           onDelay(id, error);
           await this.#delay(askAgainMs);
         } else {
-          // It may be starting just now: what it said before counts no longer.
+          // The registry may be starting, so its earlier answers no longer count.
           unknownSinceMs = undefined;
           onDelay(id, error);
           await this.#delay(backoffMs);

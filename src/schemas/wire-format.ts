@@ -1,4 +1,4 @@
-/** The Confluent wire format: a zero byte, the schema's id in four bytes, and what was written with it. */
+/** The Confluent wire format: a zero byte, the schema's id in four bytes, and the encoded value. */
 const headerBytes = 5;
 
 /** Undefined for a value in another format: JSON text cannot start with byte 0. */

@@ -89,8 +89,8 @@ function givenText(
   env: Environment,
   problems: string[],
 ): string | undefined {
-  const fileName = setting.secret === true ? env[`${setting.name}_FILE`] : undefined;
-  if (fileName === undefined || fileName === '') {
+  const fileName = setting.secret === true ? secretFile(setting.name, env) : undefined;
+  if (fileName === undefined) {
     const given = env[setting.name];
     // GATEWAY_PORT is `tcp://10.0.0.1:80` beside a service named `gateway`.
     return isServiceLink(setting.name, given) ? undefined : given;
@@ -101,6 +101,31 @@ function givenText(
     problems.push(`${setting.name}_FILE names "${fileName}", which cannot be read`);
     return undefined;
   }
+}
+
+function secretFile(name: string, env: Environment): string | undefined {
+  const fileName = env[`${name}_FILE`];
+  return fileName === '' ? undefined : fileName;
+}
+
+/**
+ * Reads a password from its file, as it is at that moment; undefined where the settings name none.
+ * The reader throws PostriderError `setting-invalid` while there is no password in the file.
+ */
+export function passwordReader(
+  field: 'kafkaSaslPassword' | 'schemaRegistryPassword',
+  env: Environment,
+): (() => string) | undefined {
+  const { name } = settingsTable[field];
+  const fileName = secretFile(name, env);
+  if (fileName === undefined) return undefined;
+  return () => {
+    const problems: string[] = [];
+    const password = givenText(settingsTable[field], env, problems);
+    if (password !== undefined && password !== '') return password;
+    const [problem = `${name}_FILE names "${fileName}", which is empty`] = problems;
+    throw new PostriderError('setting-invalid', problem);
+  };
 }
 
 function crossProblems(settings: Settings): string[] {

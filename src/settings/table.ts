@@ -113,7 +113,7 @@ type Table = { readonly [K in keyof Settings]: Setting<Settings[K]> };
 const fiveSecondsMs = 5_000;
 const fourHoursMs = 4 * 3_600_000;
 
-/** One row a variable; the README's table is held against it. */
+/** One row a variable. What each decides is in descriptions.ts; docs/reference is made from both. */
 export const settingsTable: Table = {
   kafkaBrokers: optional('KAFKA_BROKERS', 'host:port,…', list(hostPort)),
   kafkaRack: optional('KAFKA_RACK', 'a zone, as in broker.rack', text),

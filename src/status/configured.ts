@@ -2,7 +2,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import { decodeResource, maskResource, parseRecordKey } from '../resources/config/stored.ts';
 
-/** The destinations that there are, by id; a record is only understood when it is asked for. */
+/** The existing destinations, by id. A record is parsed only when it is needed. */
 export class ConfiguredDestinations {
   readonly #records: ReadonlyMap<string, Buffer>;
 
@@ -30,7 +30,7 @@ export class ConfiguredDestinations {
     return this.#records.has(id);
   }
 
-  /** False too for one whose record this version cannot read. */
+  /** False too for a destination whose record this version cannot read. */
   isDisabled(id: string): boolean {
     const value = this.#records.get(id);
     if (value === undefined) return false;

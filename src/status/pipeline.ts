@@ -3,11 +3,14 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Topology } from '../topology.ts';
 
-/** How far a stage is behind in one of the topics that it reads. */
+/** How far a stage is behind in one of its topics. */
 export interface TopicBacklog {
   readonly stage: 'router' | 'delivery' | 'retry';
   readonly topic: string;
-  /** Records not finished: of a retry topic, those not due too. One may hold many events. */
+  /**
+   * Records that are not finished; in a retry topic, including those that are not due. One may hold many
+   * events.
+   */
   readonly records: number;
   /** When the oldest of them was appended. */
   readonly oldest: string | undefined;
@@ -23,7 +26,7 @@ export interface Pipeline {
 const lastMs = 3_600_000;
 
 /**
- * Read from Kafka itself, so that it is true without any worker.
+ * Read from Kafka itself, so that it is correct without any worker.
  * @throws PostriderError `kafka-unavailable`, `not-found`
  */
 export async function readPipeline(
@@ -55,7 +58,7 @@ export async function readPipeline(
   });
 }
 
-/** By topic and partition: from the offset that the group has committed to the end. */
+/** By topic and partition: from the group's committed offset to the end. */
 async function unfinished(
   admin: KafkaAdmin,
   groupId: string,
@@ -70,7 +73,7 @@ async function unfinished(
       topic,
       (kept[index] ?? []).map(({ partition, start, end }) => {
         const next = committed.get(topic)?.[partition] ?? -1;
-        // The group may have committed more since the end was asked for.
+        // The group may have committed more since the end was requested.
         return { partition, start: Math.min(end, Math.max(start, next)), end };
       }),
     ]),

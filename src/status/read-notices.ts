@@ -5,7 +5,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 
 /**
- * What was told last of each destination, by its id.
+ * The last notice about each destination, by its id.
  * @throws PostriderError `kafka-unavailable`, `not-found`
  */
 export async function readNotices(
@@ -22,7 +22,7 @@ export async function readNotices(
   return notices;
 }
 
-/** A worker that was started anew does not know since when a destination has failed; a notice does. */
+/** A restarted worker does not have the time since which a destination has failed; the notice has it. */
 export function sinceNotice(view: DestinationView, notice: Notice | undefined): DestinationView {
   if (notice?.notice !== 'failing' || !isTrouble(view.state)) return view;
   return (view.since ?? '~') <= notice.since ? view : { ...view, since: notice.since };

@@ -9,18 +9,19 @@ import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 
-/** What the workers that live say now. */
+/** The present reports of live workers. */
 export interface Said {
   readonly workers: readonly WorkerStatus[];
-  /** By destination, each worker's. */
+  /** Each worker's report, by destination. */
   readonly destinations: ReadonlyMap<string, readonly DestinationStatus[]>;
 }
 
-/** Records may wait for company, and clocks differ a little. */
+/** For records that wait for a fuller batch, and for clocks that differ a little. */
 const slackMs = 60_000;
 
 /**
- * Reads the last minutes of the topic `destination-status`: whatever holds has been written anew in them.
+ * Reads the last minutes of the topic `destination-status`. Every report that holds was written again within
+ * that time.
  * @throws PostriderError `kafka-unavailable`, `not-found`
  */
 export async function readStatus(kafka: KafkaClient, topic: string, nowMs: number): Promise<Said> {
@@ -36,7 +37,7 @@ export async function readStatus(kafka: KafkaClient, topic: string, nowMs: numbe
       end,
     }));
   });
-  // Only the newest of each key is read as JSON: there are several of most.
+  // Only the newest record of each key is parsed, because most keys have several.
   const newest = new Map<string, Buffer>();
   for await (const { key, value } of readRange(kafka, { topic, ranges })) {
     if (key === null) continue;
@@ -47,7 +48,7 @@ export async function readStatus(kafka: KafkaClient, topic: string, nowMs: numbe
   return saidNow(records, nowMs);
 }
 
-/** What counts of the newest record of each key: nothing of a worker whose word has expired. */
+/** The reports in the newest record of each key, without those of workers that have expired. */
 export function saidNow(records: readonly StatusRecord[], nowMs: number): Said {
   const workers = records.filter(
     (record) => record.kind === 'worker' && Date.parse(record.expiresAt) > nowMs,

@@ -3,6 +3,9 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { aloneWith } from '../../src/cli/audiences/one-at-a-time.ts';
+import { createContext, type Context } from '../../src/cli/context.ts';
+import { withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -81,7 +84,7 @@ test('from a file to identify calls: a dry run first, then all, then what change
   assert.equal(asked.code, 1);
   assert.match(
     asked.stderr,
-    /has told nobody yet: its first sync would tell 3 users `big_spenders`; nothing was sent\. If that is right, use --yes/,
+    /was never synced: its first sync would send `big_spenders` for 3 users; nothing was sent\. If that is right, use --yes/,
   );
   assert.match(
     (await sync('--yes')).stdout,
@@ -129,7 +132,10 @@ test('metrics for a textfile collector keep the last success when a sync fails',
   await writeFile(members, 'customer\n');
   const { code, stderr } = await sync('--textfile', textfile);
   assert.equal(code, 1);
-  assert.match(stderr, /^postrider: Audience big-spenders has nobody .* use --allow-empty\n$/);
+  assert.match(
+    stderr,
+    /^postrider: the data of Audience big-spenders has no users, .* use --allow-empty\n$/,
+  );
   const after = await readFile(textfile, 'utf8');
   assert.equal(success.exec(after)?.[0], success.exec(before)?.[0]);
   assert.match(after, /^postrider_audience_sync_failed\{audience="big-spenders"\} 1$/m);
@@ -154,6 +160,41 @@ test('metrics can be scraped while a sync runs', async () => {
   const text = await (await fetch(url)).text();
   assert.match(text, /^# TYPE postrider_audience_sync_sent_total counter$/m);
   assert.equal((await running.ended).code, 0);
+});
+
+test('a sync by hand is refused while the one on schedule runs, whatever its flags, and the other way round', async () => {
+  const context = createContext(installation.environment);
+  const begun = Promise.withResolvers<undefined>();
+  const end = Promise.withResolvers<undefined>();
+  // As a sync that reads for long.
+  const running = aloneWith(context, 'big-spenders', async () => {
+    begun.resolve(undefined);
+    await end.promise;
+  });
+  await begun.promise;
+  await eventually(async () => {
+    assert.equal(await membersOfGroup(context, 'big-spenders'), 1);
+  });
+  const [refused, full, dry] = await Promise.all([
+    sync('--yes'),
+    sync('--full', '--destination', 'crm', '--max-removed', '100'),
+    sync('--dry-run'),
+  ]);
+  for (const { code, stderr } of [refused, full]) {
+    assert.equal(code, 1);
+    assert.match(stderr, /another sync of it is running or was killed; waiting to see which/);
+    assert.match(
+      stderr,
+      /^postrider: big-spenders: another sync of it is running and goes on; this one has done nothing/m,
+    );
+  }
+  assert.equal(dry.code, 0, dry.stderr);
+  end.resolve(undefined);
+  await running;
+  // Whoever ends leaves at once, so the next one does not wait.
+  const { code, stderr } = await sync('--yes');
+  assert.equal(code, 0, stderr);
+  assert.doesNotMatch(stderr, /another sync/);
 });
 
 test('what cannot be meant is refused before anything is read', async () => {
@@ -194,14 +235,17 @@ test('an audience whose users have its trait goes only when somebody says what b
   assert.equal(kept.code, 1);
   assert.match(
     kept.stderr,
-    /because 3 users have big_spenders from it: `delete` with --retire tells them .*, with --keep-traits it stays/,
+    /because 3 users have big_spenders from it: --retire takes .*, and with --keep-traits they keep it/,
   );
   await writeFile(
     join(folder, 'rest.yaml'),
     'kind: Source\nid: shop\nname: Web shop\nwriteKeys: [wk_shop]\n',
   );
   const pruned = await installation.run(['apply', '-f', join(folder, 'rest.yaml'), '--prune']);
-  assert.match(pruned.stderr, /Audience big-spenders cannot be deleted like that/);
+  assert.match(
+    pruned.stderr,
+    /Audience big-spenders cannot be deleted without --retire or --keep-traits/,
+  );
 
   await writeFile(
     join(folder, 'gold.yaml'),
@@ -210,18 +254,18 @@ test('an audience whose users have its trait goes only when somebody says what b
   const renamed = await succeed(['apply', '-f', join(folder, 'gold.yaml'), '--rename']);
   assert.match(
     renamed.stdout,
-    /3 users will be told gold; 3 users keep big_spenders unless you retire it with `audience-sync big-spenders --retire`/,
+    /3 users will get gold; 3 users keep big_spenders unless you retire it with `audience-sync big-spenders --retire`/,
   );
   await succeed(['audience-sync', 'big-spenders', '--yes']);
   const retired = await succeed(['audience-sync', 'big-spenders', '--retire']);
   assert.match(
     retired.stdout,
-    /^Audience big-spenders: 3 users were told that they have big_spenders no more, at source shop$/m,
+    /^Audience big-spenders: big_spenders was taken back from 3 users, at source shop$/m,
   );
   const gone = await succeed(['delete', 'audience', 'big-spenders', '--retire', '--yes']);
   assert.match(
     gone.stdout,
-    /^delete Audience big-spenders\nAudience big-spenders: 3 users were told/,
+    /^delete Audience big-spenders\nAudience big-spenders: gold was taken back from 3 users/,
   );
   const again = await installation.run(['delete', 'audience', 'big-spenders']);
   assert.match(again.stderr, /there is no Audience big-spenders/);
@@ -243,3 +287,25 @@ test('what holds user ids is readable by its owner only', async () => {
   assert.equal((await stat(own)).mode & 0o777, 0o700);
   assert.equal((await stat(join(own, 'checkpoint.duckdb'))).mode & 0o777, 0o600);
 });
+
+test('while a sync runs, others can see that it does', async () => {
+  const lines = Array.from({ length: 200_000 }, (_, i) => `user-${i}\n`);
+  await writeFile(members, `customer\n${lines.join('')}`);
+  const context = createContext(installation.environment);
+  const writing = installation.begin(['audience-sync', 'own', '--max-added', '999999']);
+  let isOver = false;
+  const ended = writing.ended.finally(() => {
+    isOver = true;
+  });
+  await eventually(async () => {
+    assert.ok(isOver || (await membersOfGroup(context, 'own')) === 1);
+  });
+  assert.equal(isOver, false, writing.stderr());
+  await ended;
+  assert.equal(await membersOfGroup(context, 'own'), 0);
+});
+
+async function membersOfGroup(context: Context, id: string): Promise<number> {
+  const group = (await context.topology()).audienceGroup(id);
+  return withAdmin(context.kafka, (admin) => admin.memberCount(group));
+}

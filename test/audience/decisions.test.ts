@@ -79,10 +79,13 @@ test('a change of just what is allowed passes, and more is refused with the limi
   );
   assert.match(
     objection({ added: 101 }) ?? '',
-    /would gain 101 users and has 100 \(101 %\), .*--max-added 101$/,
+    /would add 101 users to 100 \(101 %\), .*--max-added 101$/,
   );
   assert.equal(objection({ members: 0, before: 0, added: 0 }), undefined);
-  assert.match(objection({ members: 0, removed: 100 }) ?? '', /has nobody .* use --allow-empty$/);
+  assert.match(
+    objection({ members: 0, removed: 100 }) ?? '',
+    /has no users, .* use --allow-empty$/,
+  );
 });
 
 test('what a sync that was cut off could not send is no surprise to the next', () => {

@@ -106,7 +106,7 @@ suite('audience sync', { concurrency: 4 }, () => {
     await newer.promise;
     await assert.rejects(older, {
       code: 'fenced',
-      message: /^twice: a newer sync of it has begun and this one has stopped/,
+      message: /^twice: this sync stopped because a newer one of the same audience began/,
     });
     assert.deepEqual(told(await scene.emitted(target)), [vip('a', true), vip('c', true)]);
     const { added, removed, rebuilt } = await scene.sync(target, membersOf('a', 'c'), {
@@ -189,7 +189,7 @@ suite('audience sync', { concurrency: 4 }, () => {
     await assert.rejects(scene.sync(target, membersOf()), {
       code: 'input-invalid',
       message:
-        'Audience safe has nobody in its data and had 4; nothing was sent. If that is right, use --allow-empty',
+        'the data of Audience safe has no users, and had 4 before; nothing was sent. If that is right, use --allow-empty',
     });
     await assert.rejects(scene.sync(target, membersOf('a')), {
       code: 'input-invalid',

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../harness/eventually.ts';
 import { livesThrough, seconds, type Day } from './day.ts';
 import { extent } from './extent.ts';
-import type { Owners } from './kafka-view.ts';
-import { between, longestSilenceMs, percentileOf, type Call } from './ledger.ts';
+import type { Owners } from '../harness/kafka-view.ts';
+import { between, longestSilenceMs, percentileOf, type Call } from '../harness/ledger.ts';
 import { starvePartition } from './starve-partition.ts';
 import {
   allPartitions,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
 import { extent } from './extent.ts';
-import { figuresOf, Ledger, type Figures } from './ledger.ts';
+import { figuresOf, Ledger, type Figures } from '../harness/ledger.ts';
 import { startLoad } from './load.ts';
 import type { Stand } from './stand.ts';
 

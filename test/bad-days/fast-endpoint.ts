@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { takeRequests } from '../bench/raw-http.ts';
+import { readRequests } from '../bench/raw-http.ts';
 
 /** An endpoint that costs as little as one can, so that it does not hold a worker back. */
 export interface FastEndpoint {
@@ -19,17 +19,12 @@ export async function startFastEndpoint(): Promise<FastEndpoint> {
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
-    let pending: Buffer = Buffer.alloc(0);
-    socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
-    socket.on('data', (chunk: Buffer) => {
-      const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
-      pending = takeRequests(bytes, (start) => {
-        const from = bytes.indexOf(idHeader, start) + idHeader.length;
-        const id = bytes.toString('latin1', from, bytes.indexOf('\r', from));
-        arrivals.push({ id, atMs: performance.now() });
-        socket.write(answer);
-      });
+    readRequests(socket, (bytes, start) => {
+      const from = bytes.indexOf(idHeader, start) + idHeader.length;
+      const id = bytes.toString('latin1', from, bytes.indexOf('\r', from));
+      arrivals.push({ id, atMs: performance.now() });
+      socket.write(answer);
     });
   });
   server.listen(0, '127.0.0.1');

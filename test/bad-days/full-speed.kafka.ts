@@ -5,7 +5,7 @@ import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/env
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 import { extent } from './extent.ts';
-import { KafkaView } from './kafka-view.ts';
+import { KafkaView } from '../harness/kafka-view.ts';
 import { startFastEndpoint, type FastEndpoint } from './fast-endpoint.ts';
 
 const { Kafka, logLevel } = kafkajs;
@@ -93,7 +93,7 @@ test('kill -9 of a delivery worker at full speed loses nothing, and repeats what
     const uncommitted = -(await kafka.committed('delivery', 'delivery')) + arrivals.length;
     const isWorst = uncommitted > mostOf(perSecond(arrivals));
     assert.ok(arrivals.length > (isWorst ? earliest : latest));
-  });
+  }, 120_000);
   await worker.kill('SIGKILL');
   const atKill = arrivals.length;
   const rate = perSecond(arrivals);

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from '../harness/ledger.ts';
 
 export interface LoadOptions {
   /** Where the gateway is now. */

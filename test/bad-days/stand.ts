@@ -5,8 +5,8 @@ import { deliveryKey } from '../../src/event/envelope.ts';
 import { startCuttingProxies, type CuttingProxies } from '../harness/cutting-proxies.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 import { extent } from './extent.ts';
-import { KafkaView, partitionOfKey } from './kafka-view.ts';
-import type { Call, Ledger } from './ledger.ts';
+import { KafkaView, partitionOfKey } from '../harness/kafka-view.ts';
+import type { Call, Ledger } from '../harness/ledger.ts';
 
 const writeKey = 'wk';
 const destinationId = 'crm';

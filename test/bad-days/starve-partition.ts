@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import kafkajs, { type Admin } from 'kafkajs';
 import { eventually } from '../harness/eventually.ts';
-import type { KafkaView } from './kafka-view.ts';
+import type { KafkaView } from '../harness/kafka-view.ts';
 
 const { ConfigResourceTypes, ConfigSource } = kafkajs;
 const throttledReplicas = 'follower.replication.throttled.replicas';

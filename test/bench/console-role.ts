@@ -2,6 +2,7 @@ import { startConsole } from '../../src/console/console.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
 import { readPipeline } from '../../src/status/pipeline.ts';
 import { saidNow } from '../../src/status/read-status.ts';
 import { loadTopology } from './delivery-load.ts';
@@ -20,6 +21,7 @@ const { url } = await startConsole({
   topology,
   log: silentLogger,
   clock: systemClock,
+  metrics: createMetrics(),
   port: 0,
   access: {
     host: '127.0.0.1',

@@ -1,33 +1,8 @@
-import { createKafka } from '../../src/kafka/client.ts';
-import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
-import { systemClock } from '../../src/ops/clock.ts';
-import { silentLogger } from '../../src/ops/log.ts';
-import { loadTopology } from './delivery-load.ts';
+import { startBareDelivery } from './delivery-bare.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
-import { Poster } from './delivery-post.ts';
 import { reportMeasurement } from './measure.ts';
 
-/**
- * Deliveries with this project's client. A record is finished when its request has begun, whatever becomes of
- * it. The windows are the role's: a loop reads ahead as far as they allow, where stock kafkajs waits for what
- * it has brought. Argument 1 is the load as JSON; prints a measurement as JSON.
- */
+/** Deliveries with this project's client. Argument 1 is the load as JSON; prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as DeliveryLoad;
-const poster = new Poster<ConsumedRecord>(load, (record) => {
-  record.finish();
-});
-const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-bare' }, silentLogger);
-await startConsumeLoop(kafka, {
-  groupId: load.group,
-  topics: [loadTopology(load.prefix).topics.delivery],
-  windowRecords: 1_024,
-  windowBytes: 4 * 1024 * 1024,
-  maxBytesPerPartition: 256 * 1024,
-  clock: systemClock,
-  log: silentLogger,
-  onRecords: (records) => {
-    poster.add(records);
-  },
-});
-await reportMeasurement({ warmUp: load.warmUp, total: load.events }, () => poster.delivered);
+const loop = await startBareDelivery(load);
+await reportMeasurement({ warmUp: load.warmUp, total: load.events }, () => loop.delivered);

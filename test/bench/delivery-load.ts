@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { createTopology } from '../../src/topology.ts';
-import type { Topology } from '../../src/topology.ts';
+import type { Topology, TopologyOptions } from '../../src/topology.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 
 /** What the measured processes agree on. */
@@ -19,12 +21,18 @@ export interface DeliveryLoad {
 export const sharedSecret = 'bench';
 export const timeoutMs = 5_000;
 
-export function loadTopology(prefix: string): Topology {
+/** How a load's topics differ from those of other loads. */
+export type LoadTopology = Partial<Pick<TopologyOptions, 'partitions' | 'retryTiersMs'>>;
+
+export function loadTopology(
+  prefix: string,
+  { partitions = 12, retryTiersMs = [10_000, 60_000] }: LoadTopology = {},
+): Topology {
   return createTopology({
     prefix,
-    partitions: 12,
+    partitions,
     replicationFactor: 1,
-    retryTiersMs: [10_000, 60_000],
+    retryTiersMs,
     extraIngestTopics: [],
   });
 }
@@ -47,4 +55,40 @@ export function loadDestinations(load: DeliveryLoad): Destination[] {
     payload: 'standard',
     topic: 'shared',
   }));
+}
+
+/** The event with that number, as the router writes it. */
+export function eventRecord(
+  topic: string,
+  destinationId: string,
+  n: number,
+  properties: object = { filler: filler() },
+): { topic: string; key: string; value: string; headers: Record<string, string> } {
+  const user = `user-${n % 9_973}`;
+  const envelope = {
+    destinationId,
+    sourceId: 'bench',
+    messageId: `bench-${n}`,
+    type: 'track',
+    configOffset: 1,
+    appendTimeMs: Date.now(),
+    attempts: 0,
+  } as const;
+  return {
+    topic,
+    key: deliveryKey(destinationId, user),
+    value: JSON.stringify({
+      version: 1,
+      type: 'track',
+      userId: user,
+      event: 'Order Completed',
+      properties,
+    }),
+    headers: { [envelopeHeader]: encodeEnvelope(envelope) },
+  };
+}
+
+/** 300 bytes that compress to about half, as real events do. */
+export function filler(): string {
+  return randomBytes(150).toString('hex');
 }

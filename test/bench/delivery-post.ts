@@ -32,7 +32,7 @@ export class Poster<T extends Item> {
   #onEmpty: (() => void) | undefined;
 
   /** @param onSent its request has begun */
-  constructor(load: DeliveryLoad, onSent: (item: T) => void) {
+  constructor(load: Pick<DeliveryLoad, 'receiverPort' | 'inFlight'>, onSent: (item: T) => void) {
     this.#origin = `http://127.0.0.1:${load.receiverPort}`;
     this.#maxInFlight = load.inFlight;
     this.#onSent = onSent;

@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import { openSender } from '../../src/delivery/http/http-sender.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
@@ -28,6 +29,7 @@ await startDelivery({
   config,
   producer,
   metrics,
+  sender: openSender({ clock: systemClock, timeoutMs, allowNetworks: ['127.0.0.0/8'] }),
   timeoutMs,
   topology: { ...topology, groups: { ...topology.groups, delivery: load.group } },
   clock: systemClock,
@@ -37,7 +39,6 @@ await startDelivery({
   attempts: 'off',
   maxInFlight: load.inFlight,
   maxInFlightPerDestination: 64,
-  allowNetworks: ['127.0.0.0/8'],
 });
 await reportMeasurement({ warmUp: load.warmUp, total: load.events }, async () => {
   const counter = await metrics.getSingleMetric('postrider_delivered_total')?.get();

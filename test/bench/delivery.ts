@@ -1,11 +1,9 @@
 import { fork } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { destinationId, loadTopology } from './delivery-load.ts';
+import { destinationId, eventRecord, loadTopology } from './delivery-load.ts';
 import type { DeliveryLoad } from './delivery-load.ts';
 import { compare } from './compare.ts';
 import { firstLine, runMeasured, type BenchResult, type Measurement } from './measure.ts';
@@ -87,37 +85,11 @@ async function writeEvents(load: Omit<DeliveryLoad, 'group'>): Promise<void> {
       Array.from({ length: Math.min(chunk, load.events - from) }, (_, offset) => {
         const index = from + offset;
         const id = destinationId(index % load.destinations);
-        const user = `user-${index % 9_973}`;
-        const envelope = {
-          destinationId: id,
-          sourceId: 'bench',
-          messageId: `bench-${index}`,
-          type: 'track',
-          configOffset: 1,
-          appendTimeMs: Date.now(),
-          attempts: 0,
-        } as const;
-        return {
-          topic: topology.topics.delivery,
-          key: deliveryKey(id, user),
-          value: JSON.stringify({
-            version: 1,
-            type: 'track',
-            userId: user,
-            event: 'Order Completed',
-            properties: { filler: filler() },
-          }),
-          headers: { [envelopeHeader]: encodeEnvelope(envelope) },
-        };
+        return eventRecord(topology.topics.delivery, id, index);
       }),
     );
   }
   await producer.close(10_000);
-}
-
-/** 300 bytes that compress to about half, as real events do. */
-function filler(): string {
-  return randomBytes(150).toString('hex');
 }
 
 if (import.meta.main) {

@@ -21,6 +21,17 @@ export interface BenchResult {
   readonly passed: boolean;
   /** Absolute figures beside the ratio, for a person. */
   readonly absolutes: Readonly<Record<string, string>>;
+  /** Where there are more figures than a list can hold. */
+  readonly tables?: readonly Table[];
+  /** Sentences on where the figures come from. */
+  readonly notes?: readonly string[];
+}
+
+/** Figures by row and column; what the first column says names its row. */
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
 /** What a measured process prints. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { takeRequests } from './raw-http.ts';
+import { readRequests } from './raw-http.ts';
 
 /**
  * How an endpoint answers: at once with 200, with 200 after two seconds, at once with 500, or never. To one that is `unsent`, nothing is
@@ -28,22 +28,17 @@ export interface Endpoints {
 export async function startEndpoints(onTaken: (n: number) => void): Promise<Endpoints> {
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
-    let pending: Buffer = Buffer.alloc(0);
     sockets.add(socket);
-    socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
-    socket.on('data', (chunk: Buffer) => {
-      const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
-      pending = takeRequests(bytes, (start, bodyStart, bodyEnd) => {
-        const behaviour = behaviourOf(bytes, start);
-        const answer = answers[behaviour];
-        if (answer === undefined) return;
-        if (behaviour === 'slow') setTimeout(() => socket.write(answer), slowMs);
-        else socket.write(answer);
-        if (answer !== taken) return;
-        const { n } = JSON.parse(bytes.toString('latin1', bodyStart, bodyEnd)) as Body;
-        onTaken(n);
-      });
+    readRequests(socket, (bytes, start, bodyStart, bodyEnd) => {
+      const behaviour = behaviourOf(bytes, start);
+      const answer = answers[behaviour];
+      if (answer === undefined) return;
+      if (behaviour === 'slow') setTimeout(() => socket.write(answer), slowMs);
+      else socket.write(answer);
+      if (answer !== taken) return;
+      const { n } = JSON.parse(bytes.toString('latin1', bodyStart, bodyEnd)) as Body;
+      onTaken(n);
     });
   });
   server.listen(0, '0.0.0.0');

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Registry } from 'prom-client';
+import { openSender } from '../../src/delivery/http/http-sender.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
@@ -47,8 +48,9 @@ await startDelivery({
   pauses: noPauses,
   producer,
   metrics,
+  sender: openSender({ clock: systemClock, timeoutMs, allowNetworks: ['127.0.0.0/8'] }),
   timeoutMs,
-  topology: loadTopology(load.prefix),
+  topology: loadTopology(load.prefix, load.topology),
   clock: systemClock,
   log: silentLogger,
   retryWindowMs: 4 * 3_600_000,
@@ -56,7 +58,6 @@ await startDelivery({
   attempts: 'all',
   maxInFlight: load.maxInFlight,
   maxInFlightPerDestination: 64,
-  allowNetworks: ['127.0.0.0/8'],
 });
 process.on('message', (question: RoleQuestion) => {
   void answer(question).then((reading) => process.send?.(reading));

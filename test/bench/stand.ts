@@ -5,7 +5,7 @@ import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { tuneGarbageCollection } from '../../src/ops/garbage-collection.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { loadTopology } from './delivery-load.ts';
+import { loadTopology, type LoadTopology } from './delivery-load.ts';
 import { firstLine, roleArgv } from './measure.ts';
 import { startEndpoints } from './stand-endpoints.ts';
 import { Arrivals, picker, produceSteadily, type StandDestination } from './stand-load.ts';
@@ -16,6 +16,7 @@ export interface StandRole {
   readonly prefix: string;
   readonly maxInFlight: number;
   readonly destinations: readonly { readonly id: string; readonly url: string }[];
+  readonly topology?: LoadTopology;
 }
 
 export type RoleQuestion = 'work' | 'memory';
@@ -83,7 +84,7 @@ export async function buildStand(options: StandOptions): Promise<Stand> {
     get awaited() {
       return arrivals.awaited;
     },
-    work: async () => (await ask(role, 'work')) as RoleWork,
+    work: () => workOf(role),
     heldBytes: async () => (await ask(role, 'memory')) as number,
     stop: async () => {
       role.disconnect();
@@ -95,18 +96,26 @@ export async function buildStand(options: StandOptions): Promise<Stand> {
 }
 
 /** Every loopback address is an origin of its own. */
-function originHost(index: number): string {
+export function originHost(index: number): string {
   return `127.1.${index >> 8}.${index & 255}`;
 }
 
-async function startStandRole(load: StandRole): Promise<ChildProcess> {
-  const child = fork(new URL('stand-role.ts', import.meta.url), {
+/** @param script that does what `stand-role.ts` is told and asked */
+export async function startStandRole(
+  load: StandRole,
+  script = 'stand-role.ts',
+): Promise<ChildProcess> {
+  const child = fork(new URL(script, import.meta.url), {
     execArgv: [...roleArgv, '--expose-gc'],
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   child.send(load);
   await firstLine(child);
   return child;
+}
+
+export async function workOf(role: ChildProcess): Promise<RoleWork> {
+  return (await ask(role, 'work')) as RoleWork;
 }
 
 async function ask(role: ChildProcess, question: RoleQuestion): Promise<unknown> {

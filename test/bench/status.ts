@@ -7,6 +7,7 @@ import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
 import { deliveredWith, outcomeOfStatus } from '../../src/delivery/outcome.ts';
 import { StatusPublisher } from '../../src/delivery/status/status-publisher.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import { oldestFormat } from '../../src/event/formats.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
@@ -195,6 +196,7 @@ class Worker {
       },
       fence: { covers: () => undefined, isFresh: () => true, size: 0 },
       paused: new Set(),
+      format: () => oldestFormat,
       fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => topology.retryTopic(tierMs),
@@ -211,6 +213,7 @@ class Worker {
       },
       events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), systemClock),
       maxInFlight: 1_024,
+      busyShare: () => 0,
       maxInFlightPerDestination: 64,
     });
   }

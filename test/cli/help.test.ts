@@ -60,13 +60,15 @@ describe('help', () => {
     assert.equal(code, 0);
     const defaults = describeSettings(readSettings({}));
     for (const [name, value] of Object.entries(defaults)) {
-      const line = stdout.split('\n').find((each) => each.startsWith(`${name} `)) ?? '';
-      const shown = value === '' || value === 'not set' ? '-' : value;
-      if (name !== 'LOG_FORMAT')
-        assert.equal(line.slice(name.length).trim().split(/ {2,}/)[0], shown);
+      const entry =
+        new RegExp(`^ {2}${name}\\n((?: {6}.*\\n)+)`, 'm').exec(`${stdout}\n`)?.[1] ?? '';
+      const shown = value === '' || value === 'not set' ? 'none' : value;
+      const isOfTerminal = name === 'LOG_FORMAT';
+      assert.ok(isOfTerminal || entry.includes(`Default: ${shown}\n`), `${name}: ${entry}`);
+      assert.match(entry, /^ {6}[A-Z][^]*\. *\n {6}Default: [^]*\n {6}Allowed: \S/, name);
     }
-    assert.match(stdout, /^SECRET_KEY +- +32 bytes in base64; or SECRET_KEY_FILE names a file/m);
-    assert.match(stdout, /^DELIVERY_TIMEOUT +5s +a duration .* to 5s$/m);
+    assert.match(stdout, /Allowed: 32 bytes in base64\n {6}Or: SECRET_KEY_FILE, a file that/);
+    assert.match(stdout, /Default: 5s\n {6}Allowed: a duration[^.]* to 5s$/m);
   });
 
   test('on a command is its --help, and on none one sentence', async () => {

@@ -61,7 +61,7 @@ test('what arrives cannot command the terminal', async (t) => {
     const said = stdout();
     assert.match(said, /^200 \/hook no signature \{"a":"\\u001b\[2J\\u202egnp"\}\\u000a$/m);
     assert.match(said, /^ {4}x-odd: a\\u009b2Jb$/m);
-    assert.match(said, /^200 \/bytes no signature 2 bytes that are no text, in base64: G\/8=$/m);
+    assert.match(said, /^200 \/bytes no signature 2 bytes, not text; in base64: G\/8=$/m);
     assert.doesNotMatch(said, /(?!\n)[\p{Cc}\p{Cf}]/u);
   });
 });

@@ -133,7 +133,7 @@ test('a deletion says how many events wait, in delivery and retry topics, and as
     [
       2,
       '',
-      `${says}postrider: this deletes Destination crm: nobody can be asked here, so add --yes to do it\n`,
+      `${says}postrider: this deletes Destination crm: to confirm without a terminal, add --yes\n`,
     ],
   );
   for (const answer of ['n\n', '']) {
@@ -142,7 +142,7 @@ test('a deletion says how many events wait, in delivery and retry topics, and as
     assert.ok(stderr.includes(says), stderr);
     assert.match(
       stderr,
-      /this deletes Destination crm\. Go on\? \[y\/N\] [^]*not confirmed, so nothing was done\n$/,
+      /this deletes Destination crm\. Continue\? \[y\/N\] [^]*not confirmed, so nothing was done\n$/,
     );
   }
   assert.equal(await stored('destination'), 'big crm erp');

@@ -132,11 +132,8 @@ members: { postgres: "\${DATABASE_URL}", query: select customer_id from big_spen
     assert.doesNotMatch(shown, /pa55word|db\.example|v1\./);
   }
   const renamed = await file('renamed.yaml', audience('Whales'));
-  assert.match(
-    await postrider('apply', '-f', renamed),
-    /: name \(still delivered as big_spenders,/,
-  );
-  assert.match(await postrider('apply', '--rename', '-f', renamed), /delivered as whales from now/);
+  assert.match(await postrider('apply', '-f', renamed), /: name \(the trait stays big_spenders,/);
+  assert.match(await postrider('apply', '--rename', '-f', renamed), /the trait becomes whales/);
   await assert.rejects(postrider('delete', 'source', 'shop'), {
     message: 'Source shop cannot be deleted, because it is named by Audience big-spenders',
   });
@@ -157,9 +154,26 @@ test('every problem is one line on stderr, and nothing is applied', async (t) =>
     [
       `${broken}:5: color: is not a known field; allowed: kind, id, name, writeKeys\n`,
       `${broken}:15: payload: must be one of standard, full\n`,
+      'nothing was changed; what was applied before stays in force\n',
     ],
   );
   assert.equal(await postrider('get', 'sources', '-o', 'json'), '[]');
+});
+
+test('after an apply that fails, what was applied before is in force, and the log says so', async (t) => {
+  await postrider('apply', '-f', await file('before.yaml', shop));
+  const other = shop.replace('Web shop', 'Other shop');
+  const broken = await file('after.yaml', `${other}---\n${crm}payload: half\n`);
+  const gone = path.join(folder, 'no-such-file.yaml');
+  for (const name of [broken, gone]) {
+    const written = t.mock.method(process.stderr, 'write', () => true);
+    await assert.rejects(postrider('apply', '-f', name));
+    written.mock.restore();
+    const [last] = written.mock.calls.at(-1)?.arguments ?? [];
+    assert.equal(last, 'nothing was changed; what was applied before stays in force\n');
+  }
+  assert.match(await postrider('get', 'sources', '-o', 'yaml'), /name: Web shop/);
+  await postrider('delete', 'source', 'shop', '--yes');
 });
 
 test('an id that is almost right is told with the right one', async () => {

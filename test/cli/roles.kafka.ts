@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext } from '../../src/cli/context.ts';
-import { startRoles, type RoleName } from '../../src/cli/roles/start-roles.ts';
+import { startRoles } from '../../src/cli/roles/start-roles.ts';
+import type { RoleName } from '../../src/topology.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { install } from '../harness/postrider.ts';
 

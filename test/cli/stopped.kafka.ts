@@ -68,6 +68,9 @@ test(
     assert.deepEqual([produced?.code, produced?.stdout], [1, '1 call sent\n']);
     assert.match(produced?.stderr ?? '', /^postrider: stopped early, after line 1$/m);
     assert.equal(deleted?.code, 1);
-    assert.match(deleted.stderr, /^postrider: stopped early, before user "user-\d+"; run again/m);
+    assert.match(
+      deleted.stderr,
+      /^postrider: stopped before user "user-\d+"; if you run it again/m,
+    );
   },
 );

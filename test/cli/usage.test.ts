@@ -154,16 +154,19 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
     return file;
   };
 
+  const isOnlyLooking = (args: readonly string[]): boolean =>
+    args.includes('diff') || args.includes('--dry-run');
   for (const args of [['apply'], ['apply', '--prune'], ['apply', '--dry-run'], ['diff']]) {
     test(`a wrong file is told by ${args.join(' ')} at once, with no broker running`, async () => {
       const file = await given(`bad-${args.join('')}.yaml`, `${shop}---\n${crm}`);
       for (const env of [{}, { KAFKA_BROKERS: nowhere }]) {
         const { code, stdout, stderr } = await postrider([...args, '-f', file], env);
         assert.deepEqual([code, stdout], [1, '']);
-        const [problem = '', last = '', ...more] = stderr.trimEnd().split('\n');
+        const [problem = '', ...more] = stderr.trimEnd().split('\n');
         assert.match(problem, /bad-.*\.yaml:10: webhooks\[0\]\.url: /);
-        assert.equal(last, 'postrider: nothing was applied, because of a problem');
-        assert.deepEqual(more, []);
+        const kept = 'nothing was changed; what was applied before stays in force';
+        const last = 'postrider: nothing was applied, because of a problem';
+        assert.deepEqual(more, isOnlyLooking(args) ? [last] : [kept, last]);
       }
     });
   }
@@ -177,7 +180,7 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
       [
         0,
         '',
-        'the files are valid; they were compared with nothing, because KAFKA_BROKERS is not set\n',
+        'the files are valid; they were not compared with stored resources, because KAFKA_BROKERS is not set\n',
       ],
     );
     const part = await given('part.yaml', good);
@@ -187,7 +190,10 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
     );
     assert.equal(code, 0, stderr);
     assert.deepEqual(JSON.parse(stdout), { compared: false, changes: [] });
-    assert.match(stderr, /is not set, and what only others define was not looked for\n$/);
+    assert.match(
+      stderr,
+      /is not set, and references to resources outside of them were not checked\n$/,
+    );
 
     const pruned = await postrider(['apply', '--dry-run', '--prune', '-f', part]);
     assert.equal(pruned.code, 1);
@@ -217,10 +223,8 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
       ['apply', '-f', good],
     ]) {
       const { code, stderr } = await postrider(args);
-      assert.deepEqual(
-        [code, stderr],
-        [1, 'postrider: KAFKA_BROKERS is not set, allowed: host:port,…\n'],
-      );
+      assert.equal(code, 1);
+      assert.match(stderr, /^postrider: KAFKA_BROKERS is not set, allowed: host:port,…\n$/m);
     }
     const env = { ...soon, KAFKA_BROKERS: nowhere };
     const { code, stderr } = await postrider(['apply', '--dry-run', '-f', good], env);

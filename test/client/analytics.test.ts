@@ -427,7 +427,7 @@ test('a time for closing that is none is refused, and the client stays open', as
   const analytics = connect();
   await assert.rejects(analytics.close(5_000 as unknown as object), {
     code: 'invalid-option',
-    message: 'what close was given is 5000, allowed: an object.',
+    message: 'the argument of close is 5000, allowed: an object.',
   });
   for (const timeoutMs of [NaN, -1, -Infinity, '5000', {}, true] as number[]) {
     await assert.rejects(analytics.close({ timeoutMs }), {
@@ -437,7 +437,7 @@ test('a time for closing that is none is refused, and the client stays open', as
   }
   await assert.rejects(analytics.close({ timeout: 5_000 } as object), {
     code: 'invalid-option',
-    message: 'timeout is no option, allowed: timeoutMs.',
+    message: 'timeout is not an option, allowed: timeoutMs.',
   });
   analytics.identify({ userId: 'u' });
   await analytics.close();

@@ -121,7 +121,7 @@ test('the example of typed calls writes its call with the published schema, once
   const typed = await makeTopic(deployment.kafka, 1);
   const access = { url: registry.url };
   const { id } = await registerSchema(new RegistryClient(access), ingestSubject(typed));
-  const code = (await readmeExamples('docs/calls.md')).get('typed.mjs') ?? assert.fail('none');
+  const code = (await readmeExamples('docs/sending.md')).get('typed.mjs') ?? assert.fail('none');
   const env = {
     KAFKA_BROKERS: deployment.brokers.join(','),
     CALLS_TOPIC: typed,

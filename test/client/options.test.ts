@@ -31,7 +31,10 @@ test('options that cannot work are refused by name', () => {
     [null as unknown as AnalyticsOptions, /^options is null, allowed: an object\.$/],
     [['x'] as AnalyticsOptions, /^options is x, allowed: an object\.$/],
     ['x' as AnalyticsOptions, /^options is "x", allowed: an object\.$/],
-    [{ host: 'http://localhost' } as AnalyticsOptions, /^host is no option, allowed: endpoint, /],
+    [
+      { host: 'http://localhost' } as AnalyticsOptions,
+      /^host is not an option, allowed: endpoint, /,
+    ],
   ];
   for (const [options, message] of wrong) {
     assert.throws(() => new Analytics('wk', options), { code: 'invalid-option', message });
@@ -62,7 +65,7 @@ test('options for Kafka that cannot work are refused by name', () => {
     [{ brokers, topic: null }, /^kafka\.topic is null/],
     [
       { brokers, topics: 'calls' },
-      /^kafka\.topics is no option, allowed: brokers, topic, clientId, /,
+      /^kafka\.topics is not an option, allowed: brokers, topic, clientId, /,
     ],
     [
       { brokers, ssl: 'true' },
@@ -70,12 +73,12 @@ test('options for Kafka that cannot work are refused by name', () => {
     ],
     [
       { brokers, ssl: { certificate: 'x' } },
-      /^kafka\.ssl\.certificate is no option, allowed: ca, cert, key\.$/,
+      /^kafka\.ssl\.certificate is not an option, allowed: ca, cert, key\.$/,
     ],
-    [{ brokers, sasl: 'word' }, /^kafka\.sasl is no object, allowed: \{ mechanism, username, /],
+    [{ brokers, sasl: 'word' }, /^kafka\.sasl is not an object, allowed: \{ mechanism, username, /],
     [
       { brokers, sasl: { ...sasl, user: 'me' } },
-      /^kafka\.sasl\.user is no option, allowed: mechanism, username, password\.$/,
+      /^kafka\.sasl\.user is not an option, allowed: mechanism, username, password\.$/,
     ],
     [
       { brokers, sasl: { ...sasl, mechanism: 'scram' } },
@@ -99,7 +102,7 @@ test('options for Kafka that cannot work are refused by name', () => {
     ],
     [
       { brokers, registry: { url: 'http://registry', user: 'me' } },
-      /^kafka\.registry\.user is no option, allowed: url, subject, username, password, ssl\.$/,
+      /^kafka\.registry\.user is not an option, allowed: url, subject, username, password, ssl\.$/,
     ],
     [
       { brokers, registry: { url: 'http://registry', username: 'me' } },

@@ -34,11 +34,8 @@ after(async () => {
 });
 
 test('the file to install has the name that the documents give it', async () => {
-  for (const document of ['src/client/README.md', 'README.md']) {
-    const text = await readFile(new URL(`../../${document}`, import.meta.url), 'utf8');
-    const named = text.match(/[\w.-]+\.tgz/g);
-    assert.deepEqual(named, [basename(consumer.tarball)], document);
-  }
+  const text = await readFile(new URL('../../src/client/README.md', import.meta.url), 'utf8');
+  assert.deepEqual(text.match(/[\w.-]+\.tgz/g), [basename(consumer.tarball)]);
 });
 
 test('the package has the two entries, as ES modules and CommonJS, and nothing that replaces kafkajs', async () => {

@@ -55,6 +55,18 @@ test('whatever properties JSON can have are read as they are', () => {
   );
 });
 
+test('a whole number that avsc would write as another one is a double, or refused', () => {
+  const properties = { edge: -(2 ** 52), below: -(2 ** 52) - 1, least: Number.MIN_SAFE_INTEGER };
+  assert.deepEqual(roundTrip({ ...common, properties }), { ...common, properties });
+  const onlyLong = JSON.stringify({
+    type: 'record',
+    name: 'Count',
+    fields: [{ name: 'count', type: 'long' }],
+  });
+  assert.deepEqual(roundTrip({ count: -(2 ** 52) }, onlyLong), { count: -(2 ** 52) });
+  assert.throws(() => roundTrip({ count: -(2 ** 52) - 1 }, onlyLong), /count does not fit/);
+});
+
 test('a time is the same moment, and settings of a destination count for whether it gets the call', () => {
   assert.deepEqual(roundTrip({ ...common, timestamp: '2012-12-02T01:30:08.276123+01:00' }), {
     ...common,

@@ -32,13 +32,14 @@ before(async () => {
   subject = ingestSubject(topic);
   await deployment.apply([exampleSource(), exampleDestination()]);
   config = await startConfig({ ...deployment, secretKeys: exampleKeys });
+  const access = { url: registry.url };
   router = await startRouter({
     ...deployment,
     config,
     metrics: new Registry(),
     dedupeWindowMs: 600_000,
     log: pino({ level: 'silent' }),
-    registry: { url: registry.url },
+    registry: () => access,
   });
 });
 

@@ -12,12 +12,15 @@ import type {
   Page,
   Pipeline,
   Problem,
+  Redrive,
   RejectedCall,
   Series,
+  Session,
   Story,
 } from '../../src/console/api/model.ts';
 import type { Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';
+import { describedApi, type DescribedApi } from './described.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 import {
   attemptLine,
@@ -46,6 +49,7 @@ let postrider: Installation;
 let topology: Topology;
 let dir: string;
 let running: RunningRole;
+let api: DescribedApi;
 
 before(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'postrider-test-'));
@@ -55,6 +59,7 @@ before(async () => {
   const applied = await postrider.run(['apply', '-f', '-'], { stdin: resources });
   assert.equal(applied.code, 0, applied.stderr);
   running = await startConsole();
+  api = await describedApi(`${running.consoleUrl}/api/v1`);
 });
 
 after(async () => {
@@ -70,7 +75,10 @@ function startConsole(): Promise<RunningRole> {
 async function get<T>(route: string): Promise<T> {
   const response = await fetch(`${running.consoleUrl}/api/v1${route}`);
   if (!response.ok) throw new Error(`${route}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as T;
+  const answer = (await response.json()) as T;
+  if (route !== '/openapi.json')
+    api.check('get', new URL(response.url).pathname, response.status, answer);
+  return answer;
 }
 
 async function problemAt(route: string): Promise<Problem> {
@@ -78,6 +86,8 @@ async function problemAt(route: string): Promise<Problem> {
   assert.equal(response.headers.get('content-type'), 'application/problem+json');
   const problem = (await response.json()) as Problem;
   assert.equal(problem.status, response.status);
+  if (route !== '/nothing')
+    api.check('get', new URL(response.url).pathname, response.status, problem);
   return problem;
 }
 
@@ -215,11 +225,99 @@ function statusWithHost(host: string): Promise<number | undefined> {
   });
 }
 
+test('its metrics tell what it has indexed and answered', async () => {
+  const value = async (series: string): Promise<number> => {
+    const text = await (await fetch(`${running.url}/metrics`)).text();
+    const line = text.split('\n').find((each) => each.startsWith(`postrider_console_${series} `));
+    return Number(line?.split(' ')[1]);
+  };
+  await eventually(async () => {
+    assert.equal(await value('index_caught_up'), 1);
+  });
+  assert.equal(await value('indexed_total{kind="attempt"}'), 3);
+  assert.equal(await value('indexed_total{kind="rejected-call"}'), 1);
+  assert.ok((await value('index_bytes')) > 0);
+  const refused = await value('requests_total{outcome="refused"}');
+  await problemAt('/destinations/nobody');
+  assert.equal(await value('requests_total{outcome="refused"}'), refused + 1);
+  assert.equal(await value('requests_total{outcome="failed"}'), 0);
+});
+
 test('the API describes itself', async () => {
   const { openapi, paths } = await get<{ openapi: string; paths: object }>('/openapi.json');
   assert.match(openapi, /^3\.1/);
   for (const route of ['/destinations/{id}/attempts', '/dead-letters', '/rejected', '/pipeline'])
     assert.ok(Object.hasOwn(paths, `/api/v1${route}`), route);
+});
+
+test('every route answers as the API describes it', async () => {
+  await apply('described');
+  const lists = ['/audiences', '/notices', '/audit', '/rejected/summary', '/dead-letters/summary'];
+  const others = ['/configuration', '/destinations/crm/dead-letters', '/destinations/crm/series'];
+  for (const route of [...lists, ...others]) await get(route);
+  const { csrf } = await get<Session>('/session');
+  const post = async (path: string, body?: object, expected = 200): Promise<unknown> => {
+    const { status, url, answer } = await send(path, csrf, body);
+    assert.equal(status, expected, `${path}: ${JSON.stringify(answer)}`);
+    api.check('post', new URL(url).pathname, status, answer);
+    return answer;
+  };
+  // This console has no key. One that has it is tested in a browser, by `test/e2e/console.kafka.ts`.
+  const unsigned = (await post('/destinations/described/test', undefined, 409)) as Problem;
+  assert.match(unsigned.detail, /SECRET_KEY is not set/);
+  await post('/destinations/described/pause');
+  await post('/destinations/described/resume');
+  await post('/redrives', { destination: 'crm', dryRun: true });
+  const { id } = (await post('/redrives', { destination: 'described' })) as Redrive;
+  await eventually(async () => {
+    assert.equal((await get<Redrive>(`/redrives/${id}`)).state, 'done');
+  });
+  const checked = [...api.checked, 'post /destinations/{id}/test'];
+  assert.deepEqual([...api.routes].sort(), checked.sort());
+});
+
+async function send(
+  path: string,
+  csrf: string,
+  body?: object,
+): Promise<{ readonly status: number; readonly url: string; readonly answer: unknown }> {
+  const response = await fetch(`${running.consoleUrl}/api/v1${path}`, {
+    method: 'POST',
+    headers: {
+      'x-csrf-token': csrf,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, url: response.url, answer: await response.json() };
+}
+
+test('two operators at once: one redrive runs, and the other is told', async () => {
+  const { csrf } = await get<Session>('/session');
+  const letters = Array.from({ length: 400 }, (_, n) =>
+    deadLetterRecord(topology, `twice-${n}`, 'http-418'),
+  );
+  await write(postrider, letters);
+  const selection = { destination: 'crm', reason: 'http-418' };
+  await eventually(async () => {
+    const { answer } = await send('/redrives', csrf, { ...selection, dryRun: true });
+    assert.equal((answer as Redrive).found, letters.length);
+  });
+  const begun = await Promise.all([
+    send('/redrives', csrf, selection),
+    send('/redrives', csrf, selection),
+  ]);
+  // Whichever comes second is refused while the first runs, or finds nothing that was not sent.
+  await eventually(async () => {
+    const runs = await Promise.all(
+      begun.map(({ answer }) => get<Redrive>(`/redrives/${(answer as Redrive).id}`)),
+    );
+    const sent = runs.reduce((sum, run) => sum + run.sent, 0);
+    assert.equal(sent, letters.length, JSON.stringify(runs));
+    const refused = runs.filter(({ state }) => state === 'failed');
+    assert.equal(refused.length, 1);
+    assert.match(refused[0]?.detail ?? '', /another redrive|is running/);
+  });
 });
 
 test('a console that is killed while it indexes loses nothing and doubles nothing', async () => {
@@ -290,7 +388,7 @@ for (const [what, damage] of Object.entries({
     running = await startConsole();
     await eventually(async () => {
       assert.deepEqual((await messagesOf()).sort(), ['m-1', 'm-2', 'm-3']);
-      assert.equal((await get<Page<DeadLetter>>('/dead-letters')).items.length, 1);
+      assert.equal((await get<Page<DeadLetter>>('/dead-letters?reason=http-410')).items.length, 1);
     });
   });
 

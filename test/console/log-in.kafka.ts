@@ -38,7 +38,7 @@ test('staff log in by a token, and a customer by a link that console-link prints
     const env = { CONSOLE_URL: role.consoleUrl };
     const { code, stdout, stderr } = await postrider.run(['console-link', 'crm'], { env });
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /^whoever has this link sees destination crm until \d{4}-.*Z\n$/);
+    assert.match(stderr, /^anyone with this link can see destination crm until \d{4}-.*Z\n$/);
     const customer = new Browser(role.consoleUrl);
     assert.equal((await customer.get(stdout.trim())).status, 200);
     assert.match((await customer.get('/api/v1/destinations/crm')).text, /"id":"crm"/);
@@ -85,6 +85,6 @@ test('a console that others could reach without log-in does not start', async ()
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^postrider: CONSOLE_HOST is 0\.0\.0\.0, which others can reach, and nobody has to log in/m,
+    /^postrider: CONSOLE_HOST is 0\.0\.0\.0, which other machines can reach, and log-in is off/m,
   );
 });

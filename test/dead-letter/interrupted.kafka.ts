@@ -39,7 +39,10 @@ test('a redrive that is told to stop goes on when it is run again, and sends eve
   first.kill('SIGINT');
   const { code, stderr, stdout } = await first.ended;
   assert.equal(code, 1);
-  assert.match(stderr, /^postrider: stopped early; the same command goes on where it ended$/m);
+  assert.match(
+    stderr,
+    /^postrider: stopped early; the same command continues where this one stopped$/m,
+  );
   const sent = Number(/^(\d+) events sent again/m.exec(stdout)?.[1]);
   assert.ok(sent > total / 4 && sent < total, `${sent} sent`);
   assert.equal((await box.written())[0], sent);
@@ -99,13 +102,13 @@ test('a redrive waits while delivery is behind with new events, and then goes on
   const redriving = box.begin('redrive', '--yes', '--rate', '40/s');
   await eventually(async () => {
     await writeLive();
-    assert.match(redriving.stderr(), /^waiting: delivery is behind with new events$/m);
+    assert.match(redriving.stderr(), /^waiting until delivery has caught up with new events$/m);
   });
   const [, , marks = 0] = await box.written();
   assert.ok(marks < total);
   const { code, stderr } = await redriving.ended;
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /^going on$/m);
+  assert.match(stderr, /^continuing$/m);
   assert.equal((await box.written())[2], total);
 });
 
@@ -125,7 +128,10 @@ test('a redrive of rejected calls that is told to stop goes on when it is run ag
   first.kill('SIGINT');
   const { code, stderr } = await first.ended;
   assert.equal(code, 1);
-  assert.match(stderr, /^postrider: stopped early; the same command goes on where it ended$/m);
+  assert.match(
+    stderr,
+    /^postrider: stopped early; the same command continues where this one stopped$/m,
+  );
   const sent = await box.count('ingest');
   assert.ok(sent < total);
 

@@ -138,7 +138,7 @@ test('bytes that are no text are shown in base64', () => {
   const letter = rejectedLetter({ value: Buffer.from([0xff, 0xfe]) });
   assert.match(
     presentLetter(letter, none, 'table', rejectedView),
-    /2 bytes that are no text, in base64: \/\/4=$/,
+    /2 bytes, not text; in base64: \/\/4=$/,
   );
 });
 

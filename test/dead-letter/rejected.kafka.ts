@@ -138,7 +138,7 @@ test('calls of a source that was added later are sent again, once, as if they ha
 
 test('a call whose own bytes are bad is sent again only where its reason is named', async () => {
   const left =
-    /^1 call left out, because the same bytes are always rejected again: 1 invalid-json; naming them in --reason sends them all the same$/m;
+    /^1 call left out, because they are invalid and would be rejected again: 1 invalid-json; --reason with their reason sends them anyway$/m;
   for (const more of [['--dry-run'], []]) {
     const { code, stdout, stderr } = await postrider.run(['rejected', 'redrive', '--yes', ...more]);
     assert.equal(code, 0, stderr);
@@ -171,7 +171,7 @@ test('single calls are named by their places', async () => {
   const place = `${partition}:${offset}`;
   const { stdout, stderr } = await postrider.run(['rejected', 'redrive', place, '--dry-run']);
   assert.equal(stdout, 'REASON  CALLS\n');
-  assert.equal(stderr, '1 call left out, sent again before; --again takes them too\n');
+  assert.equal(stderr, '1 call left out, sent again before; --again sends them too\n');
   const again = await run('rejected', 'redrive', place, '--dry-run', '--again');
   assert.match(again, /^unknown-write-key +1$/m);
 });

@@ -32,7 +32,7 @@ for (const [what, args, file, code, message] of [
   ['a blank argument', [' \t'], undefined, 'usage', /^a user id is blank$/],
   ['an empty file', [], '', 'input-invalid', /^users.txt names no user$/],
   ['a file of empty lines', [], '\n\r\n', 'input-invalid', /^users.txt names no user$/],
-  ['a blank line', [], 'a\n \n', 'input-invalid', /^users.txt: line 2 is blank; nobody was/],
+  ['a blank line', [], 'a\n \n', 'input-invalid', /^users.txt: line 2 is blank; no user was/],
   [
     'blanks around ids',
     [],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Registry } from 'prom-client';
+import { openSender } from '../../src/delivery/http/http-sender.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { ensureTopics, withAdmin } from '../../src/kafka/admin.ts';
@@ -108,6 +109,7 @@ test('a backlog for healthy endpoints is delivered from where it is: nothing is 
     clock: systemClock,
     log: silentLogger,
     metrics,
+    sender: openSender({ clock: systemClock, timeoutMs: 5_000, allowNetworks: ['127.0.0.0/8'] }),
     timeoutMs: 5_000,
     retryWindowMs: 14_400_000,
     maxAgeMs: 259_200_000,
@@ -115,7 +117,6 @@ test('a backlog for healthy endpoints is delivered from where it is: nothing is 
     // Few, because the endpoint has this machine too: with many, a busy machine makes it a slow one.
     maxInFlight: 1_024,
     maxInFlightPerDestination: 4,
-    allowNetworks: ['127.0.0.0/8'],
   });
   await eventually(() => {
     assert.equal(arrived.size, total);

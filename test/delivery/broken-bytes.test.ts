@@ -8,7 +8,12 @@ import {
   encodeBundleHeader,
 } from '../../src/delivery/bundle/format.ts';
 import { EventPacker } from '../../src/delivery/packing.ts';
-import { decodeEnvelope, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  envelopeHeader,
+  isFromNewerRelease,
+} from '../../src/event/envelope.ts';
 import { minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 const nowMs = new SimulatedWorld().clock.now();
@@ -137,7 +142,9 @@ test('whatever bytes a record has, it comes to an end, and so does what is behin
         await world.clock.pass(minuteMs);
         assert.equal(world.inWork(topic), 0);
         assert.ok(world.delivered.includes(behind));
-        const events = world.delivered.length - 1 + world.deadLetters.length;
+        // What claims to be a newer release's is kept for it.
+        const kept = isFromNewerRelease(header) ? 1 : 0;
+        const events = world.delivered.length - 1 + world.deadLetters.length + kept;
         assert.ok(events >= 1 && events <= 256, `${events} events`);
       },
     ),

@@ -49,6 +49,19 @@ describe('a healthy endpoint', () => {
     assert.equal(world.engine.state().inFlight, 10);
   });
 
+  test('has no more of them without a maxInFlight of its own', async () => {
+    const world = new SimulatedWorld({ maxInFlight: 40 });
+    world.addDestination('hanging');
+    world.addDestination('crm');
+    world.answer = (url) => (url.includes('hanging') ? hangs : answerOk);
+    for (let i = 0; i < 100; i++) world.publish('hanging', `u${i}`);
+    await world.clock.pass(100);
+    for (let i = 0; i < 100; i++) world.publish('crm', `u${i}`);
+    await world.clock.pass(1_000);
+    assert.equal(world.mostInFlight.get('https://hanging.example/hook'), 10);
+    assert.equal(world.delivered.length, 100);
+  });
+
   test('shares the process-wide slots with the others in turns', async () => {
     const world = new SimulatedWorld({ maxInFlight: 2 });
     for (const id of ['a', 'b', 'c']) world.addDestination(id);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { SimulatedClock } from './simulated-clock.ts';
 import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 function lanes({ engine }: SimulatedWorld): number {
@@ -74,3 +75,55 @@ test('a destination that is away is not forgotten while events come, though none
     assert.equal(open + halfOpen, 1, `after ${minute} min`);
   }
 });
+
+describe('destinations that get nothing for some seconds', () => {
+  test('are not looked at each second', async () => {
+    const clock = new CountingClock();
+    const world = new SimulatedWorld({ clock });
+    const many = 200;
+    for (let n = 0; n < many; n++) world.addDestination(`d${n}`);
+    for (let n = 0; n < many; n++) world.publish(`d${n}`);
+    await clock.pass(10_000);
+    assert.equal(world.delivered.length, many);
+    clock.reads = 0;
+    await clock.pass(10_000);
+    assert.ok(clock.reads < many, `${clock.reads} reads`);
+  });
+
+  test('report what they get afterwards, and nothing of what is long past', async () => {
+    const world = new SimulatedWorld();
+    const delivered = (): number => world.engine.reports.of('crm').perMinute.delivered;
+    world.addDestination('crm');
+    for (let n = 0; n < 6; n++) world.publish('crm', `u${n}`);
+    await world.clock.pass(30_000);
+    assert.ok(delivered() > 0);
+    await world.clock.pass(10 * minuteMs);
+    assert.equal(delivered(), 0);
+    world.publish('crm');
+    await world.clock.pass(100);
+    assert.ok(delivered() > 0);
+    await world.clock.pass(5_000);
+    assert.ok(delivered() > 0);
+  });
+
+  test('are watched again as soon as they fail', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm');
+    world.publish('crm');
+    await world.clock.pass(minuteMs);
+    world.answer = () => failsWith(503);
+    for (let n = 0; n < 30; n++) world.publish('crm', `u${n}`);
+    await world.clock.pass(3_000);
+    assert.equal(world.engine.reports.standing('crm')?.state, 'failing');
+    assert.equal(world.engine.state().breakers.open, 1);
+  });
+});
+
+class CountingClock extends SimulatedClock {
+  reads = 0;
+
+  override steadyNow(): number {
+    this.reads += 1;
+    return super.steadyNow();
+  }
+}

@@ -59,7 +59,7 @@ function scene(options: Partial<JournalOptions> = {}): Scene {
       (journal = new AttemptJournal({
         producer: written,
         topic: 'attempts',
-        partitions: 4,
+        partitions: () => 4,
         clock,
         keeps: 'all',
         ...options,
@@ -200,4 +200,10 @@ test('what Kafka does not take is dropped and counted, and delivers all the same
   world.publish('crm', 'later');
   await world.clock.pass(2_000);
   assert.ok(written.lines().some((line) => line.kind === 'attempt' && line.user === 'later'));
+});
+
+test('what is JSON and no line is left out, like what is no JSON', () => {
+  const line = '{"kind":"kept","at":"2026-01-31T12:00:00.000Z"}';
+  const value = Buffer.from(`null\n3\n"text"\n[]\n${line}\n{"cut`);
+  assert.deepEqual([...decodeAttemptLines(value)], [JSON.parse(line)]);
 });

@@ -154,7 +154,7 @@ test('one that is well again leaves a line with how long it was away and how muc
     { level: well?.level, message: well?.message, fields },
     {
       level: 'info',
-      message: 'a destination is well again',
+      message: 'a destination works again',
       fields: { destination: 'crm', was: 'failing' },
     },
   );
@@ -177,7 +177,7 @@ test('one that comes and goes leaves at most a line a minute of each kind, and t
   const warnings = lines.filter(({ level }) => level === 'warn').length;
   assert.ok(warnings >= 4 && warnings <= 10, String(warnings));
   assert.equal(lines.length, 2 * warnings);
-  assert.equal(lines.at(-1)?.message, 'a destination is well again');
+  assert.equal(lines.at(-1)?.message, 'a destination works again');
 });
 
 test('hundreds that fail at the same time have at most fifty lines a second', async () => {

@@ -6,6 +6,7 @@ import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/la
 import { DeliveryMetrics, exposeFailing, exposeState } from '../../src/delivery/metrics.ts';
 import type { DestinationState } from '../../src/event/destination-state.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
+import { HeldUp } from '../../src/delivery/status/held-up.ts';
 import type { Standing } from '../../src/delivery/status/standing.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { add } from '../../src/ops/metrics.ts';
@@ -126,10 +127,11 @@ test('a delivery is straight if its event had not failed, was not put off and no
     appendTimeMs,
     attempts: 0,
   };
-  events.delivered({ envelope, hasReturned: false });
-  events.delivered({ envelope: { ...envelope, appendTimeMs: 0 }, hasReturned: true });
+  const heldUp = new HeldUp();
+  events.delivered({ envelope, hasReturned: false }, heldUp);
+  events.delivered({ envelope: { ...envelope, appendTimeMs: 0 }, hasReturned: true }, heldUp);
   const redriven = { ...envelope, appendTimeMs: 0, redrivenMs: appendTimeMs };
-  events.delivered({ envelope: redriven, hasReturned: false });
+  events.delivered({ envelope: redriven, hasReturned: false }, heldUp);
   const text = await registry.metrics();
   assert.match(text, /_bucket\{le="60",path="straight"\} 1$/m);
   assert.match(text, /_count\{path="straight"\} 1$/m);
@@ -155,6 +157,7 @@ test('no histogram has a series for each user or destination', () => {
     postrider_router_age_seconds: [],
     postrider_delivery_age_seconds: ['path'],
     postrider_request_seconds: [],
+    postrider_console_request_seconds: [],
   });
 });
 

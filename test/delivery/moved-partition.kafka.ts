@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Registry } from 'prom-client';
+import { openSender } from '../../src/delivery/http/http-sender.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
@@ -49,13 +50,13 @@ async function startWorker(config: HandMadeConfig, metrics: Registry): Promise<R
     clock: systemClock,
     log: silentLogger,
     metrics,
+    sender: openSender({ clock: systemClock, timeoutMs: 1_000, allowNetworks: ['127.0.0.0/8'] }),
     timeoutMs: 1_000,
     retryWindowMs: 60_000,
     maxAgeMs: 3_600_000,
     attempts: 'off',
     maxInFlight: 64,
     maxInFlightPerDestination: 16,
-    allowNetworks: ['127.0.0.0/8'],
   });
   await eventually(() => {
     assert.ok(role.ready());

@@ -20,6 +20,8 @@ describe('Retry-After', () => {
   test('is read as seconds and as every form of an HTTP date', () => {
     assert.equal(parseRetryAfterMs('0', nowMs), 0);
     assert.equal(parseRetryAfterMs(' 120 ', nowMs), 120_000);
+    // JSON, in which it is kept, has no infinite number.
+    assert.equal(parseRetryAfterMs('9'.repeat(400), nowMs), Number.MAX_SAFE_INTEGER);
     for (const date of [
       'Sun, 06 Nov 1994 08:49:37 GMT',
       'Sunday, 06-Nov-94 08:49:37 GMT',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Registry } from 'prom-client';
 import { burstMs } from '../../src/delivery/lane/rate-limit.ts';
+import { openSender } from '../../src/delivery/http/http-sender.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { ensureTopics } from '../../src/kafka/admin.ts';
@@ -56,6 +57,7 @@ async function startWorker(): Promise<Worker> {
     clock: systemClock,
     log: silentLogger,
     metrics,
+    sender: openSender({ clock: systemClock, timeoutMs: 5_000, allowNetworks: ['127.0.0.0/8'] }),
     timeoutMs: 5_000,
     retryWindowMs: 14_400_000,
     maxAgeMs: 259_200_000,
@@ -64,7 +66,6 @@ async function startWorker(): Promise<Worker> {
     pauses: noPauses,
     maxInFlight: 1_024,
     maxInFlightPerDestination: 64,
-    allowNetworks: ['127.0.0.0/8'],
   });
   return {
     role,

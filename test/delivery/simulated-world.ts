@@ -17,8 +17,10 @@ import {
   deliveryKey,
   encodeEnvelope,
   envelopeHeader,
+  isFromNewerRelease,
 } from '../../src/event/envelope.ts';
 import type { Envelope } from '../../src/event/envelope.ts';
+import { oldestFormat, type EventFormat } from '../../src/event/formats.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
@@ -62,6 +64,8 @@ export interface SentRequest {
 export interface WorldOptions {
   readonly policy?: RetryPolicy;
   readonly maxInFlight?: number;
+  /** Of the worker's time; default 0. */
+  readonly busyShare?: number;
   readonly seed?: number;
   /** Several worlds may share one. */
   readonly clock?: SimulatedClock;
@@ -102,6 +106,8 @@ export class SimulatedWorld {
   readonly unreadable: Set<string> = new Set();
   /** Destinations; see `pause`. */
   readonly paused: Set<string> = new Set();
+  /** In which the worker writes. */
+  format: EventFormat = oldestFormat;
   /** In the topic `paused`. */
   readonly kept: { readonly messageId: string; readonly record: OutgoingRecord }[] = [];
   configOffset = 1;
@@ -161,6 +167,7 @@ export class SimulatedWorld {
       destinations: this.#config(),
       fence: this.fence,
       paused: this.paused,
+      format: () => this.format,
       fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
@@ -176,6 +183,7 @@ export class SimulatedWorld {
         this.clock,
         options.journal?.(this.clock),
       ),
+      busyShare: () => options.busyShare ?? 0,
       maxInFlight: options.maxInFlight ?? 1_024,
       maxInFlightPerDestination: 64,
     });
@@ -340,11 +348,13 @@ export class SimulatedWorld {
     const envelopes = envelopesOf(record);
     const [envelope] = envelopes;
     const ids = envelopes.length === 0 ? [''] : envelopes.map(({ messageId }) => messageId);
+    const isNewer = isFromNewerRelease(headers[envelopeHeader]);
+    const isWrittenNow = envelope?.dueMs !== undefined || isNewer;
     const taken: TakenRecord = {
       topic: record.topic,
       partition: this.partitionOf(record),
       offset,
-      timestampMs: envelope?.dueMs === undefined ? (envelope?.appendTimeMs ?? 0) : this.clock.now(),
+      timestampMs: isWrittenNow ? this.clock.now() : (envelope?.appendTimeMs ?? 0),
       key: record.key === null ? null : Buffer.from(record.key),
       value: record.value === null ? null : Buffer.from(record.value),
       headers,
@@ -388,7 +398,9 @@ export class SimulatedWorld {
     } else if (record.topic === this.topology.topics.paused) {
       this.kept.push({ messageId: envelope?.messageId ?? '', record });
     } else {
-      if (envelope === undefined) throw new Error('written without an envelope');
+      const header = Buffer.from(record.headers?.[envelopeHeader] ?? '');
+      if (envelope === undefined && !isFromNewerRelease(header))
+        throw new Error('written without an envelope');
       const atMs = this.clock.now();
       this.retryRecords += 1;
       for (const each of envelopes)

@@ -193,3 +193,18 @@ test('a worker that stops takes back all that it has said', async () => {
   await scene.world.clock.pass(minuteMs);
   assert.equal(scene.written, written);
 });
+
+test('among thousands, one that fails is told of within seconds, and all others in the end', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  const many = Array.from({ length: 6_000 }, (_, index) => `d${index}`);
+  for (const id of [...many, 'crm']) world.addDestination(id);
+  await scene.traffic(1, ...many);
+  world.answer = () => failsWith(503);
+  await scene.traffic(10, 'crm');
+  assert.equal(scene.of('crm')?.state, 'failing');
+  await world.clock.pass(30_000);
+  assert.equal(many.filter((id) => scene.of(id) === undefined).length, 0);
+  await world.clock.pass(5 * minuteMs);
+  assert.equal(many.filter((id) => scene.of(id) !== undefined).length, 0);
+});

@@ -22,13 +22,29 @@ test('what waits is counted by tier, with the oldest and the deadline that ends 
   assert.deepEqual(waiting.of('crm'), {
     events: 257,
     byTierMs: new Map([
-      [10_000, 1],
-      [3_600_000, 256],
+      [10_000, { events: 1, dueFromMs: 10_000, dueUntilMs: 11_250 }],
+      [3_600_000, { events: 256, dueFromMs: 3_600_000, dueUntilMs: 4_050_000 }],
     ]),
     oldestMs: 300,
     deadlineMs: 9_000,
   });
   assert.deepEqual([...waiting.destinations()], ['crm', 'ads']);
+});
+
+test('when the first and the last in a tier are due is known to an eighth of its delay, over all partitions', () => {
+  const waiting = made();
+  const crm = { destinationId: 'crm', events: 1, oldestMs: 0 };
+  waiting.held(claim('retry.10s', 0), crm, 7_300);
+  waiting.held(claim('retry.10s', 1), crm, 12_499);
+  const last = claim('retry.10s', 2);
+  waiting.held(last, crm, 30_000);
+  const due = (): unknown => {
+    const { dueFromMs, dueUntilMs } = waiting.of('crm').byTierMs.get(10_000) ?? {};
+    return [dueFromMs, dueUntilMs];
+  };
+  assert.deepEqual(due(), [6_250, 31_250]);
+  waiting.left(last, crm, 30_000);
+  assert.deepEqual(due(), [6_250, 12_500]);
 });
 
 test('what has left does not count any more, and with the last of a time its age is forgotten', () => {

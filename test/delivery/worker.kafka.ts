@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { decodeBundleHeader, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
+import { openSender } from '../../src/delivery/http/http-sender.ts';
 import { startDelivery } from '../../src/delivery/worker.ts';
 import {
   decodeEnvelope,
@@ -132,13 +133,17 @@ describe('the delivery role on Kafka', () => {
           clock: systemClock,
           log: silentLogger,
           metrics: new Registry(),
+          sender: openSender({
+            clock: systemClock,
+            timeoutMs: 1_000,
+            allowNetworks: ['127.0.0.0/8'],
+          }),
           timeoutMs: 1_000,
           retryWindowMs: 60_000,
           maxAgeMs: 3_600_000,
           attempts: 'all',
           maxInFlight: 64,
           maxInFlightPerDestination: 16,
-          allowNetworks: ['127.0.0.0/8'],
         });
         await eventually(() => {
           assert.ok(role.ready());

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { roleArgv } from '../bench/measure.ts';
@@ -24,6 +25,21 @@ test('Node is process 1 of the image, without npm or a shell, and not as root', 
 test('what only builds the image is not in it', () => {
   const image = readStages().at(-1);
   const copied = image?.steps.flatMap((step) => ('copy' in step ? step.copy : []));
-  assert.deepEqual(copied, ['package.json', 'LICENSE', '/app/node_modules', '/app/dist']);
+  assert.deepEqual(copied, [
+    'package.json',
+    'LICENSE',
+    '/app/node_modules',
+    '/app/dist',
+    'deploy/postrider',
+  ]);
   assert.ok(image?.steps.every((step) => 'copy' in step));
+});
+
+test('in the image, `postrider` runs what the image runs', () => {
+  const image = readStages().at(-1);
+  const script = new URL('../../deploy/postrider', import.meta.url);
+  assert.ok((statSync(script).mode & 0o111) === 0o111, 'not executable');
+  assert.ok(
+    readFileSync(script, 'utf8').includes(`\nexec ${image?.entrypoint?.join(' ') ?? ''} "$@"\n`),
+  );
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Environment } from '../../src/environment.ts';
+import { settingsTable } from '../../src/settings/table.ts';
 import type { ConfigMap, Container, Manifest } from './manifest.ts';
 
 /**
@@ -19,6 +20,8 @@ export function environmentOf(
     return Object.entries((found as ConfigMap).data);
   });
   const own = env.map(({ name, value, valueFrom }) => {
+    const secret = secretInFile(name);
+    if (secret !== undefined) return [secret, secretFor(secret)];
     if (valueFrom === undefined) return [name, value];
     assert.ok(valueFrom.secretKeyRef, name);
     return [name, valueFrom.secretKeyRef.optional === true ? undefined : secretFor(name)];
@@ -26,6 +29,13 @@ export function environmentOf(
   return Object.fromEntries([...shared, ...own]) as Environment;
 }
 
+/** The secret setting whose file `name` names: the file is mounted, so it is not there now. */
+function secretInFile(name: string): string | undefined {
+  return Object.values(settingsTable).find(
+    (setting) => setting.secret === true && name === `${setting.name}_FILE`,
+  )?.name;
+}
+
 function secretFor(name: string): string {
-  return name.startsWith('SECRET_KEY') ? Buffer.alloc(32, 7).toString('base64') : 'a secret';
+  return /(^SECRET|_SESSION)_KEY/.test(name) ? Buffer.alloc(32, 7).toString('base64') : 'a secret';
 }

@@ -8,7 +8,8 @@ export interface Manifest {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
+    readonly labels?: Labels;
+    readonly annotations?: Labels;
   };
 }
 
@@ -18,25 +19,56 @@ export interface Workload extends Manifest {
     readonly minReadySeconds?: number;
     readonly replicas?: number;
     readonly strategy?: unknown;
+    readonly schedule?: string;
     readonly concurrencyPolicy?: string;
-    readonly selector?: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly startingDeadlineSeconds?: number;
+    readonly successfulJobsHistoryLimit?: number;
+    readonly failedJobsHistoryLimit?: number;
+    readonly selector?: { readonly matchLabels: Labels };
     readonly template?: PodTemplate;
-    readonly jobTemplate?: { readonly spec: { readonly template: PodTemplate } };
-  };
+    readonly jobTemplate?: { readonly spec: JobSpec };
+  } & Partial<Omit<JobSpec, 'template'>>;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface JobSpec {
+  readonly backoffLimit?: number;
+  readonly activeDeadlineSeconds?: number;
+  readonly ttlSecondsAfterFinished?: number;
+  readonly template: PodTemplate;
 }
 
 export interface PodTemplate {
-  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly metadata: { readonly labels: Labels };
   readonly spec: {
+    readonly restartPolicy?: string;
     readonly serviceAccountName?: string;
     readonly automountServiceAccountToken?: boolean;
     readonly enableServiceLinks?: boolean;
     readonly terminationGracePeriodSeconds?: number;
-    readonly topologySpreadConstraints?: readonly { readonly topologyKey: string }[];
+    readonly topologySpreadConstraints?: readonly {
+      readonly maxSkew: number;
+      readonly topologyKey: string;
+      readonly whenUnsatisfiable: string;
+      readonly labelSelector: { readonly matchLabels: Labels };
+      readonly matchLabelKeys: readonly string[];
+    }[];
     readonly securityContext: Readonly<Record<string, unknown>>;
     readonly containers: readonly Container[];
     readonly initContainers?: readonly Container[];
-    readonly volumes?: readonly Readonly<Record<string, unknown>>[];
+    readonly volumes?: readonly Volume[];
+  };
+}
+
+export interface Volume {
+  readonly name: string;
+  readonly configMap?: { readonly name: string };
+  readonly persistentVolumeClaim?: { readonly claimName: string };
+  readonly emptyDir?: object;
+  readonly secret?: {
+    readonly secretName: string;
+    readonly items?: readonly { readonly key: string; readonly path: string }[];
   };
 }
 
@@ -52,14 +84,22 @@ export interface Container {
   }[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly resources: {
-    readonly requests: Readonly<Record<string, string>>;
-    readonly limits: Readonly<Record<string, string>>;
+    readonly requests: Labels;
+    readonly limits: Labels;
   };
   readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly terminationMessagePolicy?: string;
   readonly lifecycle?: { readonly preStop?: { readonly sleep?: { readonly seconds: number } } };
   readonly startupProbe?: Probe;
   readonly livenessProbe?: Probe;
   readonly readinessProbe?: Probe;
+  readonly volumeMounts?: readonly Mount[];
+}
+
+export interface Mount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly?: boolean;
 }
 
 export interface EnvVar {
@@ -74,8 +114,11 @@ export interface EnvVar {
   };
 }
 
-interface Probe {
+export interface Probe {
   readonly httpGet?: { readonly path: string; readonly port: string };
+  readonly periodSeconds?: number;
+  readonly timeoutSeconds?: number;
+  readonly failureThreshold?: number;
 }
 
 export interface ConfigMap extends Manifest {

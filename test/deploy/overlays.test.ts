@@ -1,24 +1,21 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
 import { stringify } from 'yaml';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
-import { podOf, workloadsOf, type Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { render, variants } from './render.ts';
+import { leastKafka, leastKubernetes } from './least-versions.ts';
 import { problemsOf, readCustomKinds } from './schemas.ts';
 
 const { kustomize, kubernetesValidate, kedaCrds, prometheusCrds, strimziCrds } = programs;
 
-interface Volume {
-  readonly configMap?: { readonly name: string };
-  readonly persistentVolumeClaim?: { readonly claimName: string };
-}
-
-/** The oldest that is still maintained, and the newest. */
-const versions = ['1.34', '1.37'];
+/** The oldest that deploy/README.md promises, and the newest. */
+const versions = [leastKubernetes, '1.37'];
 
 /** What Kubernetes' own schemas say, which know no custom resources. */
 function coreProblems(validate: string, manifests: readonly Manifest[], version: string): string {
@@ -89,24 +86,6 @@ for (const variant of variants) {
       [],
     );
   });
-
-  testNeeding([kustomize], `${variant}: what is referred to by name is there`, (kustomizePath) => {
-    const manifests = render(kustomizePath, variant);
-    const has = (kind: string, name: string | undefined): boolean =>
-      manifests.some((each) => each.kind === kind && each.metadata.name === name);
-    for (const workload of workloadsOf(manifests)) {
-      const { serviceAccountName, volumes = [] } = podOf(workload).spec;
-      if (serviceAccountName !== undefined) assert.ok(has('ServiceAccount', serviceAccountName));
-      for (const { configMap, persistentVolumeClaim } of volumes as readonly Volume[]) {
-        if (configMap !== undefined) assert.ok(has('ConfigMap', configMap.name), configMap.name);
-        const claim = persistentVolumeClaim?.claimName;
-        if (claim !== undefined) assert.ok(has('PersistentVolumeClaim', claim), claim);
-      }
-    }
-    const namespaces = manifests.filter(({ kind }) => kind === 'Namespace');
-    for (const { kind, metadata } of manifests.filter((each) => each.kind !== 'Namespace'))
-      assert.equal(metadata.namespace, namespaces[0]?.metadata.name, kind);
-  });
 }
 
 testNeeding([kubernetesValidate], 'a misspelt field of a Deployment is found', (validate) => {
@@ -142,3 +121,8 @@ testNeeding(
     assert.match(spoilt('KafkaUser', '"operations"', '"operation"'), /"operation"/);
   },
 );
+
+test('the least Kafka that is stated is the one that roles ask for', () => {
+  const file = new URL('../../src/kafka/kafkajs/broker-connection.ts', import.meta.url);
+  assert.ok(readFileSync(file, 'utf8').includes(`Kafka ${leastKafka} or newer is required`));
+});

@@ -5,19 +5,13 @@ import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { environmentOf } from './environment.ts';
 import { ourContainer, podOf, workloadsOf } from './manifest.ts';
-import { renderWith } from './render.ts';
-
-interface Mount {
-  readonly name: string;
-  readonly mountPath: string;
-  readonly readOnly?: boolean;
-}
+import { render } from './render.ts';
 
 testNeeding(
   [programs.kustomize],
   'schema-registry-tls: the router reads the files of a Secret that is mounted, and speaks TLS',
   (kustomize) => {
-    const manifests = renderWith(kustomize, 'production', 'schema-registry-tls');
+    const manifests = render(kustomize, 'everything');
     const router = workloadsOf(manifests).find(
       ({ metadata }) => metadata.name === 'postrider-router',
     );
@@ -25,7 +19,7 @@ testNeeding(
     const container = ourContainer(router);
     const settings = readSettings(environmentOf(manifests, container));
     assert.equal(settings.schemaRegistryUrl, 'https://schema-registry:8081');
-    const { volumeMounts = [] } = container as { readonly volumeMounts?: readonly Mount[] };
+    const { volumeMounts = [] } = container;
     const mount = volumeMounts.find(({ name }) => name === 'schema-registry-tls');
     assert.equal(mount?.readOnly, true);
     const files = [
@@ -35,7 +29,7 @@ testNeeding(
     ];
     for (const file of files) assert.equal(dirname(String(file)), mount.mountPath);
     const volume = podOf(router).spec.volumes?.find(({ name }) => name === mount.name);
-    assert.deepEqual(volume?.['secret'], { secretName: 'postrider-schema-registry-tls' });
+    assert.deepEqual(volume?.secret, { secretName: 'postrider-schema-registry-tls' });
     // Kafka's certificate stays where it was.
     assert.ok(volumeMounts.some(({ name }) => name === 'kafka-ca'));
   },

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readSettings } from '../../src/settings/read.ts';
 import { createTopology } from '../../src/topology.ts';
-import { readManifests, type Manifest } from './manifest.ts';
+import { testNeeding } from '../harness/needs-program.ts';
+import { programs } from '../harness/programs.ts';
+import { environmentOf } from './environment.ts';
+import { ourContainer, podOf, readManifests, workloadsOf, type Manifest } from './manifest.ts';
+import { render, renderEdited, takeAllIn } from './render.ts';
+import { Traffic, type NetworkPolicy } from './traffic.ts';
 
 interface KafkaTopic extends Manifest {
   readonly spec: {
@@ -79,6 +84,7 @@ const groups = [
   topology.redriveGroup(topology.topics.ingestRejected),
   topology.redriveGroup(topology.topics.paused),
   topology.groups.notices,
+  topology.audienceGroup('big-spenders'),
 ];
 const t = topology.topics;
 const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
@@ -116,7 +122,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
   'audience-sync': {
     reads: [t.config, t.deletions, t.audienceMembers, t.audienceSyncs],
     writes: [t.ingestAudience, t.audienceMembers, t.audienceSyncs],
-    groups: [],
+    groups: [topology.audienceGroup('big-spenders')],
   },
   topics: { reads: [t.config], writes: [], groups: [] },
   resources: { reads: [t.config, t.audienceSyncs], writes: [t.config], groups: [] },
@@ -153,7 +159,10 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.audienceMembers,
       t.audienceSyncs,
     ],
-    groups: [t.deadLetter, t.ingestRejected, t.paused].map((topic) => topology.redriveGroup(topic)),
+    groups: [
+      ...[t.deadLetter, t.ingestRejected, t.paused].map((topic) => topology.redriveGroup(topic)),
+      topology.audienceGroup('big-spenders'),
+    ],
   },
   console: {
     reads: [
@@ -193,6 +202,10 @@ for (const [user, { reads, writes, groups: joined }] of Object.entries(work)) {
   });
 }
 
+test('the router may ask what the workers can read', () => {
+  assert.deepEqual(granted('router', 'group', 'Describe', groups), [topology.groups.delivery]);
+});
+
 test('audience syncs may write in the transactions of any audience', () => {
   const transactions = [topology.audienceTransaction('big-spenders', 11)];
   assert.deepEqual(
@@ -209,3 +222,77 @@ test('no right reaches beyond the prefix, and none is unlimited', () => {
     }
   }
 });
+
+testNeeding(
+  [programs.kustomize],
+  'a Strimzi cluster of another name is named in one file, and everything follows',
+  (kustomize) => {
+    const rename = {
+      file: 'components/strimzi/cluster.yaml',
+      from: /name: kafka # name/,
+      to: 'name: my-events',
+    };
+    const renamed = renderEdited(kustomize, [takeAllIn, rename]);
+    const text = (manifests: readonly Manifest[]): string => JSON.stringify(manifests);
+    // The name of the settings changes with their content.
+    const plain = (manifests: readonly Manifest[]): string =>
+      text(manifests).replaceAll(/postrider-settings-\w{10}/g, 'postrider-settings');
+    const before = plain(render(kustomize, 'everything'));
+    const places = [
+      '"strimzi.io/cluster":"kafka"',
+      '"kafka-cluster-ca-cert"',
+      '"kafka-kafka-bootstrap:9093"',
+    ];
+    const expected = places.reduce(
+      (now, place) => now.replaceAll(place, place.replace(/"kafka(?=["-])/, '"my-events')),
+      before,
+    );
+    assert.equal(plain(renamed), expected);
+    assert.deepEqual(
+      places.map((place) => before.split(place).length - 1 > 0 && !expected.includes(place)),
+      [true, true, true],
+    );
+    // Network policies let nothing else through, so a name that they keep would cut every pod off.
+    const traffic = new Traffic(
+      renamed.filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[],
+    );
+    const labels = { 'strimzi.io/cluster': 'my-events', 'strimzi.io/kind': 'Kafka' };
+    const broker = { namespace: 'kafka', labels };
+    for (const workload of workloadsOf(renamed))
+      assert.ok(traffic.mayReach(podOf(workload), broker, { protocol: 'TCP', port: 9093 }));
+  },
+);
+
+testNeeding(
+  [programs.kustomize],
+  'without Strimzi, its resources can be left out and the brokers named, and logins and certificates stay',
+  (kustomize) => {
+    const patches = `patches:
+  - target: { group: kafka.strimzi.io }
+    patch: |
+      $patch: delete
+      apiVersion: kafka.strimzi.io/v1
+      kind: any
+      metadata: { name: any }
+  - target: { kind: ConfigMap, name: postrider-settings }
+    patch: |
+      - { op: replace, path: /data/KAFKA_BROKERS, value: 'kafka-1:9093,kafka-2:9093' }
+images:`;
+    const file = 'overlays/production/kustomization.yaml';
+    const edit = { file, from: /^images:/m, to: patches.replaceAll('$', '$$$$') };
+    const manifests = renderEdited(kustomize, [edit]);
+    assert.ok(!manifests.some(({ apiVersion }) => apiVersion.startsWith('kafka.strimzi.io')));
+    for (const workload of workloadsOf(manifests)) {
+      const { volumes = [] } = podOf(workload).spec;
+      assert.ok(
+        volumes.some(({ name }) => name === 'kafka-ca'),
+        workload.metadata.name,
+      );
+      const { kafkaBrokers, kafkaSaslPassword } = readSettings(
+        environmentOf(manifests, ourContainer(workload)),
+      );
+      assert.deepEqual(kafkaBrokers, ['kafka-1:9093', 'kafka-2:9093']);
+      assert.ok(kafkaSaslPassword, workload.metadata.name);
+    }
+  },
+);

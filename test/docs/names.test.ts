@@ -4,20 +4,14 @@ import type { Command } from 'commander';
 import { createContext } from '../../src/cli/context.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { describeSettings, readSettings } from '../../src/settings/read.ts';
-import { createTopology } from '../../src/topology.ts';
-import { codeOf, pages, readPage } from './pages.ts';
+import { everyMetric } from '../harness/every-metric.ts';
+import { codeOf, pages, readPage, writtenPages } from './pages.ts';
+import { topology } from './reference/topics.ts';
 
-/** readme.test.ts holds the README's tables equal to the code; here, what any page names has to exist. */
+/** What any page names has to exist. */
 
 const program = createProgram(createContext({}));
 const settings = new Set(Object.keys(describeSettings(readSettings({}))));
-const topology = createTopology({
-  prefix: 'postrider.',
-  partitions: 12,
-  replicationFactor: 3,
-  extraIngestTopics: [],
-  retryTiersMs: readSettings({}).retryTiersMs,
-});
 const dedicated = topology.dedicatedTopic('<id>').name;
 const topicsAndGroups = new Set([
   ...topology.all.map(({ name }) => name),
@@ -30,11 +24,14 @@ const topicsAndGroups = new Set([
   // The subject of the published schema.
   `${topology.topics.ingest}-value`,
 ]);
-const metrics = new Set(
-  codeOf(readPage('README.md').split('\n## Metrics\n')[1] ?? '').words.filter((word) =>
-    word.startsWith('postrider_'),
-  ),
-);
+const metrics = new Set([
+  ...everyMetric()
+    .getMetricsAsArray()
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('postrider_')),
+  // A label that Prometheus adds to alerts.
+  'postrider_docs',
+]);
 
 /** Each word in the code of any page that matches, with its page. */
 function* words(pattern: RegExp): Generator<readonly [page: string, word: string]> {
@@ -88,17 +85,10 @@ test('every alert that a page names exists', () => {
       assert.ok(alerts.has(name), `${page}: ${name}`);
 });
 
-test('the README names every benchmark', () => {
-  const [, benches = ''] = /const benches = \{([^}]*)\}/.exec(readPage('test/bench/main.ts')) ?? [];
-  const names = [...benches.matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name);
-  const [, named = ''] = /`npm run bench ([^)]*)\)/.exec(readPage('README.md')) ?? [];
-  assert.deepEqual(codeOf(`\`${named}`).words.toSorted(), names.sort());
-});
-
 test('every command that a page shows exists, with its options', () => {
   let shown = 0;
   const names = program.commands.map((command) => command.name());
-  for (const page of pages) {
+  for (const page of writtenPages) {
     const { words, lines } = codeOf(readPage(page));
     for (const text of [...words, ...lines]) {
       const called = /(?:^|[ (])(?:npx )?postrider ((?!-)[^|#]*)/.exec(text)?.[1];
@@ -135,7 +125,7 @@ function checkUsage(parts: readonly string[], where: string): void {
   }
   assert.notEqual(command, program, `${where}: no such command`);
   if (command.commands.length > 0 && parts.length > 1)
-    assert.match(parts[1] ?? '', /^[<…-]/, `${where}: no such command`);
+    assert.match(parts[1] ?? '', /^[<[…-]/, `${where}: no such command`);
   const known = new Set([...optionsOf(command), ...program.options.map(({ long }) => long)]);
   for (const part of parts) {
     const [option] = /^\[?(--[a-z-]+)/.exec(part)?.slice(1) ?? [];

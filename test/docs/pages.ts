@@ -6,10 +6,15 @@ export const root: URL = new URL('../../', import.meta.url);
 export const pages: readonly string[] = [
   'README.md',
   'src/client/README.md',
-  ...readdirSync(new URL('docs/', root))
+  ...readdirSync(new URL('docs/', root), { encoding: 'utf8', recursive: true })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
 ];
+
+/** Those that are not made from the code's own tables. */
+export const writtenPages: readonly string[] = pages.filter(
+  (page) => !page.startsWith('docs/reference/'),
+);
 
 export function readPage(page: string): string {
   return readFileSync(new URL(page, root), 'utf8');
@@ -22,9 +27,12 @@ export interface CodeOfPage {
   readonly lines: readonly string[];
 }
 
+/** A block may stand in a list, indented. */
+const fenced = /^ *```\w*\n([^]*?)^ *```$/gm;
+
 export function codeOf(markdown: string): CodeOfPage {
-  const blocks = [...markdown.matchAll(/^```\w*\n([^]*?)^```$/gm)].map(([, block = '']) => block);
-  const text = markdown.replaceAll(/^```\w*\n[^]*?^```$/gm, '');
+  const blocks = [...markdown.matchAll(fenced)].map(([, block = '']) => block);
+  const text = markdown.replaceAll(fenced, '');
   const words = [...text.matchAll(/`([^`]+)`/g)].map(([, word = '']) =>
     word.replaceAll('\\|', '|'),
   );

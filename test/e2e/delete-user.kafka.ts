@@ -230,7 +230,7 @@ test('every source and enabled destination is notified, whatever the destination
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^2 users at 2 sources deleted, 6 notifications on the way$/m);
   assert.match(stderr, /^destination off is disabled: it gets no notification for source shop$/m);
-  assert.match(stderr, /^1 id named before, taken once$/m);
+  assert.match(stderr, /^1 id repeated, used once$/m);
   assert.match(stderr, /^1 empty line skipped$/m);
   await eventually(() => {
     assert.deepEqual([arrivedDeletes('u2').length, arrivedDeletes('ü:3').length], [3, 3]);
@@ -293,7 +293,12 @@ for (const [args, stdin, code, message] of [
   [['  '], '', 2, /a user id is blank/],
   [['u', '--source', 'nope'], '', 1, /there is no source nope; known are: app, bulk, shop/],
   [['--file', '-'], '', 1, /the standard input names no user/],
-  [['--file', '-'], 'a\n b\n\t\n', 1, /line 2 has blanks around its id .*, and 1 more .* nobody/],
+  [
+    ['--file', '-'],
+    'a\n b\n\t\n',
+    1,
+    /line 2 has blanks around its id .*, and 1 more .* no user was deleted/,
+  ],
   [['--file', '/does/not/exist'], '', 1, /\/does\/not\/exist does not exist/],
 ] as const) {
   test(`delete-user ${args.join(' ')} with ${JSON.stringify(stdin)} is refused in one line`, async () => {

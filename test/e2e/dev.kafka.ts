@@ -110,7 +110,7 @@ test('with a data folder dev has its broker where it was, and says why a start a
   await first.ended;
   const second = await start();
   assert.equal(second.brokers, first.brokers);
-  assert.match(second.stderr(), /the last start with this data folder was killed: its broker/);
+  assert.match(second.stderr(), /the last run with this data folder was killed: waiting/);
   const named = await readFile(join(dataDir, 'brokers'), 'utf8');
   assert.deepEqual(JSON.parse(second.brokers), [named.trim()]);
   second.kill('SIGINT');
@@ -141,7 +141,7 @@ test('a demo that is interrupted says so and leaves nothing of its broker behind
   demo.kill('SIGINT');
   const { code, stderr } = await demo.ended;
   assert.equal(code, 1);
-  assert.equal(stderr, 'postrider: stopped early, without accounts of the events\n');
+  assert.equal(stderr, 'postrider: stopped early, before all events were accounted for\n');
   await eventually(async () => {
     assert.deepEqual(await readdir(folder), []);
   });

@@ -116,7 +116,10 @@ test('a destination that fails for long is told to operators and their chat, sig
     chat,
     /^\{"text":"Destination ads has failed for 20m, since \S+ \S+ UTC: answered 500 \\"no database\\". 271 events wait."\}$/,
   );
-  assert.match(await run(['status', 'ads']), /^told \d+s ago: Destination ads has failed for 20m/m);
+  assert.match(
+    await run(['status', 'ads']),
+    /^notice, \d+s ago: Destination ads has failed for 20m/m,
+  );
 });
 
 test('disableAfter pauses it: its events are kept, operators are told, and resume sends them', async () => {

@@ -110,7 +110,7 @@ test('the ops servers of running roles answer, and no secret is in metrics or lo
 });
 
 test('a role that cannot start says why in one line and ends with code 1', async () => {
-  const { code, stderr } = await postrider.run(['router'], { env: { SECRET_KEY: '' } });
+  const { code, stderr } = await postrider.run(['delivery'], { env: { SECRET_KEY: '' } });
   assert.equal(code, 1);
   assert.match(
     stderr,

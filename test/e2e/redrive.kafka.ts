@@ -152,7 +152,7 @@ test('a redrive says what became of what it sent, and a dead letter what its end
   ]);
   assert.match(
     said,
-    /^so far: 1 delivered, 1 to be tried again, 2 given up again; dead-letters list --since \S+ shows these\nREASON +DESTINATION +EVENTS\nhttp-410 +crm +2\n$/m,
+    /^result so far: 1 delivered, 1 waiting for a retry, 2 dead letters again; dead-letters list --since \S+ shows these\nREASON +DESTINATION +EVENTS\nhttp-410 +crm +2\n$/m,
   );
   const again = ['dead-letters', 'redrive', '--message', 'm-gone', '-o', 'json', '--wait', '60s'];
   assert.partialDeepStrictEqual(JSON.parse(await run(again)), {

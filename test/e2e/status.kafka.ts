@@ -203,7 +203,7 @@ test('every destination shows how it is, the worst first, and what a killed work
       logs,
       /"destination":"failing","url":"[^"]+\/failing","since".*a destination fails"/,
     );
-    assert.match(logs, /"was":"failing".*"a destination is well again"/);
+    assert.match(logs, /"was":"failing".*"a destination works again"/);
   });
 
   await t.test('nothing that a killed worker said is left after half a minute', async () => {

@@ -66,12 +66,23 @@ describe('what several workers say of a destination', () => {
   test('adds up what waits, tier by tier, with the oldest and the first deadline of all', () => {
     const view = viewOf('crm', [
       said('a', {
-        waiting: { here: 3, tiers: { '10s': 5 } },
+        waiting: {
+          here: 3,
+          tiers: { '10s': 5 },
+          due: { '10s': { from: at(1_000), until: at(4_000) } },
+        },
         perMinute: { delivered: 1.5, failed: 2 },
         oldest: at(-5_000),
       }),
       said('b', {
-        waiting: { here: 1, tiers: { '10s': 2, '1h': 7 } },
+        waiting: {
+          here: 1,
+          tiers: { '10s': 2, '1h': 7, '1m': 1 },
+          due: {
+            '10s': { from: at(2_000), until: at(9_000) },
+            '1h': { from: at(60_000), until: at(900_000) },
+          },
+        },
         perMinute: { delivered: 10, failed: 0 },
         oldest: at(-7_000),
         deadline: at(1_000),
@@ -79,7 +90,16 @@ describe('what several workers say of a destination', () => {
         p99Ms: 40,
       }),
     ]);
-    assert.deepEqual(view.waiting, { total: 18, here: 4, tiers: { '10s': 7, '1h': 7 } });
+    assert.deepEqual(view.waiting, {
+      total: 19,
+      here: 4,
+      tiers: { '10s': 7, '1h': 7, '1m': 1 },
+      // A worker of a former release does not say when its events are due.
+      due: {
+        '10s': { from: at(1_000), until: at(9_000) },
+        '1h': { from: at(60_000), until: at(900_000) },
+      },
+    });
     assert.deepEqual(view.perMinute, { delivered: 11.5, failed: 2 });
     assert.deepEqual([view.oldest, view.deadline], [at(-7_000), at(1_000)]);
     assert.deepEqual([view.p50Ms, view.p99Ms], [20, 40]);

@@ -36,6 +36,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     appendTimeMs: anyTime,
     attempts: fc.nat(14_400_000),
     previousId: fc.oneof(text, surrogates),
+    isSync: fc.constant(true as const),
     redrivenMs: anyTime,
     deadlineMs: anyTime,
     dueMs: anyTime,

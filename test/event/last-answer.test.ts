@@ -40,3 +40,12 @@ test('an event that was given up without another attempt says since when, why, a
     '',
   ]);
 });
+
+test('a wish that cannot be one is left out', () => {
+  for (const wish of ['1e500', '-1', '"5"', 'null'])
+    assert.deepEqual(
+      decodeLastAnswer(JSON.parse(`{"t":7,"d":"answered 503","r":${wish}}`)),
+      { atMs: 7, detail: 'answered 503', url: undefined, body: undefined, retryAfterMs: undefined },
+      wish,
+    );
+});

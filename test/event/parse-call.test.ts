@@ -97,11 +97,11 @@ test('the detail says what is wrong with this record', () => {
   assert.equal(detail('{"a":1,}'), 'The value is not JSON at position 7.');
   assert.equal(
     detail({ ...track, type: 'delete' }),
-    'Producers may not send delete notifications.',
+    'A call cannot have the type delete; use `postrider delete-user` instead.',
   );
   assert.equal(
     detail({ ...track, type: 'purchase' }),
-    'The type "purchase" is none of track, page, screen, identify, group, alias.',
+    'The type "purchase" is unknown; allowed: track, page, screen, identify, group, alias.',
   );
   assert.equal(
     detail({ ...track, userId: 1.5 }),
@@ -114,7 +114,7 @@ test('the detail says what is wrong with this record', () => {
   );
   assert.equal(
     detail({ ...track, timestamp: '2026-02-30' }),
-    'timestamp "2026-02-30" is no ISO 8601 time in the years 0 to 9999.',
+    'timestamp "2026-02-30" is not an ISO 8601 time in the years 0 to 9999.',
   );
 });
 

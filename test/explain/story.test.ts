@@ -176,7 +176,7 @@ describe('at a destination', () => {
       const told = crm({ copies: [], rulings: { source: undefined, all: [{ ...unwanted, by }] } });
       assert.equal(told.state, 'unwanted');
       assert.deepEqual(told.unwanted, { unwanted: 'events', by });
-      assert.equal(told.detail.includes('of now'), by === 'now');
+      assert.equal(told.detail.includes('current configuration'), by === 'now');
     }
   });
 
@@ -248,7 +248,7 @@ test('each record that came in says what became of it', () => {
       ['duplicate', `it repeats the call of ${at(0)}, p.ingest 2:7`],
       ['rejected', 'invalid-type: No type.'],
       ['unreadable', 'its schema is not known here'],
-      ['not-routed-yet', 'the router has not come to it yet'],
+      ['not-routed-yet', 'the router has not read it yet'],
       ['rejected', `unwritable: Too large. (rejected show 2:7); sent again ${at(9)}`],
       ['rejected', 'no-user: No user. (rejected show 2:7)'],
     ],

@@ -11,7 +11,7 @@ import { install, type Installation, type RunningRole } from '../harness/postrid
 
 type Cluster = Awaited<ReturnType<typeof startBrokers>>;
 
-/** The least that docs/operations.md asks of a deployment. */
+/** The least that docs/production.md asks of a deployment. */
 const graceMs = 35_000;
 const calls = 2_000;
 

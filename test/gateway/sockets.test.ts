@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { after, test, type TestContext } from 'node:test';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { Agent, request } from 'undici';
-import type { Timeouts } from '../../src/gateway/server.ts';
+import { useTls, type Timeouts } from '../../src/gateway/server.ts';
 import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exampleSource } from '../resources/examples.ts';
@@ -238,6 +239,30 @@ test('a server that closes finishes what it has accepted and takes no more', asy
   await closing;
 });
 
+test('a renewed certificate is shown to new connections, and open ones go on', async (t) => {
+  const authority = makeAuthority('Test CA');
+  const pairs = ['first', 'second'].map((name) => makeCertificate({ name, by: authority }));
+  const [first, second] = pairs.map(({ cert, key }) => ({
+    cert: Buffer.from(cert),
+    key: Buffer.from(key),
+  }));
+  assert.ok(first && second);
+  const { port, server } = await listen(t, { tls: first });
+  const shown = async (): Promise<{ name: unknown; socket: TLSSocket }> => {
+    const socket = connectTls({ port, host: '127.0.0.1', ca: authority.cert });
+    await once(socket, 'secureConnect');
+    t.after(() => socket.destroy());
+    return { name: socket.getPeerCertificate().subject.CN, socket };
+  };
+  const before = await shown();
+  useTls(server, second);
+  const after = await shown();
+  assert.deepEqual([before.name, after.name], ['first', 'second']);
+  before.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  const [answer] = (await once(before.socket, 'data')) as [Buffer];
+  assert.match(answer.toString(), /^HTTP\/1\.1 404/);
+});
+
 test('with a certificate the gateway speaks HTTPS', async (t) => {
   const authority = makeAuthority('Test CA');
   const { cert, key } = makeCertificate({ by: authority });
@@ -252,4 +277,12 @@ test('with a certificate the gateway speaks HTTPS', async (t) => {
     dispatcher,
   });
   assert.equal(statusCode, 200);
+});
+
+test('a method that only HTTP/2 has is no failure of the gateway', async (t) => {
+  const { port } = await listen(t);
+  const socket = connect(port, '127.0.0.1');
+  // Node reads it as a request without a version, for a method that fastify has no routes for.
+  socket.end('PRI *2.0\r\n\r\nSM\r\n\r\n');
+  assert.match(await conversation(socket), /^HTTP\/1.1 404 .*"code":"not-found"/s);
 });

@@ -1,10 +1,13 @@
 import { SyncMetrics } from '../../src/audience/metrics.ts';
+import { ConsoleMetrics } from '../../src/console/metrics.ts';
+import { exposeCertificates } from '../../src/cli/roles/follow-credentials.ts';
 import { producerHooks } from '../../src/cli/roles/producer-metrics.ts';
 import {
   DeliveryMetrics,
   exposeFailing,
   exposeFence,
   exposeJournal,
+  exposeOverdue,
   exposeState as exposeDelivery,
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
@@ -26,6 +29,7 @@ export function everyMetric(): MetricsRegistry {
     rememberedIds: 0,
     lag: new Map<string, number>(),
     oldestAgeMs: new Map<string, number>(),
+    overdue: new Map<string, number>(),
   };
   new GatewayMetrics(metrics);
   exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
@@ -37,13 +41,16 @@ export function everyMetric(): MetricsRegistry {
   };
   exposeDelivery(metrics, notScraped, notScraped);
   exposeFailing(metrics, notScraped, notScraped);
+  exposeOverdue(metrics, notScraped);
   exposeJournal(metrics, undefined);
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   new NoticeEvents(silentLogger, metrics);
   producerHooks(metrics);
   observeReading(metrics, []);
   new SyncMetrics(metrics);
+  new ConsoleMetrics(metrics);
   exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
   exposeReady(metrics, () => []);
+  exposeCertificates(metrics, { expiriesMs: () => [] });
   return metrics;
 }

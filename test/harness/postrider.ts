@@ -1,4 +1,5 @@
-import type { RoleName } from '../../src/cli/roles/start-roles.ts';
+import { once } from 'node:events';
+import type { RoleName } from '../../src/topology.ts';
 import { testBroker, testPrefix } from './broker.ts';
 import { eventually } from './eventually.ts';
 import {
@@ -24,8 +25,8 @@ export interface Installation {
   run(args: readonly string[], options?: { stdin?: string; env?: Environment }): Promise<Ended>;
   /** Begins a command that may be told to end before it does. */
   begin(args: readonly string[], env?: Environment): Begun;
-  /** Starts a role; resolves once `/readyz` says yes. */
-  start(role: RoleName, env?: Environment): Promise<RunningRole>;
+  /** Starts a role, of the release whose folder is given; resolves once `/readyz` says yes. */
+  start(role: RoleName, env?: Environment, build?: string): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
   startCommand(args: readonly string[], options?: { stdin?: string }): Promise<RunningCommand>;
 }
@@ -38,7 +39,13 @@ export interface RunningRole {
   /** Empty for a role that is no console. */
   readonly consoleUrl: string;
   readonly log: () => string;
+  /** Resolves when it has ended, however it did; null: by a signal. */
+  readonly ended: Promise<number | null>;
   kill(signal: NodeJS.Signals): Promise<number | null>;
+  /** It keeps its connections and does nothing, until it is killed or resumed. */
+  hang(): void;
+  /** It goes on where it hung. */
+  resume(): void;
 }
 
 export async function install(env: Environment = {}): Promise<Installation> {
@@ -64,28 +71,50 @@ export async function install(env: Environment = {}): Promise<Installation> {
     run: (args, options = {}) =>
       runCommand(args, { ...environment, ...options.env }, options.stdin ?? ''),
     begin: (args, env = {}) => beginCommand(args, { ...environment, ...env }),
-    start: (role, more = {}) => startRole(role, { ...environment, ...more }),
+    start: (role, more = {}, build) => startRole(role, { ...environment, ...more }, build),
     startCommand: (args, { stdin = '' } = {}) => startCommand(args, environment, stdin),
   };
   return installation;
 }
 
-async function startRole(role: string, env: Environment): Promise<RunningRole> {
-  const child = spawnCommand([role], env);
+async function startRole(role: string, env: Environment, build?: string): Promise<RunningRole> {
+  const child = spawnCommand([role], env, build);
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
   child.stdout.resume();
   const log = collect(child.stderr);
-  const url = await eventually(() => {
-    failIfEnded(child, log());
-    const found = /"ops":"([^"]+)"/.exec(log())?.[1];
-    if (found === undefined) throw new Error(`${role} has not started:\n${log()}`);
-    return found;
-  });
-  await eventually(async () => {
-    failIfEnded(child, log());
-    const { ok } = await fetch(`${url}/readyz`);
-    if (!ok) throw new Error(`${role} is not ready:\n${log()}`);
+  const untilReady = async (): Promise<string> => {
+    const ops = await eventually(() => {
+      failIfEnded(child, log());
+      const found = /"ops":"([^"]+)"/.exec(log())?.[1];
+      if (found === undefined) throw new Error(`${role} has not started:\n${log()}`);
+      return found;
+    });
+    await eventually(async () => {
+      failIfEnded(child, log());
+      const { ok } = await fetch(`${ops}/readyz`);
+      if (!ok) throw new Error(`${role} is not ready:\n${log()}`);
+    });
+    return ops;
+  };
+  const url = await untilReady().catch((error: unknown) => {
+    // Nobody else could end it.
+    child.kill('SIGKILL');
+    throw error;
   });
   const gatewayUrl = /"gateway":"([^"]+)"/.exec(log())?.[1] ?? '';
   const consoleUrl = /"console":"([^"]+)"/.exec(log())?.[1] ?? '';
-  return { url, gatewayUrl, consoleUrl, log, kill: killer(child) };
+  return {
+    url,
+    gatewayUrl,
+    consoleUrl,
+    log,
+    ended,
+    kill: killer(child),
+    hang: () => {
+      child.kill('SIGSTOP');
+    },
+    resume: () => {
+      child.kill('SIGCONT');
+    },
+  };
 }

@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compileCache } from './compile-cache.ts';
 import { eventually } from './eventually.ts';
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -32,11 +33,16 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The CLI in a process, with this environment and what the run has compiled. */
+/**
+ * The CLI in a process, with this environment and what the run has compiled.
+ * @param build the folder of another release's sources
+ */
 export function spawnCommand(
   args: readonly string[],
   env: Environment,
+  build: string = root,
 ): ChildProcessWithoutNullStreams {
+  const main = join(build, 'src', 'cli', 'main.ts');
   return spawn(process.execPath, [main, ...args], { env: { ...compileCache(), ...env } });
 }
 

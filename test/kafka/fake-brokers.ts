@@ -5,11 +5,12 @@ import type {
   ListOffsetsRequest,
 } from '../../src/kafka/cluster/cluster.ts';
 import { earliestTime } from '../../src/kafka/cluster/cluster.ts';
-import { errorName, type KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
+import type { KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import type { EpochEndRequest } from '../../src/kafka/protocol/epoch-end.ts';
 import type { EpochEnd, FetchAnswer, FetchRequest } from '../../src/kafka/protocol/fetch.ts';
+import { askGroup, type AskedGroup, type GroupRequest } from './ask-group.ts';
 import { FakeCluster } from './fake-cluster.ts';
-import { FakeGroup, type JoinRequest, type SyncRequest } from './fake-group.ts';
+import { FakeGroup } from './fake-group.ts';
 import { FakeLog } from './fake-log.ts';
 
 export interface FakeTopic {
@@ -26,9 +27,6 @@ export interface Asked {
   readonly nodeId: number;
   readonly request: object;
 }
-
-const codes = new Map(Array.from({ length: 130 }, (_, i) => [errorName(i - 1), i - 1]));
-const codeOf = (error: KafkaErrorName): number => codes.get(error) ?? -1;
 
 /** Kafka in memory, as far as readers meet it. Tests say what goes wrong. */
 export class FakeBrokers implements ClusterClient {
@@ -155,44 +153,19 @@ export class FakeBrokers implements ClusterClient {
     return { error, ...(error === 'NONE' && log !== undefined ? log.epochEnd(epoch) : none) };
   }
 
-  /** In the shapes in which kafkajs decodes it. */
   async coordinate(nodeId: number, api: string, request: GroupRequest): Promise<object> {
-    const group = this.group(request.groupId);
-    const misplaced = group.coordinator === nodeId ? undefined : 'NOT_COORDINATOR';
-    switch (api) {
-      case 'JoinGroup': {
-        if (misplaced !== undefined) return { errorCode: codeOf(misplaced), members: [] };
-        const answer = await group.join(request as unknown as JoinRequest);
-        const { error, generation, protocol, leaderId, memberId, members } = answer;
-        return {
-          errorCode: codeOf(error),
-          generationId: generation,
-          groupProtocol: protocol,
-          leaderId,
-          memberId,
-          members,
-        };
-      }
-      case 'SyncGroup': {
-        if (misplaced !== undefined)
-          return { errorCode: codeOf(misplaced), memberAssignment: Buffer.alloc(0) };
-        const { error, assignment } = await group.sync(request as unknown as SyncRequest);
-        return { errorCode: codeOf(error), memberAssignment: assignment };
-      }
-      case 'Heartbeat': {
-        const { memberId = '', groupGenerationId = -1 } = request;
-        return { errorCode: codeOf(misplaced ?? group.heartbeat(memberId, groupGenerationId)) };
-      }
-      case 'LeaveGroup':
-        if (misplaced === undefined) group.remove(request.memberId ?? '');
-        return { errorCode: codeOf(misplaced ?? 'NONE') };
-      case 'OffsetCommit':
-        return { responses: this.#commit(group, request, misplaced) };
-      case 'OffsetFetch':
-        return { errorCode: codeOf(misplaced ?? 'NONE'), responses: committed(group, request) };
-      default:
-        throw new Error(`${api} is not asked by readers`);
-    }
+    const group = this.group(request.groupIds?.[0] ?? request.groupId);
+    const asked: AskedGroup = {
+      group,
+      isMisplaced: group.coordinator !== nodeId,
+      commitError: (topic, partition, metadata) => {
+        const log = this.topics.get(topic)?.partitions[partition];
+        if (log?.commitError !== undefined) return log.commitError;
+        if (metadata.length > this.mostMetadataBytes) return 'OFFSET_METADATA_TOO_LARGE';
+        return log === undefined ? 'UNKNOWN_TOPIC_OR_PARTITION' : undefined;
+      },
+    };
+    return askGroup(asked, api, request);
   }
 
   #fetchNow(nodeId: number, { maxBytes, topics, rack }: FetchRequest): FetchAnswer {
@@ -222,42 +195,6 @@ export class FakeBrokers implements ClusterClient {
     if (log === undefined) return 'UNKNOWN_TOPIC_OR_PARTITION';
     return log.leader === nodeId ? 'NONE' : 'NOT_LEADER_FOR_PARTITION';
   }
-
-  #commit(
-    group: FakeGroup,
-    { memberId = '', groupGenerationId = -1, topics = [] }: GroupRequest,
-    misplaced: KafkaErrorName | undefined,
-  ): object[] {
-    const refusal = misplaced ?? group.judgeCommit(memberId, groupGenerationId);
-    return topics.map(({ topic, partitions }) => ({
-      topic,
-      partitions: partitions.map(({ partition, offset = '', metadata = '' }) => {
-        const log = this.topics.get(topic)?.partitions[partition];
-        const unknown = log === undefined ? 'UNKNOWN_TOPIC_OR_PARTITION' : 'NONE';
-        const tooLarge = metadata.length > this.mostMetadataBytes && 'OFFSET_METADATA_TOO_LARGE';
-        const own = log?.commitError ?? (tooLarge === false ? unknown : tooLarge);
-        const error = refusal === 'NONE' ? own : refusal;
-        if (error === 'NONE')
-          group.commits.set(`${topic}/${partition}`, { offset: Number(offset), metadata });
-        return { partition, errorCode: codeOf(error) };
-      }),
-    }));
-  }
-}
-
-/** What readers ask a coordinator, of whichever kind it is. */
-export interface GroupRequest {
-  readonly groupId: string;
-  readonly memberId?: string;
-  readonly groupGenerationId?: number;
-  readonly topics?: readonly {
-    readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly offset?: string;
-      readonly metadata?: string;
-    }[];
-  }[];
 }
 
 const emptyAnswer = {
@@ -269,17 +206,6 @@ const emptyAnswer = {
   diverging: undefined,
   records: Buffer.alloc(0),
 };
-
-function committed({ commits }: FakeGroup, { topics = [] }: GroupRequest): object[] {
-  return topics.map(({ topic, partitions }) => ({
-    topic,
-    partitions: partitions.map(({ partition }) => {
-      const commit = commits.get(`${topic}/${partition}`);
-      const offset = String(commit?.offset ?? -1);
-      return { partition, offset, metadata: commit?.metadata ?? '', errorCode: 0 };
-    }),
-  }));
-}
 
 async function timeUp(ms: number): Promise<void> {
   await new Promise<void>((resolve) => {

@@ -8,7 +8,8 @@ import type {
 import { KafkaAnswerError, type KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import type { EpochEndRequest } from '../../src/kafka/protocol/epoch-end.ts';
 import type { EpochEnd, FetchAnswer, FetchRequest } from '../../src/kafka/protocol/fetch.ts';
-import type { FakeBrokers, GroupRequest } from './fake-brokers.ts';
+import type { GroupRequest } from './ask-group.ts';
+import type { FakeBrokers } from './fake-brokers.ts';
 
 /** A client's connections to fake brokers, and what it knows of them: as of its own last refresh. */
 export class FakeCluster implements Cluster {
@@ -43,19 +44,7 @@ export class FakeCluster implements Cluster {
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
     if (this.#fetching.has(nodeId)) throw new Error(`two fetches at once from node ${nodeId}`);
     this.#fetching.add(nodeId);
-    // What is asked is written at once; the cursors may move before it is answered.
-    const topics = request.topics.map(({ id, partitions }) => ({
-      id,
-      partitions: partitions.map(({ partition, leaderEpoch, offset, lastEpoch, maxBytes }) => ({
-        partition,
-        leaderEpoch,
-        offset,
-        lastEpoch,
-        maxBytes,
-      })),
-    }));
-    const { maxWaitMs, maxBytes, rack } = request;
-    const written = { maxWaitMs, maxBytes, rack, topics };
+    const written = asWritten(request);
     try {
       const answer = await this.#ask('Fetch', nodeId, written, () =>
         this.#brokers.fetch(nodeId, written),
@@ -179,4 +168,21 @@ export class FakeCluster implements Cluster {
     }
     throw new KafkaAnswerError('NETWORK_EXCEPTION', `node ${nodeId}: connect ECONNREFUSED`);
   }
+}
+
+/** What is asked is written at once; the cursors may move before it is answered. */
+export function asWritten({ maxWaitMs, maxBytes, rack, topics }: FetchRequest): FetchRequest {
+  return {
+    ...{ maxWaitMs, maxBytes, rack },
+    topics: topics.map(({ id, partitions }) => ({
+      id,
+      partitions: partitions.map((position) => ({
+        partition: position.partition,
+        leaderEpoch: position.leaderEpoch,
+        offset: position.offset,
+        lastEpoch: position.lastEpoch,
+        maxBytes: position.maxBytes,
+      })),
+    })),
+  };
 }

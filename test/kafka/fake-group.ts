@@ -56,6 +56,8 @@ export class FakeGroup {
   findError: KafkaErrorName | undefined;
   /** What is answered to every join. */
   joinError: KafkaErrorName | undefined;
+  /** What is answered to every heartbeat. */
+  heartbeatError: KafkaErrorName | undefined;
   /** What is answered to the next sync. */
   syncError: KafkaErrorName | undefined;
   /** How often members joined all anew. */
@@ -76,12 +78,31 @@ export class FakeGroup {
     return [...this.#members.keys()];
   }
 
+  /** What each member reads, as its coordinator was told. */
+  get assignments(): readonly Buffer[] {
+    return Array.from(this.#members.values(), ({ assignment }) => assignment);
+  }
+
   get leaderId(): string {
     return this.#leaderId;
   }
 
   get isStable(): boolean {
     return this.#state === 'stable';
+  }
+
+  /** It has joined, and waits for the others. */
+  isWaiting(memberId: string): boolean {
+    const member = this.#members.get(memberId);
+    return member?.join !== undefined || member?.sync !== undefined;
+  }
+
+  /** As a description of the group has them. */
+  get described(): { readonly memberId: string; readonly memberMetadata: Buffer }[] {
+    return Array.from(this.#members, ([memberId, { protocols }]) => ({
+      memberId,
+      memberMetadata: protocols[0]?.metadata ?? nothing,
+    }));
   }
 
   async join({ memberId, groupProtocols }: JoinRequest): Promise<JoinAnswer> {
@@ -140,7 +161,7 @@ export class FakeGroup {
   }
 
   heartbeat(memberId: string, generation: number): KafkaErrorName {
-    const error = this.#judge(this.#members.get(memberId), generation);
+    const error = this.heartbeatError ?? this.#judge(this.#members.get(memberId), generation);
     if (error !== 'NONE') return error;
     return this.#state === 'joining' ? 'REBALANCE_IN_PROGRESS' : 'NONE';
   }

@@ -2,6 +2,7 @@ import { encodeBatch } from '../../src/kafka/protocol/batch-writer.ts';
 import type { Compressor } from '../../src/kafka/protocol/compressor.ts';
 import type { KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import type { EpochEnd, FetchedPartition, FetchPosition } from '../../src/kafka/protocol/fetch.ts';
+import { epochEndOf, judgePosition, type LedLog } from './leader-epochs.ts';
 import { makeMarker } from './protocol/make-batch.ts';
 
 interface StoredBatch {
@@ -127,13 +128,12 @@ export class FakeLog {
     return batch;
   }
 
-  /** Where the records of an epoch end: Kafka's LeaderEpochFileCache.endOffsetFor. */
   epochEnd(epoch: number): EpochEnd {
-    if (epoch === this.epoch) return { epoch, endOffset: this.end };
-    const next = this.#epochs.find((each) => each.epoch > epoch);
-    if (next === undefined) return { epoch: -1, endOffset: -1 };
-    const known = this.#epochs.findLast((each) => each.epoch <= epoch);
-    return { epoch: known?.epoch ?? epoch, endOffset: next.start };
+    return epochEndOf(this.#led, epoch);
+  }
+
+  get #led(): LedLog {
+    return { epoch: this.epoch, start: this.start, end: this.end, epochs: this.#epochs };
   }
 
   get lastStableOffset(): number {
@@ -142,19 +142,12 @@ export class FakeLog {
 
   /** @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst` */
   fetch(position: FetchPosition, leftBytes: number, isFirst: boolean): PartitionAnswer {
-    const { leaderEpoch, lastEpoch, offset } = position;
     if (this.fetchError !== undefined) return this.#refusal(this.fetchError);
-    if (leaderEpoch >= 0 && leaderEpoch < this.epoch) return this.#refusal('FENCED_LEADER_EPOCH');
-    if (leaderEpoch > this.epoch) return this.#refusal('UNKNOWN_LEADER_EPOCH');
-    if (lastEpoch >= 0) {
-      const diverging = this.epochEnd(lastEpoch);
-      if (diverging.endOffset < 0) return this.#refusal('OFFSET_OUT_OF_RANGE');
-      if (diverging.epoch < lastEpoch || diverging.endOffset < offset)
-        return { ...this.#answer(), diverging };
-    }
-    if (offset < this.start || offset > this.end) return this.#refusal('OFFSET_OUT_OF_RANGE');
+    const problem = judgePosition(this.#led, position);
+    if (typeof problem === 'string') return this.#refusal(problem);
+    if (problem !== undefined) return { ...this.#answer(), diverging: problem };
     const mostBytes = Math.min(position.maxBytes, leftBytes);
-    return { ...this.#answer(), records: this.#read(offset, mostBytes, isFirst) };
+    return { ...this.#answer(), records: this.#read(position.offset, mostBytes, isFirst) };
   }
 
   #read(offset: number, mostBytes: number, isFirst: boolean): Buffer {

@@ -79,7 +79,7 @@ test('Kafka away at the start and again later: said in lines without stacks, and
 
   await cluster.kill(1);
   await eventually(() => {
-    assert.ok(log.visible.some((line) => line.includes('Kafka brings no records')));
+    assert.ok(log.visible.some((line) => line.includes('Kafka returns no records')));
     assert.equal(follower.isFresh(), false);
   }, 60_000);
   await cluster.start(1);

@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readDashboard, type Panel } from './monitoring-files.ts';
+import { panelsOf, readDashboard, type Panel } from './monitoring-files.ts';
 
-const { panels } = readDashboard();
-const graphs = panels.filter(({ type }) => type !== 'row');
+const dashboard = readDashboard();
+const { panels } = dashboard;
+const everything = panelsOf(dashboard);
+const rows = panels.filter(({ type }) => type === 'row');
+const graphs = everything.filter(({ type }) => type !== 'row');
 
 test('panels have ids of their own, and none covers another', () => {
-  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+  assert.equal(new Set(everything.map(({ id }) => id)).size, everything.length);
+  noneCovers(panels);
+  for (const { gridPos, panels: inside = [] } of rows) {
+    noneCovers(inside);
+    for (const panel of inside) assert.ok(panel.gridPos.y > gridPos.y, panel.title);
+  }
+});
+
+function noneCovers(together: readonly Panel[]): void {
   const taken = new Map<string, string>();
-  for (const { title, gridPos } of panels) {
+  for (const { title, gridPos } of together) {
     assert.ok(gridPos.x + gridPos.w <= 24, title);
     for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1)
       for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
@@ -16,7 +27,7 @@ test('panels have ids of their own, and none covers another', () => {
         taken.set(`${x},${y}`, title);
       }
   }
-});
+}
 
 /** Of Grafana's units, those that are used. */
 const units = ['short', 's', 'bytes', 'cps', 'reqps', 'percentunit'];
@@ -36,11 +47,11 @@ test('each panel shows something, in a unit that fits what it asks for', () => {
   }
 });
 
-test('the stages are rows in the order of the flow, below a strip that tells whether it keeps up', () => {
-  const rows = panels.filter(({ type }) => type === 'row');
+test('the stages are rows in the order of the flow, below one that answers four questions', () => {
   assert.deepEqual(
     rows.map(({ title }) => title.split(':')[0]),
     [
+      'Objective',
       'Gateway',
       'Audience sync',
       'Router',
@@ -61,17 +72,18 @@ test('the stages are rows in the order of the flow, below a strip that tells whe
     panels.findIndex(({ type }) => type === 'row'),
   );
   assert.deepEqual(
-    strip.map(({ title }) => title),
-    [
-      'Calls routed',
-      'Oldest call not routed',
-      'Oldest event not delivered',
-      'Retries overdue',
-      'Delivered',
-      'In time',
-      'Destinations, by what holds them back',
-    ],
+    strip.map(({ title }) => title.split('?')[0]),
+    ['In time', 'Late now', 'What is behind', 'Who fails', 'Is everything there', 'Alerts'],
   );
+});
+
+test('opening it asks few queries: every row is closed and holds its panels', () => {
+  for (const { title, collapsed, panels: inside = [] } of rows) {
+    assert.equal(collapsed, true, title);
+    assert.ok(inside.length > 0, title);
+  }
+  const asked = panels.flatMap(({ targets = [] }) => targets);
+  assert.ok(asked.length <= 8, `${asked.length}`);
 });
 
 function unitOf({ fieldConfig }: Panel): string {

@@ -24,6 +24,9 @@ export interface Panel {
   };
   readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
+  /** Of a row: it shows and asks for nothing until it is opened. */
+  readonly collapsed?: boolean;
+  readonly panels?: readonly Panel[];
 }
 
 export interface Dashboard {
@@ -40,6 +43,7 @@ export function readText(file: string): string {
 }
 
 export const rulesFile = 'deploy/monitoring/rules.yaml';
+export const testsFile = 'deploy/monitoring/rules.test.yaml';
 
 export function readRules(): readonly Rule[] {
   const { groups } = parse(readText(rulesFile)) as {
@@ -57,4 +61,9 @@ export function alertNames(): string[] {
 
 export function readDashboard(): Dashboard {
   return JSON.parse(readText('deploy/monitoring/grafana/dashboards/postrider.json')) as Dashboard;
+}
+
+/** With those inside of collapsed rows. */
+export function panelsOf({ panels }: Dashboard): readonly Panel[] {
+  return panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
 }

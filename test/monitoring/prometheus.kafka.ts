@@ -8,12 +8,12 @@ import { testNeeding } from '../harness/needs-program.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type RunningRole } from '../harness/postrider.ts';
 import { programs } from '../harness/programs.ts';
-import { readDashboard, readRules } from './monitoring-files.ts';
+import { panelsOf, readDashboard, readRules } from './monitoring-files.ts';
 import { startPrometheus, type Prometheus } from './prometheus.ts';
 
 const rules = readRules();
 const dashboard = readDashboard();
-const panelQueries = dashboard.panels
+const panelQueries = panelsOf(dashboard)
   .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
   .map((expr) => expr.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', '5m'));
 
@@ -114,12 +114,24 @@ async function fromElsewhere(): Promise<string> {
     ],
   });
   sync.sent('big-spenders', 1);
+  const job = `condition="true",job_name="postrider-audience-sync-1"`;
+  const pod = 'namespace="postrider",pod="postrider-router-1",container="postrider"';
+  const scaler = '{namespace="postrider",horizontalpodautoscaler="keda-hpa-postrider-router"}';
   const cronjob = '{namespace="postrider",cronjob="audience-sync"}';
   return [
     await sync.text(),
     `kube_cronjob_status_last_successful_time${cronjob} ${now}`,
     `kube_cronjob_created${cronjob} ${now}`,
     `kube_cronjob_spec_suspend${cronjob} 0`,
+    `kube_job_failed{namespace="postrider",${job}} 1`,
+    `kube_job_status_start_time{namespace="postrider",job_name="postrider-audience-sync-1"} ${now - 60}`,
+    `kube_pod_container_status_waiting_reason{${pod},reason="CrashLoopBackOff"} 0`,
+    `kube_pod_container_status_restarts_total{${pod}} 1`,
+    `kube_pod_container_status_last_terminated_reason{${pod},reason="OOMKilled"} 1`,
+    `kube_horizontalpodautoscaler_status_desired_replicas${scaler} 11`,
+    `kube_horizontalpodautoscaler_spec_max_replicas${scaler} 12`,
+    `kube_horizontalpodautoscaler_spec_min_replicas${scaler} 2`,
+    `postrider_certificate_expires_timestamp_seconds{certificate="gateway"} ${now + 30 * 86_400}`,
     '',
   ].join('\n');
 }

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { freePort } from '../harness/free-ports.ts';
 import { eventually } from '../harness/eventually.ts';
 import { collect, failIfEnded, killer } from '../harness/run-command.ts';
 import { pathOf, readText, rulesFile } from './monitoring-files.ts';
@@ -80,13 +79,4 @@ export async function startPrometheus(
       await rm(folder, { recursive: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

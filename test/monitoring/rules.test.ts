@@ -4,9 +4,15 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
-import { alertNames, pathOf, readRules, readText, rulesFile } from './monitoring-files.ts';
-
-const testsFile = 'deploy/monitoring/rules.test.yaml';
+import { createTopology } from '../../src/topology.ts';
+import {
+  alertNames,
+  pathOf,
+  readRules,
+  readText,
+  rulesFile,
+  testsFile,
+} from './monitoring-files.ts';
 
 testNeeding(
   [programs.promtool],
@@ -45,15 +51,25 @@ test('the runbook has a section for each alert, and none for an alert that does 
   assert.deepEqual(titles.toSorted(), alertNames());
 });
 
-test('each section says what it means, what users feel, where to look, what to do, and when it is nothing', () => {
+test('each section says what it means, what customers notice, where to look, what to do and when to escalate', () => {
   for (const section of sections) {
     const [title = '', , meaning = ''] = section.split('\n');
     const severity = readRules().find(({ alert }) => alert === title)?.labels?.['severity'] ?? '';
     assert.match(severity, /^(page|ticket)$/, title);
     assert.ok(meaning.startsWith(`\`${severity}\`. `), title);
-    const parts = [...section.matchAll(/^\*\*(.+?):\*\* \S/gm)].map(([, part]) => part);
-    assert.deepEqual(parts, ['Users feel', 'Look at', 'Do', 'False alarm'], title);
+    const parts = [...section.matchAll(/^\*\*(.+?):\*\* ?\S?/gm)];
+    const names = parts.map(([, name]) => name);
+    assert.deepEqual(names.slice(0, 4), ['Customers notice', 'Look at', 'Do', 'Escalate'], title);
+    // Whether the alert can be a false one.
+    assert.ok(names.length === 4 || (names.length === 5 && names[4] === 'Not a problem'), title);
+    // Text, or a list or commands below it.
+    for (const { 0: head, index } of parts)
+      assert.match(section.slice(index + head.length - 1), /^\S|^\s+[-`]/, title);
   }
+});
+
+test('each section has something to type', () => {
+  for (const section of sections) assert.match(section, /^ *```(?:sh|promql)$/m, section);
 });
 
 test('each alert leads to its section, and says in one sentence what is the matter', () => {
@@ -70,4 +86,24 @@ test('every recorded series that the runbook names exists', () => {
   const named = runbook.match(/\bpostrider:[\w:]+/g) ?? [];
   assert.ok(named.length > 0);
   for (const name of named) assert.ok(recorded.has(name), name);
+});
+
+test('the alert for records near their retention goes by what the topics keep', () => {
+  const topology = createTopology({
+    prefix: '',
+    partitions: 1,
+    replicationFactor: 1,
+    retryTiersMs: [60_000],
+    extraIngestTopics: [],
+  });
+  const { topics } = topology;
+  const read = [topics.ingest, topics.ingestAudience, topics.delivery, topology.retryTopic(60_000)];
+  const kept = [...topology.all, topology.dedicatedTopic('crm')]
+    .filter(({ name }) => read.includes(name) || topology.dedicatedDestination(name) === 'crm')
+    .map(({ config }) => Number(config['retention.ms']));
+  assert.equal(kept.length, 5);
+  const { expr = '' } =
+    readRules().find(({ alert }) => alert === 'PostriderRecordsNearRetention') ?? {};
+  const days = Number(/> (\d+) \* 86400 \/ 4$/m.exec(expr)?.[1]);
+  for (const retentionMs of kept) assert.equal(retentionMs, days * 86_400_000);
 });

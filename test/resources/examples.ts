@@ -8,7 +8,8 @@ import type {
   Source,
 } from '../../src/resources/resource.ts';
 
-export const exampleKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 1), undefined);
+export const exampleKey: Buffer = Buffer.alloc(32, 1);
+export const exampleKeys: SecretKeys = createSecretKeys(exampleKey, undefined);
 export const otherKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 2), undefined);
 
 export function exampleSource(changes: object = {}): Source {

@@ -82,24 +82,34 @@ test('topics of others are left alone, also under the prefix', () => {
   assert.deepEqual(differences(topology, [...complete, ...topics]), []);
 });
 
-test('partitions can be added, but not to topics that keep state by key', () => {
-  const { delivery, config, audienceMembers } = topology.topics;
+test('too few partitions are told, with the command that adds them, and too many as well', () => {
+  const { delivery, config, audienceMembers, deletions } = topology.topics;
   const few = only(differences(topology, changed(delivery, { partitions: 3 })));
-  assert.equal(few.addPartitionsTo, 12);
-  assert.deepEqual(few.details, ['has 3 partitions, should have 12']);
+  assert.deepEqual([few.toCreate, few.state], [undefined, 'differs']);
+  assert.match(few.details.join(), /has 3 partitions, should have 12: .*add-partitions/);
 
   const many = only(differences(topology, changed(delivery, { partitions: 24 })));
-  assert.equal(many.addPartitionsTo, undefined);
   assert.match(many.details.join(), /set TOPIC_PARTITIONS/);
 
-  for (const [name, partitions] of [
-    [config, 12],
-    [audienceMembers, 3],
-  ] as const) {
-    const fixed = only(differences(topology, changed(name, { partitions })));
-    assert.equal(fixed.addPartitionsTo, undefined);
-    assert.match(fixed.details.join(), /must not change/);
-  }
+  const fixed = only(differences(topology, changed(config, { partitions: 12 })));
+  assert.match(fixed.details.join(), /must not change/);
+  // They keep what they were made with, whatever that was.
+  for (const name of [audienceMembers, deletions])
+    assert.deepEqual(differences(topology, changed(name, { partitions: 3 })), []);
+});
+
+test('a retry topic that is made later gets as many partitions as those that it belongs to', () => {
+  const [first = 0, second = 0] = topology.retryTiersMs;
+  const former = complete
+    .filter(({ name }) => name !== topology.retryTopic(second))
+    .map((each) => ({ ...each, partitions: each.partitions === 12 ? 5 : each.partitions }));
+  const findings = differences(topology, former);
+  const made = findings.flatMap(({ toCreate }) => toCreate ?? []);
+  assert.deepEqual(
+    made.map(({ name, partitions }) => [name, partitions]),
+    [[topology.retryTopic(second), 5]],
+  );
+  assert.ok(findings.some(({ name }) => name === topology.retryTopic(first)));
 });
 
 test('settings and replication that differ are named with what they should be', () => {

@@ -8,7 +8,7 @@ import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
 import { createTopology } from '../../src/topology.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 
-test('what is missing is made, what is too small grows, and what may not grow is reported', async () => {
+test('what is missing is made, and what is too small is reported and stays as it is', async () => {
   const { brokers } = await testBroker();
   const kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
   const options = {
@@ -28,14 +28,18 @@ test('what is missing is made, what is too small grows, and what may not grow is
   await createTopics(kafka, missing);
   assert.deepEqual(findDifferences(await inspect({})), []);
 
-  await createTopics(kafka, await inspect({ partitions: 3, retryTiersMs: [2_000] }));
-  const left = findDifferences(await inspect({ partitions: 3, retryTiersMs: [2_000] }));
+  const changes = { partitions: 3, retryTiersMs: [1_000, 2_000] };
+  await createTopics(kafka, await inspect(changes));
+  const left = findDifferences(await inspect(changes));
+  const states = new Map(left.map(({ name, state }) => [name.slice(options.prefix.length), state]));
+  assert.deepEqual(new Set(states.values()), new Set(['differs']));
+  for (const name of ['delivery', 'retry.1s', 'ingest', 'dead-letter']) assert.ok(states.has(name));
+  assert.ok(left.every(({ partitions }) => partitions === 1));
+  assert.deepEqual(findDifferences(await inspect({ retryTiersMs: [1_000, 2_000] })), []);
+  const former = findDifferences(await inspect({ retryTiersMs: [2_000] }));
   assert.deepEqual(
-    left.map(({ name, state }) => [name.slice(options.prefix.length), state]),
-    [
-      ['audience-members', 'differs'],
-      ['retry.1s', 'leftover'],
-    ],
+    former.map(({ name, state }) => [name.slice(options.prefix.length), state]),
+    [['retry.1s', 'leftover']],
   );
 
   const admin = await openAdmin(kafka);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { audienceSourceHeader } from '../../src/event/audience-headers.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { encodeOrigin, originHeader } from '../../src/event/rejected-headers.ts';
 import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
@@ -187,6 +188,15 @@ test('a call that was sent again keeps the id, the time and the age of its first
   assert.equal(envelope.appendTimeMs, 1_000);
   assert.equal(envelope.redrivenMs, appendTimeMs);
   assert.match(String(record?.value), /"timestamp":"1970-01-01T00:00:01.000Z"/);
+});
+
+test('the event of an audience sync says so, and a producer cannot say it of another one', () => {
+  const headers = { [audienceSourceHeader]: Buffer.from('shop') };
+  const said = [audienceTopic, 'p.ingest'].map((topic) => {
+    const [record] = route(incoming(order, { topic, headers }), exampleDestination());
+    return envelopeOf(record as OutgoingRecord).isSync;
+  });
+  assert.deepEqual(said, [true, undefined]);
 });
 
 test('a forged origin cannot make a call younger than its record', () => {

@@ -354,3 +354,23 @@ test('JSON Schema: dialects up to 2020-12, and references by name', () => {
   assert.equal(decode(Buffer.from('{"user":1}')).rejected?.reason, 'undecodable');
   assert.equal(decode(Buffer.from('{"user":"u"}')).rejected, undefined);
 });
+
+test('Avro: the digits of a decimal count before they are made', () => {
+  const decimal = (scale: number): object =>
+    record([
+      'list',
+      { type: 'array', items: { type: 'bytes', logicalType: 'decimal', precision: scale, scale } },
+    ]);
+  // An array of five decimals of one byte each.
+  const bytes = Buffer.from([10, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 0]);
+  assert.equal(decodeAvro(decimal(5_000), bytes).rejected, undefined);
+  for (const scale of [7_000, 100_000_000])
+    assert.equal(decodeAvro(decimal(scale), bytes).rejected?.reason, 'too-large', `${scale}`);
+});
+
+test('JSON Schema: $async is no keyword, so that no value fits without being checked', () => {
+  const schema = '{"$async":true,"required":["x"]}';
+  const decode = createDecoder({ type: 'JSON', schema, references: [] });
+  assert.equal(decode(Buffer.from('{"a":1}')).rejected?.reason, 'undecodable');
+  assert.deepEqual(decode(Buffer.from('{"x":1}')).object, { x: 1 });
+});

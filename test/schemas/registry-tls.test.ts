@@ -52,7 +52,7 @@ test('a registry behind TLS is believed by the authority that the setting names,
   assert.equal(unknown.code, 1);
   assert.match(
     unknown.stderr,
-    /not known here; name a file with it in SCHEMA_REGISTRY_SSL_CA_FILE\n$/,
+    /does not trust; set SCHEMA_REGISTRY_SSL_CA_FILE to a file with the certificate of that authority\n$/,
   );
 });
 
@@ -66,7 +66,7 @@ test('a registry that asks for a certificate gets ours, and refuses none and tha
   assert.equal(without.code, 1);
   assert.match(
     without.stderr,
-    /it wants a client certificate [^\n]*SCHEMA_REGISTRY_SSL_CERT_FILE\n$/,
+    /it requires a client certificate [^\n]*SCHEMA_REGISTRY_SSL_CERT_FILE\n$/,
   );
   const refused = await register(mutual.url, strange);
   assert.equal(refused.code, 1);

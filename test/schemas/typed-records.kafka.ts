@@ -46,13 +46,14 @@ after(async () => {
 /** The metrics are those of the last one. */
 async function start(): Promise<Role> {
   metrics = new Registry();
+  const access = { url: registry.url };
   return startRouter({
     ...deployment,
     config,
     metrics,
     dedupeWindowMs: 600_000,
     log: pino({ base: null }, { write: (line) => logged.push(JSON.parse(line) as never) }),
-    registry: { url: registry.url },
+    registry: () => access,
   });
 }
 

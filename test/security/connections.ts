@@ -110,11 +110,11 @@ suite('what keeps Kafka from being used is told in one sentence', () => {
     ],
     'no login where one is wanted': [
       () => tls({ KAFKA_BROKERS: broker.sasl }),
-      /wants a login; set KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD/,
+      /requires a login; set KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD/,
     ],
     'a login where none is taken': [
       () => tls({ KAFKA_BROKERS: broker.tls, ...login }),
-      /takes no login there; unset KAFKA_SASL_MECHANISM/,
+      /accepts no login on this port; unset KAFKA_SASL_MECHANISM/,
     ],
     'an unknown authority': [
       () => tls({ KAFKA_BROKERS: broker.tls, KAFKA_SSL_CA_FILE: broker.strangerFile }),
@@ -122,35 +122,35 @@ suite('what keeps Kafka from being used is told in one sentence', () => {
     ],
     'no authority': [
       () => ({ KAFKA_BROKERS: broker.tls, KAFKA_SSL: 'true' }),
-      /of an authority that this machine does not know; name a file with it in KAFKA_SSL_CA_FILE/,
+      /of an authority that this machine does not trust; set KAFKA_SSL_CA_FILE/,
     ],
     'an expired certificate': [
       () => tls({ KAFKA_BROKERS: broker.expired }),
-      /KAFKA_BROKERS \(.*\) shows a certificate that has expired/,
+      /KAFKA_BROKERS \(.*\) presents a certificate that has expired/,
     ],
     'a certificate for another host': [
       () => tls({ KAFKA_BROKERS: broker.otherHost }),
-      /shows a certificate for other names; KAFKA_BROKERS must use one of them/,
+      /presents a certificate for other host names; KAFKA_BROKERS must use one of them/,
     ],
     'no TLS where it is spoken': [
       () => ({ KAFKA_BROKERS: broker.tls }),
-      /speaks TLS only; set KAFKA_SSL=true/,
+      /accepts only TLS; set KAFKA_SSL=true/,
     ],
     'a login without TLS where it is spoken': [
       () => ({ KAFKA_BROKERS: broker.sasl, ...login }),
-      /speaks TLS only; set KAFKA_SSL=true/,
+      /accepts only TLS; set KAFKA_SSL=true/,
     ],
     'TLS where it is not spoken': [
       () => tls({ KAFKA_BROKERS: broker.open }),
-      /does not speak TLS there; unset KAFKA_SSL/,
+      /does not use TLS on this port; unset KAFKA_SSL/,
     ],
     'no client certificate where one is wanted': [
       () => tls({ KAFKA_BROKERS: broker.mutual }),
-      /wants a client certificate; set KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE/,
+      /requires a client certificate; set KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE/,
     ],
     'no TLS where a client certificate is wanted': [
       () => ({ KAFKA_BROKERS: broker.mutual }),
-      /speaks TLS only; set KAFKA_SSL=true/,
+      /accepts only TLS; set KAFKA_SSL=true/,
     ],
     'a client certificate of an unknown authority': [
       async () =>

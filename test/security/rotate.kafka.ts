@@ -59,12 +59,12 @@ test('a rotation leaves nothing to the previous key, and finds nothing to do whe
   assert.deepEqual([code, stderr], [0, '']);
   assert.equal(
     stdout,
-    'encrypted Destination/crm anew\nencrypted Destination/erp anew\n' +
-      '2 resources encrypted anew; none needs another key\n',
+    'encrypted Destination/crm again\nencrypted Destination/erp again\n' +
+      '2 resources encrypted again; no secret needs another key\n',
   );
   for (const previous of [first, '']) {
     const again = await rotate(second, previous);
-    assert.equal(again.stdout, '0 resources encrypted anew; none needs another key\n');
+    assert.equal(again.stdout, '0 resources encrypted again; no secret needs another key\n');
   }
   assert.deepEqual([await reads(second), await reads(first)], [true, false]);
 });

@@ -1,11 +1,10 @@
 import { createPrivateKey } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import kafkajs from 'kafkajs';
+import { freePorts } from '../harness/free-ports.ts';
 import type { ExtraListener } from '../../src/dev/broker-config.ts';
 import { startCluster } from '../../src/dev/broker.ts';
 import { createKafka } from '../../src/kafka/client.ts';
@@ -28,10 +27,15 @@ export interface SecuredBroker {
   readonly mutual: string;
   /** SCRAM-SHA-512 and PLAIN over TLS, for the manifests' users and `app`, who may use all topics. */
   readonly sasl: string;
+  /** As `sasl`, by SCRAM-SHA-512 alone; every login holds for `reauthenticateMs` only. */
+  readonly reauthenticating: string;
+  readonly reauthenticateMs: number;
   /** Its certificate has expired. */
   readonly expired: string;
   /** Its certificate is for another host. */
   readonly otherHost: string;
+  /** PEM. */
+  readonly authority: string;
   /** Path of a file. */
   readonly authorityFile: string;
   readonly strangerFile: string;
@@ -45,12 +49,14 @@ export interface SecuredBroker {
   stop(): Promise<void>;
 }
 
-const everything: readonly Right[] = [
+export const everything: readonly Right[] = [
   { type: 'topic', name: '*', prefix: false, operations: ['All'] },
   { type: 'group', name: '*', prefix: false, operations: ['All'] },
 ];
 
-const listeners = ['TLS', 'MUTUAL', 'SASL', 'EXPIRED', 'OTHER'] as const;
+const listeners = ['TLS', 'MUTUAL', 'SASL', 'AGAIN', 'EXPIRED', 'OTHER'] as const;
+/** kafkajs logs in again 10 s before a login ends. */
+const reauthenticateMs = 11_500;
 type ListenerName = (typeof listeners)[number];
 
 let started: Promise<SecuredBroker> | undefined;
@@ -84,6 +90,7 @@ async function start(names: readonly string[]): Promise<SecuredBroker> {
     TLS: makeCertificate({ by: authority }),
     MUTUAL: makeCertificate({ by: authority }),
     SASL: makeCertificate({ by: authority }),
+    AGAIN: makeCertificate({ by: authority }),
     EXPIRED: makeCertificate({ by: authority, validDays: [-9, -8] }),
     OTHER: makeCertificate({ by: authority, hosts: ['other.example'] }),
   };
@@ -101,6 +108,10 @@ async function start(names: readonly string[]): Promise<SecuredBroker> {
     'listener.name.mutual.ssl.principal.mapping.rules': 'RULE:^CN=(.*)$/$1/',
     'listener.name.sasl.scram-sha-512.sasl.jaas.config':
       'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+    'listener.name.again.scram-sha-512.sasl.jaas.config':
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+    'listener.name.again.sasl.enabled.mechanisms': 'SCRAM-SHA-512',
+    'listener.name.again.connections.max.reauth.ms': String(reauthenticateMs),
     'listener.name.sasl.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${Object.entries(
       users,
     )
@@ -110,7 +121,8 @@ async function start(names: readonly string[]): Promise<SecuredBroker> {
   for (const [index, name] of listeners.entries()) {
     const port = ports[index] ?? 0;
     addresses[name] = `127.0.0.1:${port}`;
-    extraListeners.push({ name, port, protocol: name === 'SASL' ? 'SASL_SSL' : 'SSL' });
+    const hasLogins = name === 'SASL' || name === 'AGAIN';
+    extraListeners.push({ name, port, protocol: hasLogins ? 'SASL_SSL' : 'SSL' });
     const prefix = `listener.name.${name.toLowerCase()}`;
     properties[`${prefix}.ssl.keystore.type`] = 'PEM';
     properties[`${prefix}.ssl.keystore.location`] = await file(
@@ -133,8 +145,11 @@ async function start(names: readonly string[]): Promise<SecuredBroker> {
     tls: addresses.TLS,
     mutual: addresses.MUTUAL,
     sasl: addresses.SASL,
+    reauthenticating: addresses.AGAIN,
+    reauthenticateMs,
     expired: addresses.EXPIRED,
     otherHost: addresses.OTHER,
+    authority: authority.cert,
     authorityFile: await file('authority.pem', authority.cert),
     strangerFile: await file('stranger.pem', makeAuthority('Unknown Authority').cert),
     clientAuthority,
@@ -188,17 +203,4 @@ function snakeCase(operation: string): string {
 /** Kafka reads keys in PKCS #8 only. */
 function keystore({ cert, key }: Certificate): string {
   return createPrivateKey(key).export({ type: 'pkcs8', format: 'pem' }).toString() + cert;
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
 }

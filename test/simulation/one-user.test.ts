@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { answerOk, hourMs } from '../delivery/simulated-world.ts';
+import { answerOk, failsWith, hourMs } from '../delivery/simulated-world.ts';
 import { Scene } from './scene.ts';
 import type { Traffic } from './scene.ts';
 
@@ -67,5 +67,31 @@ describe('a backlog', () => {
     );
     assert.ok(scene.delivered() >= 60_000);
     assert.deepEqual([scene.inversions(), scene.deferrals()], [0, 0]);
+  });
+
+  for (const busyShare of [0, 1])
+    test(`of one destination ${busyShare === 0 ? 'is put off' : 'waits in Kafka where the worker has no time left'}`, async () => {
+      const scene = new Scene({ busyShare });
+      const neighbours = neighboursOf(scene);
+      scene.addDestinations(1, 'slow');
+      scene.world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slow') ? 800 : 20 });
+      for (let n = 0; n < 5_000; n++) scene.publish('slow-0', 'busy');
+      await scene.run(20_000, neighbours);
+      assert.equal(scene.deferrals('slow') > 0, busyShare === 0);
+      assert.equal(scene.deferrals('neighbour'), 0);
+    });
+
+  test('is worked off in order beside endpoints that are dead', async () => {
+    const scene = new Scene();
+    const ids = [...scene.addDestinations(4, 'crm'), ...scene.addDestinations(4, 'dead')];
+    scene.world.answer = (url) =>
+      url.includes('dead') ? failsWith(503) : { ...answerOk, afterMs: 400 };
+    for (let n = 0; n < 15_000; n++) for (const id of ids) scene.publish(id, `u${n % 7_000}`);
+    await scene.run(
+      120_000,
+      ids.map((destination) => ({ destination, perSecond: 2 })),
+    );
+    assert.deepEqual([scene.inversions('crm'), scene.deferrals('crm')], [0, 0]);
+    assert.ok(scene.delivered(0, 'crm') >= 60_000);
   });
 });

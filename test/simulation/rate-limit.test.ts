@@ -114,7 +114,7 @@ describe('a rate limit with several workers', () => {
   });
 
   test('is not exceeded, and loses nothing, when it is set and removed while events flow', async () => {
-    const deployment = new Deployment(3, 12, { maxInFlight: 12 });
+    const deployment = new Deployment(3, 12, { maxInFlight: 48 });
     const { clock, workers } = deployment;
     for (const worker of workers) worker.answer = () => ({ ...answerOk, afterMs: 400 });
     const ids: string[] = [];

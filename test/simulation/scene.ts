@@ -78,11 +78,11 @@ export class Scene {
     return tookMs[Math.floor(tookMs.length * 0.99)] ?? NaN;
   }
 
-  /** Events that were delivered before an older one of the same user at the same destination. */
-  inversions(): number {
+  /** Events that were delivered before an older one of the same user at the same destination, whose name begins so. */
+  inversions(of = ''): number {
     const latestMs = new Map<string, number>();
     let inversions = 0;
-    for (const [id, { destination, user }] of this.#published) {
+    for (const [id, { destination, user }] of this.#of(0, of)) {
       const key = `${destination}:${user}`;
       const deliveredMs = this.#deliveredMs.get(id) ?? Infinity;
       if (deliveredMs < (latestMs.get(key) ?? 0)) inversions += 1;

@@ -2,8 +2,8 @@ import type { ValueType } from '../../resources/resource.ts';
 import { text } from './sql.ts';
 
 /**
- * What a cell says, in SQL: `is` is its text, for a value its JSON, and NULL where there is none;
- * `isOther` is true where there is something that is neither.
+ * The meaning of a cell, in SQL: `is` is its text, for a value its JSON, and NULL if there is none; `isOther`
+ * is true if the content is neither.
  */
 export interface Cell {
   readonly is: string;
@@ -13,12 +13,12 @@ export interface Cell {
 const wholeNumber = '-?[0-9]+';
 const jsonNumber = '-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?';
 
-/** Of CSV, where everything is text and a missing one is NULL. */
+/** For CSV, where everything is text and a missing cell is NULL. */
 export function textId(cell: string): Cell {
   return { is: cell, isOther: 'false' };
 }
 
-/** Of a column of JSON. DuckDB keeps integers of any length as they were written. */
+/** For a column of JSON. DuckDB keeps integers of any length as they were written. */
 export function jsonId(cell: string): Cell {
   const json = `${cell}::VARCHAR`;
   return {
@@ -27,7 +27,7 @@ export function jsonId(cell: string): Cell {
   };
 }
 
-/** Of a column whose type is known: a DuckDB type such as `DECIMAL(20,0)`. */
+/** For a column of a known type: a DuckDB type such as `DECIMAL(20,0)`. */
 export function typedId(cell: string, type: string): Cell {
   const isId = isText(type) || isInteger(type);
   return isId
@@ -35,7 +35,7 @@ export function typedId(cell: string, type: string): Cell {
     : { is: 'NULL::VARCHAR', isOther: `${cell} IS NOT NULL` };
 }
 
-/** Of text that may be no whole number although it stands for a number. */
+/** For text that represents a number, which may not be a whole one. */
 export function numericId(cell: string): Cell {
   const isWhole = matches(cell, wholeNumber);
   return { is: `CASE WHEN ${isWhole} THEN ${cell} END`, isOther: `NOT ${isWhole}` };
@@ -45,7 +45,7 @@ export function noId(cell: string): Cell {
   return { is: 'NULL::VARCHAR', isOther: `${cell} IS NOT NULL` };
 }
 
-/** Of CSV: as its type says, else a number, true or false if it looks like one. */
+/** For CSV: by the given type, otherwise a number, true or false if it looks like one. */
 export function textValue(cell: string, type: ValueType | undefined): Cell {
   const asText = `to_json(${cell})::VARCHAR`;
   if (type === 'text') return { is: asText, isOther: 'false' };
@@ -58,14 +58,14 @@ export function textValue(cell: string, type: ValueType | undefined): Cell {
   return otherwise(is, cell);
 }
 
-/** Of a text that is JSON. */
+/** For a text that is JSON. */
 export function jsonValue(cell: string): Cell {
   const json = `${cell}::VARCHAR`;
   const is = `CASE WHEN starts_with(${json}, '"') OR ${json} IN ('true', 'false') THEN ${json} ${numberBranch(json)} END`;
   return otherwise(is, cell);
 }
 
-/** Of a number written in JSON; a database writes what JSON has no number for as text. */
+/** For a number written in JSON. A database writes numbers that JSON does not have as text. */
 export function jsonNumberValue(cell: string): Cell {
   return otherwise(`CASE ${numberBranch(cell)} END`, cell);
 }
@@ -86,8 +86,8 @@ function otherwise(is: string, cell: string): Cell {
 }
 
 /**
- * One spelling for each number, so that `1.50` after `1.5` is no change: no exponent, no zeros at the
- * end of a fraction, no minus before zero. Integers and decimals keep every digit.
+ * One notation for each number, so that `1.50` after `1.5` is no change: no exponent, no zeros at the end of
+ * a fraction, no minus before zero. Integers and decimals keep every digit.
  */
 function numberBranch(cell: string): string {
   const double = `try_cast(${cell} AS DOUBLE)`;

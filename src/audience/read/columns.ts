@@ -1,7 +1,7 @@
 import { PostriderError } from '../../errors.ts';
 
 /**
- * The names that there are stay unsaid: what is meant to be a list may be any file.
+ * The existing names are not shown, because the file may be anything.
  * @throws PostriderError `input-invalid`
  */
 export function columnIndex(

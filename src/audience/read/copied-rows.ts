@@ -1,9 +1,9 @@
 import { files } from './sql.ts';
 
 /**
- * A file that COPY wrote in its text format, as columns c0, c1 of text. That format costs the server a
- * quarter less than CSV, and no line break is inside a cell.
- * Its escapes: https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS
+ * A file that COPY wrote in its text format, as columns c0, c1 of text. That format costs the server less
+ * than CSV, and no line break is inside a cell. Its escapes:
+ * https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS
  */
 export function copiedRows(file: string, columns: number): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index}`);
@@ -21,8 +21,8 @@ export function copiedRows(file: string, columns: number): string {
 }
 
 /**
- * DuckDB skips a line that is empty unless that stands for NULL. So empty comes as NULL, and NULL as `\N`.
- * PostgreSQL's text has no NUL, which therefore can hold the place of an escaped backslash.
+ * DuckDB skips an empty line unless that means NULL. So empty is read as NULL, and NULL as `\N`. PostgreSQL's
+ * text has no NUL character, which therefore can replace an escaped backslash.
  */
 function unescaped(cell: string): string {
   const placed = String.raw`replace(${cell}, '\\', chr(0))`;

@@ -6,7 +6,7 @@ import { firstRecord } from './first-record.ts';
 import type { Rows } from './rows.ts';
 import { files, text } from './sql.ts';
 
-/** Rows of CSV files. Files whose columns stand in another order are read by their own header. */
+/** Rows of CSV files. Files whose columns are in another order are read by their own header. */
 export async function csvRows(
   names: readonly string[],
   from: FileRows | FileValues,
@@ -17,7 +17,7 @@ export async function csvRows(
   for (const file of names) {
     const record = await firstRecord(file, delimiter);
     if (record === undefined && hasHeader)
-      throw new PostriderError('input-invalid', `${file} is empty: it has not even a header`);
+      throw new PostriderError('input-invalid', `${file} is empty, without even a header`);
     if (record === undefined) continue;
     const find = (wanted: string | number): number => columnIndex(record, wanted, file);
     const value = 'value' in from ? find(from.value) : undefined;
@@ -44,8 +44,8 @@ export async function csvRows(
 }
 
 /**
- * Columns c0, c1, …, all text. Nothing is guessed: DuckDB's guesses depend on the first rows.
- * A missing cell is NULL, a quoted empty one is empty.
+ * Columns c0, c1, …, all text. No types are guessed, because DuckDB guesses from the first rows. A missing
+ * cell is NULL, a quoted empty one is empty.
  */
 function csvSource(
   names: readonly string[],

@@ -10,15 +10,15 @@ import type { Rows } from './rows.ts';
 
 export interface QueryOptions {
   readonly rows: 'members' | 'values';
-  /** Where relative file names start, and the only folder that can be read. */
+  /** The base of relative file names, and the only folder that can be read. */
   readonly folder: string;
   readonly queryTimeoutMs: number;
 }
 
 /**
- * Runs `use` with the rows of one `SELECT` over files, in whose names `folder` is left out. The database
- * itself lets it read nothing else.
- * @throws PostriderError `input-invalid`, which never shows what a file holds
+ * Runs `use` with the rows of one `SELECT` over files, whose names are relative to `folder`. The database
+ * allows it to read nothing else.
+ * @throws PostriderError `input-invalid`, which never shows the content of a file
  */
 export async function withQueryRows<T>(
   connection: DuckDBConnection,
@@ -76,7 +76,7 @@ async function describe(
   }
 }
 
-/** The database follows links, and goes by their names. */
+/** The database follows links, and checks only names. */
 async function refuseLeavingLinks(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
     if (!entry.isSymbolicLink()) continue;
@@ -91,13 +91,13 @@ async function refuseLeavingLinks(folder: string): Promise<void> {
   }
 }
 
-/** Those of the query itself; others may quote what a file holds. */
+/** Errors about the query itself. Others may quote the content of a file. */
 const aboutTheQuery = /^(Parser|Binder|Catalog|Permission) Error/;
 
 function explain(error: unknown): string {
   const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
   const [kind = ''] = line.split(':');
-  // Candidates are names of columns that only the file has.
+  // Candidates are names of columns in the file.
   return aboutTheQuery.test(line) ? line.replace(/\s*(Candidate|Did you mean).*$/, '') : kind;
 }
 

@@ -6,15 +6,15 @@ import { text } from './sql.ts';
 /** What is removed around an id: space, tab, line breaks. */
 const blanks = String.raw`E' \t\r\n'`;
 /**
- * An identify call may have 32 KB. The id is in it once, and in JSON six times as long at worst; names
- * and the rest of the call stay below 5 KB.
+ * An identify call may have 32 KB. The id is in it once, six times as long in JSON at worst; names and the
+ * rest of the call stay below 5 KB.
  */
 const maxIdBytes = 1_000;
 const maxValueBytes = 20 * 1024;
 
 /**
- * Makes the table `current(user_id, value)` of what the rows say, one row for each user. Of several
- * values the one whose JSON sorts last is taken: the same one whatever the order of the rows.
+ * Creates the table `current(user_id, value)` from the rows, one row for each user. Of several values, the
+ * one whose JSON sorts last is used, so the result does not depend on the order of the rows.
  */
 export async function fillCurrent(
   connection: DuckDBConnection,

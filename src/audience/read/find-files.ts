@@ -11,18 +11,18 @@ import { formatOf } from '../../resources/schema/row-format.ts';
 
 export interface FoundFiles {
   readonly format: RowFormat;
-  /** Whole paths without links, at least one. */
+  /** Complete paths without links, at least one. */
   readonly files: readonly string[];
-  /** As many as the writer says that it wrote. */
+  /** The number of rows that the writer of the files stated. */
   readonly expectedRows: number | undefined;
 }
 
 /**
- * The files that rows are in: the one that is named, those directly in a folder, or those that a glob
- * matches; hidden ones and those with a leading `_`, as writers mark what is no data, are left out.
- * @param folder the only one that may be read from
+ * The files that rows are in: the named one, those directly in a folder, or those that a glob matches. Hidden
+ * files and those with a leading `_`, with which writers mark files without data, are left out.
+ * @param folder the only folder that may be read from
  * @throws PostriderError `input-invalid`: there are none, they are of several formats, outside of the folder,
- *   or not whole
+ * or incomplete
  */
 export async function findFiles(rows: FileRows, folder: string): Promise<FoundFiles> {
   if (!isInside(folder, rows.file)) throw outside(rows.file, folder);
@@ -95,7 +95,7 @@ async function lastOf(file: string): Promise<number | undefined> {
   }
 }
 
-/** Of what it unpacks to. DuckDB takes the beginning of one that is cut off for the whole. */
+/** The last byte of the unpacked content. DuckDB reads a file that is cut off without an error. */
 async function lastOfGzip(file: string): Promise<number | undefined> {
   let last: number | undefined;
   const sink = new Writable({
@@ -112,7 +112,7 @@ async function lastOfGzip(file: string): Promise<number | undefined> {
   return last;
 }
 
-/** Where its links lead, which has to be in the folder too. */
+/** The path after links are followed, which has to be in the folder too. */
 async function realFile(name: string, folder: string): Promise<string> {
   const real = await realpath(name).catch((error: unknown) => {
     throw unreadable(name, error);
@@ -121,7 +121,7 @@ async function realFile(name: string, folder: string): Promise<string> {
   throw outside(name, folder);
 }
 
-/** How many rows the writer's marker says; undefined where there is no marker, or no number in it. */
+/** The number of rows in the writer's marker; undefined if there is no marker, or no number in it. */
 async function readMarker(
   { file, complete }: FileRows,
   whole: string,

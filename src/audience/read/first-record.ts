@@ -2,7 +2,10 @@ import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
-/** Of a file that may be gzip. Damage shows as its end: whoever reads it whole will say so. */
+/**
+ * Opens a file that may be gzip. Damage looks like the end of the file, and is reported when the whole file
+ * is read.
+ */
 export function openText(file: string): Readable {
   const bytes = createReadStream(file);
   if (!file.endsWith('.gz')) return bytes;
@@ -29,7 +32,7 @@ export async function firstRecord(
   return text === '' ? undefined : parseRecord(text, delimiter).cells;
 }
 
-/** The first record of a text as RFC 4180 has it; not whole if its end was not seen. */
+/** The first record of a text in the format of RFC 4180; incomplete if its end was not seen. */
 export function parseRecord(
   text: string,
   delimiter: string,

@@ -6,7 +6,7 @@ import type { Rows } from './rows.ts';
 import { files, identifier } from './sql.ts';
 import { explainUnreadable } from './unreadable.ts';
 
-/** Rows of Parquet files. DuckDB would take the first file's types for all, and `007` for 7. */
+/** Rows of Parquet files. DuckDB would use the first file's types for all, and read `007` as 7. */
 export async function parquetRows(
   connection: DuckDBConnection,
   names: readonly string[],

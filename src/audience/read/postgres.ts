@@ -5,7 +5,7 @@ import { formatDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
 import type { PostgresRows } from '../../resources/resource.ts';
 
-/** What the columns are; a value is JSON, and a number if `valueIsNumber`. */
+/** The columns of the copy; a value is JSON, and a number if `valueIsNumber`. */
 export interface CopiedColumns {
   readonly id: 'text' | 'numeric' | 'other';
   readonly valueIsNumber: boolean;
@@ -13,14 +13,14 @@ export interface CopiedColumns {
 
 const connectTimeoutMs = 10_000;
 const serverGraceMs = 10_000;
-/** SQLSTATE: also where an administrator canceled it. */
+/** SQLSTATE; also if an administrator canceled the query. */
 const queryCanceled = '57014';
 
 /**
- * Streams what the query returns to `sink` in COPY's text format, in a transaction that can only read. Nothing is
+ * Streams the result of the query to `sink` in COPY's text format, in a read-only transaction. Nothing is
  * held in memory. Members have one column; values two, the second of which becomes JSON.
  * @throws PostriderError `input-invalid`: login or query refused, another number of columns;
- *   `database-unavailable`: not reached, or lost on the way
+ * `database-unavailable`: not reached, or lost on the way
  */
 export async function copyRows(
   { postgres, query }: PostgresRows,
@@ -29,7 +29,7 @@ export async function copyRows(
   timeoutMs: number,
 ): Promise<CopiedColumns> {
   const client = await connect(postgres);
-  // The server ends a query in time; if it does not even answer any more, so does the connection.
+  // The server ends a query in time. If it no longer answers at all, this ends the connection.
   const deadline = setTimeout(() => {
     client.connection.stream.destroy(timedOut(timeoutMs));
   }, timeoutMs + serverGraceMs);
@@ -113,10 +113,10 @@ function kindOfId(oid: number, category: string): CopiedColumns['id'] {
   return category === 'S' || category === 'E' || idOids.includes(oid) ? 'text' : 'other';
 }
 
-/** Classes of SQLSTATE that pass by themselves: connection, resources, intervention by an operator. */
+/** Classes of SQLSTATE that are temporary: connection, resources, intervention by an operator. */
 const passing = /^(08|53|57)/;
 
-/** Never holds the URL, and no cause, which might. What the server says is shown. */
+/** Never contains the URL, nor a cause that might. The server's message is shown. */
 function explain(error: unknown, url: string, what: string): PostriderError {
   if (error instanceof PostriderError) return error;
   const { code = '', message, severity } = error as Error & { code?: string; severity?: string };

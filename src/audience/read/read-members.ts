@@ -19,13 +19,13 @@ import type { Rows } from './rows.ts';
 import { explainUnreadable } from './unreadable.ts';
 
 export interface ReadOptions {
-  /** What a query has to return: ids, or ids and values. */
+  /** The columns that a query has to return: ids, or ids and values. */
   readonly rows: 'members' | 'values';
-  /** The only one that files are read from; where its links lead. */
+  /** The only folder that files are read from, after links are followed. */
   readonly folder: string;
   /** For one query of a database. */
   readonly queryTimeoutMs: number;
-  /** Holds what a database sends until it is in the table. */
+  /** Holds the data of a database until it is in the table. */
   readonly tempFolder: string;
 }
 
@@ -75,7 +75,7 @@ async function readFiles(
   return report;
 }
 
-/** In NDJSON a name that is wrong looks like a field that every line leaves out. */
+/** In NDJSON, a wrong name looks like a field that every line leaves out. */
 async function requireFields(
   { rows, leftOut }: ReadReport,
   files: readonly string[],

@@ -1,4 +1,4 @@
-/** Why a row is left out, in the words that follow a number of rows. */
+/** Why a row is left out, as the text that follows a number of rows. */
 export const faults = {
   nullIds: 'without an id',
   emptyIds: 'with an empty id',
@@ -27,7 +27,7 @@ export interface ReadReport {
   readonly leadingZeroIds: number;
   /** Of those, with 16 digits or more, which a double cannot always hold. */
   readonly longNumericIds: number;
-  /** Rows that count for nobody. */
+  /** Rows that are not used. */
   readonly leftOut: Readonly<Record<Fault, number>>;
 }
 

@@ -1,6 +1,6 @@
 import type { Cell } from './cells.ts';
 
-/** Something that DuckDB can select from, and what its rows say. */
+/** A source that DuckDB can select from, and the meaning of its rows. */
 export interface Rows {
   readonly source: string;
   readonly id: Cell;

@@ -6,7 +6,7 @@ export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Files by their names, in which DuckDB would take some characters for a glob. */
+/** Files by their names, in which DuckDB would treat some characters as a glob. */
 export function files(names: readonly string[]): string {
   return `[${names.map((name) => text(name.replace(/[*?[]/g, '[$&]'))).join(', ')}]`;
 }

@@ -3,8 +3,8 @@ import type { RowFormat } from '../../resources/resource.ts';
 import { firstWrongLine } from './ndjson.ts';
 
 /**
- * Throws DuckDB's error as a sentence that names the file and, where it can be known, the line; what
- * stands in the line is nobody's business.
+ * Throws DuckDB's error as a sentence with the file and, if possible, the line. The content of the line is
+ * not shown.
  * @throws PostriderError `input-invalid`
  */
 export async function explainUnreadable(
@@ -24,7 +24,7 @@ export async function explainUnreadable(
   }
   if (format === 'parquet') throw invalid(`${file} is not a whole Parquet file`);
   const line = /CSV Error on Line: (\d+)/.exec(message)?.[1];
-  const reason = csvReasons.find(([pattern]) => pattern.test(message))?.[1] ?? 'is no valid CSV';
+  const reason = csvReasons.find(([pattern]) => pattern.test(message))?.[1] ?? 'is not valid CSV';
   throw invalid(`${line === undefined ? file : `${file}:${line}`}: ${reason}`);
 }
 
@@ -33,7 +33,7 @@ const csvReasons: readonly (readonly [RegExp, string])[] = [
   [/unterminated quote/i, 'has a quote that is not closed, or one inside an unquoted cell'],
   [/not utf-8|invalid unicode/i, 'is not UTF-8'],
   [/line size/i, 'is longer than 2 MB'],
-  [/invalid state/, 'is no valid CSV: a quote is not closed, or line ends are mixed'],
+  [/invalid state/, 'is not valid CSV: a quote is not closed, or line ends are mixed'],
 ];
 
 function invalid(message: string): PostriderError {

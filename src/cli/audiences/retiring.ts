@@ -14,7 +14,7 @@ export async function retireDeps(context: Context): Promise<SyncDeps> {
   return { kafka, topology, clock: systemClock, log, onProgress: () => undefined };
 }
 
-/** @param isSilent nobody is told */
+/** @param isSilent nothing is sent, and users keep the traits */
 export async function retireOptions(
   { settings }: Context,
   isSilent: boolean,
@@ -33,11 +33,14 @@ export function describeRetired(
 ): string {
   const where = destinations === undefined ? `source ${source}` : destinations.join(', ');
   return isSilent
-    ? `${users} users keep ${trait} at ${where}, and it is forgotten`
-    : `${users} users were told that they have ${trait} no more, at ${where}`;
+    ? `${users} users keep ${trait} at ${where}; syncs no longer track it`
+    : `${trait} was taken back from ${users} users, at ${where}`;
 }
 
-/** Where its links lead. @throws PostriderError `setting-invalid` */
+/**
+ * The path after links are followed.
+ * @throws PostriderError `setting-invalid`
+ */
 export async function realFilesDir(name: string): Promise<string> {
   try {
     return await realpath(name);

@@ -6,7 +6,7 @@ import type { ReadReport } from '../../audience/read/report.ts';
 import type { SyncProgress } from '../../audience/open-audience.ts';
 import { retireFormer } from '../../audience/retire.ts';
 import { defaultLimits } from '../../audience/safety.ts';
-import { syncAudience, type SyncOptions } from '../../audience/sync.ts';
+import { syncAudience, type SyncOptions, type SyncResult } from '../../audience/sync.ts';
 import { removeUnknown } from '../../audience/workspace.ts';
 import { writeTextfile } from '../../audience/textfile.ts';
 import { PostriderError } from '../../errors.ts';
@@ -21,6 +21,7 @@ import type { SyncEntry } from '../../resources/audiences/record.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import type { Context } from '../context.ts';
 import { presentHistory } from './history.ts';
+import { aloneWith } from './one-at-a-time.ts';
 import { note } from '../terminal/note.ts';
 import { isForPrograms, present, type OutputOptions } from '../terminal/output.ts';
 import { describeRetired, realFilesDir, retireDeps, retireOptions } from './retiring.ts';
@@ -48,8 +49,8 @@ export interface AudienceSyncOptions extends OutputOptions {
 type Synced = Audience | ComputedTrait;
 
 /**
- * Syncs one after the other; one that fails does not keep the others from their turn.
- * @throws PostriderError what kept the only one from being synced, or `input-invalid` for some of several
+ * Syncs one audience after the other. A failed one does not prevent the others.
+ * @throws PostriderError why the only one was not synced, or `input-invalid` for some of several
  */
 export async function syncAudiences(
   context: Context,
@@ -68,7 +69,7 @@ export async function syncAudiences(
     await showHistory(context, found.audiences, options.output);
     return;
   }
-  // What is written from here on holds user ids.
+  // Files that are written from here on contain user ids.
   process.umask(0o077);
   if (options.retire === true || options.keepTraits === true) {
     await retireAll(context, found, options);
@@ -101,10 +102,13 @@ async function serveMetrics(
   return ops;
 }
 
-/** Nothing has to be tidied up: what is not committed is as if it had never been. */
+/** Nothing has to be cleaned up, because uncommitted changes have no effect. */
 async function failWhenTold(): Promise<never> {
   await shutdownSignal();
-  throw new PostriderError('stopped', 'stopped early; the next sync goes on behind what was sent');
+  throw new PostriderError(
+    'stopped',
+    'stopped early; the next sync continues after the changes that were sent',
+  );
 }
 
 async function syncAll(
@@ -152,23 +156,25 @@ async function syncOne(
   const { audienceFilesDir, audienceQueryTimeoutMs: queryTimeoutMs } = context.settings;
   try {
     const filesDir = await realFilesDir(audienceFilesDir);
-    const result = await syncAudience(
-      { kafka, topology, clock: systemClock, log, onProgress },
-      audience,
-      syncOptions(context, found, audience, options, filesDir),
-      async (connection, tempFolder) => {
-        const [from, rows] =
-          audience.kind === 'Audience'
-            ? ([audience.members, 'members'] as const)
-            : ([audience.values, 'values'] as const);
-        read = await readMembers(connection, from, {
-          rows,
-          folder: filesDir,
-          tempFolder,
-          queryTimeoutMs,
-        });
-      },
-    );
+    const sync = (): Promise<SyncResult> =>
+      syncAudience(
+        { kafka, topology, clock: systemClock, log, onProgress },
+        audience,
+        syncOptions(context, found, audience, options, filesDir),
+        async (connection, tempFolder) => {
+          const [from, rows] =
+            audience.kind === 'Audience'
+              ? ([audience.members, 'members'] as const)
+              : ([audience.values, 'values'] as const);
+          read = await readMembers(connection, from, {
+            rows,
+            folder: filesDir,
+            tempFolder,
+            queryTimeoutMs,
+          });
+        },
+      );
+    const result = await (dryRun ? sync() : aloneWith(context, audience.id, sync));
     return { audience, dryRun, result, read };
   } catch (error) {
     return { audience, dryRun, error: error instanceof Error ? error : new Error(String(error)) };
@@ -204,7 +210,7 @@ function syncOptions(
 function unconfirmed({ kind, id, trait }: Synced, users: number): PostriderError {
   return new PostriderError(
     'input-invalid',
-    `${kind} ${id} has told nobody yet: its first sync would tell ${users} users \`${trait}\`; nothing was sent. If that is right, use --yes`,
+    `${kind} ${id} was never synced: its first sync would send \`${trait}\` for ${users} users; nothing was sent. If that is right, use --yes`,
   );
 }
 
@@ -228,7 +234,7 @@ async function showHistory(
   context.print(present(format, data, text));
 }
 
-/** One after the other: what audiences say no more. */
+/** Takes former traits back, one audience after the other. */
 async function retireAll(
   context: Context,
   { audiences, destinationsOf }: FoundAudiences,
@@ -240,12 +246,15 @@ async function retireAll(
   for (const audience of audiences) {
     const deps = await retireDeps(context);
     const connected = destinationsOf(audience.source);
-    const retired = await retireFormer(deps, audience, connected, {
+    const retire = {
       ...(await retireOptions(context, isSilent)),
       directory: options.checkpointDir ?? context.settings.audienceCheckpointDir,
-    });
+    };
+    const retired = await aloneWith(context, audience.id, () =>
+      retireFormer(deps, audience, connected, retire),
+    );
     const name = `${audience.kind} ${audience.id}`;
-    if (retired.length === 0) context.print(`${name}: users have nothing that it says no more`);
+    if (retired.length === 0) context.print(`${name}: no user has a former trait`);
     for (const each of retired) context.print(`${name}: ${describeRetired(each, isSilent)}`);
   }
 }
@@ -253,7 +262,7 @@ async function retireAll(
 function describe({ id }: Synced, { stage, done }: SyncProgress): string {
   const count = done.toLocaleString('en');
   const stages: Readonly<Record<SyncProgress['stage'], string>> = {
-    fencing: 'making sure that no other sync of it goes on',
+    fencing: 'making sure that no other sync of it is running',
     remembering: `reading what was sent before: ${count} records`,
     reading: 'reading its data',
     comparing: 'comparing',
@@ -262,7 +271,7 @@ function describe({ id }: Synced, { stage, done }: SyncProgress): string {
   return `${id}: ${stages[stage]}`;
 }
 
-/** @throws PostriderError `input-invalid` where the router would leave the destination out. */
+/** @throws PostriderError `input-invalid` if the router would not send to the destination */
 function checkDestination(
   { destinationsOf }: FoundAudiences,
   { kind, id, source, destinations }: Synced,

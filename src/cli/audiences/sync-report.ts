@@ -3,7 +3,7 @@ import type { SyncResult } from '../../audience/sync.ts';
 import { kindOf, type Change, type SyncTarget } from '../../audience/sync-target.ts';
 import { printable } from '../../printable.ts';
 
-/** What a sync came to. */
+/** The result of a sync. */
 export type SyncOutcome = {
   readonly audience: SyncTarget;
   readonly dryRun: boolean;
@@ -27,8 +27,8 @@ export function presentSync(outcome: SyncOutcome): string[] {
     `${added} added`,
     `${removed} removed`,
     ...(audience.kind === 'ComputedTrait' ? [`${changed} changed`] : []),
-    ...(baseline > 0 ? [`${baseline} told again`] : []),
-    ...(forgotten > 0 ? [`${forgotten} deleted and not told`] : []),
+    ...(baseline > 0 ? [`${baseline} sent again`] : []),
+    ...(forgotten > 0 ? [`${forgotten} deleted and not sent`] : []),
     ...(tooLarge > 0 ? [`${tooLarge} left out, because their calls would be too large`] : []),
   ];
   const took = `${members} users in ${(durationMs / 1_000).toFixed(1)} s`;
@@ -38,14 +38,14 @@ export function presentSync(outcome: SyncOutcome): string[] {
   return [line, ...presentRows(outcome.read), ...sample];
 }
 
-/** What a person should know of the data: nothing, most of the time. */
+/** Facts about the data that a person should know; usually none. */
 function presentRows(read: ReadReport | undefined): string[] {
   if (read === undefined) return [];
   const { rows, duplicates, conflicts, leftOut } = read;
   const leftOutRows = describeLeftOut(leftOut);
   const facts = [
     ...(duplicates > 0 ? [`${duplicates} repeated a user`] : []),
-    ...(conflicts > 0 ? [`${conflicts} users had several values, of which one was taken`] : []),
+    ...(conflicts > 0 ? [`${conflicts} users had several values, of which one was used`] : []),
     ...(leftOutRows === '' ? [] : [`left out: ${leftOutRows}`]),
   ];
   return facts.length === 0 ? [] : [`  of ${rows} rows ${facts.join('; ')}`];
@@ -58,7 +58,7 @@ function presentChange(change: Change): string {
   return printable(`${signs[kind]} ${userId}${values}`);
 }
 
-/** For programs: one object, with a list of what each sync came to. */
+/** For programs: one object with a list of the results of all syncs. */
 export function syncData(outcomes: readonly SyncOutcome[]): object {
   const audiences = outcomes.map((outcome) => {
     const { audience, dryRun, result } = outcome;

@@ -24,24 +24,39 @@ interface ApplyOptions extends FileOptions {
 /** `postrider apply`: create or update resources. */
 export function registerApply(program: Command, context: Context): void {
   withFiles(program.command('apply'))
-    .description('create or update resources; all are validated before any is written')
-    .option('--dry-run', 'write nothing: do as `diff`; without KAFKA_BROKERS, check the files')
-    .option('--yes', 'with --prune: delete without asking')
+    .description('create or update resources from YAML or JSON files')
+    .option('--dry-run', 'write nothing, and show what would change, like `diff`')
+    .option('--yes', 'with --prune: do not ask before deleting')
     .action(async (options: ApplyOptions) => {
+      if (options.dryRun !== true) {
+        await apply(context, options);
+        return;
+      }
       const files = await load(context, options);
-      if (options.dryRun !== true) await apply(context, files, options);
-      else if (context.settings.kafkaBrokers === undefined)
-        await checkOnly(context, files, options);
+      if (context.settings.kafkaBrokers === undefined) await checkOnly(context, files, options);
       else await showDifferences(context, files, options);
     });
 }
 
-async function apply(context: Context, files: ParsedFile, options: ApplyOptions): Promise<void> {
-  const { changes, stored } = await planFrom(context, files, options);
-  const removed = changes.filter(({ action }) => action === 'delete');
-  await confirmRemoval(context, stored, removed, options);
-  await write(context, changes);
-  printChanges(context, options, { isCompared: true, changes }, formatChange);
+async function apply(context: Context, options: ApplyOptions): Promise<void> {
+  let isWriting = false;
+  try {
+    const files = await load(context, options);
+    const { changes, stored } = await planFrom(context, files, options);
+    const removed = changes.filter(({ action }) => action === 'delete');
+    await confirmRemoval(context, stored, removed, options);
+    isWriting = true;
+    await write(context, changes);
+    printChanges(context, options, { isCompared: true, changes }, formatChange);
+  } catch (error) {
+    // The log of a Job is all that its reader has.
+    note(
+      isWriting
+        ? 'some of the changes may be in force; apply the files again'
+        : 'nothing was changed; what was applied before stays in force',
+    );
+    throw error;
+  }
 }
 
 /** Needs no Kafka, so that a build can do it. */
@@ -50,8 +65,8 @@ async function checkOnly(context: Context, files: ParsedFile, options: FileOptio
   await warnOfInnerAddresses(context, files);
   const isAll = options.prune === true;
   note(
-    `the files are valid; they were compared with nothing, because KAFKA_BROKERS is not set${
-      isAll ? '' : ', and what only others define was not looked for'
+    `the files are valid; they were not compared with stored resources, because KAFKA_BROKERS is not set${
+      isAll ? '' : ', and references to resources outside of them were not checked'
     }`,
   );
   printChanges(context, options, { isCompared: false, changes: [] }, formatChange);

@@ -30,18 +30,21 @@ const againMs = 1_000;
 /** `postrider attempts`: what has happened to events lately. */
 export function registerAttempts(program: Command, context: Context): void {
   withOutput(program.command('attempts'))
-    .description('show what has happened to events on their way: attempts, delays, dead letters')
-    .argument('[destination]', 'only of this one')
-    .option('--failed', 'without attempts that were deliveries')
-    .option('--message <id>', 'only of this message')
-    .option('--user <id>', 'only of this user; with a destination, one partition is read')
+    .description('show what happened to events on their way: attempts, delays, dead letters')
+    .argument('[destination]', 'only events for this destination')
+    .option('--failed', 'leave out attempts that succeeded')
+    .option('--message <id>', 'only the event with this message id')
+    .option(
+      '--user <id>',
+      'only events of this user; with a destination, this reads one partition only',
+    )
     .addOption(
-      new Option('--since <duration>', 'as far back, e.g. 10m or 3d')
+      new Option('--since <duration>', 'how far to look back, for example 10m or 3d')
         .argParser(duration)
         .default(600_000, '10m'),
     )
-    .option('--limit <n>', 'the newest so many', count, 100)
-    .option('--follow', 'go on with what comes, until a signal')
+    .option('--limit <n>', 'show at most this many lines, the newest ones', count, 100)
+    .option('--follow', 'keep printing new lines; Ctrl-C ends it')
     .action((destination: string | undefined, options: Options) =>
       attempts(context, destination, options),
     );
@@ -78,7 +81,7 @@ async function sayNothing(
   sinceMs: number,
 ): Promise<void> {
   const since = new Date(sinceMs).toISOString();
-  note(`nothing that fits has happened since ${since}; --since looks further back`);
+  note(`no line matches since ${since}; use --since to look further back`);
   if (destination === undefined) return;
   const { topics } = await context.topology();
   const configured = await ConfiguredDestinations.read(context.kafka, topics.config);

@@ -6,24 +6,49 @@ import type { AudienceSyncOptions } from '../audiences/sync-audiences.ts';
 /** `postrider audience-sync`: who entered and left audiences, and what computed traits became. */
 export function registerAudienceSync(program: Command, context: Context): void {
   withJson(program.command('audience-sync'))
-    .description('tell destinations who entered or left audiences, and what computed traits became')
-    .argument('[ids...]', 'audiences and computed traits; all without one')
-    .option('--dry-run', 'count what would be sent, show some of it, and send nothing')
-    .option('--yes', 'tell everyone of an audience that told nobody before, without being asked')
-    .option('--full', 'tell about everyone, changed or not; goes on where one was cut off')
-    .option('--destination <id>', 'with --full: who did not change is told to this one alone')
-    .option('--allow-empty', 'an audience that had members may have none')
-    .addOption(percent('--max-removed', 'of its users, that may leave at once; default 20', 100))
-    .addOption(
-      percent('--max-changed', 'of its users, that may get the same new value; default 20', 100),
+    .description('send what changed in audiences and computed traits since the last sync')
+    .argument('[ids...]', 'audiences and computed traits; without any, all')
+    .option('--dry-run', 'send nothing; count what would be sent, and show some of it')
+    .option(
+      '--yes',
+      'do not ask before the first sync of an audience, which is about all of its users',
     )
-    .addOption(percent('--max-added', 'of its users, that may come at once; default 100', 1e6))
-    .option('--retire', 'only take back what audiences say no more: former traits and destinations')
-    .option('--keep-traits', 'only forget what audiences say no more; users keep it')
+    .option('--full', 'send all users, changed or not; continues a full sync that was cut off')
+    .option(
+      '--destination <id>',
+      'with --full: send users that did not change only to this destination',
+    )
+    .option('--allow-empty', 'accept that an audience that had members has none')
+    .addOption(
+      percent(
+        '--max-removed',
+        'largest share of its users that may leave in one sync; default 20',
+        100,
+      ),
+    )
+    .addOption(
+      percent(
+        '--max-changed',
+        'largest share of its users that may get the same new value in one sync; default 20',
+        100,
+      ),
+    )
+    .addOption(
+      percent(
+        '--max-added',
+        'largest share of its users that may be added in one sync; default 100',
+        1e6,
+      ),
+    )
+    .option('--retire', 'only take back former traits, and traits from former destinations')
+    .option('--keep-traits', 'only forget former traits and destinations; users keep the traits')
     .option('--history', 'only show what the last syncs did')
-    .option('--checkpoint-dir <dir>', 'in the place of AUDIENCE_CHECKPOINT_DIR')
-    .option('--serve-metrics', 'answer /metrics on OPS_PORT while it runs')
-    .option('--textfile <file>', "write metrics to this file, for node_exporter's collector")
+    .option('--checkpoint-dir <dir>', 'folder for checkpoints, instead of AUDIENCE_CHECKPOINT_DIR')
+    .option('--serve-metrics', 'serve /metrics on OPS_PORT while the sync runs')
+    .option(
+      '--textfile <file>',
+      'write metrics to this file, for the textfile collector of node_exporter',
+    )
     .action(async (ids: readonly string[], options: AudienceSyncOptions) => {
       // DuckDB takes time and memory that no other command has to give.
       const { syncAudiences } = await import('../audiences/sync-audiences.ts');

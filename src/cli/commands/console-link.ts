@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
@@ -20,12 +20,14 @@ const longestMs = 90 * 86_400_000;
 export function registerConsoleLink(program: Command, context: Context): void {
   program
     .command('console-link')
-    .description(
-      'print a link with which a customer sees one destination in the console, read only',
-    )
+    .description('print a link that shows a customer one destination in the console, read-only')
     .argument('<destination>')
-    .option('--expires <duration>', 'until when it works', parseExpires, parseExpires('7d'))
-    .option('--bodies', 'show the bodies of events too')
+    .addOption(
+      new Option('--expires <duration>', 'how long the link works')
+        .argParser(parseExpires)
+        .default(parseExpires('7d'), '7d'),
+    )
+    .option('--bodies', 'also show the bodies of events')
     .action((id: string, options: Options) => printLink(context, id, options));
 }
 
@@ -38,14 +40,14 @@ async function printLink(
   const { consoleSessionKey: key, consoleUrl } = settings;
   const missing = key === undefined ? settingsTable.consoleSessionKey : settingsTable.consoleUrl;
   if (key === undefined || consoleUrl === undefined)
-    throw notSet(missing.name, `${missing.allowed}, as the console has it`, environment);
+    throw notSet(missing.name, `${missing.allowed}, the same as for the console`, environment);
   const topology = await context.topology();
   requireDestination(await readStoredResources({ kafka, topology, log }), destination);
   const { makeLink } = await import('../../console/access/customer-link.ts');
   const untilMs = systemClock.now() + expires;
   context.print(makeLink(key, consoleUrl, { destination, bodies: bodies === true, untilMs }));
   const until = new Date(untilMs).toISOString();
-  context.note(`whoever has this link sees destination ${destination} until ${until}`);
+  context.note(`anyone with this link can see destination ${destination} until ${until}`);
 }
 
 function parseExpires(given: string): number {

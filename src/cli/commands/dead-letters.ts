@@ -48,7 +48,7 @@ interface SelectOptions extends SearchOptions {
 export function registerDeadLetters(program: Command, context: Context): void {
   const command = program
     .command('dead-letters')
-    .description('count, list, show and send again the events that were given up');
+    .description('count, list, show and resend events that were given up');
 
   withListOptions(withSelection(command.command('list')))
     .description('list dead letters, oldest first')
@@ -59,17 +59,22 @@ export function registerDeadLetters(program: Command, context: Context): void {
     .action((options: SelectOptions & OutputOptions) => summarize(context, options));
 
   withOutput(command.command('show'))
-    .description("show one dead letter with its body and its endpoint's last answer")
+    .description('show one dead letter with its body and the last answer of its endpoint')
     .argument('<place>', '<partition>:<offset>, as in the list', parsePlace)
     .action((place: Place, options: OutputOptions) =>
       showLetter(context, deadLetters, place, options),
     );
 
   withRedriveOptions(withSelection(command.command('redrive')), '100/s')
-    .description('send dead letters to their destinations again, e.g. once an endpoint is mended')
-    .option('--all-destinations', 'also to deleted and disabled ones, from where they come back')
+    .description(
+      'send dead letters to their destinations again, for example after an endpoint is fixed',
+    )
+    .option(
+      '--all-destinations',
+      'also send to deleted and disabled destinations; these events become dead letters again',
+    )
     .addOption(
-      new Option('--wait <duration>', 'how long to look what becomes of them; 0s: not at all')
+      new Option('--wait <duration>', 'how long to wait for the outcome; 0s: not at all')
         .argParser(parsePause)
         .default(10_000, '10s'),
     )
@@ -83,7 +88,7 @@ function withSelection(command: Command): Command {
     .option('--destination <id>', 'only events for this destination')
     .option(
       '--reason <reasons>',
-      'only these, separated by commas; http-4xx: all such',
+      'only these reasons, separated by commas; http-4xx names a class',
       parseReasons,
     )
     .option('--user <id>', 'only events of this user')
@@ -156,6 +161,6 @@ async function accessOf(context: Context): Promise<Parameters<typeof readStoredR
 function parseReasons(text: string): ReadonlySet<string> {
   const reasons = text.split(',');
   if (reasons.every(isDeadLetterReason)) return new Set(reasons);
-  const allowed = `${deadLetterReasons.join(', ')}, http-<status>, http-4xx`;
+  const allowed = `${Object.keys(deadLetterReasons).join(', ')}, http-<status>, http-4xx`;
   throw new InvalidArgumentError(`Allowed: ${allowed}.`);
 }

@@ -36,13 +36,12 @@ interface DeleteUserOptions extends OutputOptions {
 export function registerDeleteUser(program: Command, context: Context): void {
   withJson(program.command('delete-user'))
     .description(
-      'notify every enabled destination that users were deleted, and drop their undelivered events; ' +
-        'run again, it notifies again',
+      'tell every enabled destination that users were deleted, and drop their undelivered events',
     )
     .argument('[user...]', 'ids of users')
-    .option('--file <file>', 'more ids, one a line; - is stdin')
-    .option('--source <id>', 'only at this source; all without it')
-    .option('--dry-run', 'only print what would be sent')
+    .option('--file <file>', 'file with more ids, one per line; - for stdin')
+    .option('--source <id>', 'only for this source; without it, for all')
+    .option('--dry-run', 'send nothing; print what would be sent')
     .action((users: readonly string[], options: DeleteUserOptions) =>
       deleteUser(context, users, options),
     );
@@ -72,7 +71,7 @@ async function deleteUser(
   const { ids } = users;
   if (report.users === ids.length) return;
   const next = printable(JSON.stringify(ids[report.users]));
-  const message = `stopped early, before user ${next}; run again with all, it notifies of the first ones once more`;
+  const message = `stopped before user ${next}; if you run it again with all users, it sends the notifications of the first ones again`;
   throw new PostriderError('stopped', message);
 }
 
@@ -154,7 +153,7 @@ function print(
   }
   context.print(formatTable(['SOURCE', 'DESTINATION', 'NOTIFICATIONS'], report.rows()));
   report.warnings().forEach(note);
-  if (repeated > 0) note(`${counted(repeated, 'id')} named before, taken once`);
+  if (repeated > 0) note(`${counted(repeated, 'id')} repeated, used once`);
   if (emptyLines > 0) note(`${counted(emptyLines, 'empty line')} skipped`);
   const what = `${counted(report.users, 'user')} at ${counted(report.sources, 'source')}`;
   const sent = counted(report.notifications, 'notification');

@@ -18,14 +18,17 @@ import { confirmRemoval } from '../resources/removal.ts';
 export function registerDelete(program: Command, context: Context): void {
   program
     .command('delete')
-    .description('delete a resource; events still on their way to it become dead letters')
-    .argument('<kind>', 'source, destination, audience or computed-trait')
+    .description('delete a resource')
+    .argument('<kind>', 'source, destination, audience, computed-trait or notice-hook')
     .argument('<id>')
     .option(
       '--retire',
-      'of an audience or computed trait: tell its users that they have it no more',
+      'for an audience or computed trait: send each of its users the end of the trait',
     )
-    .option('--keep-traits', 'of an audience or computed trait: users keep what they were told')
+    .option(
+      '--keep-traits',
+      'for an audience or computed trait: send nothing, so that users keep the trait',
+    )
     .option('--yes', 'do not ask')
     .action((kind: string, id: string, options: DeleteOptions) =>
       deleteResource(context, kind, id, options),

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { demoDestinations, startDemoEndpoints } from '../../dev/demo-endpoints.ts';
 import { progressLine, summaryTable } from '../../dev/demo-report.ts';
 import { replay, settled, watchDeadLetters } from '../../dev/demo.ts';
-import { balances, createLedger, type Ledger } from '../../dev/ledger.ts';
+import { balances, createLedger, type Account, type Ledger } from '../../dev/ledger.ts';
 import { purchaseCalls, purchaseRows, type PurchaseCall } from '../../dev/purchases.ts';
 import { PostriderError } from '../../errors.ts';
 import { createProducer } from '../../kafka/produce/producer.ts';
@@ -35,8 +35,8 @@ interface DemoOptions {
 export function registerDemo(program: Command, context: Context): void {
   program
     .command('demo')
-    .description('real purchases through the whole pipeline, with accounts of every event')
-    .option('--stay', 'keep it running at the end, to look at its console, until a signal')
+    .description('send real purchases through the whole pipeline and account for every event')
+    .option('--stay', 'keep running at the end, so that you can use the console; Ctrl-C ends it')
     .action((options: DemoOptions) => demo(context, options));
 }
 
@@ -45,7 +45,7 @@ async function demo(given: Context, { stay }: DemoOptions): Promise<void> {
   const ledger = createLedger(demoDestinations);
   const replaying = replayPurchases(given, ledger, signalled);
   const stopped = signalled.then(() => {
-    throw new PostriderError('stopped', 'stopped early, without accounts of the events');
+    throw new PostriderError('stopped', 'stopped early, before all events were accounted for');
   });
   const end = await Promise.race([replaying, stopped]);
   conclude(given, ledger);
@@ -113,11 +113,20 @@ function conclude(context: Context, ledger: Ledger): void {
     throw new PostriderError('accounts-differ', 'the accounts of the demo do not balance');
   context.print('Every event was delivered or given up with a reason; every signature was valid;');
   const healthy = accounts.find(({ destination }) => destination === 'healthy');
-  if (healthy === undefined || healthy.extraRequests === 0)
-    context.print("each user's events reached the healthy endpoint in order.");
-  else {
-    const { extraRequests } = healthy;
-    context.print(`${extraRequests} answers of the healthy endpoint came after its time limit, so`);
-    context.print('their events were sent again: this machine was too busy for the demo.');
-  }
+  if (healthy !== undefined) for (const line of orderOf(healthy)) context.print(line);
+}
+
+/** An event that waits, or is sent again, may come after later ones: on a busy machine some do. */
+function orderOf({ extraRequests, outOfOrder }: Account): string[] {
+  if (extraRequests > 0)
+    return [
+      `${extraRequests} answers of the healthy endpoint came after its time limit, so`,
+      'their events were sent again: this machine was too busy for the demo.',
+    ];
+  if (outOfOrder > 0)
+    return [
+      `${outOfOrder} events reached the healthy endpoint after a later one of the same user, because`,
+      'events had to wait: this machine was too busy for the demo.',
+    ];
+  return ["each user's events reached the healthy endpoint in order."];
 }

@@ -16,9 +16,9 @@ interface DevOptions {
 export function registerDev(program: Command, context: Context): void {
   program
     .command('dev')
-    .description('run a broker if none is given, topics, resources and all roles in one process')
+    .description('run all roles in one process, with a Kafka broker and topics, for development')
     .option('-f, --file <files...>', 'resources to apply: YAML or JSON files, or folders of them')
-    .option('--data-dir <dir>', "keep the broker's data and the secret key here")
+    .option('--data-dir <dir>', "keep the broker's data and the secret key in this folder")
     .option('--json', 'print `ready` as one JSON object')
     .action((options: DevOptions) => dev(context, options));
 }
@@ -41,7 +41,7 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
   context.print(options.json === true ? readyJson(pipeline) : readyText(pipeline));
   const signal = await Promise.race([signalled, pipeline.brokerEnded]);
   if (signal === undefined) {
-    throw new PostriderError('broker-unavailable', 'the Kafka broker has ended by itself');
+    throw new PostriderError('broker-unavailable', 'the Kafka broker stopped unexpectedly');
   }
   await pipeline.stop();
   process.exit(0);

@@ -21,10 +21,14 @@ interface Options extends OutputOptions {
 /** `postrider explain`: what became of one call, and why. */
 export function registerExplain(program: Command, context: Context): void {
   withOutput(program.command('explain'))
-    .description('tell what became of one call at each destination, and why')
-    .argument('<messageId>', 'as its sender gave it, or as receivers get it')
-    .option('--user <id>', 'whose call it is: only the partitions of this user are read')
-    .option('--since <time>', 'received at this time or later: 2h (ago) or ISO 8601', parseTime)
+    .description('show what became of one call at each destination, and why')
+    .argument('<messageId>', 'message id, as the sender set it or as receivers get it')
+    .option('--user <id>', 'user of the call; this reads only the partitions of this user')
+    .option(
+      '--since <time>',
+      'only calls received since then: 2h (ago) or an ISO 8601 time',
+      parseTime,
+    )
     .action((messageId: string, options: Options) => explain(context, messageId, options));
 }
 
@@ -43,7 +47,7 @@ async function explain(context: Context, messageId: string, options: Options): P
       kafka,
       topology,
       nowMs,
-      schemas: registrySchemas(settings),
+      schemas: registrySchemas(context),
       onReader: (each) => (reader = each),
     },
     question,

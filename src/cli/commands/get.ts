@@ -14,8 +14,10 @@ import { withOutput, type OutputOptions } from '../terminal/output.ts';
 /** `postrider get`: resources as they are stored. */
 export function registerGet(program: Command, context: Context): void {
   withOutput(program.command('get'))
-    .description('show resources; secrets are never printed')
-    .addArgument(new Argument('<kind>', 'source, destination, audience or computed-trait'))
+    .description('show resources')
+    .addArgument(
+      new Argument('<kind>', 'source, destination, audience, computed-trait or notice-hook'),
+    )
     .addArgument(new Argument('[id]', 'only this one'))
     .action((kind: string, id: string | undefined, options: OutputOptions) =>
       get(context, kind, id, options.output),

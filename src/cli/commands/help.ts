@@ -1,9 +1,7 @@
-import type { Command } from 'commander';
+import type { Command, Help } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { hintAmong } from '../../near.ts';
-import { formatTable } from '../../resources/table.ts';
-import { describeDefaults } from '../../settings/read.ts';
-import { settingsTable } from '../../settings/table.ts';
+import { describeGroups } from '../../settings/descriptions.ts';
 import type { Context } from '../context.ts';
 
 /** What `--help` says of each command besides its options: where it belongs, and how it is used. */
@@ -12,10 +10,10 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   'On your machine:': ['dev', 'demo', 'listen'],
   'Roles:': ['gateway', 'router', 'delivery', 'console'],
   'Configuration:': ['apply', 'diff', 'get', 'delete', 'topics', 'secrets', 'schemas'],
-  'How it goes:': ['status', 'attempts', 'explain'],
+  'State and history:': ['status', 'attempts', 'explain'],
   'Destinations:': ['send-test', 'pause', 'resume', 'console-link'],
   'Calls and events:': ['produce', 'audience-sync', 'delete-user'],
-  'What was given up:': ['dead-letters', 'rejected'],
+  'Dead letters and rejected calls:': ['dead-letters', 'rejected'],
   'This command:': ['help', 'completion'],
 };
 
@@ -32,6 +30,7 @@ const examples: Readonly<Record<string, string>> = {
   get: 'get destination crm -o yaml',
   delete: 'delete destination crm',
   topics: 'topics --create',
+  'topics add-partitions': 'topics add-partitions --partitions 24',
   'secrets rotate': 'secrets rotate',
   'schemas register': 'schemas register',
   'schemas check': 'schemas check --subject web-calls-value',
@@ -56,6 +55,59 @@ const examples: Readonly<Record<string, string>> = {
   completion: 'completion fish > ~/.config/fish/completions/postrider.fish',
 };
 
+/** What a command's `--help` says beyond the line that the list of commands has. */
+const details: Readonly<Record<string, string>> = {
+  dev:
+    'Starts a broker unless KAFKA_BROKERS is set, creates the topics, applies resources, and runs gateway, router, delivery and console. ' +
+    'Prints `ready` with the addresses. Endpoints on loopback are allowed here. With --data-dir the next start finds the data, the ports and the secret key of this one again; DIR/brokers and DIR/secret-key hold what other commands need. A broker that runs in Docker keeps no data.',
+  demo: 'Runs like `dev`, with a healthy endpoint, one that fails at random and one that is down. Exits with 0 only if every event is accounted for.',
+  listen:
+    'Answers with 200 unless options say otherwise. --status, --delay and --fail-rate rehearse failures.',
+  gateway: 'Run any number of gateways behind a load balancer.',
+  router: 'Run as many routers as you like, up to the number of partitions.',
+  delivery: 'Run as many delivery workers as you like, up to the number of partitions.',
+  console:
+    'Operators can also send test events, resend dead letters, and pause and resume destinations here.',
+  apply:
+    'Validates all resources before it writes any. --prune deletes resources that are not in the files, after a question or with --yes. ' +
+    '--dry-run exits with 3 if anything would change; without KAFKA_BROKERS it only checks the files.',
+  diff: 'Shows each field before and after, without secrets. Exits with 3 if anything would change.',
+  get: 'Never prints secrets. Audiences and computed traits show their last syncs too.',
+  delete:
+    'Says how many events wait for a destination, and asks. Events that are still on their way to it become dead letters. ' +
+    'To delete an audience or a computed trait, choose --retire or --keep-traits.',
+  topics: 'Lists each topic with its state and what differs.',
+  'secrets rotate':
+    'Writes every secret again, and verifies that none is left that needs the previous key. You can repeat it.',
+  'schemas register': 'Sets the compatibility of the subject to BACKWARD.',
+  'schemas check':
+    'Exits with 1 and says what breaks if the schema could not become the latest version. Before the first `register` there is nothing to compare with, and it says so.',
+  produce:
+    'Reports bad lines by number and imports the rest. Calls keep their timestamps. Calls whose message id the router remembers are dropped, as always.',
+  'audience-sync':
+    'Sends an identify call for each user who entered or left an audience, or whose value of a computed trait changed. ' +
+    'Refuses to send if data looks broken: if too many users would leave, come or change at once.',
+  'delete-user':
+    'Sends one delete notification for each user, source and enabled destination. If you run it again, it notifies again.',
+  status:
+    'For each destination: its state and since when, the last answer, what waits, the next attempt, the success rate and the p99 of the response time.',
+  attempts:
+    'Each attempt with its answer, each delay with its end, and each dead letter. The topic `attempts` keeps three days.',
+  explain:
+    'Received or not, routed or not and by which rule, each attempt, where the event waits and until when, delivered, given up, dropped or sent again. ' +
+    'Without --user it reads all partitions.',
+  pause: 'Keeps events of the destination, up to 14 days, and sends them after `postrider resume`.',
+  resume: 'Sends the kept events at --rate; new events go out as usual.',
+  'console-link':
+    'Needs CONSOLE_SESSION_KEY and CONSOLE_URL as the console has them. Another CONSOLE_SESSION_KEY ends all links.',
+  'dead-letters redrive':
+    'Select by options or name places. Reports the outcome of what it sent. You can stop it at any time and run it again: it leaves out what it already sent.',
+  'rejected redrive':
+    'Calls whose own content was refused are sent only if --reason or a place names them.',
+  completion:
+    'For bash, add this line to ~/.bashrc once `postrider` is on your PATH: eval "$(postrider completion bash)"',
+};
+
 /** `postrider help`: of all, of a command, or what environment variables there are. */
 export function registerHelp(program: Command, context: Context): void {
   program
@@ -64,7 +116,8 @@ export function registerHelp(program: Command, context: Context): void {
     .description('explain all commands, one command, or the settings')
     .argument('[topic...]', 'a command, or `settings`')
     .action((topics: readonly string[]) => {
-      if (topics.length === 1 && topics[0] === 'settings') context.print(settingsText());
+      if (topics.length === 1 && topics[0] === 'settings')
+        context.print(settingsText(program.createHelp()));
       else commandOf(program, topics).outputHelp();
     });
 }
@@ -74,9 +127,16 @@ export function explainCommands(program: Command): void {
   for (const [group, names] of Object.entries(groups))
     for (const command of program.commands)
       if (names.includes(command.name())) command.helpGroup(group);
-  commandOf(program, ['completion']).description('print what makes a shell complete commands');
+  commandOf(program, ['completion']).description(
+    'print a script that makes your shell complete commands',
+  );
   for (const [path, example] of Object.entries(examples))
     explainCommand(commandOf(program, path.split(' ')), `${program.name()} ${example}`);
+  for (const [path, more] of Object.entries(details)) {
+    const command = commandOf(program, path.split(' '));
+    const line = command.description();
+    command.summary(line).description(`${line}\n\n${more}`);
+  }
 }
 
 function explainCommand(command: Command, example: string): void {
@@ -105,16 +165,25 @@ function commandOf(program: Command, path: readonly string[]): Command {
   }, program);
 }
 
-function settingsText(): string {
-  const defaults = describeDefaults();
-  const rows = Object.values(settingsTable).map(({ name, allowed, secret }) => [
-    name,
-    (defaults[name] ?? '').replace('not set', ''),
-    secret === true ? `${allowed}; or ${name}_FILE names a file with it` : allowed,
-  ]);
-  return `Environment variables, which every command and role reads:\n\n${formatTable(
-    ['NAME', 'DEFAULT', 'ALLOWED'],
-    rows,
-    Infinity,
-  )}`;
+const settingsWidth = 80;
+
+function settingsText(help: Help): string {
+  const indent = '      ';
+  const paragraph = (text: string): string =>
+    help.boxWrap(text, settingsWidth - indent.length).replaceAll(/^/gm, indent);
+  const groups = describeGroups().map(({ title, settings }) => {
+    const entries = settings.map(({ name, description, fallback, allowed, isSecret }) => {
+      const file = isSecret ? [paragraph(`Or: ${name}_FILE, a file that holds the value`)] : [];
+      return [
+        `  ${name}`,
+        paragraph(description.replaceAll('`', '')),
+        paragraph(`Default: ${fallback === '' ? 'none' : fallback}`),
+        paragraph(`Allowed: ${allowed}`),
+        ...file,
+      ].join('\n');
+    });
+    return [`${title}:`, ...entries].join('\n\n');
+  });
+  const intro = 'Environment variables, which every command and role reads:';
+  return [intro, ...groups].join('\n\n');
 }

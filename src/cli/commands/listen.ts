@@ -20,17 +20,22 @@ interface ListenOptions {
 export function registerListen(program: Command, context: Context): void {
   program
     .command('listen')
-    .description('receive webhooks, verify their signatures and print what arrives')
+    .description('receive webhooks, verify their signatures and print them')
     .option('--port <port>', 'where to listen; 0: any free port', integer(0, 65_535), 9000)
-    .option('--secret <secret>', 'shared secret that signatures are verified with')
+    .option('--secret <secret>', 'shared secret to verify signatures with')
     .option('--status <code>', 'answer with this status', integer(200, 599), 200)
     .addOption(
-      new Option('--delay <duration>', 'wait before answering, e.g. 6s')
+      new Option('--delay <duration>', 'wait before answering, for example 6s')
         .argParser(duration)
         .default(0, 'none'),
     )
-    .option('--fail-rate <share>', 'answer this share of requests with 500, e.g. 0.1', share, 0)
-    .option('--headers', 'print the headers too')
+    .option(
+      '--fail-rate <share>',
+      'answer this share of requests with 500, for example 0.1',
+      share,
+      0,
+    )
+    .option('--headers', 'also print the headers')
     .action((options: ListenOptions) => listen(context, options));
 }
 

@@ -15,14 +15,14 @@ import { withRate } from '../letters/options.ts';
 export function registerPause(program: Command, context: Context): void {
   program
     .command('pause')
-    .description('send a destination nothing until it is resumed; its events are kept meanwhile')
+    .description('send nothing to a destination until you resume it')
     .argument('<destination>')
     .action((id: string) => pause(context, id));
 }
 
 export function registerResume(program: Command, context: Context): void {
   withRate(program.command('resume'), '100/s')
-    .description('send to a paused destination again, first of all what was kept for it')
+    .description('send to a paused destination again, kept events first')
     .argument('<destination>')
     .action((id: string, options: Pick<DeadRedriveOptions, 'rate'>) =>
       resume(context, id, options),

@@ -29,9 +29,9 @@ interface Counts {
 export function registerProduce(program: Command, context: Context): void {
   program
     .command('produce')
-    .description('send calls from a file, one JSON call a line, straight to the ingest topic')
+    .description('import calls from a file, one JSON call per line, into the ingest topic')
     .requiredOption('--source <id>', 'the source that the calls come from')
-    .addArgument(new Argument('[file]', 'NDJSON, also gzipped').default('-', 'stdin'))
+    .addArgument(new Argument('[file]', 'NDJSON file, optionally gzipped').default('-', 'stdin'))
     .action((file: string, options: ProduceOptions) => produce(context, file, options));
 }
 

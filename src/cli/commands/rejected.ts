@@ -8,6 +8,7 @@ import { systemClock } from '../../ops/clock.ts';
 import { findSource } from '../../resources/find-source.ts';
 import type { Context } from '../context.ts';
 import {
+  againSendsThem,
   parsePlace,
   refusePlacesWithSelection,
   searchAreaOf,
@@ -32,13 +33,14 @@ const rejectedCalls: LetterKind<RejectedCall> = {
   topicOf: ({ topics }) => topics.ingestRejected,
   read: readRejected,
   view: rejectedView,
+  sendsTwice: againSendsThem,
 };
 
 /** `postrider rejected`: calls that could not be routed, and their way back. */
 export function registerRejected(program: Command, context: Context): void {
   const rejected = program
     .command('rejected')
-    .description('list, show and send again the calls that could not be routed');
+    .description('list, show and resend calls that could not be routed');
 
   withListOptions(withSelection(rejected.command('list')))
     .description('list rejected calls, oldest first')
@@ -55,8 +57,7 @@ export function registerRejected(program: Command, context: Context): void {
 
   withRedriveOptions(withSelection(rejected.command('redrive')), '500/s')
     .description(
-      'send rejected calls to their ingest topic again, e.g. once their source exists; ' +
-        'those whose own content was refused only where --reason or a place names them',
+      'send rejected calls to their ingest topic again, for example after you add a source',
     )
     .action((places: readonly Place[] | undefined, options: SelectOptions & RedriveOptions) =>
       redrive(context, places ?? [], options),
@@ -66,7 +67,7 @@ export function registerRejected(program: Command, context: Context): void {
 function withSelection(command: Command): Command {
   const own = command
     .option('--source <id>', 'only calls with a write key of this source')
-    .option('--reason <reasons>', 'only these, separated by commas', parseReasons)
+    .option('--reason <reasons>', 'only these reasons, separated by commas', parseReasons)
     .option('--user <id>', 'only records with this key');
   return withSearchOptions(own);
 }

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { shutdownSignal } from '../../ops/shutdown.ts';
 import type { Context } from '../context.ts';
-import type { RoleName } from '../roles/start-roles.ts';
+import type { RoleName } from '../../topology.ts';
 
 const descriptions: Record<RoleName, string> = {
-  gateway: 'run a gateway: the HTTP tracking API to the ingest topic',
-  router: 'run the router: ingest topics to delivery topics',
-  delivery: 'run a delivery worker: delivery and retry topics to endpoints',
-  console: 'run the console: pages and an HTTP API that show what happens',
+  gateway: 'run a gateway: it writes calls from its HTTP tracking API to Kafka',
+  router: 'run a router: it turns calls into events for destinations',
+  delivery: 'run a delivery worker: it sends events to endpoints',
+  console: 'run the console: web pages and an HTTP API that show what happens',
 };
 
 /** `postrider gateway`, `router`, `delivery` and `console`: one role in a process of its own. */

@@ -13,19 +13,19 @@ interface SchemasOptions {
 export function registerSchemas(program: Command, context: Context): void {
   const schemas = program
     .command('schemas')
-    .description('publish the schema of typed calls to the schema registry');
+    .description('publish or check the schema of typed calls in the schema registry');
 
   withSubject(schemas.command('register'))
-    .description('make it the latest version of its subject, which is kept BACKWARD compatible')
+    .description('publish the schema as the latest version of its subject')
     .action((options: SchemasOptions) => register(context, options));
 
   withSubject(schemas.command('check'))
-    .description('say whether it could become the latest version; exit with 1 if it breaks readers')
+    .description('check whether the schema could become the latest version')
     .action((options: SchemasOptions) => check(context, options));
 }
 
 function withSubject(command: Command): Command {
-  return command.option('--subject <name>', 'default: <prefix>ingest-value');
+  return command.option('--subject <name>', 'subject of the schema; default: <prefix>ingest-value');
 }
 
 /** Registries answer both alike. */
@@ -56,8 +56,8 @@ function targetOf(
   context: Context,
   options: SchemasOptions,
 ): { registry: RegistryClient; subject: string } {
-  const { environment, settings } = context;
-  const access = registryAccess(settings);
+  const { environment, settings, credentials } = context;
+  const access = registryAccess(settings, credentials);
   if (access === undefined)
     throw notSet('SCHEMA_REGISTRY_URL', 'the URL of a schema registry', environment);
   context.warnOfSettings();

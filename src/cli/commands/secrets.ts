@@ -11,9 +11,9 @@ import { withProducer } from '../connect/with-producer.ts';
 export function registerSecrets(program: Command, context: Context): void {
   program
     .command('secrets')
-    .description('the encryption of secrets in the config topic')
+    .description('manage the encryption of secrets in the config topic')
     .command('rotate')
-    .description('encrypt with SECRET_KEY what SECRET_KEY_PREVIOUS encrypted; safe to repeat')
+    .description('encrypt with SECRET_KEY what SECRET_KEY_PREVIOUS encrypted')
     .action(() => rotate(context));
 }
 
@@ -27,11 +27,11 @@ async function rotate(context: Context): Promise<void> {
   const { rewritten, unreadable } = await withProducer(context, (producer) =>
     rotateSecrets({ kafka, topology, log, producer, secretKeys }),
   );
-  for (const key of rewritten) context.print(`encrypted ${key} anew`);
+  for (const key of rewritten) context.print(`encrypted ${key} again`);
   const [first] = unreadable;
   if (first === undefined) {
     context.print(
-      `${counted(rewritten.length, 'resource')} encrypted anew; none needs another key`,
+      `${counted(rewritten.length, 'resource')} encrypted again; no secret needs another key`,
     );
     return;
   }

@@ -17,8 +17,8 @@ import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 /** `postrider send-test`: does an endpoint take what we send? */
 export function registerSendTest(program: Command, context: Context): void {
   withOutput(program.command('send-test'))
-    .description('send one signed test event to each URL of a destination and print the answers')
-    .argument('<destination>', 'its id; of a notice hook, notices:<id>')
+    .description('send one signed test event to each URL of a destination, and print the answers')
+    .argument('<destination>', 'id of the destination; for a notice hook, notices:<id>')
     .action((id: string, options: OutputOptions) => sendTest(context, id, options));
 }
 
@@ -71,7 +71,7 @@ async function receiverOf(context: Context, id: string): Promise<TestReceiver> {
   await config.stop();
   if (destination !== undefined) return { destination, hook };
   if (isUnreadable) {
-    const why = 'with these keys and this version; the log says why';
+    const why = 'with this SECRET_KEY, or by this version; the log says why';
     throw new PostriderError('resource-invalid', `destination ${id} is not readable ${why}`);
   }
   throw new PostriderError('not-found', `there is no destination ${id}${hintAt(id, known)}`);

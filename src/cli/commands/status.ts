@@ -34,10 +34,10 @@ const clearScreen = '\u001B[H\u001B[2J\u001B[3J';
 /** `postrider status`: how the pipeline and each destination are now. */
 export function registerStatus(program: Command, context: Context): void {
   withOutput(program.command('status'))
-    .description('show how the pipeline and each destination are now, the worst first')
-    .argument('[destination]', 'this one, with its URLs and its last attempts')
-    .option('--watch', 'again every two seconds, until a signal')
-    .option('--limit <n>', 'so many destinations, in a table', count, 50)
+    .description('show the state of the pipeline and of each destination, the worst first')
+    .argument('[destination]', 'show only this one, with its URLs and last attempts')
+    .option('--watch', 'refresh every two seconds; Ctrl-C ends it')
+    .option('--limit <n>', 'greatest number of destinations in a table', count, 50)
     .action((destination: string | undefined, options: Options) =>
       status(context, destination, options),
     );
@@ -88,7 +88,8 @@ async function overview(context: Context, options: Options): Promise<string> {
   const workers = said.workers.toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
   const destinations = [...seen, ...others].sort(byUrgency);
   const shown: Overview = { at: new Date(nowMs).toISOString(), ...pipeline, workers, destinations };
-  if (workers.length === 0) note('no worker says anything: none is running, or none reaches Kafka');
+  if (workers.length === 0)
+    note('no worker reports a state: none is running, or none can reach Kafka');
   return textOf(options, shown, () => overviewText(shown, options.limit, nowMs));
 }
 

@@ -5,6 +5,7 @@ import { formatTable } from '../../resources/table.ts';
 import { findDifferences, type TopicFinding } from '../../resources/topic-diff.ts';
 import { inspectTopics, createTopics } from '../../resources/topics.ts';
 import type { Context } from '../context.ts';
+import { registerAddPartitions } from './topics-add-partitions.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 interface TopicsOptions extends OutputOptions {
@@ -14,11 +15,12 @@ interface TopicsOptions extends OutputOptions {
 
 /** `postrider topics`: what exists against what should. */
 export function registerTopics(program: Command, context: Context): void {
-  withOutput(program.command('topics'))
-    .description('show the topics that exist against those that should')
-    .option('--create', 'make missing topics, and add partitions where that is safe')
+  const command = withOutput(program.command('topics'))
+    .description('compare the topics that exist with those that should exist')
+    .option('--create', 'create missing topics; what exists stays as it is')
     .option('--check', 'exit with 1 if anything differs')
     .action((options: TopicsOptions) => topics(context, options));
+  registerAddPartitions(command, context);
 }
 
 async function topics(context: Context, options: TopicsOptions): Promise<void> {

@@ -1,32 +1,29 @@
-import type { RegistryAccess, RegistryTls } from '../../schemas/registry-client.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { RegistryAccess } from '../../schemas/registry-client.ts';
 import type { Settings } from '../../settings/table.ts';
-import { readCertificates, readKeyPair } from './tls-files.ts';
+import type { Credentials } from './credentials.ts';
 
 /**
- * Undefined where no registry is configured.
+ * How to reach the registry, as it is when it is asked: the same object until something of it has changed.
+ * Undefined where none is configured.
  * @throws PostriderError `setting-invalid` for files that cannot be used
  */
-export function registryAccess(settings: Settings): RegistryAccess | undefined {
-  const { schemaRegistryUrl: url, schemaRegistryUsername, schemaRegistryPassword } = settings;
+export function registryAccess(
+  settings: Settings,
+  credentials: Credentials,
+): (() => RegistryAccess) | undefined {
+  const { schemaRegistryUrl: url, schemaRegistryUsername: username } = settings;
   if (url === undefined) return undefined;
-  return {
+  const read = (): RegistryAccess => ({
     url,
-    username: schemaRegistryUsername,
-    password: schemaRegistryPassword,
-    tls: tlsOf(settings),
+    username,
+    password: credentials.registryPassword(),
+    tls: credentials.registryTls(),
+  });
+  let access = read();
+  return () => {
+    const now = read();
+    if (!isDeepStrictEqual(now, access)) access = now;
+    return access;
   };
-}
-
-function tlsOf(settings: Settings): RegistryTls | undefined {
-  const { schemaRegistrySslCaFile, schemaRegistrySslCertFile, schemaRegistrySslKeyFile } = settings;
-  const ca =
-    schemaRegistrySslCaFile === undefined
-      ? undefined
-      : readCertificates({ setting: 'SCHEMA_REGISTRY_SSL_CA_FILE', path: schemaRegistrySslCaFile });
-  const own = readKeyPair(
-    { setting: 'SCHEMA_REGISTRY_SSL_CERT_FILE', path: schemaRegistrySslCertFile },
-    { setting: 'SCHEMA_REGISTRY_SSL_KEY_FILE', path: schemaRegistrySslKeyFile },
-  );
-  if (ca === undefined && own === undefined) return undefined;
-  return { ...(ca === undefined ? {} : { ca }), ...own };
 }

@@ -1,47 +1,65 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import { PostriderError } from '../../errors.ts';
 
 /** What a setting names, in PEM. */
-interface NamedFile {
+export interface NamedFile {
   readonly setting: string;
   readonly path: string;
 }
 
-interface MaybeNamedFile {
-  readonly setting: string;
-  readonly path: string | undefined;
+/** Certificates of authorities. */
+export interface Authorities {
+  readonly ca: Buffer;
+  /** Of the one that holds for longest: while authorities are replaced, the former one is there too. */
+  readonly expiresMs: number;
+}
+
+export interface KeyPair {
+  /** With those above it. */
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** Of the certificate that expires first. */
+  readonly expiresMs: number;
 }
 
 /**
- * One or more certificates.
+ * One or more certificates in a file, or all files `*.crt` and `*.pem` of a folder: Strimzi keeps an authority
+ * that it has replaced beside the new one, in a file of its own, while brokers still show its certificates.
  * @throws PostriderError `setting-invalid`: Node would take anything, and trust nobody
  */
-export function readCertificates(file: NamedFile): Buffer {
-  const bytes = read(file);
-  firstCertificate(file, bytes);
-  return bytes;
+export function readAuthorities(file: NamedFile): Authorities {
+  const found = filesOf(file).flatMap((each) => certificatesIn(each, read(each)));
+  const ca = Buffer.from(found.join(''));
+  return { ca, expiresMs: Math.max(...found.map(expiryOf)) };
 }
 
 /**
- * A certificate, with those above it, and its key; undefined unless both are named.
+ * A certificate, with those above it, and its key.
  * @throws PostriderError `setting-invalid` with what is wrong; never with anything from the files
  */
-export function readKeyPair(
-  certFile: MaybeNamedFile,
-  keyFile: MaybeNamedFile,
-): { readonly cert: Buffer; readonly key: Buffer } | undefined {
-  const { path: certPath } = certFile;
-  const { path: keyPath } = keyFile;
-  if (certPath === undefined || keyPath === undefined) return undefined;
-  const namedCert = { ...certFile, path: certPath };
-  const namedKey = { ...keyFile, path: keyPath };
-  const cert = read(namedCert);
-  const key = read(namedKey);
-  if (!firstCertificate(namedCert, cert).checkPrivateKey(privateKey(namedKey, key))) {
-    throw invalid(namedKey, `which is not the private key of ${certFile.setting}`);
+export function readKeyPair(certFile: NamedFile, keyFile: NamedFile): KeyPair {
+  const cert = read(certFile);
+  const key = read(keyFile);
+  const chain = certificatesIn(certFile, cert);
+  if (chain[0]?.checkPrivateKey(privateKey(keyFile, key)) !== true)
+    throw invalid(keyFile, `which is not the private key of ${certFile.setting}`);
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    // Such as a key that is too short.
+    throw invalid(certFile, `which OpenSSL refuses: ${(cause as Error).message}`, cause);
   }
-  return { cert, key };
+  return { cert, key, expiresMs: Math.min(...chain.map(expiryOf)) };
+}
+
+function filesOf(file: NamedFile): NamedFile[] {
+  if (statSync(file.path, { throwIfNoEntry: false })?.isDirectory() !== true) return [file];
+  const names = readdirSync(file.path).filter((name) => /\.(crt|pem)$/.test(name));
+  if (names.length === 0) throw invalid(file, 'a folder without files *.crt or *.pem');
+  return names.sort().map((name) => ({ ...file, path: join(file.path, name) }));
 }
 
 function read(file: NamedFile): Buffer {
@@ -52,12 +70,25 @@ function read(file: NamedFile): Buffer {
   }
 }
 
-function firstCertificate(file: NamedFile, bytes: Buffer): X509Certificate {
+const begin = '-----BEGIN CERTIFICATE-----';
+const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+function certificatesIn(file: NamedFile, bytes: Buffer): X509Certificate[] {
+  const text = bytes.toString('latin1');
+  const found = text.match(certificate) ?? [];
+  // The end is missing while the file is being written.
+  if (found.length < text.split(begin).length - 1)
+    throw invalid(file, 'which holds only a part of a certificate');
+  if (found.length === 0) throw invalid(file, 'which holds no certificate in PEM');
   try {
-    return new X509Certificate(bytes);
+    return found.map((each) => new X509Certificate(each));
   } catch {
     throw invalid(file, 'which holds no certificate in PEM');
   }
+}
+
+function expiryOf({ validTo }: X509Certificate): number {
+  return Date.parse(validTo);
 }
 
 function privateKey(file: NamedFile, bytes: Buffer): KeyObject {

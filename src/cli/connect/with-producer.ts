@@ -5,12 +5,12 @@ import { createProducer, type Producer } from '../../kafka/produce/producer.ts';
 import { systemClock } from '../../ops/clock.ts';
 import type { Context } from '../context.ts';
 
-/** For what is on its way when a command is stopped: longer than an attempt to write takes. */
+/** Time for records in flight when a command is stopped: longer than an attempt to write takes. */
 const closeMs = 30_000;
 
 /**
- * For a command that answers: a producer repeats for ever what Kafka's ACLs refuse, as a role should,
- * and nobody would wait for that. What Kafka has not taken when `givenUp` resolves is left.
+ * For a one-shot command. A producer repeats writes that Kafka's ACLs refuse without end, which is right for
+ * a role but not for a command. Records that Kafka has not acknowledged when `givenUp` resolves are dropped.
  * @throws PostriderError `kafka-refused` with the topics that may not be written
  */
 export async function withProducer<T>(
@@ -38,7 +38,7 @@ export async function withProducer<T>(
   }
 }
 
-/** Resolves when what was on its way at the signal has had time enough, also where Kafka is away. */
+/** Resolves when records in flight at the signal have had enough time, also while Kafka is unreachable. */
 export async function timeToEnd(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
   await delay(closeMs, undefined, { ref: false });

@@ -75,8 +75,8 @@ function selectionOf({
   until,
 }: Selection): LetterSelection<DeadLetter> {
   if (reason !== undefined && !isDeadLetterReason(reason)) {
-    const allowed = `${deadLetterReasons.join(', ')}, http-<status>, http-4xx`;
-    throw new PostriderError('usage', `${reason} is no reason; allowed: ${allowed}`);
+    const allowed = `${Object.keys(deadLetterReasons).join(', ')}, http-<status>, http-4xx`;
+    throw new PostriderError('usage', `${reason} is not a reason; allowed: ${allowed}`);
   }
   const sinceMs = since === undefined ? undefined : Date.parse(since);
   const untilMs = until === undefined ? undefined : Date.parse(until);

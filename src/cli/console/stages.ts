@@ -19,11 +19,9 @@ function bodiesOf({ copies, waiting }: Evidence): ReadonlyMap<string, string> {
 }
 
 /** What the console shows of other stages, none of which it imports. */
-export function consoleStages(
-  { kafka, settings }: Context,
-  topology: Topology,
-): ConsoleDeps['stages'] {
-  const schemas = registrySchemas(settings);
+export function consoleStages(context: Context, topology: Topology): ConsoleDeps['stages'] {
+  const { kafka, settings } = context;
+  const schemas = registrySchemas(context);
   return {
     saidNow,
     readBacklog: () => readPipeline(kafka, topology, systemClock.now()),

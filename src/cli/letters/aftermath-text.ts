@@ -1,11 +1,11 @@
 import type { Aftermath } from '../../dead-letter/aftermath.ts';
 
-/** What became of so many events that were sent again, for programs. */
+/** The result of sending events again, for programs. */
 export function aftermathData(aftermath: Aftermath, sent: number): object {
   const { beganMs, counts, retried, isFinished, hasBundles } = aftermath;
   return {
     since: new Date(beganMs).toISOString(),
-    // Those that were put off together cannot be told from those that were delivered.
+    // Events in bundles cannot be distinguished from delivered ones.
     delivered: isFinished && !hasBundles ? restOf(aftermath, sent) : null,
     toBeTriedAgain: retried,
     givenUpAgain: counts.rows(),
@@ -19,10 +19,10 @@ export function presentAftermath(aftermath: Aftermath, sent: number): string[] {
   const done = hasBundles ? 'delivered or put off' : 'delivered';
   const said = [
     `${rest} ${isFinished ? done : 'delivered or still on their way'}`,
-    `${retried} to be tried again`,
-    `${counts.total} given up again`,
+    `${retried} waiting for a retry`,
+    `${counts.total} dead letters again`,
   ];
-  const sentence = `so far: ${said.join(', ')}`;
+  const sentence = `result so far: ${said.join(', ')}`;
   if (counts.total === 0) return [sentence];
   const since = new Date(beganMs).toISOString();
   return [`${sentence}; dead-letters list --since ${since} shows these`, counts.present('event')];

@@ -13,7 +13,10 @@ import type { SearchArea } from '../../dead-letter/read-letters.ts';
 import type { Judge } from '../../dead-letter/sift.ts';
 import { WaysBack } from '../../dead-letter/ways-back.ts';
 import { PostriderError } from '../../errors.ts';
+import { formatFor } from '../../event/formats.ts';
+import { GroupLevel } from '../../kafka/consume/group-level.ts';
 import { systemClock } from '../../ops/clock.ts';
+import { silentLogger } from '../../ops/log.ts';
 import {
   followStoredResources,
   type FollowedResources,
@@ -23,21 +26,22 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
 import type { LetterKind, Selection } from './letters.ts';
-import type { RedriveOptions } from './options.ts';
+import { againSendsThem, type RedriveOptions } from './options.ts';
 import { redriveLetters } from './redrive.ts';
 
 /** Events of dead letters, and of paused destinations, on their way again. */
 
-export const deadLetters: LetterKind<DeadLetter> = {
+const keptEvents: LetterKind<DeadLetter> = {
   noun: 'event',
-  topicOf: ({ topics }) => topics.deadLetter,
+  topicOf: ({ topics }) => topics.paused,
   read: readDeadLetter,
   view: deadLetterView,
 };
 
-const keptEvents: LetterKind<DeadLetter> = {
-  ...deadLetters,
-  topicOf: ({ topics }) => topics.paused,
+export const deadLetters: LetterKind<DeadLetter> = {
+  ...keptEvents,
+  topicOf: ({ topics }) => topics.deadLetter,
+  sendsTwice: againSendsThem,
 };
 
 /** Kafka's clock from this machine's, at most. */
@@ -61,12 +65,20 @@ export async function withWaysBack<T>(
   await requireTopics(kafka, [{ name: topology.topics.deletions }]);
   const access = { kafka, topology, log };
   const config = await followStoredResources(access);
+  const groupId = topology.groups.delivery;
+  const workers = new GroupLevel(kafka, {
+    groupId,
+    clock: systemClock,
+    log: silentLogger,
+  });
+  const format = (): ReturnType<typeof formatFor> => formatFor(workers.level);
   try {
     const fence = await startFence(access);
     const judges = [notWhole, (letter: DeadLetter) => deletedSince(letter, fence)];
-    const ways = { config, waysBack: new WaysBack(config, topology), judges };
+    const ways = { config, waysBack: new WaysBack(config, topology, format), judges };
     return await use(ways).finally(() => fence.stop());
   } finally {
+    workers.stop();
     await config.stop();
   }
 }
@@ -92,7 +104,9 @@ export async function redriveDeadLetters(
     look: () => lookAtTraffic(context.kafka, topics.delivery, groups.delivery, systemClock),
     clock: systemClock,
     onChange: (isWaiting) => {
-      context.note(isWaiting ? 'waiting: delivery is behind with new events' : 'going on');
+      context.note(
+        isWaiting ? 'waiting until delivery has caught up with new events' : 'continuing',
+      );
     },
   });
   const aftermath =
@@ -116,7 +130,7 @@ export async function redriveDeadLetters(
       await aftermath.wait(options.wait, signal).catch((error: unknown) => {
         // They are sent, whether or not that can be seen.
         if (!(error instanceof PostriderError)) throw error;
-        context.note(`not all that became of them can be seen: ${error.message}`);
+        context.note(`the outcome of some events is not known: ${error.message}`);
       });
       return { data: aftermathData(aftermath, sent), lines: presentAftermath(aftermath, sent) };
     },

@@ -4,7 +4,7 @@ import { counted } from '../terminal/counted.ts';
 
 const shownNames = 10;
 
-/** What was not sent again, and why. */
+/** The letters that were not sent again, and why. */
 export class LeftOut {
   readonly #noun: string;
   /** By why. */
@@ -25,7 +25,7 @@ export class LeftOut {
     if (name !== undefined) sort.byName.set(name, (sort.byName.get(name) ?? 0) + 1);
   }
 
-  /** One for each reason. */
+  /** One sentence for each reason. */
   sentences(): string[] {
     return [...this.#sorts].map(([why, { count, byName, remedy }]) => {
       const after = remedy === undefined ? '' : `; ${remedy}`;

@@ -18,16 +18,18 @@ import { counted } from '../terminal/counted.ts';
 import type { ListOptions } from './options.ts';
 import type { OutputOptions } from '../terminal/output.ts';
 
-/** What list, show and redrive need to know of the letters of one topic. */
+/** The parts of list, show and redrive that differ between the letters of different topics. */
 export interface LetterKind<L extends Letter> {
-  /** One of them, in sentences. */
+  /** The noun for one letter in sentences. */
   readonly noun: string;
   topicOf(topology: Topology): string;
   read(record: IncomingRecord): L;
   readonly view: LetterView<L>;
+  /** What sends those again that were sent before; undefined: nothing does. */
+  readonly sendsTwice?: string;
 }
 
-/** Which letters are meant: those at the places where some are given, else those that match. */
+/** Which letters are selected: those at the given places, otherwise those that match. */
 export interface Selection<L extends Letter> {
   readonly places?: readonly Place[];
   readonly area: SearchArea;
@@ -98,8 +100,8 @@ export async function showLetter<L extends Letter>(
 }
 
 /**
- * The topic that they lie in.
- * @throws PostriderError `not-found` if it does not exist, with the command that makes it
+ * The topic of the letters.
+ * @throws PostriderError `not-found` if it does not exist, with the command that creates it
  */
 export async function requireLetters<L extends Letter>(
   context: Context,
@@ -112,8 +114,8 @@ export async function requireLetters<L extends Letter>(
 }
 
 /**
- * Says on stderr what it has to read where that is more than one partition.
- * @throws PostriderError `not-found` for a place where there is no record
+ * Prints on stderr what has to be read if that is more than one partition.
+ * @throws PostriderError `not-found` for a place without a record
  */
 export async function searchLetters<L extends Letter>(
   context: Context,
@@ -145,7 +147,7 @@ export async function redrivesOf<L extends Letter>(
 function noteWhatIsRead(context: Context, { key }: SearchArea, found: LetterRanges): void {
   if (key === undefined)
     context.note(
-      `reading all ${found.partitions} partitions, ${counted(recordsOf(found), 'record')}`,
+      `reading all ${found.partitions} partitions (${counted(recordsOf(found), 'record')})`,
     );
 }
 

@@ -7,7 +7,7 @@ import { normalizeTimestamp } from '../../event/timestamp.ts';
 import { parseRate } from '../../resources/schema/rate.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
 
-/** What operators type to name letters, the same for all kinds of them. */
+/** Options that select letters, the same for all kinds of letters. */
 
 export interface SearchOptions {
   readonly user?: string;
@@ -24,45 +24,54 @@ export interface RedriveOptions extends SearchOptions, OutputOptions {
   readonly rate: number;
   readonly dryRun?: true;
   readonly yes?: true;
-  /** Those too that were sent again before this time. */
+  /** Include letters that were last sent again before this time. */
   readonly again?: number;
 }
 
 export function withSearchOptions(command: Command): Command {
   return command
-    .option('--since <time>', 'written at this time or later: 2h (ago) or ISO 8601', parseTime)
-    .option('--until <time>', 'written before this time', parseTime)
-    .option('--scan', 'read all partitions, as is needed for those from before some were added');
+    .option(
+      '--since <time>',
+      'only those written since then: 2h (ago) or an ISO 8601 time',
+      parseTime,
+    )
+    .option('--until <time>', 'only those written before this time', parseTime)
+    .option('--scan', 'read all partitions, to find those from before partitions were added');
 }
 
 export function withListOptions(command: Command): Command {
-  return withOutput(command).option('--limit <count>', 'at most so many', parseLimit, 1_000);
+  return withOutput(command).option('--limit <count>', 'show at most this many', parseLimit, 1_000);
 }
 
 export function withRedriveOptions(command: Command, rate: string): Command {
   return withRate(withOutput(command), rate)
     .argument('[place...]', 'only these: <partition>:<offset>, as in the list', parsePlaces)
-    .option('--dry-run', 'only count what would be sent')
-    .option('--yes', 'do not ask where nothing selects, so that all are meant')
+    .option('--dry-run', 'send nothing; count what would be sent')
+    .option('--yes', 'do not ask, even if no option selects any and all are sent')
     .addOption(
       new Option(
         '--again [time]',
-        'also those that were sent again before: at any time, or before this one',
+        'also those that were already sent again: at any time, or before this time',
       )
         .argParser(parseTime)
         .preset('0s'),
     );
 }
 
+/** What the option `--again` of `withRedriveOptions` does for letters that were sent before. */
+export const againSendsThem: string = '--again sends them too';
+
 export function withRate(command: Command, rate: string): Command {
   return command.addOption(
-    new Option('--rate <rate>', 'how fast').argParser(parsePace).default(parsePace(rate), rate),
+    new Option('--rate <rate>', 'how many to send per time')
+      .argParser(parsePace)
+      .default(parsePace(rate), rate),
   );
 }
 
 const selecting = ['source', 'destination', 'reason', 'user', 'message', 'since', 'until'];
 
-/** Whether any option says which letters are meant. */
+/** Whether any option selects letters. */
 export function isSelecting(options: object): boolean {
   return selecting.some((name) => name in options);
 }
@@ -74,7 +83,7 @@ export function refusePlacesWithSelection(places: readonly Place[], options: obj
 }
 
 /**
- * @param key of the records that are meant, where it is known
+ * @param key of the selected records, if known
  * @throws PostriderError `usage`
  */
 export function searchAreaOf(

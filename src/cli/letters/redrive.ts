@@ -29,26 +29,26 @@ import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
 export interface RedriveTask<L extends Letter> {
   readonly selection: Selection<L>;
-  /** Besides what was sent again before. */
+  /** Besides the rule about letters that were sent again before. */
   readonly judges: readonly Judge<L>[];
   /** The record that a letter becomes. */
   readonly sentAgain: (letter: L) => OutgoingRecord;
-  /** For each that is safe. */
+  /** Called for each letter that is acknowledged. */
   readonly onSent?: () => void;
-  /** What goes before. */
+  /** The traffic that has priority. */
   readonly live?: LiveTraffic;
-  /** Looks at what becomes of them, once so many are sent. */
+  /** Waits for the outcome, once so many letters are sent. */
   readonly afterwards?: (sent: number, signal: AbortSignal) => Promise<Afterwards | undefined>;
 }
 
-/** What became of the letters, for programs and for people. */
+/** The outcome, for programs and for people. */
 interface Afterwards {
   readonly data: object;
   readonly lines: readonly string[];
 }
 
 /**
- * Sends letters again, or counts them. Asks first where nothing selects.
+ * Sends letters again, or counts them. Asks first if no option selects any.
  * @returns how many
  * @throws PostriderError `busy` while another process sends letters of the same kind
  */
@@ -69,8 +69,8 @@ async function askFirst<L extends Letter>(context: Context, kind: LetterKind<L>)
   const topic = await requireLetters(context, kind);
   const kept = recordsOf(await searchRanges(context.kafka, topic, {}));
   await confirm(
-    `this sends again all that was not sent before, of ${counted(kept, kind.noun)}`,
-    'give places or options that select, or --yes',
+    `this sends all ${counted(kept, kind.noun)} again, except those that were sent before`,
+    'select with options or places, or add --yes',
   );
 }
 
@@ -113,7 +113,10 @@ class LetterRedrive<L extends Letter> {
     this.#answer({ dryRun: true, wouldBeSent: this.#counts.rows() });
   }
 
-  /** What another process sends is not known here before it is marked: so one at a time. */
+  /**
+   * Only one process at a time, because letters that another one has sent are not known here before they are
+   * marked.
+   */
   async sendAlone(): Promise<void> {
     const { kafka, log } = this.#context;
     const topology = await this.#context.topology();
@@ -141,7 +144,7 @@ class LetterRedrive<L extends Letter> {
     const id = randomBytes(4).toString('hex');
     const search = await this.#search(signal);
     const goOn = goOnWith(this.#options);
-    if (goOn !== undefined) this.#context.note(`if this is cut off, ${goOn}`);
+    if (goOn !== undefined) this.#context.note(`if this is interrupted, ${goOn}`);
     let refused = 0;
     let unmarked = 0;
     const status = this.#context.status(
@@ -173,7 +176,7 @@ class LetterRedrive<L extends Letter> {
             onUnmarked: ({ record }, error) => {
               unmarked += 1;
               this.#context.note(
-                `${placeText(record)} was sent, which cannot be written down: ${error.message}`,
+                `${placeText(record)} was sent, but cannot be marked as sent: ${error.message}`,
               );
             },
           }),
@@ -194,7 +197,7 @@ class LetterRedrive<L extends Letter> {
     if (unmarked > 0)
       throw new PostriderError(
         'record-refused',
-        `stopped: another run would send ${counted(unmarked, noun)}, named above, once more, because Kafka refuses to write to ${redrivesTopic}`,
+        `stopped: Kafka refuses to write to ${redrivesTopic}, so another run would send ${counted(unmarked, noun)}, named above, once more`,
       );
     if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
     if (refused > 0)
@@ -204,11 +207,14 @@ class LetterRedrive<L extends Letter> {
       );
   }
 
-  /** The letters that are meant and fit to be sent. */
+  /** The selected letters that can be sent. */
   async #search(signal: AbortSignal): Promise<Search<L>> {
     const redrives = await redrivesOf(this.#context, this.#kind);
     const search = await searchLetters(this.#context, this.#kind, this.#task.selection, signal);
-    const judges = [sentBefore(redrives, this.#options.again), ...this.#task.judges];
+    const judges = [
+      sentBefore(redrives, this.#options.again, this.#kind.sendsTwice),
+      ...this.#task.judges,
+    ];
     const letters = sift(search.letters, judges, (objection) => {
       this.#leftOut.add(objection);
     });
@@ -241,10 +247,10 @@ class LetterRedrive<L extends Letter> {
   }
 }
 
-const sameGoesOn = 'the same command goes on where it ended';
+const sameGoesOn = 'the same command continues where this one stopped';
 
-/** What makes the same command go on where it ended, if it would not do so by itself. */
+/** The option with which the same command continues where it stopped, if it would not do so by itself. */
 function goOnWith({ again }: RedriveOptions): string | undefined {
   if (again === undefined) return undefined;
-  return `--again=${new Date(again).toISOString()} goes on where it ended`;
+  return `--again=${new Date(again).toISOString()} continues where this one stopped`;
 }

@@ -10,7 +10,7 @@ import { planFrom, type FileOptions } from './plan-files.ts';
 import { noteWaiting } from './removal.ts';
 
 /**
- * Shows what applying the files would change, each field as it is and as it would be.
+ * Shows the changes that applying the files would make, each field before and after.
  * @throws PostriderError `resources-differ` if anything would change
  */
 export async function showDifferences(
@@ -35,7 +35,7 @@ export async function showDifferences(
 }
 
 export interface Outcome {
-  /** False: files were checked, and nobody knows what is stored. */
+  /** False: the files were only checked, because the stored resources are not known. */
   readonly isCompared: boolean;
   readonly changes: readonly Change[];
 }

@@ -16,7 +16,7 @@ import type { Context } from '../context.ts';
 import { note } from '../terminal/note.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
 
-/** What the commands that take resource files are told. */
+/** Options of the commands that take resource files. */
 export interface FileOptions extends Wishes, OutputOptions {
   readonly file: readonly string[];
 }
@@ -29,10 +29,16 @@ interface Wishes {
 
 export function withFiles(command: Command): Command {
   return withOutput(command)
-    .requiredOption('-f, --file <files...>', 'YAML or JSON files, folders of them, or - for stdin')
-    .option('--prune', 'also delete every resource that the files do not name')
-    .option('--rename', 'give audiences and computed traits whose name changed its new trait too')
-    .option('--new-key', 'the SECRET_KEY that stored secrets were encrypted with is lost');
+    .requiredOption(
+      '-f, --file <files...>',
+      'YAML or JSON files, folders with such files, or - for stdin',
+    )
+    .option('--prune', 'also delete all resources that are not in the files')
+    .option(
+      '--rename',
+      'accept changed names of audiences and computed traits, which change their traits',
+    )
+    .option('--new-key', 'replace stored secrets whose SECRET_KEY is lost');
 }
 
 /** The files as they are written; what is wrong with them is told by what is done with them. */
@@ -43,12 +49,12 @@ export async function load(
   return loadFiles(file, { environment, stdin: process.stdin });
 }
 
-/** What is known of other resources before Kafka is asked. */
+/** What is known of other resources before they are read from Kafka. */
 export function othersOf({ prune }: Wishes): Others {
   return prune === true ? 'pruned' : 'unknown';
 }
 
-/** Lists what is wrong with the files before Kafka is asked for anything. */
+/** Reports the problems of the files before anything is read from Kafka. */
 export function checkFirst({ settings }: Context, files: ParsedFile, others: Others): void {
   try {
     checkFiles(files, others, boundsOf(settings));
@@ -57,7 +63,10 @@ export function checkFirst({ settings }: Context, files: ParsedFile, others: Oth
   }
 }
 
-/** What applying the files would change. Problems are listed on stderr, those of the files alone at once. */
+/**
+ * The changes that applying the files would make. Problems are listed on stderr, those of the files alone at
+ * once.
+ */
 export async function planFrom(context: Context, files: ParsedFile, wishes: Wishes): Promise<Plan> {
   checkFirst(context, files, othersOf(wishes));
   const { settings, kafka, log } = context;
@@ -86,7 +95,7 @@ export async function write(context: Context, changes: readonly Change[]): Promi
   await withProducer(context, (producer) => writeChanges({ kafka, topology, producer }, changes));
 }
 
-/** Of URLs that delivery will refuse, unless its workers are told otherwise. */
+/** Warns of URLs that delivery will refuse unless its workers are configured otherwise. */
 export async function warnOfInnerAddresses(
   { settings }: Context,
   files: ParsedFile,

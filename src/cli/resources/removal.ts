@@ -7,12 +7,12 @@ import { note } from '../terminal/note.ts';
 import { startStatusLine } from '../terminal/status-line.ts';
 import type { Waiting, WaitingById, WaitingOptions } from './waiting.ts';
 
-/** Somebody waits to be asked. */
+/** Time limit, because a person waits for the question. */
 const countMs = 10_000;
 
 /**
- * Says what waits for resources that are to be deleted, and resolves after a yes.
- * @throws PostriderError `usage` where nobody can be asked; `stopped` after another answer
+ * Prints what waits for resources that are to be deleted, and resolves after a yes.
+ * @throws PostriderError `usage` without a terminal; `stopped` after another answer
  */
 export async function confirmRemoval(
   context: Context,
@@ -24,10 +24,10 @@ export async function confirmRemoval(
   await noteWaiting(context, stored, removed);
   if (yes === true) return;
   const names = removed.map(({ kind, id }) => `${kind} ${id}`).join(', ');
-  await confirm(`this deletes ${names}`, 'nobody can be asked here, so add --yes to do it');
+  await confirm(`this deletes ${names}`, 'to confirm without a terminal, add --yes');
 }
 
-/** Says on stderr how many events wait for each of them. */
+/** Prints on stderr how many events wait for each of them. */
 export async function noteWaiting(
   context: Context,
   stored: StoredResources,
@@ -74,7 +74,8 @@ function waitingOf(waiting: WaitingById, id: string): Waiting | string {
 }
 
 function eventsText(waiting: Waiting | string): string {
-  if (typeof waiting === 'string') return `cannot tell how many events wait for it (${waiting})`;
+  if (typeof waiting === 'string')
+    return `the number of events that wait for it is not known (${waiting})`;
   const { count } = waiting;
   if (count === 0 && waiting.isAll) return 'no event waits for it';
   return count === 1
@@ -83,7 +84,8 @@ function eventsText(waiting: Waiting | string): string {
 }
 
 function callsText(waiting: Waiting | string): string {
-  if (typeof waiting === 'string') return `cannot tell how many of its calls wait (${waiting})`;
+  if (typeof waiting === 'string')
+    return `the number of its calls that wait is not known (${waiting})`;
   const { count } = waiting;
   if (count === 0 && waiting.isAll) return 'none of its calls waits to be routed';
   return count === 1

@@ -15,21 +15,21 @@ import type { Source } from '../../resources/resource.ts';
 import { schemaIdOf } from '../../schemas/wire-format.ts';
 import type { Topology } from '../../topology.ts';
 
-/** What waits for a source or a destination. */
+/** The events or calls that wait for a destination or source. */
 export interface Waiting {
   readonly count: number;
-  /** False: there may be more. */
+  /** False: the number is a lower bound. */
   readonly isAll: boolean;
 }
 
-/** By id; or why it cannot be told. */
+/** By id, or why the numbers are not known. */
 export type WaitingById = ReadonlyMap<string, Waiting> | { readonly unknown: string };
 
 export interface WaitingOptions {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: SteadyClock;
-  /** What is not read by then is not counted; of the steady clock. */
+  /** Counting ends at this time of the steady clock. */
   readonly untilMs: number;
   readonly onProgress: (read: number, all: number) => void;
 }
@@ -50,7 +50,7 @@ export async function countEvents(
       for (const id of ids) {
         const { name } = topology.dedicatedTopic(id);
         if (!existing.includes(name)) continue;
-        // All that it holds is for this destination.
+        // All records of a dedicated topic are for this destination.
         const parts = await admin.unfinished(topology.dedicatedGroup(id), name);
         for (const part of parts) count.add(id, part.count);
       }
@@ -116,13 +116,13 @@ class Count {
     this.#counts = new Map(ids.map((id) => [id, 0]));
   }
 
-  /** Of others, nothing is counted. */
+  /** Ignores other ids. */
   add(id: string, events: number): void {
     const before = this.#counts.get(id);
     if (before !== undefined) this.#counts.set(id, before + events);
   }
 
-  /** Something may belong to any of them. */
+  /** A record that was left out may belong to any of them. */
   leaveOut(): void {
     this.#isAll = false;
   }
@@ -146,7 +146,8 @@ async function pilesOf(
 ): Promise<readonly Pile[]> {
   const piles: Pile[] = [];
   for (const topic of topics)
-    // Kafka lists no topic that its ACLs do not let one describe: asked for by name, it says so.
+    // Kafka does not list topics that its ACLs do not let a principal describe. A request by name returns the
+    // error.
     if (existing.includes(topic) || (await admin.partitionCount(topic).catch(ifMissing)) > 0)
       piles.push({ topic, parts: await admin.unfinished(groupId, topic) });
   return piles;
@@ -184,7 +185,7 @@ async function readPiles(
   }
 }
 
-/** What is missing may be a right that this principal has no need of otherwise. */
+/** The missing right may be one that this principal does not need otherwise. */
 async function unlessRefused(count: () => Promise<WaitingById>): Promise<WaitingById> {
   try {
     return await count();

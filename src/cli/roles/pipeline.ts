@@ -19,28 +19,34 @@ import type { RunningRoles } from './start-roles.ts';
 
 const loopback = ['127.0.0.0/8', '::1/128'];
 const lookAgainMs = 20;
-/** Nobody else being in the groups, roles get their partitions within a second or two. */
+/** Usual time until roles get their partitions, if no other members are in the groups. */
 const usualMs = 3_000;
 const waitingForGroups =
-  'waiting for the consumer groups: Kafka misses members that were killed only after 10 s';
+  'waiting for the consumer groups: Kafka takes 10 s to remove members that were killed';
 
 export interface PipelineOptions {
-  /** Keeps the broker's data and port, and the secret key, and names the broker; without it, all are temporary. */
+  /**
+   * Keeps the broker's data and port, and the secret key, and names the broker. Without it, all are
+   * temporary.
+   */
   readonly dataDir?: string | undefined;
   readonly resources?: ParsedFile | undefined;
-  /** What the command decides instead of the environment. */
+  /** Settings that the command decides instead of the environment. */
   readonly decided?: Partial<Settings>;
 }
 
-/** Everything on one machine: a broker unless one is given, topics, resources, all roles, which have joined their groups. */
+/**
+ * The whole pipeline on one machine: a broker unless one is given, topics, resources, and all roles, which
+ * have joined their groups.
+ */
 export interface Pipeline {
-  /** With the brokers, keys and networks that were decided here. */
+  /** The context with the brokers, keys and networks that were decided here. */
   readonly context: Context;
   readonly brokers: readonly string[];
-  /** What was to be applied, also what was so already. */
+  /** The resources of the files, including unchanged ones. */
   readonly applied: readonly ResourceName[];
   readonly roles: RunningRoles;
-  /** Resolves when the broker that was started here ends by itself. */
+  /** Resolves when the broker that was started here ends unexpectedly. */
   readonly brokerEnded: Promise<void>;
   stop(): Promise<void>;
 }
@@ -103,7 +109,7 @@ async function consoleFolder(
   const kept = chosen ?? (dataDir === undefined ? undefined : join(dataDir, 'console'));
   if (kept !== undefined) return kept;
   const dir = await mkdtemp(join(tmpdir(), 'postrider-console-'));
-  // However the process ends by itself.
+  // Runs however the process ends.
   process.once('exit', () => {
     rmSync(dir, { recursive: true, force: true });
   });

@@ -18,24 +18,30 @@ export function producerHooks(registry: MetricsRegistry): ProducerHooks {
   const registers = [registry];
   const written = new Counter({
     name: 'postrider_kafka_produced_records_total',
-    help: 'Records that all in-sync replicas have acknowledged.',
+    help: 'Records that all in-sync replicas acknowledged.',
+    registers,
+  });
+  const successes = new Counter({
+    name: 'postrider_kafka_produce_successes_total',
+    help: 'Calls to Kafka that wrote records.',
     registers,
   });
   const failed = new Counter({
     name: 'postrider_kafka_produce_failures_total',
-    help: 'Calls to Kafka that failed and are repeated.',
+    help: 'Requests to Kafka that failed and are repeated, by reason.',
     labelNames: ['reason'],
     registers,
   });
   for (const reason of usualFailures) failed.inc({ reason }, 0);
   const refused = new Counter({
     name: 'postrider_kafka_refused_records_total',
-    help: 'Records that can never be written, e.g. too large ones.',
+    help: 'Records that Kafka can never store, for example because they are too large.',
     registers,
   });
   return {
     written: ({ records }) => {
       written.inc(records);
+      successes.inc();
     },
     failed: (reason) => {
       failed.inc({ reason });

@@ -21,17 +21,16 @@ import { createSecretKeys } from '../../resources/config/secrets.ts';
 import type { RouterDeps } from '../../router/router.ts';
 import { describeSettings } from '../../settings/read.ts';
 import type { Settings } from '../../settings/table.ts';
+import type { RoleName } from '../../topology.ts';
 import type { Context } from '../context.ts';
 import { registryAccess } from '../connect/registry-access.ts';
 import { producerHooks } from './producer-metrics.ts';
-import { readKeyPair } from '../connect/tls-files.ts';
+import { followCredentials } from './follow-credentials.ts';
 
 /** Longer than an attempt (5 s) and a commit; Kubernetes' grace period must be longer still. */
 const graceMs = 15_000;
 /** In the folder where the role is started. */
 const usualConsoleDir = '.cache/console';
-
-export type RoleName = 'gateway' | 'router' | 'delivery' | 'console';
 
 /** Roles that share a process: its Kafka producer where they have none of their own, configuration, metrics and ops server. */
 export interface RunningRoles {
@@ -58,7 +57,7 @@ export async function startRoles(
 ): Promise<RunningRoles> {
   // The console has no slow deliveries to fear, and takes less memory with Node's own rules.
   if (names.some((name) => name !== 'console')) tuneGarbageCollection();
-  const { settings, log, kafka } = context;
+  const { settings, log, kafka, credentials } = context;
   log.info({ settings: describe(settings) }, `starting ${names.join(' and ')}`);
   context.warnOfSettings();
   const metrics = createMetrics();
@@ -68,17 +67,30 @@ export async function startRoles(
   const ready = (): boolean => names.every(isReady);
   exposeReady(metrics, () => names.map((name) => [name, isReady(name)]));
   const ops = await startOpsServer({ port: settings.opsPort, metrics, ready });
+  let gateway: Gateway | undefined;
+  const followed = followCredentials(credentials, {
+    metrics,
+    log,
+    onGatewayTls: names.includes('gateway') ? (tls) => gateway?.useTls(tls) : undefined,
+  });
   // Kafka away at the start is no mistake of a user's: say so, and wait.
   await context.reachKafka();
   const topology = await context.topology();
-  await requireTopics(kafka, topology.all);
+  const used = new Set(names.flatMap((name) => topology.usedBy[name]));
+  await requireTopics(
+    kafka,
+    topology.all.filter(({ name }) => used.has(name)),
+  );
   const shared = { kafka, topology, clock: systemClock, log, metrics };
   const hooks = producerHooks(metrics);
   const openProducer = (): Promise<Producer> =>
     createProducer(kafka, { clock: systemClock, log, hooks });
   let sharedProducer: Promise<Producer> | undefined;
   const producer = (): Promise<Producer> => (sharedProducer ??= openProducer());
-  const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
+  // The gateway and the router need no secret of the configuration, so they get no key to any.
+  const secretKeys = names.includes('delivery')
+    ? createSecretKeys(settings.secretKey, settings.secretKeyPrevious)
+    : undefined;
   let config: Config | undefined;
   // The console shows no secret, and needs no key.
   if (names.some((name) => name !== 'console')) {
@@ -89,7 +101,6 @@ export async function startRoles(
     if (config === undefined) throw new Error('a role needs the configuration');
     return { ...shared, config };
   };
-  let gateway: Gateway | undefined;
   let shownBy: Console | undefined;
   let fence: FollowedFence | undefined;
   let pauses: FollowedPauses | undefined;
@@ -99,7 +110,8 @@ export async function startRoles(
   const starters: Record<RoleName, () => Promise<Role>> = {
     gateway: async () => {
       const { startGateway } = await import('../../gateway/gateway.ts');
-      gateway = await startGateway({ ...deps(), openProducer, ...gatewaySettings(settings) });
+      const tls = credentials.gatewayTls();
+      gateway = await startGateway({ ...deps(), openProducer, tls, ...gatewaySettings(settings) });
       return gateway;
     },
     router: async () => {
@@ -113,16 +125,22 @@ export async function startRoles(
         ...deps(),
         producer: await producer(),
         dedupeWindowMs: settings.dedupeWindowMs,
-        registry: registryAccess(settings),
+        registry: registryAccess(settings, credentials),
       });
     },
     delivery: async () => {
       const { startDelivery } = await import('../../delivery/worker.ts');
+      const { openSender } = await import('../../delivery/http/http-sender.ts');
       const { startNotices } = await import('../../notices/notices.ts');
       [fence, pauses] = await Promise.all([startFence(shared), followPauses(shared)]);
       const parts = { ...deps(), fence, pauses, producer: await producer() };
       notices = await startNotices({ ...parts, disableAfterMs: settings.disableAfterMs });
-      return startDelivery({ ...parts, ...deliverySettings(settings) });
+      const sender = openSender({
+        clock: systemClock,
+        timeoutMs: settings.deliveryTimeoutMs,
+        allowNetworks: settings.deliveryAllowNetworks ?? [],
+      });
+      return startDelivery({ ...parts, sender, ...deliverySettings(settings) });
     },
     console: async () => {
       const { startConsole } = await import('../../console/console.ts');
@@ -151,6 +169,7 @@ export async function startRoles(
   );
 
   const stop = async (): Promise<void> => {
+    followed.stop();
     await Promise.all([notices?.stop(), ...roles.map((role) => role.stop(graceMs))]);
     // What Kafka has not acknowledged by now is not committed either: its next owner writes it again.
     await Promise.all([
@@ -168,15 +187,10 @@ export async function startRoles(
 
 function gatewaySettings(
   settings: Settings,
-): Pick<GatewayDeps, 'port' | 'rateLimit' | 'tls' | 'corsOrigins' | 'trustedProxies'> {
-  const tls = readKeyPair(
-    { setting: 'GATEWAY_TLS_CERT_FILE', path: settings.gatewayTlsCertFile },
-    { setting: 'GATEWAY_TLS_KEY_FILE', path: settings.gatewayTlsKeyFile },
-  );
+): Pick<GatewayDeps, 'port' | 'rateLimit' | 'corsOrigins' | 'trustedProxies'> {
   return {
     port: settings.gatewayPort,
     rateLimit: settings.gatewayRateLimit,
-    tls,
     corsOrigins: settings.gatewayCorsOrigins,
     trustedProxies: settings.gatewayTrustedProxies,
   };
@@ -184,7 +198,7 @@ function gatewaySettings(
 
 function deliverySettings(
   settings: Settings,
-): Omit<DeliveryDeps, keyof RouterDeps | 'fence' | 'pauses'> {
+): Omit<DeliveryDeps, keyof RouterDeps | 'fence' | 'pauses' | 'sender'> {
   return {
     timeoutMs: settings.deliveryTimeoutMs,
     retryWindowMs: settings.retryWindowMs,
@@ -192,6 +206,5 @@ function deliverySettings(
     attempts: settings.attempts,
     maxInFlight: settings.deliveryMaxInFlight,
     maxInFlightPerDestination: settings.deliveryMaxInFlightPerDestination,
-    allowNetworks: settings.deliveryAllowNetworks ?? [],
   };
 }

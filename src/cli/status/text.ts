@@ -10,7 +10,7 @@ import type { DestinationView } from '../../event/destination-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
 import { counted } from '../terminal/counted.ts';
 
-/** What `postrider status` knows. */
+/** The data of `postrider status`. */
 export interface Overview extends Pipeline {
   readonly at: string;
   readonly workers: readonly WorkerStatus[];
@@ -18,10 +18,10 @@ export interface Overview extends Pipeline {
   readonly destinations: readonly DestinationView[];
 }
 
-/** As much of an answer as tells what it is about. */
+/** Length of an answer's beginning that is shown. */
 const shownAnswer = 80;
 
-/** @param limit so many destinations at most */
+/** @param limit greatest number of destinations */
 export function overviewText(overview: Overview, limit: number, nowMs: number): string {
   const { backlog, workers, destinations, deadLetters, rejectedCalls } = overview;
   const stages = backlog.map(({ stage, topic, records, oldest }) => [
@@ -36,7 +36,7 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
     String(each.inFlight),
     String(each.queued),
     String(lagOf(each)),
-    each.isCutOff ? 'reaches hardly anybody' : '',
+    each.isCutOff ? 'cannot reach most endpoints' : '',
   ]);
   const shown = destinations.slice(0, limit);
   const given = `dead letters of the last hour: ${deadLetters}; rejected calls: ${rejectedCalls}`;
@@ -52,10 +52,10 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
   return parts.join('\n\n');
 }
 
-/** What `postrider status <destination>` knows. */
+/** The data of `postrider status <destination>`. */
 interface OneDestination {
   readonly view: DestinationView;
-  /** The last one of it. */
+  /** The last notice about it. */
   readonly notice: Notice | undefined;
   readonly attempts: readonly AttemptLine[];
 }
@@ -69,7 +69,11 @@ export function destinationText(
   const forText = since === undefined ? '' : ` for ${ago(since, nowMs)}, since ${since}`;
   const tiers = Object.entries(waiting.tiers)
     .sort(byTier)
-    .map(([tier, events]) => `, ${events} in retry.${tier}`);
+    .map(([tier, events]) => {
+      const due = waiting.due[tier];
+      const when = due === undefined ? '' : `, the last due in ${until(due.until, nowMs)}`;
+      return `; ${events} in retry.${tier}${when}`;
+    });
   const ends = deadline === undefined ? '' : `; the first is given up in ${until(deadline, nowMs)}`;
   const age = oldest === undefined ? '' : `; the oldest for ${ago(oldest, nowMs)}${ends}`;
   const urls = view.urls.map((url) => [
@@ -92,7 +96,7 @@ export function destinationText(
       `in the last three minutes: ${perMinute.delivered} delivered and ${perMinute.failed} failed a minute${took(view)}`,
       ...(notice === undefined
         ? []
-        : [`told ${ago(notice.at, nowMs)} ago: ${printable(notice.text)}`]),
+        : [`notice, ${ago(notice.at, nowMs)} ago: ${printable(notice.text)}`]),
     ].join('\n'),
   ];
   if (urls.length > 0) {
@@ -137,7 +141,7 @@ function statesText(destinations: readonly DestinationView[]): string {
   return `${counted(destinations.length, 'destination')}${each.length === 0 ? '' : `: ${each.join(', ')}`}`;
 }
 
-/** Of a destination with several URLs, how many fail, if not all. */
+/** For a destination with several URLs, how many of them fail, if not all. */
 function shareText({ urls }: DestinationView): string {
   const failing = urls.filter(
     ({ breaker, failingSince }) => breaker !== 'closed' || failingSince !== undefined,
@@ -157,7 +161,7 @@ function rateText({ perMinute: { delivered, failed } }: DestinationView): string
 function took({ p50Ms, p99Ms }: DestinationView): string {
   return p50Ms === undefined || p99Ms === undefined
     ? ''
-    : `; half took ${p50Ms} ms at most, 99 of 100 ${p99Ms} ms`;
+    : `; latency p50 ${p50Ms} ms, p99 ${p99Ms} ms`;
 }
 
 function answerText(answer: LastAnswer | undefined): string {

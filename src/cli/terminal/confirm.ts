@@ -4,9 +4,9 @@ import { PostriderError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 
 /**
- * Resolves after a yes. Whoever cannot be asked has to say it beforehand.
- * @param doing what a yes leads to, e.g. `this sends 7 events again`
- * @throws PostriderError `usage` where stdin is no terminal; `stopped` after any other answer
+ * Resolves after a yes. Without a terminal, the caller has to confirm with an option.
+ * @param doing the consequence of a yes, for example `this sends 7 events again`
+ * @throws PostriderError `usage` if stdin is not a terminal; `stopped` after any other answer
  */
 export async function confirm(doing: string, instead: string): Promise<void> {
   if (!process.stdin.isTTY) throw new PostriderError('usage', `${doing}: ${instead}`);
@@ -14,7 +14,7 @@ export async function confirm(doing: string, instead: string): Promise<void> {
   const closed = once(terminal, 'close').then(() => '');
   try {
     const answer = await Promise.race([
-      terminal.question(`${printable(doing)}. Go on? [y/N] `),
+      terminal.question(`${printable(doing)}. Continue? [y/N] `),
       closed,
     ]);
     if (/^y(es)?$/i.test(answer.trim())) return;

@@ -10,7 +10,7 @@ export interface OutputOptions {
 /** The one way to say how a command prints its answer: for a person, or for a program. */
 export function withOutput(command: Command): Command {
   return command.addOption(
-    new Option('-o, --output <format>', 'how to print; wide: all columns, uncut')
+    new Option('-o, --output <format>', 'output format; wide prints all columns in full')
       .choices(outputFormats)
       .default('table'),
   );
@@ -18,7 +18,7 @@ export function withOutput(command: Command): Command {
 
 /** For commands that had an option of their own before. */
 export function withJson(command: Command): Command {
-  const json = new Option('--json', 'the same as -o json').implies({ output: 'json' });
+  const json = new Option('--json', 'same as -o json').implies({ output: 'json' });
   return withOutput(command).addOption(json);
 }
 

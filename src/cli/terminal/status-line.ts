@@ -2,19 +2,19 @@ import { printable } from '../../printable.ts';
 import { note } from './note.ts';
 
 const redrawEveryMs = 200;
-/** What is not overwritten fills a log. */
+/** Without a terminal, lines are not overwritten and would fill a log. */
 const noteEveryMs = 5_000;
 const clearLine = '\r\u001b[2K';
 
 export interface StatusLine {
-  /** To be called before something else is written to stderr. */
+  /** To be called before other output to stderr. */
   clear(): void;
   stop(): void;
 }
 
 /**
- * Says on stderr how far the work is: on a terminal in one line that is overwritten until the work is
- * done, elsewhere in a line now and then.
+ * Shows progress on stderr: on a terminal in one line that is overwritten until the work is done, elsewhere
+ * in a line now and then.
  */
 export function startStatusLine(describe: () => string): StatusLine {
   return process.stderr.isTTY ? overwriteLine(describe) : repeatLine(describe);
@@ -39,7 +39,7 @@ function overwriteLine(describe: () => string): StatusLine {
   };
 }
 
-/** Says nothing twice. */
+/** Prints no line twice in a row. */
 function repeatLine(describe: () => string): StatusLine {
   let said = '';
   const timer = setInterval(() => {

@@ -1,4 +1,4 @@
-/** What keeps a file that somebody named from being read, to be put behind its name. */
+/** Why a given file cannot be read, as the end of a sentence that begins with its name. */
 export function whyUnreadable(code: string): string {
   return reasons[code] ?? `cannot be read (${code})`;
 }

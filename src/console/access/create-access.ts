@@ -9,6 +9,6 @@ export function createAccess(settings: AccessSettings, deps: LogInDeps): Access 
   if (isLoopback(settings.host)) return openAccess();
   throw new PostriderError(
     'setting-invalid',
-    `CONSOLE_HOST is ${settings.host}, which others can reach, and nobody has to log in: set CONSOLE_OIDC_ISSUER or CONSOLE_TOKENS_FILE, or leave CONSOLE_HOST at 127.0.0.1`,
+    `CONSOLE_HOST is ${settings.host}, which other machines can reach, and log-in is off: set CONSOLE_OIDC_ISSUER or CONSOLE_TOKENS_FILE, or leave CONSOLE_HOST at 127.0.0.1`,
   );
 }

@@ -140,7 +140,10 @@ export class IdentityProvider {
   #failure(error: unknown): LogInError {
     const { issuer } = this.#settings;
     const reason = reasonOf(error);
-    this.#log.warn({ issuer, reason }, 'the identity provider lets nobody in to the console');
+    this.#log.warn(
+      { issuer, reason },
+      'nobody can log in to the console with the identity provider',
+    );
     if (error instanceof AuthorizationResponseError) {
       const why = error.error === 'access_denied' ? 'has refused the log-in' : 'reports an error';
       return new LogInError(403, `The identity provider ${why}.`, { cause: error });

@@ -18,8 +18,7 @@ export function addLinkRoute(
   server.get<{ Params: { readonly '*': string } }>(`${linkPath}*`, ({ params, ip }, reply) => {
     const link = readLink(key, params['*'], clock.now());
     if (link === undefined) {
-      const sentence =
-        'This link has expired or is not whole. Ask those who sent it to you for a new one.';
+      const sentence = 'This link has expired or is incomplete. Ask the sender for a new one.';
       return sendPage(reply, 403, refusalPage(sentence, false));
     }
     const { destination, bodies, untilMs } = link;

@@ -43,7 +43,7 @@ export class LogInAccess implements Access {
     if (!isSecure)
       log.warn(
         {},
-        'CONSOLE_URL is not https, so who listens on the way reads tokens and takes over sessions',
+        'CONSOLE_URL is not https, so anyone who can read the traffic can take over tokens and sessions',
       );
     this.#key = sessionKey ?? randomBytes(32);
     this.#cookies = new SessionCookies(new Sessions(this.#key, clock), clock, isSecure);

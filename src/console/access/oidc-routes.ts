@@ -90,7 +90,10 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       return sendPage(
         reply,
         403,
-        refusalPage('This log-in was begun elsewhere or too long ago; begin again.', true),
+        refusalPage(
+          'This log-in was started in another browser, or too long ago; start again.',
+          true,
+        ),
       );
     reply.clearCookie(cookieName(underWay.state), attributes);
     try {
@@ -100,12 +103,12 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       const user = personName(claims);
       const who = { user, subject: claims['sub'], address: request.ip };
       if (role === undefined) {
-        log.warn(who, 'somebody without a role was refused by the console');
+        log.warn(who, 'the console refused a user without a role');
         return await sendPage(
           reply,
           403,
           refusalPage(
-            `You are ${user}, who may not see this console: your account has none of the values in the claim ${roles.claim} that give a role. Ask those who run it.`,
+            `You are logged in as ${user}, but you have no access to this console: your account has none of the values in the claim ${roles.claim} that give a role. Ask the people who run it.`,
             false,
           ),
         );

@@ -84,7 +84,7 @@ export function followTokens(file: string, log: Logger): TokensFile {
       tokens = read(file);
       log.info({ tokens: tokens.length }, 'the tokens of the console were read again');
     } catch (error) {
-      log.error({ reason: (error as Error).message }, 'the tokens of before stay in force');
+      log.error({ reason: (error as Error).message }, 'the previous tokens stay in force');
     }
   };
   const timer = setInterval(look, lookMs);

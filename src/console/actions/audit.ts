@@ -5,6 +5,7 @@ import type { KafkaClient } from '../../kafka/client.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { inTime } from '../api/in-time.ts';
 
 export interface AuditDeps {
   readonly kafka: KafkaClient;
@@ -16,6 +17,8 @@ export interface AuditDeps {
 
 /** People do this, not machines: a year of it fits. */
 const mostShown = 10_000;
+
+const notDone = 'not done: Kafka did not answer in time';
 
 /** Who did what: written before it is done, so that nothing is done that is not written. */
 export class Audit {
@@ -52,8 +55,22 @@ export class Audit {
     return this.#entries.toReversed();
   }
 
-  /** Resolves when Kafka has it. */
+  /**
+   * Resolves when Kafka has it. An entry that Kafka takes too late for whoever asked is followed by one that says
+   * that nothing was done.
+   * @throws ProblemError 503 when Kafka has not taken it within ten seconds
+   */
   async write(entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+    const writing = this.#append(entry);
+    try {
+      await inTime(writing);
+    } catch (error) {
+      void writing.then(() => this.#append({ ...entry, detail: notDone })).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #append(entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
     const { producer, topic, clock, log } = this.#deps;
     const at = new Date(clock.now()).toISOString();
     log.info({ ...entry }, 'an operator acts in the console');

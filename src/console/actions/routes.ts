@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AuditEntry } from '../../event/audit-entry.ts';
+import { answer } from '../api/answers/answers.ts';
 import { accept } from '../api/parameters.ts';
+import { inTime } from '../api/in-time.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Redrive } from '../api/model.ts';
 import type { Audit } from './audit.ts';
@@ -27,7 +29,13 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
   const params = accept(['id'], ['id']);
   api.post<{ Params: OfDestination }>(
     '/destinations/:id/test',
-    { schema: { summary: 'Send a test event to each of its URLs', params } },
+    {
+      schema: {
+        summary: 'Send a test event to each of its URLs',
+        response: answer('tested'),
+        params,
+      },
+    },
     async (request) => {
       const destination = request.params.id;
       await audit.write({ user: operatorOf(request), action: 'send-test', destination });
@@ -36,7 +44,13 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
   );
   api.post<{ Params: OfDestination }>(
     '/destinations/:id/pause',
-    { schema: { summary: 'Send it nothing; its events are kept', params } },
+    {
+      schema: {
+        summary: 'Send it nothing; its events are kept',
+        response: answer('nothing'),
+        params,
+      },
+    },
     async (request) => {
       const destination = request.params.id;
       await audit.write({ user: operatorOf(request), action: 'pause', destination });
@@ -46,7 +60,13 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
   );
   api.post<{ Params: OfDestination }>(
     '/destinations/:id/resume',
-    { schema: { summary: 'Send to it again, and what was kept', params } },
+    {
+      schema: {
+        summary: 'Send to it again, and what was kept',
+        response: answer('redrive'),
+        params,
+      },
+    },
     async (request) => {
       const destination = request.params.id;
       const done = { user: operatorOf(request), action: 'resume', destination } as const;
@@ -62,13 +82,14 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
     {
       schema: {
         summary: 'Send dead letters again, or count them with `dryRun`',
+        response: answer('redrive'),
         body: accept(['destination', 'reason', 'since', 'until', 'dryRun']),
       },
     },
     async (request): Promise<Redrive> => {
       const user = operatorOf(request);
       const { dryRun = false, ...selection } = request.body;
-      const found = await operations.count(selection);
+      const found = await inTime(operations.count(selection));
       if (dryRun) return { id: 'preview', state: 'done', found, sent: 0 };
       const { destination, ...rest } = selection;
       const done = {
@@ -83,7 +104,13 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
   );
   api.get<{ Params: OfDestination }>(
     '/redrives/:id',
-    { schema: { summary: 'How far sending again is', params: accept(['id'], ['id']) } },
+    {
+      schema: {
+        summary: 'How far sending again is',
+        response: answer('redrive'),
+        params: accept(['id'], ['id']),
+      },
+    },
     ({ params }) => {
       const found = runs.find(params.id);
       if (found !== undefined) return found;

@@ -87,7 +87,7 @@ export function detailOf(
   return {
     ...row,
     urls,
-    waitingBy: { here: waiting.here, tiers: waiting.tiers },
+    waitingBy: { here: waiting.here, tiers: waiting.tiers, due: waiting.due },
     resource: resource === undefined ? {} : toDocument(resource),
     ...(pause === undefined ? {} : { pause: { since: pause.since } }),
   };

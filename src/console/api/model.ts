@@ -1,7 +1,12 @@
 export type { AuditEntry } from '../../event/audit-entry.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { DestinationState } from '../../event/destination-state.ts';
-import type { LastAnswer, UrlStatus, WorkerStatus } from '../../event/destination-status.ts';
+import type {
+  DueSpan,
+  LastAnswer,
+  UrlStatus,
+  WorkerStatus,
+} from '../../event/destination-status.ts';
 
 /**
  * What the console's HTTP API answers, under `/api/v1`. Times are ISO 8601, in UTC; a field without a value
@@ -86,6 +91,8 @@ export interface DestinationDetail extends DestinationRow {
     readonly here: number;
     /** By delay: `10s`, `1m`, … */
     readonly tiers: Readonly<Record<string, number>>;
+    /** When what waits in a tier is due. */
+    readonly due: Readonly<Record<string, DueSpan>>;
   };
   /** As in resource files, its secrets masked; empty where it is not configured any more. */
   readonly resource: object;

@@ -23,6 +23,7 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   'kafka-unavailable': 503,
   'kafka-refused': 503,
   'resource-invalid': 409,
+  'secret-unreadable': 409,
 };
 
 /** Never what an error that nobody expected says: it may quote what this person may not see. */

@@ -5,6 +5,7 @@ import type { Access } from '../access/access.ts';
 import { hasRule, mayAsk } from '../access/may-ask.ts';
 import { seenBy } from '../access/seen-by.ts';
 import type { PageFile } from '../build-pages.ts';
+import { answer, answerSchemas } from './answers/answers.ts';
 import type { Problem, Session } from './model.ts';
 import { notFound, problem, problemOf, sendProblem } from './problem.ts';
 
@@ -25,6 +26,8 @@ export interface ConsoleServerOptions {
   routes(api: FastifyInstance): void;
   /** A request has failed, and nobody expected it. */
   onFailure(error: unknown): void;
+  /** An API request was answered. */
+  onAnswer(status: number, seconds: number): void;
 }
 
 /** Nothing from elsewhere, nothing inline, in nobody's frame. */
@@ -66,6 +69,9 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
     forceCloseConnections: true,
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true } },
   });
+  // The schemas of answers are for whoever reads the document.
+  server.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  for (const schema of answerSchemas()) server.addSchema(schema);
   server.decorateRequest('session', null);
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers);
@@ -94,6 +100,10 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         version: '1',
       },
     },
+    // Pages and log-in are for browsers.
+    transform: ({ schema, url }) =>
+      url.startsWith(apiPath) ? { schema, url } : { schema: { ...schema, hide: true }, url },
+    refResolver: { buildLocalReference: ({ $id }) => $id as string },
   });
   await access.addRoutes(server);
   const unruled: string[] = [];
@@ -110,11 +120,19 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         if (objection === undefined) next();
         else sendProblem(reply, objection);
       });
+      api.addHook('onResponse', (_request, reply, done) => {
+        options.onAnswer(reply.statusCode, reply.elapsedTime / 1_000);
+        done();
+      });
       api.addHook('preSerialization', async ({ session, routeOptions }, _reply, answer) =>
         session === null ? answer : seenBy(session, routeOf(routeOptions.url), answer),
       );
       api.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
-      api.get('/session', { schema: { summary: 'Who asks' } }, ({ session }) => session);
+      api.get(
+        '/session',
+        { schema: { summary: 'Who asks', response: answer('session') } },
+        ({ session }) => session,
+      );
       options.routes(api);
       done();
     },

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { DuckDBInstance, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api';
 import { PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
+import type { ConsoleMetrics } from '../metrics.ts';
 import {
   attemptsTable,
   lettersTable,
@@ -25,6 +26,8 @@ const limits = {
 const fileName = 'console.duckdb';
 
 export interface IndexDatabase {
+  /** Its path. */
+  readonly file: string;
   /** The only one that writes. */
   readonly writer: DuckDBConnection;
   /** The rows of a query, by column; a reader sees what is committed, and holds up no writer. */
@@ -37,7 +40,10 @@ export interface IndexDatabase {
  * removed: everything in it comes from Kafka.
  * @throws PostriderError `busy` while another process has it open; `setting-invalid` for a folder that cannot be used
  */
-export async function openIndexDatabase(dir: string, log: Logger): Promise<IndexDatabase> {
+export async function openIndexDatabase(
+  dir: string,
+  { log, metrics }: { readonly log: Logger; readonly metrics: ConsoleMetrics },
+): Promise<IndexDatabase> {
   await mkdir(dir, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
     throw new PostriderError(
       'setting-invalid',
@@ -60,6 +66,7 @@ export async function openIndexDatabase(dir: string, log: Logger): Promise<Index
       { file, reason: reasonOf(error) },
       'the index cannot be used; it is made again from Kafka',
     );
+    metrics.remade();
     await removeIndex(dir);
     return openOurs(file);
   }
@@ -99,7 +106,7 @@ async function openOurs(file: string): Promise<IndexDatabase> {
       'set enable_external_access = false; set preserve_insertion_order = true; set lock_configuration = true',
     );
     await requireSchema(writer);
-    return { writer, rows: (sql, values) => rowsOf(instance, sql, values), close };
+    return { file, writer, rows: (sql, values) => rowsOf(instance, sql, values), close };
   } catch (error) {
     instance.closeSync();
     throw error;

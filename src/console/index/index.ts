@@ -1,8 +1,10 @@
+import { statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
+import type { ConsoleMetrics } from '../metrics.ts';
 import type { Bounds } from './bounds.ts';
 import { isUnusable, openIndexDatabase, removeIndex, type IndexDatabase } from './database.ts';
 import { Indexer } from './indexer.ts';
@@ -18,6 +20,7 @@ export interface IndexOptions {
   readonly clock: Clock;
   readonly dir: string;
   readonly bounds: Bounds;
+  readonly metrics: ConsoleMetrics;
   /** The id of the source with this write key. */
   sourceOf(writeKey: string): string | undefined;
 }
@@ -49,7 +52,7 @@ const againMs = 5_000;
  * @throws PostriderError `busy`, `setting-invalid`
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const { log, dir } = options;
+  const { log, dir, metrics } = options;
   const stopping = new AbortController();
   let run: Run | undefined = await startRun(options);
   const isOver = (): boolean => stopping.signal.aborted;
@@ -60,8 +63,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       log.error({ err: error }, 'the index of the console has failed; it is opened again');
       await run?.stop();
       run = undefined;
-      if (isUnusable(error)) await removeIndex(dir).catch(() => undefined);
-      else await delay(againMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (isUnusable(error)) {
+        metrics.remade();
+        await removeIndex(dir).catch(() => undefined);
+      } else await delay(againMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       while (run === undefined && !isOver())
         try {
           run = await startRun(options);
@@ -72,6 +77,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     }
   };
   const looping = loop();
+  metrics.watch(() => ({
+    isCaughtUp: run?.isCaughtUp() === true,
+    bytes: run === undefined ? 0 : bytesOf(run.open.database.file),
+  }));
   return {
     get current() {
       return run?.open;
@@ -88,6 +97,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   };
 }
 
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 /** From opening the file to its failure. */
 interface Run {
   readonly open: OpenIndex;
@@ -99,9 +112,9 @@ interface Run {
 }
 
 async function startRun(options: IndexOptions): Promise<Run> {
-  const { kafka, topology, log, clock, dir, bounds } = options;
+  const { kafka, topology, log, clock, dir, bounds, metrics } = options;
   const { attempts, deadLetter, ingestRejected } = topology.topics;
-  const database = await openIndexDatabase(dir, log);
+  const database = await openIndexDatabase(dir, { log, metrics });
   const { promise: failure, resolve: fail } = Promise.withResolvers<unknown>();
   try {
     const known = await readKnown(database, clock.now());
@@ -127,6 +140,7 @@ async function startRun(options: IndexOptions): Promise<Run> {
       database,
       feeds,
       bounds,
+      metrics,
       clock,
       sourceOf: (key) => options.sourceOf(key),
     });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Clock } from '../../ops/clock.ts';
+import type { ConsoleMetrics } from '../metrics.ts';
 import { rowOfLine, type AttemptRow } from './attempt-rows.ts';
 import { keepBounds, type Bounds } from './bounds.ts';
 import type { IndexDatabase } from './database.ts';
@@ -33,6 +34,7 @@ export interface IndexerOptions {
   readonly lastSeq: number;
   readonly countedSeq: number;
   readonly bounds: Bounds;
+  readonly metrics: ConsoleMetrics;
   readonly clock: Clock;
   sourceOf(writeKey: string): string | undefined;
 }
@@ -179,7 +181,7 @@ export class Indexer {
   }
 
   async #write(batch: Batch): Promise<void> {
-    const { database, words, lastHours, feeds } = this.#options;
+    const { database, words, lastHours, feeds, metrics } = this.#options;
     const { writer } = database;
     const { attempts, letters, rejected, offsets, voids } = batch;
     const newWords = words.unwritten();
@@ -204,6 +206,9 @@ export class Indexer {
     await append(writer, offsetsTable, offsets);
     const isCounted = await this.#count(lastSeq);
     await writer.run('commit');
+    metrics.indexed('attempt', attempts.length);
+    metrics.indexed('dead-letter', letters.length);
+    metrics.indexed('rejected-call', rejected.length);
     words.wrote(newWords.length);
     this.#lastSeq = lastSeq;
     if (isCounted) this.#countedSeq = lastSeq;

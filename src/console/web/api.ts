@@ -53,7 +53,7 @@ async function problemOf(response: Response): Promise<Problem> {
       return new Problem(
         403,
         sentence ?? 'You may not see or do this.',
-        'Ask whoever runs Postrider for the role that it needs.',
+        'Ask the people who run Postrider for the role that you need.',
       );
     case 404:
       return new Problem(

@@ -1,4 +1,5 @@
-import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
+import { decodeEnvelope, envelopeHeader, headerVersion } from '../../event/envelope.ts';
+import { formatOf, oldestFormat, type EventFormat } from '../../event/formats.ts';
 import type { Finisher } from '../../kafka/consume/consumed-record.ts';
 import { Job } from '../job.ts';
 import type { Claim, TakenRecord } from '../job.ts';
@@ -19,11 +20,18 @@ export class Bundle {
     this.header = header;
   }
 
-  /** Undefined if the record does not say that it is one. */
+  /** Undefined if the record's header is not that of a bundle. */
   static of(record: TakenRecord, claim: Claim): Bundle | undefined {
     const bytes = record.headers[envelopeHeader];
     const header = bytes === undefined ? undefined : decodeBundleHeader(bytes);
     return header === undefined ? undefined : new Bundle(record, claim, header);
+  }
+
+  /** In which it was written, as were its events at the latest. */
+  get format(): EventFormat {
+    const header = this.record.headers[envelopeHeader];
+    const version = header === undefined ? undefined : headerVersion(header);
+    return (version === undefined ? undefined : formatOf(version)) ?? oldestFormat;
   }
 
   /**
@@ -49,7 +57,10 @@ export class Bundle {
   }
 }
 
-/** Ends a bundle's record with the last of its events. Not before, because those under way are still ours. */
+/**
+ * Ends a bundle's record with the last of its events, and not before, because this worker still owns the
+ * events that are under way.
+ */
 class BundleOwner implements Finisher {
   readonly #record: TakenRecord;
   readonly #claim: Claim;
@@ -93,7 +104,7 @@ class BundleOwner implements Finisher {
   }
 }
 
-/** Undefined without a readable envelope. */
+/** Undefined if the envelope cannot be read. */
 export function jobOfBundled(
   record: TakenRecord,
   claim: Claim,

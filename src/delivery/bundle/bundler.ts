@@ -1,3 +1,4 @@
+import type { EventFormat } from '../../event/formats.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Claim, Job } from '../job.ts';
 import { EventPacker } from '../packing.ts';
@@ -7,6 +8,8 @@ import type { Gathered } from './gathering.ts';
 
 export interface BundlerOptions {
   readonly clock: Clock;
+  /** That all readers know now. */
+  readonly format: () => EventFormat;
   /** To be written now. */
   readonly onGathered: (gathered: Gathered) => void;
   /** An event that found no company; it is not copied. */
@@ -15,23 +18,28 @@ export interface BundlerOptions {
 
 /** How long the first event of a bundle waits for others. */
 const waitMs = 200;
-/** The partitions are served in turn: a little often holds nobody up, all of them at once do. */
+/** Partitions are handled in turns: all of them at once would delay other work. */
 const turns = 8;
-/** Kept for the next bundles: memory that is new each time would have to be collected, too. */
+/**
+ * Packers that are kept for the next bundles, because new memory for each bundle would have to be collected.
+ */
 const mostIdlePackers = 32;
 
 /**
- * Gathers what is put off. A destination that is away has all of its events go through retry topics
- * again and again; one by one, that would cost more than delivering those of all others.
+ * Gathers events that are put off. All events of a destination that is away go through retry topics, again
+ * and again. One by one, that would cost more than delivering the events of all other destinations.
  */
 export class Bundler {
   readonly #options: BundlerOptions;
-  /** By destination. One that was handed over leaves its place to the next, see `JobsByUser` for why. */
+  /**
+   * By destination. A gathering that was passed on leaves its place to the next one; `JobsByUser` explains
+   * why.
+   */
   readonly #open = new Map<Claim, Map<string, Open | undefined>>();
   readonly #idlePackers: EventPacker[] = [];
   #timer: Timer | undefined;
   #turn = 0;
-  /** Added and not handed over yet. */
+  /** Events that were added and not passed on yet. */
   events = 0;
 
   constructor(options: BundlerOptions) {
@@ -72,7 +80,8 @@ export class Bundler {
   #gather(open: Open, job: Job, plan: Later, destinations: OpenByDestination): void {
     let gathering = open;
     if (gathering instanceof Lone) {
-      gathering = new Gathering(gathering, this.#idlePackers.pop() ?? new EventPacker());
+      const packer = this.#idlePackers.pop() ?? new EventPacker();
+      gathering = new Gathering(gathering, packer, this.#options.format());
       destinations.set(gathering.destinationId, gathering);
     }
     gathering.add(job, plan);
@@ -89,7 +98,7 @@ export class Bundler {
     for (const [claim, destinations] of this.#open) {
       if (claim.partition % turns !== this.#turn) continue;
       for (const [id, open] of destinations) {
-        // Nothing has come in a whole round.
+        // No event has come in a whole round.
         if (open === undefined) destinations.delete(id);
         else this.#handOver(open, destinations);
       }

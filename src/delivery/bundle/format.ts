@@ -1,33 +1,36 @@
 import lz4 from 'lz4-napi';
 import { parseHeader } from '../../event/envelope.ts';
+import { isBundleVersion, oldestFormat, type EventFormat } from '../../event/formats.ts';
 import { isTime } from '../../event/timestamp.ts';
 import { unpackRecords } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
 
-/** A partition's window holds several bundles, and what waits in one is a small part of a window. */
+/** A window holds several bundles, so the events that wait in one are a small part of the window. */
 export const mostEvents = 256;
 
-/** What the header of a bundle says, in the place where a single event has its envelope. */
+/** The header of a bundle, in the place where a single event has its envelope. */
 export interface BundleHeader {
   readonly destinationId: string;
-  /** How many it carries. */
+  /** Number of events in the bundle. */
   readonly events: number;
-  /** Of all of them, like the other times epoch milliseconds. */
+  /** When the bundle is due. All times are epoch milliseconds. */
   readonly dueMs: number;
-  /**
-   * End of the retry window that ends first; undefined as long as the retry clock of none runs.
-   */
+  /** The earliest end of a retry window; undefined while no event's retry clock runs. */
   readonly deadlineMs?: number | undefined;
-  /** End of the window of each whose envelope names none; `deadlineMs` where this is absent, too. */
+  /**
+   * End of the retry window of each event whose envelope has none. Where this is absent too, `deadlineMs`
+   * counts.
+   */
   readonly impliedDeadlineMs?: number | undefined;
   /** From when the age of the oldest one runs. */
   readonly oldestMs: number;
 }
 
-/** An envelope has version 1: none is ever taken for the other. */
-const version = 2;
-
-export function encodeBundleHeader(header: BundleHeader): string {
+/** @param format of the bundle and of each envelope in it; without it, the one that every release knows */
+export function encodeBundleHeader(
+  header: BundleHeader,
+  { bundle: version }: Pick<EventFormat, 'bundle'> = oldestFormat,
+): string {
   const { destinationId, events, dueMs, deadlineMs, impliedDeadlineMs, oldestMs } = header;
   return JSON.stringify({
     v: version,
@@ -41,12 +44,12 @@ export function encodeBundleHeader(header: BundleHeader): string {
 }
 
 /**
- * Undefined for bytes that are no header of a bundle, and for one that says what cannot be true. Keys it
+ * Undefined for bytes that are no header of a bundle of a version that this release knows, and for one that says what cannot be true. Keys it
  * does not know are ignored.
  */
 export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
   const json = parseHeader(bytes);
-  if (json?.['v'] !== version) return undefined;
+  if (!isBundleVersion(json?.['v']) || json === null) return undefined;
   const { d, e, u, x, i, o } = json;
   const valid =
     typeof d === 'string' &&
@@ -61,21 +64,21 @@ export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
 }
 
 /**
- * A bundle's value. Compressed here and not with other records, because it is read and written several
- * times before somebody wants to know what is in it.
+ * Compresses a bundle's value. It is compressed here and not with other records, because a bundle is read and
+ * written several times before its events are needed.
  */
 export function compressEvents(packed: Buffer): Buffer {
   return lz4.compressSync(packed);
 }
 
 /**
- * What the compressed value says of its size comes first, and that much memory would be taken. Less than
- * 64 KB and one event are put together: now of 64 KB, formerly with a body and ids of up to 385 KB each,
- * the longest call that a gateway makes of a batch.
+ * The compressed value begins with its unpacked size, and that much memory would be allocated. Writers pack
+ * less than 64 KB and one more event. Earlier releases allowed events with a body and ids of up to 385 KB
+ * each, the longest call that a gateway makes of a batch.
  */
 const mostPackedBytes = 1024 * 1024;
 
-/** Undefined if it is a value of something else, or holds more than `most` events. */
+/** Undefined if the value is not a bundle's, or holds more than `most` events. */
 export function decompressEvents(
   value: Buffer,
   most: number = mostEvents,

@@ -1,5 +1,6 @@
-import { ageFromMs, encodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
+import { ageFromMs, encodeEnvelope, envelopeHeader, headerVersion } from '../../event/envelope.ts';
 import type { Envelope } from '../../event/envelope.ts';
+import { includes, type EventFormat } from '../../event/formats.ts';
 import type { Claim, Job } from '../job.ts';
 import { packedBytes, type EventPacker } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
@@ -7,26 +8,31 @@ import { mostEvents } from './format.ts';
 import type { BundleHeader } from './format.ts';
 import { Receipts } from './receipts.ts';
 
-/** The event that reaches it is the last one. */
+/** The event that reaches this size is the last one of the bundle. */
 const mostBundleBytes = 64 * 1024;
-/** An event's window may end so much earlier for being in a bundle, which takes no longer to gather. */
+/**
+ * An event's window may end this much earlier because the event is in a bundle. Gathering a bundle takes no
+ * longer.
+ */
 const impliedWithinMs = 1_000;
 
 /** Events of one partition and one destination that are put off together. */
 export interface Gathered {
   readonly claim: Claim;
-  /** Of the first event; the others go to the same tier. */
+  /** The plan of the first event; the others go to the same tier. */
   readonly plan: Later;
   /** Of the first event; the others are of the same partition. */
   readonly key: Buffer | null;
   readonly header: BundleHeader;
+  /** Of the header, and of each event's envelope at most. */
+  readonly format: EventFormat;
   /** Only until `onGathered` returns. */
   readonly packed: Buffer;
   /** Of the records that they came in. */
   readonly receipts: Receipts;
 }
 
-/** The first event, as long as it has no company. */
+/** The first event of a possible bundle, while no second one has come. */
 export class Lone {
   readonly job: Job;
   readonly plan: Later;
@@ -41,13 +47,13 @@ export class Lone {
   }
 }
 
-/** Whether it fills a bundle by itself, with its body or with its ids. */
+/** Whether the event fills a bundle by itself, by its body or its ids. */
 export function isLarge({ record, body }: Job): boolean {
   const envelopeBytes = record.headers[envelopeHeader]?.length ?? 0;
   return packedBytes(record.key, envelopeBytes, body) >= mostBundleBytes;
 }
 
-/** Whether they may go together: events whose retry clock runs are not mixed with others. */
+/** Whether two events may share a bundle: events whose retry clock runs are not mixed with others. */
 export function isAlike(one: Later, other: Later): boolean {
   return (
     one.tierMs === other.tierMs &&
@@ -55,7 +61,7 @@ export function isAlike(one: Later, other: Later): boolean {
   );
 }
 
-/** Two events and more, packed. */
+/** Two or more events, packed. */
 export class Gathering implements Gathered {
   readonly claim: Claim;
   readonly destinationId: string;
@@ -63,17 +69,19 @@ export class Gathering implements Gathered {
   readonly plan: Later;
   readonly receipts: Receipts = new Receipts();
   readonly packer: EventPacker;
+  readonly format: EventFormat;
   #deadlineMs: number | undefined;
   #impliedDeadlineMs: number | undefined;
   #oldestMs = Infinity;
 
-  constructor({ job, plan }: Lone, packer: EventPacker) {
+  constructor({ job, plan }: Lone, packer: EventPacker, format: EventFormat) {
     const { claim, envelope, record } = job;
     this.claim = claim;
     this.destinationId = envelope.destinationId;
     // In the pool that small buffers share, it would hold on to all of the pool.
     this.key = record.key === null ? null : Buffer.alloc(record.key.length, record.key);
     this.packer = packer;
+    this.format = format;
     this.plan = plan;
     this.#deadlineMs = plan.deadlineMs;
     this.add(job, plan);
@@ -100,14 +108,21 @@ export class Gathering implements Gathered {
 
   add({ record, envelope, body }: Job, { deadlineMs }: Later): void {
     // As it came, where that says it all: nothing is put together, and nothing to be collected.
-    const unchanged = this.#isSaid(envelope, deadlineMs)
-      ? record.headers[envelopeHeader]
+    const asItCame = this.#isSaid(envelope, deadlineMs)
+      ? this.#readable(record.headers[envelopeHeader])
       : undefined;
-    this.packer.add(record.key, unchanged ?? encodeEnvelope({ ...envelope, deadlineMs }), body);
+    const header = asItCame ?? encodeEnvelope({ ...envelope, deadlineMs }, this.format);
+    this.packer.add(record.key, header, body);
     this.receipts.add(record);
     if (deadlineMs !== undefined && this.#deadlineMs !== undefined)
       this.#deadlineMs = Math.min(this.#deadlineMs, deadlineMs);
     this.#oldestMs = Math.min(this.#oldestMs, ageFromMs(envelope));
+  }
+
+  /** Undefined unless all readers know its version. */
+  #readable(header: Buffer | undefined): Buffer | undefined {
+    const version = header === undefined ? undefined : headerVersion(header);
+    return version !== undefined && includes(this.format, version) ? header : undefined;
   }
 
   /** Whether the envelope and the bundle's header together say when its window ends. */

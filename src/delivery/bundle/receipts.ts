@@ -4,8 +4,8 @@ import { recordAt } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
 
 /**
- * What is left of a partition's records that were copied: where each is to be finished. The records
- * themselves would be the largest part of what outlives young collections.
+ * Remembers the places of a partition's records that were copied, to finish them later. Keeping the records
+ * themselves would be the largest part of what survives young collections.
  */
 export class Receipts {
   readonly #owners: Finisher[] = [];
@@ -26,7 +26,7 @@ export class Receipts {
     this.#slots.forEach((slot, index) => this.#owners[index]?.finish(slot));
   }
 
-  /** Records again, in the places of those that came; `events` are what was copied of them. */
+  /** Makes records with the places of the original ones from `events`, their packed copies. */
   recordsOf({ topic, partition }: Claim, events: readonly PackedRecord[]): TakenRecord[] {
     return events.flatMap((event, index) => {
       const owner = this.#owners[index];

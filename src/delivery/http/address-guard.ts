@@ -5,7 +5,7 @@ import { addressRefusedCode, dnsErrorCode } from '../outcome.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Only the public internet, and the networks that the operator named. */
+/** Allows the public internet, and the networks that the operator named. */
 export class AddressGuard {
   readonly #allowed: readonly [Address, number][];
 
@@ -15,24 +15,24 @@ export class AddressGuard {
   }
 
   /**
-   * `address`: a written-out IPv4 or IPv6 address, as sockets and name servers give them. One that is
-   * mapped into IPv6 counts as the IPv4 address that a socket would connect to.
+   * @param address a literal IPv4 or IPv6 address, as sockets and name servers report them. An IPv4 address
+   * that is mapped into IPv6 counts as the IPv4 address that a socket would connect to.
    */
   allows(address: string): boolean {
-    // A zone id names a link, and links are local.
+    // A zone id names a link, and addresses of a link are local.
     if (address.includes('%') || isIP(address) === 0) return false;
     const parsed = parse(address);
     return isPublic(parsed) || this.#allowed.some((network) => isIn(parsed, network));
   }
 }
 
-/** ipaddr.js takes ::1.2.3.4, which leads nowhere, for ::ffff:1.2.3.4, which is 1.2.3.4. */
+/** ipaddr.js reads ::1.2.3.4, which is unreachable, as ::ffff:1.2.3.4, which is 1.2.3.4. */
 function parse(address: string): Address {
   const isMixed = address.includes(':') && address.includes('.');
   return ipaddr.process(isMixed ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address);
 }
 
-/** Every other range of ipaddr.js is reserved, private, or leads to an IPv4 address in disguise. */
+/** Every other range of ipaddr.js is reserved or private, or contains an IPv4 address. */
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') return false;
   return address.kind() === 'ipv4'
@@ -41,14 +41,14 @@ function isPublic(address: Address): boolean {
 }
 
 /**
- * Answers inside Azure only, on every virtual machine, with what configures it. The other clouds' metadata
- * services have private addresses. (Microsoft: "What is IP address 168.63.129.16?")
+ * A service of Azure that answers on every virtual machine, with the data that configures it. The metadata
+ * services of other clouds have private addresses. (Microsoft: "What is IP address 168.63.129.16?")
  */
 const azureHost = '168.63.129.16';
 
 /**
- * All of IPv6 that IANA has given to the public internet; ipaddr.js counts what is not yet given to
- * anything as ordinary. (IANA, "Internet Protocol Version 6 Address Space")
+ * All of IPv6 that IANA has assigned to the public internet; ipaddr.js treats unassigned ranges as ordinary.
+ * (IANA, "Internet Protocol Version 6 Address Space")
  */
 function isGlobalUnicast({ parts }: ipaddr.IPv6): boolean {
   return ((parts[0] ?? 0) & 0xe000) === 0x2000;
@@ -78,12 +78,12 @@ function parseNetwork(text: string): [Address, number] {
   }
 }
 
-/** Of ::ffff:0:0/96, which maps IPv4 into IPv6. */
+/** Number of bits that precede the IPv4 address in ::ffff:0:0/96. */
 const mappedBits = 96;
 
 const remedy = 'not a public address; DELIVERY_ALLOW_NETWORKS can allow it';
 
-/** For good: the URL itself says where it leads. */
+/** Permanent, because the URL itself has the address. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code: string = addressRefusedCode;
@@ -94,14 +94,14 @@ export class AddressRefusedError extends Error {
 }
 
 /**
- * For one attempt: a name that leads inside for a moment (a name server that blocks it, a parking page) may
- * lead outside again in the next.
+ * For one attempt only: a name that has a private address for a moment (a blocking name server, a parking
+ * page) may have a public one the next time.
  */
 export class NameRefusedError extends Error {
   override readonly name = 'NameRefusedError';
   readonly code: string = dnsErrorCode;
 
   constructor(hostname: string, address: string) {
-    super(`${hostname} leads to ${address}, which is ${remedy}`);
+    super(`${hostname} resolves to ${address}, which is ${remedy}`);
   }
 }

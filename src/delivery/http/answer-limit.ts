@@ -1,13 +1,16 @@
 import type { Socket } from 'node:net';
 import { errors } from 'undici';
 
-/** 64 KB of body in chunks of one byte, of six bytes each, and a head: no honest answer takes as much. */
+/**
+ * 64 KB of body in chunks of one byte, each of which takes six bytes, and a head. No reasonable answer takes
+ * more.
+ */
 const maxRawBytes = 524_288;
 
 /**
- * undici counts names and values of headers, and we count the body; status lines, empty lines before them
- * and extensions of chunks are counted by nobody, and would be read until the deadline. So it is counted
- * here how much comes without a request in between: an answer of twice the limit is the most that passes.
+ * undici counts names and values of headers, and we count the body. Nothing counts status lines, empty lines
+ * before them and chunk extensions, which would be read until the deadline. So this counts the bytes that
+ * arrive without a request in between. At most twice the limit passes.
  */
 export function limitAnswers(socket: Socket): void {
   let sentBytes = 0;
@@ -15,7 +18,7 @@ export function limitAnswers(socket: Socket): void {
   socket.on('readable', () => {
     const { bytesRead } = socket;
     if (bytesRead - fromBytes <= maxRawBytes) return;
-    // Seldom looked at: Node adds it up anew each time.
+    // Read seldom, because Node computes the value each time.
     const { bytesWritten } = socket;
     if (bytesWritten === sentBytes) {
       const message = `an answer of more than ${maxRawBytes} bytes, most of them neither header nor body`;

@@ -2,19 +2,19 @@ import type { Socket } from 'node:net';
 import type { EndingParser } from './age-limit.ts';
 import type { TimedParser } from './idle-connections.ts';
 
-/** The parts of undici's parser that are not as we need them. */
+/** The parts of undici's parser that are adjusted here. */
 export interface AnswerParser extends EndingParser, TimedParser {
   headers: Buffer[];
   onMessageBegin(): number;
-  /** Adds up what a head takes. */
+  /** Counts the bytes of a head. */
   trackHeader(bytes: number): void;
   onHeadersComplete(status: number, isUpgrade: boolean, shouldKeepAlive: boolean): number;
 }
 
-/** Where undici keeps a connection's parser; known since the first one. */
+/** The symbol under which undici keeps a connection's parser; known after the first connection. */
 let place: symbol | undefined;
 
-/** The parser of a connection that undici has taken. It does not export the class, which is adjusted here. */
+/** The parser of a connection that undici uses. undici does not export the class, which is adjusted here. */
 export function parserOf(socket: Socket): AnswerParser | undefined {
   if (place !== undefined) return Reflect.get(socket, place) as AnswerParser | undefined;
   for (const symbol of Object.getOwnPropertySymbols(socket)) {
@@ -24,6 +24,7 @@ export function parserOf(socket: Socket): AnswerParser | undefined {
     gatherAnew(prototype);
     countHeaders(prototype);
     passContinue(prototype);
+    endWithoutStack(prototype);
     place = symbol;
     return value;
   }
@@ -31,9 +32,9 @@ export function parserOf(socket: Socket): AnswerParser | undefined {
 }
 
 /**
- * undici makes the list of an answer's headers when the answer before it ends. By the time that it is filled
- * it is an old object, whose contents V8 keeps until the next full collection, whether anybody needs it or
- * not: with thousands of connections, half of what young collections copied.
+ * undici makes the list of an answer's headers when the previous answer ends. By the time the list is filled
+ * it is an old object, and V8 keeps its contents until the next full collection. With thousands of
+ * connections, that was a large part of what young collections copied.
  */
 function gatherAnew(prototype: AnswerParser): void {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
@@ -44,12 +45,13 @@ function gatherAnew(prototype: AnswerParser): void {
   };
 }
 
-/** What HTTP/2 counts for each header beside its bytes (RFC 9113 §6.5.2), here for a name and for a value. */
+/** What HTTP/2 adds for each header field (RFC 9113 §6.5.2); added here for each name and for each value. */
 const entryBytes = 32;
 
 /**
- * undici counts the bytes of names and values, and nothing for having one: 16 KB of `a:` are 16,000 headers,
- * which take 3.5 MB while the rest of the head is waited for; 64 such answers fill a worker's heap.
+ * undici counts the bytes of names and values, and nothing for a header itself. 16 KB of `a:` are 16,000
+ * headers, which take megabytes of heap while the rest of the head is missing; a few dozen such answers would
+ * fill a worker's heap.
  */
 function countHeaders(prototype: AnswerParser): void {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
@@ -63,8 +65,8 @@ const goOn = 100;
 const otherInterim = 102;
 
 /**
- * undici ends a connection on which `100 Continue` comes without having been asked for. Some servers say it
- * before every answer, and a client has to take that (RFC 9110 §15.2), like any other interim answer.
+ * undici ends a connection on an unexpected `100 Continue`. Some servers send it before every answer, and a
+ * client has to accept it (RFC 9110 §15.2), like any other interim answer.
  */
 function passContinue(prototype: AnswerParser): void {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
@@ -72,6 +74,25 @@ function passContinue(prototype: AnswerParser): void {
   prototype.onHeadersComplete = function (status, isUpgrade, shouldKeepAlive): number {
     const known = status === goOn ? otherInterim : status;
     return onHeadersComplete.call(this, known, isUpgrade, shouldKeepAlive);
+  };
+}
+
+/**
+ * undici ends a connection that may not be used again with an error that nobody sees. Making its stack was a
+ * twentieth of the cost of a delivery on a connection of its own.
+ */
+function endWithoutStack(prototype: AnswerParser): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
+  const { onMessageComplete } = prototype;
+  prototype.onMessageComplete = function (): number {
+    if (this.shouldKeepAlive) return onMessageComplete.call(this);
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    try {
+      return onMessageComplete.call(this);
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
   };
 }
 

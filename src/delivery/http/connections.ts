@@ -1,20 +1,23 @@
 import type { Socket } from 'node:net';
 
-/** What a connection is made for. */
+/** The request that a connection is opened for. */
 export interface Caller {
-  /** Somebody has accepted the connection, of which TLS may still be missing. */
+  /** The TCP connection was accepted; TLS may still be missing. */
   isReached: boolean;
 }
 
-/** What the sender knows of all its connections together. */
+/** The state that is shared by all connections of a sender. */
 export class Connections {
-  /** Whose request undici is being given: where it has no connection for it, it makes one there and then. */
+  /**
+   * The request that is being passed to undici. If undici has no connection for it, it opens one during that
+   * call.
+   */
   caller: Caller | undefined = undefined;
   readonly #maxKept: number;
   #open = 0;
   #isStarting = false;
 
-  /** `maxKept`: with so many open, one is not kept after its answer. */
+  /** @param maxKept from so many open connections on, a connection is closed after its answer */
   constructor(maxKept: number) {
     this.#maxKept = maxKept;
   }
@@ -24,8 +27,8 @@ export class Connections {
   }
 
   /**
-   * True while undici is told of a new connection, when it writes the first request to it, or of the failure
-   * to make one, when it fails that request. What happens to a request at other times happens on a
+   * True while undici handles a new connection, when it writes the first request to it, or the failure to
+   * open one, when it fails that request. Whatever happens to a request at another time happens on a
    * connection that was used before.
    */
   get isStarting(): boolean {

@@ -1,16 +1,19 @@
-import type { LookupAddress } from 'node:dns';
-import { isIP } from 'node:net';
+import { connect as connectTcp, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
-import { buildConnector } from 'undici';
+import { errors } from 'undici';
+import type { buildConnector } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
-import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
+import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { limitAge } from './age-limit.ts';
 import { limitAnswers } from './answer-limit.ts';
 import { parserOf } from './answer-parser.ts';
-import type { Connections } from './connections.ts';
+import type { Caller, Connections } from './connections.ts';
+import type { Deadlines, Timed } from './deadlines.ts';
+import { guardedLookup, refusal } from './guarded-lookup.ts';
 import type { IdleConnections } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
+import { TlsOpener } from './tls-opener.ts';
 
 export interface ConnectorOptions {
   readonly timeoutMs: number;
@@ -19,127 +22,166 @@ export interface ConnectorOptions {
   readonly resolver: NameResolver;
   readonly connections: Connections;
   readonly idle: IdleConnections;
+  /** After `timeoutMs`. */
+  readonly deadlines: Deadlines;
 }
 
-/** undici's own gives the socket back at once, which its types don't say. */
-type OpeningConnector = (...args: Parameters<buildConnector.connector>) => Socket;
+type Callback = buildConnector.Callback;
 
 /**
- * Of the attempt's time, for each of a name's addresses but the last. Node's 250 ms are over before an endpoint
- * answers that is far away, or to which a datagram was lost, which is repeated after 1 s; and what is left
- * then may be an IPv6 address on a network that has none.
+ * Share of the attempt's time for each of a name's addresses except the last. Node's default of 250 ms is too
+ * short for an endpoint that is far away, or if one packet is lost, which is repeated after 1 s; the
+ * addresses that are left then may be IPv6 addresses on a network without IPv6.
  */
 const addressShare = 0.25;
 
 /**
- * Connects only to addresses that the guard lets through. Node does not call `lookup` for an address that
- * is written out, so that is checked before; a name's addresses are checked when they come, and connected
- * to as they were checked, so that a name server that changes its mind gains nothing; and what the socket
- * ended up with is checked before undici writes to it.
+ * A connection that has been silent for so long is probed, and closed when ten probes, one each second, stay
+ * without an answer. A firewall may forget a connection without telling anybody; a request on it would wait
+ * for its whole time.
  */
-export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { clock, guard, connections, idle } = options;
-  const connect = buildConnector({
-    allowH2: false,
-    timeout: options.timeoutMs,
-    lookup: guardedLookup(options),
-    autoSelectFamilyAttemptTimeout: Math.ceil(options.timeoutMs * addressShare),
-    // Said here, because NODE_TLS_REJECT_UNAUTHORIZED=0 turns it off wherever it is left open.
-    rejectUnauthorized: true,
-    // A resumed session is not verified again: not against the host's name, nor against the date.
-    maxCachedSessions: 0,
-  }) as OpeningConnector;
-  return (target, callback) => {
-    const host = target.hostname;
-    const fail = (error: Error): void => {
+const probeAfterMs = 15_000;
+
+/**
+ * Connects only to addresses that the guard allows. Node does not call `lookup` for a literal address, so
+ * that is checked before. A name's addresses are checked after resolving, and connected to as they were
+ * checked, so that a name server that changes its answer gains nothing. The address of the connected socket
+ * is checked before anything is written to it.
+ */
+export class Connector {
+  readonly #options: ConnectorOptions;
+  readonly #tls: TlsOpener;
+  readonly #lookup: LookupFunction;
+  readonly #opening = new Set<Opening>();
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options;
+    this.#tls = new TlsOpener(options.clock);
+    this.#lookup = guardedLookup(options.guard, options.resolver);
+  }
+
+  readonly connect: buildConnector.connector = (target, callback) => {
+    const { guard, connections, clock, deadlines } = this.#options;
+    const { hostname: host, protocol } = target;
+    if (isIP(host) !== 0 && !guard.allows(host)) {
+      process.nextTick(() => {
+        connections.failed(() => {
+          callback(new AddressRefusedError(host), null);
+        });
+      });
+      return;
+    }
+    const isEncrypted = protocol === 'https:';
+    const tcp = {
+      host,
+      port: Number(target.port) || (isEncrypted ? 443 : 80),
+      lookup: this.#lookup,
+      autoSelectFamilyAttemptTimeout: Math.ceil(this.#options.timeoutMs * addressShare),
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: probeAfterMs,
+    };
+    const origin = `${host}:${tcp.port}`;
+    const encrypted = isEncrypted ? this.#tls.open(tcp, isIP(host) === 0) : undefined;
+    const plain = { ...tcp, highWaterMark: 65_536 };
+    const socket = encrypted ?? connectTcp(plain);
+    const opening = new Opening(origin, socket, connections.caller, callback, this.#ended);
+    this.#opening.add(opening);
+    deadlines.add(opening, clock.steadyNow());
+    // Before Node's own listener, which begins the handshake.
+    socket.prependOnceListener('connect', () => {
+      const address = opening.reached(host, guard);
+      if (address === undefined) return;
+      if (encrypted === undefined) opening.isOpen();
+      else this.#tls.resume(encrypted, origin, address);
+    });
+    encrypted?.once('secureConnect', opening.isOpen);
+    socket.on('error', opening.hasFailed);
+  };
+
+  close(): void {
+    for (const { socket } of this.#opening) socket.destroy();
+  }
+
+  readonly #ended = (opening: Opening, error: Error | null): void => {
+    const { clock, connections, deadlines, idle } = this.#options;
+    const { socket, callback } = opening;
+    this.#opening.delete(opening);
+    if (!opening.isLate) deadlines.remove(opening);
+    if (error !== null) {
       connections.failed(() => {
         callback(error, null);
       });
-    };
-    if (isIP(host) !== 0 && !guard.allows(host)) {
-      process.nextTick(fail, new AddressRefusedError(host));
       return;
     }
-    // RFC 6066: the name that TLS asks for has no dot at its end.
-    const absolute = host.endsWith('.') ? { ...target, servername: withoutRoot(host) } : target;
-    const { caller } = connections;
-    const opening = connect(absolute, (error, socket) => {
-      if (error !== null) {
-        fail(error);
-        return;
-      }
-      const address = socket.remoteAddress;
-      if (address !== undefined && guard.allows(address)) {
-        limitAnswers(socket);
-        connections.opened(socket, () => {
-          callback(null, socket);
-        });
-        const parser = parserOf(socket);
-        if (parser === undefined) return;
-        idle.watch(socket, parser);
-        limitAge(socket, parser, clock);
-        return;
-      }
-      socket.destroy();
-      // A peer that hung up at once has no address any more.
-      fail(address === undefined ? connectionLost(host) : refusal(host, address));
+    limitAnswers(socket);
+    connections.opened(socket, () => {
+      callback(null, socket);
     });
-    if (caller === undefined) return;
-    // Before undici's own listener, which may end the request there and then.
-    opening.prependOnceListener('connect', () => {
-      caller.isReached = true;
-    });
+    const parser = parserOf(socket);
+    if (parser === undefined) return;
+    const oldMs = limitAge(socket, parser, clock);
+    idle.watch(socket, parser, opening.origin, oldMs);
   };
+}
+
+/** A connection that is being made. */
+class Opening implements Timed {
+  deadlineMs = 0;
+  earlier: Timed | undefined = undefined;
+  later: Timed | undefined = undefined;
+  readonly socket: Socket;
+  readonly callback: Callback;
+  /** Its deadline has passed. */
+  isLate = false;
+  readonly origin: string;
+  readonly #caller: Caller | undefined;
+  #onEnd: ((opening: Opening, error: Error | null) => void) | undefined;
+
+  constructor(
+    origin: string,
+    socket: Socket,
+    caller: Caller | undefined,
+    callback: Callback,
+    onEnd: (opening: Opening, error: Error | null) => void,
+  ) {
+    this.origin = origin;
+    this.socket = socket;
+    this.#caller = caller;
+    this.callback = callback;
+    this.#onEnd = onEnd;
+  }
+
+  /** @returns the address, unless it is refused, and the connection closed */
+  reached(host: string, guard: AddressGuard): string | undefined {
+    if (this.#caller !== undefined) this.#caller.isReached = true;
+    const address = this.socket.remoteAddress;
+    if (address !== undefined && guard.allows(address)) return address;
+    // If the peer has already closed the connection, the socket has no address.
+    this.socket.destroy(address === undefined ? connectionLost(host) : refusal(host, address));
+    return undefined;
+  }
+
+  readonly isOpen = (): void => {
+    this.#end(null);
+  };
+
+  readonly hasFailed = (error: Error): void => {
+    this.#end(error);
+  };
+
+  onDeadline(): void {
+    this.isLate = true;
+    this.socket.destroy(new errors.ConnectTimeoutError(`no connection to ${this.origin} in time`));
+  }
+
+  #end(error: Error | null): void {
+    const onEnd = this.#onEnd;
+    this.#onEnd = undefined;
+    onEnd?.(this, error);
+  }
 }
 
 function connectionLost(host: string): Error {
   return Object.assign(new Error(`${host} closed the connection`), { code: 'ECONNRESET' });
-}
-
-function refusal(host: string, address: string): Error {
-  const isSaidByUrl = isIP(host) !== 0 || isLocalhost(host);
-  return isSaidByUrl ? new AddressRefusedError(address) : new NameRefusedError(host, address);
-}
-
-function guardedLookup({ guard, resolver }: ConnectorOptions): LookupFunction {
-  return (hostname, options, callback) => {
-    const name = withoutRoot(hostname);
-    const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {
-      if (error !== null) {
-        callback(error, []);
-        return;
-      }
-      // One forbidden address refuses all: who mixes them is probing.
-      const forbidden = addresses.find(({ address }) => !guard.allows(address));
-      const first = addresses[0];
-      if (forbidden !== undefined) {
-        resolver.distrust(name);
-        callback(refusal(hostname, forbidden.address), []);
-      } else if (options.all === true) callback(null, [...addresses]);
-      else callback(null, first?.address ?? '', first?.family ?? 0);
-    };
-    if (isLocalhost(hostname)) process.nextTick(reply, null, loopback(guard));
-    else resolver.resolve(name, reply);
-  };
-}
-
-/** RFC 6761 §6.3: such names are loopback, whatever a name server would say. */
-function isLocalhost(hostname: string): boolean {
-  const name = withoutRoot(hostname);
-  return name === 'localhost' || name.endsWith('.localhost');
-}
-
-/** Nobody else chose these two, so one of them may be allowed without the other. */
-function loopback(guard: AddressGuard): readonly LookupAddress[] {
-  const allowed = loopbackAddresses.filter(({ address }) => guard.allows(address));
-  return allowed.length > 0 ? allowed : loopbackAddresses;
-}
-
-const loopbackAddresses: readonly LookupAddress[] = [
-  { address: '127.0.0.1', family: 4 },
-  { address: '::1', family: 6 },
-];
-
-function withoutRoot(hostname: string): string {
-  return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
 }

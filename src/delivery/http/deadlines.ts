@@ -1,6 +1,6 @@
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
 
-/** What can run out of time. The links belong to the list below. */
+/** An item with a deadline. The links belong to the list below. */
 export interface Timed {
   deadlineMs: number;
   earlier: Timed | undefined;
@@ -12,9 +12,9 @@ export interface Timed {
 const granularityMs = 20;
 
 /**
- * One timer for all deadlines that are equally far away when they are added: those of attempts, and those of
- * idle connections. The order in which they start is the order in which they end, so a linked list does what
- * a timer wheel would: adding and removing cost two assignments, and nothing is allocated.
+ * One timer for all deadlines that have the same length: those of attempts, and those of idle connections.
+ * Items end in the order in which they start, so a linked list does the work of a timer wheel: adding and
+ * removing cost two assignments, and nothing is allocated.
  */
 export class Deadlines {
   readonly #clock: SteadyClock;
@@ -39,7 +39,7 @@ export class Deadlines {
     this.#timer ??= this.#clock.after(this.#timeoutMs, this.#expire);
   }
 
-  /** Once per `add`, unless its deadline has been called. */
+  /** To be called once for each `add`, unless the deadline has passed. */
   remove(timed: Timed): void {
     if (timed.earlier === undefined) this.#first = timed.later;
     else timed.earlier.later = timed.later;
@@ -56,7 +56,7 @@ export class Deadlines {
 
   readonly #expire = (): void => {
     const nowMs = this.#clock.steadyNow();
-    // The spent timer stays set meanwhile, so that what `onDeadline` adds does not arm another.
+    // The expired timer stays set meanwhile, so that items that `onDeadline` adds do not start another one.
     while (this.#first !== undefined && this.#first.deadlineMs <= nowMs) {
       const timed = this.#first;
       this.remove(timed);

@@ -7,7 +7,7 @@ const defaultPath =
   process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 const checkEveryMs = 5_000;
 
-/** The names that the machine knows by itself. They go before those of name servers, as everywhere. */
+/** The names of the machine's hosts file. They take precedence over name servers, as everywhere. */
 export class HostsFile {
   readonly #clock: Clock;
   readonly #path: string;
@@ -30,7 +30,7 @@ export class HostsFile {
     return this.#names.get(hostname);
   }
 
-  /** Without waiting: a few hundred bytes, and only when they changed. */
+  /** Read synchronously: a few hundred bytes, and only when they changed. */
   #read(): void {
     try {
       const changedMs = statSync(this.#path).mtimeMs;
@@ -38,14 +38,14 @@ export class HostsFile {
       this.#names = parseHosts(readFileSync(this.#path, 'utf8'));
       this.#changedMs = changedMs;
     } catch {
-      // A machine without the file knows no names.
+      // A machine without the file has no names of its own.
       this.#names = new Map();
       this.#changedMs = -1;
     }
   }
 }
 
-/** hosts(5): an address and its names on each line; `#` starts a comment. What is malformed is passed over. */
+/** hosts(5): an address and its names on each line; `#` starts a comment. Malformed lines are skipped. */
 export function parseHosts(text: string): Map<string, LookupAddress[]> {
   const names = new Map<string, LookupAddress[]>();
   for (const line of text.split('\n')) {

@@ -17,12 +17,14 @@ import type { Outcome, Progress } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sending } from '../sender.ts';
 
-/** More of an answer's body than this is not read. */
+/** The rest of a longer body is not read. */
 const maxAnswerBytes = 65_536;
-/** More than any server has reason to send; each costs as much as an answer. */
+/**
+ * More interim answers than any server has reason to send. Reading each costs as much as reading an answer.
+ */
 const maxInterimAnswers = 64;
 
-/** What the attempts of one sender share. */
+/** The part that all attempts of one sender share. */
 export interface AttemptContext {
   readonly clock: SteadyClock;
   readonly deadlines: Deadlines;
@@ -30,10 +32,13 @@ export interface AttemptContext {
   sendAgain(attempt: HttpAttempt): void;
 }
 
-/** Ends a request whose outcome is known; undici wants an error for it. One for all spares the stack. */
+/**
+ * Ends a request whose outcome is known. undici requires an error for that; one shared object saves making a
+ * stack.
+ */
 const cut = new Error('the rest of the answer is not wanted');
 
-/** One try at one URL, from the first look at the name to the last byte of the answer. */
+/** One try at one URL, from resolving the name to the last byte of the answer. */
 export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   readonly sending: Sending;
   readonly endpoint: PreparedEndpoint;
@@ -51,7 +56,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   #status = 0;
   #retryAfter: string | string[] | undefined = undefined;
   #readBytes = 0;
-  /** How the body of an answer begins that is no delivery. */
+  /** The beginning of the body of an answer that is not a success. */
   #answer: Buffer | undefined = undefined;
   #settled = false;
 
@@ -93,7 +98,8 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
     }
     this.#status = status;
     if (status >= 300) this.#retryAfter = headers['retry-after'];
-    // No answer to a POST that asked for neither, nor any at all: undici would wait for another.
+    // A final answer of 101 or below makes no sense for a POST that asked for no upgrade, and undici would
+    // wait for another one.
     if (status < 102) this.#cutWith(controller, this.#outcome());
   }
 
@@ -103,12 +109,18 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
     if (this.#readBytes > maxAnswerBytes) this.#cutWith(controller, this.#outcome());
   }
 
+  /**
+   * The outcome is told once undici can use the connection again: it waits for a turn of the event loop, which
+   * begins after this call. Otherwise, a request that follows at once would open another connection.
+   */
   onResponseEnd(): void {
-    this.#settle(this.#outcome());
+    if (!this.#finish()) return;
+    // A tick, and then a turn, without a closure for either.
+    process.nextTick(setImmediate, tell, this, this.#outcome(), this.#tookMs());
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    // `close` cut it: whoever reads the record next sends it.
+    // `close` ended this request; the next reader of its record sends it again.
     if (this.#settled || error instanceof errors.ClientDestroyedError) return;
     if (this.#wasLostWithKeptConnection(error)) {
       this.isReached = false;
@@ -116,24 +128,32 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
       return;
     }
     const outcome = outcomeOfError(error, this.#progress());
-    // What undici refuses to send arrives here inside `dispatch`, whose caller expects no outcome yet.
+    // Errors of requests that undici refuses to send arrive here inside `dispatch`, whose caller expects no
+    // outcome yet.
     process.nextTick(() => {
       this.#settle(outcome);
     });
   }
 
   onDeadline(): void {
-    this.#end(this.isReached ? timedOut : unreachedInTime);
+    this.#settled = true;
+    this.tell(this.isReached ? timedOut : unreachedInTime, this.#tookMs());
     this.#controller?.abort(cut);
   }
 
-  /** The server may have closed it while the request was on its way, or waited for it: undici fails both. */
+  /**
+   * The server may have closed the connection while the request was on its way, or waited for it. undici
+   * fails both kinds of request.
+   */
   #wasLostWithKeptConnection(error: Error): boolean {
     const isNew = this.#isFirstOnConnection || this.#context.connections.isStarting;
     return !isNew && !this.#hasAnswerBegun && isConnectionLoss(error);
   }
 
-  /** At an error. One that comes while no connection fails is not for want of one. */
+  /**
+   * How far the attempt was when an error came. An error that comes while no connection is being made is not
+   * a failure to connect.
+   */
   #progress(): Progress {
     if (this.#status !== 0) return 'answering';
     return this.isReached || !this.#context.connections.isStarting ? 'reached' : 'unreached';
@@ -145,7 +165,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
     return outcomeOfStatus(status, this.#retryAfter, this.#context.clock.now(), this.#answer);
   }
 
-  /** A copy: the chunk is a part of what was read from the socket, and would keep all of it. */
+  /** Copied, because a chunk is a slice of what was read from the socket, and would keep all of it. */
   #keep(chunk: Buffer): void {
     const more = chunk.subarray(0, mostKeptAnswerBytes - this.#readBytes);
     this.#answer = Buffer.concat(this.#answer === undefined ? [more] : [this.#answer, more]);
@@ -157,15 +177,27 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   }
 
   #settle(outcome: Outcome): void {
-    if (this.#settled) return;
-    this.#context.deadlines.remove(this);
-    this.#end(outcome);
+    if (this.#finish()) this.tell(outcome, this.#tookMs());
   }
 
-  /** Once, when it is in the list of deadlines no more. */
-  #end(outcome: Outcome): void {
+  /** False: its outcome is known already. */
+  #finish(): boolean {
+    if (this.#settled) return false;
+    this.#context.deadlines.remove(this);
     this.#settled = true;
-    const { clock } = this.#context;
-    this.sending.settled(outcome, this.#endpointIndex, clock.steadyNow() - this.#startedMs);
+    return true;
   }
+
+  /** To be called once, after `#finish`. */
+  tell(outcome: Outcome, tookMs: number): void {
+    this.sending.settled(outcome, this.#endpointIndex, tookMs);
+  }
+
+  #tookMs(): number {
+    return this.#context.clock.steadyNow() - this.#startedMs;
+  }
+}
+
+function tell(attempt: HttpAttempt, outcome: Outcome, tookMs: number): void {
+  attempt.tell(outcome, tookMs);
 }

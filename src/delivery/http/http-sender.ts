@@ -1,53 +1,50 @@
 import type { SteadyClock } from '../../ops/clock.ts';
-import type { AddressGuard } from './address-guard.ts';
+import { AddressGuard } from './address-guard.ts';
 import { Connections } from './connections.ts';
-import { guardedConnector } from './connector.ts';
+import { Connector } from './connector.ts';
 import { Deadlines } from './deadlines.ts';
 import { HttpAttempt } from './http-attempt.ts';
 import type { AttemptContext } from './http-attempt.ts';
-import { IdleConnections } from './idle-connections.ts';
-import type { NameResolver } from './name-resolver.ts';
+import { IdleConnections, longestIdleMs } from './idle-connections.ts';
+import { CachingResolver, type NameResolver } from './name-resolver.ts';
 import { OriginPools } from './origin-pools.ts';
 import { requestHeaders } from '../prepared-destination.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sender, Sending } from '../sender.ts';
 import { unhurried } from './unhurried-clock.ts';
 
-/** An endpoint may ask for less by `Keep-Alive: timeout=…`, or for up to a minute. */
-const keepAliveMs = 30_000;
-const maxKeepAliveMs = 60_000;
-
-/** 16 KB of names and values, as Node reads, and what `countHeaders` adds for 128 of them. */
+/** 16 KB of names and values, which is Node's own limit, plus what `countHeaders` adds for 128 headers. */
 const maxHeadBytes = 24_576;
 
 /**
- * Busy connections are bounded by the requests in flight; idle ones would be so only by their time, and
- * 5,000 endpoints that are sent to in bursts of 64 could leave 320,000. One costs about 11 KB, with TLS more.
+ * Busy connections are bounded by the requests in flight. Idle ones would be bounded only by time: 5,000
+ * endpoints with bursts of 64 requests could leave 320,000. Each costs about 11 KB, more with TLS.
  */
 const maxKeptConnections = 10_000;
 
 export interface HttpSenderOptions {
-  /** For the whole attempt: name, connection, request, answer. */
+  /** For the whole attempt: name, connection, request and answer. */
   readonly timeoutMs: number;
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
   readonly clock: SteadyClock;
-  /** With so many connections open none is kept after its answer; 10,000 by default. */
+  /** With so many connections open, none is kept after its answer; 10,000 by default. */
   readonly maxKept?: number;
 }
 
 /**
- * Sends with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither.
+ * Sends requests with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither.
  *
- * A server may close a kept connection at the moment when a request goes out on it. What had no answer
- * then, not even its first byte, is sent once more within the same attempt, on a connection of its own.
- * The endpoint may have seen it twice, as after any failure; not sending it would be a failed attempt that
- * says nothing about the endpoint.
+ * A server may close a kept connection at the moment when a request is sent on it. A request that got no
+ * answer then, not even its first byte, is sent once more within the same attempt, on a new connection. The
+ * endpoint may get it twice, as after any failure. Without the repetition, the attempt would fail without
+ * saying anything about the endpoint.
  */
 export class HttpSender implements Sender {
   readonly #kept: OriginPools;
   readonly #single: OriginPools;
   readonly #connections: Connections;
+  readonly #connector: Connector;
   readonly #idle: IdleConnections;
   readonly #context: AttemptContext;
   readonly #deadlines: Deadlines;
@@ -60,6 +57,15 @@ export class HttpSender implements Sender {
     this.#connections = connections;
     this.#deadlines = deadlines;
     this.#idle = idle;
+    this.#connector = new Connector({
+      timeoutMs,
+      clock,
+      guard,
+      resolver,
+      connections,
+      idle,
+      deadlines,
+    });
     const sendAgain = (attempt: HttpAttempt): void => {
       this.#dispatch(this.#single, attempt);
     };
@@ -67,18 +73,18 @@ export class HttpSender implements Sender {
     const common = {
       allowH2: false,
       maxHeaderSize: maxHeadBytes,
-      // Ours is one deadline over all of it; these restart with every byte.
+      // The attempt has one deadline for everything; undici's timeouts restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: guardedConnector({ timeoutMs, clock, guard, resolver, connections, idle }),
+      connect: this.#connector.connect,
     };
     this.#kept = new OriginPools({
       ...common,
       pipelining: 1,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: maxKeepAliveMs,
+      keepAliveTimeout: longestIdleMs,
+      keepAliveMaxTimeout: longestIdleMs,
     });
-    // undici's way to say that no connection is used twice.
+    // With undici, this means that no connection is used twice.
     this.#single = new OriginPools({ ...common, pipelining: 0 });
   }
 
@@ -89,6 +95,7 @@ export class HttpSender implements Sender {
   async close(): Promise<void> {
     this.#deadlines.close();
     this.#idle.close();
+    this.#connector.close();
     await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
   }
 
@@ -110,4 +117,21 @@ export class HttpSender implements Sender {
     );
     connections.caller = undefined;
   }
+}
+
+export interface SenderSettings {
+  readonly clock: SteadyClock;
+  /** Limit for one whole attempt. */
+  readonly timeoutMs: number;
+  /** Networks in CIDR notation that requests may reach although they are not public. */
+  readonly allowNetworks: readonly string[];
+}
+
+/**
+ * Sends to the public internet and to the allowed networks.
+ * @throws PostriderError `setting-invalid` for a value that is not a network
+ */
+export function openSender({ clock, timeoutMs, allowNetworks }: SenderSettings): Sender {
+  const guard = new AddressGuard(allowNetworks);
+  return new HttpSender({ timeoutMs, guard, resolver: new CachingResolver(clock), clock });
 }

@@ -6,13 +6,15 @@ import type { Clock } from '../../ops/clock.ts';
 import { dnsErrorCode, isOurWant } from '../outcome.ts';
 import { HostsFile } from './hosts-file.ts';
 
-/** Called once, never from within the call. Addresses are never an empty list. */
+/** Called once, never from within the call. The list of addresses is never empty. */
 export type Resolved = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
 export interface NameResolver {
   /** `hostname` in lower case and without a dot at its end. */
   resolve(hostname: string, callback: Resolved): void;
-  /** What `hostname` resolved to is not to be used for longer than any answer: it led where nobody may go. */
+  /**
+   * The addresses of `hostname` must not be used beyond their normal time, because one of them was forbidden.
+   */
   distrust(hostname: string): void;
 }
 
@@ -25,28 +27,34 @@ export interface ResolverOptions {
 
 interface Answer {
   readonly untilMs: number;
-  /** Its addresses; never, where there are none that may be believed later. */
+  /** When its addresses were found; never, if there are none that may be used after they have expired. */
   readonly foundMs: number;
   readonly error: Error | null;
   readonly addresses: readonly LookupAddress[];
 }
 
-/** Asked twice, so that one lost datagram fails no attempt. */
+/** Two tries, so that one lost datagram fails no attempt. */
 const timeoutMs = 1_000;
 const tries = 2;
-/** Whatever the records say: a shorter time would let any endpoint make us ask for every connection. */
+/**
+ * Independent of the TTL of the records: a shorter time would let an endpoint cause a look-up for every
+ * connection.
+ */
 const keepMs = 30_000;
 const keepFailureMs = 5_000;
-/** Where name servers fail, what they last said is better than nothing (RFC 8767). */
+/** While name servers fail, their last answer is better than none (RFC 8767). */
 const believeMs = 3_600_000;
 const maxNames = 20_000;
-/** An answer may hold 4,000; kept for every name of a hostile zone they would fill the memory. */
+/**
+ * An answer may hold 4,000 addresses, which would fill the memory if every name of a hostile zone had as
+ * many.
+ */
 const maxAddresses = 64;
 
 /**
  * Resolves names with c-ares. `dns.lookup`, Node's default, has four threads in all, which compression
- * shares: a few name servers that do not answer would stop the connections to every other endpoint. Unlike
- * it, this appends no search domains: a name means the same wherever the worker runs.
+ * shares: a few name servers that do not answer would stop connections to every other endpoint. Unlike it,
+ * this appends no search domains, so a name means the same wherever the worker runs.
  */
 export class CachingResolver implements NameResolver {
   readonly #clock: Clock;
@@ -136,7 +144,7 @@ function answerOf(
   if (former !== undefined && nowMs - former.foundMs < believeMs && isUncertain(failures))
     return { ...former, untilMs: nowMs + keepMs };
   const reason = found.length > 0 ? `${found.length} addresses` : likeliest(failures);
-  // What we lack may be there again for the next connection, and costs no name server anything.
+  // A local shortage may be over for the next connection, and a new try costs no name server anything.
   const untilMs = nowMs + (isOurWant(reason) ? 0 : keepFailureMs);
   return { untilMs, foundMs: -Infinity, error: dnsError(hostname, reason), addresses: [] };
 }
@@ -145,14 +153,14 @@ function ipv4First(addresses: LookupAddress[]): LookupAddress[] {
   return addresses.sort((a, b) => a.family - b.family);
 }
 
-/** Nobody said that the name is gone, or has no addresses any more. */
+/** True unless a name server answered that the name does not exist, or has no addresses. */
 function isUncertain(failures: readonly string[]): boolean {
   return !failures.includes('ENOTFOUND') && failures.some((code) => code !== 'ENODATA');
 }
 
 /**
- * The code of what we lack for a socket, if that is why c-ares could not ask: it says that the name server
- * refused the connection, whatever kept it from having one.
+ * The code of the local shortage, if that is why c-ares could not send: it reports a refused connection to
+ * the name server for every reason.
  */
 function missingDescriptor(): string[] {
   try {
@@ -164,7 +172,7 @@ function missingDescriptor(): string[] {
   }
 }
 
-/** "No such record" of one kind says less than what happened to the other kind. */
+/** "No such record" for one address family says less than what happened for the other one. */
 function likeliest(failures: readonly string[]): string {
   const ours = failures.find((code) => isOurWant(code));
   return ours ?? failures.find((code) => code !== 'ENODATA') ?? failures[0] ?? 'no address';

@@ -1,9 +1,9 @@
 import type { SteadyClock } from '../../ops/clock.ts';
 
 /**
- * A clock whose timers let go first what has been waiting to be read. After a hold-up (a suspended machine,
- * a share of the processor that is used up) Node calls what is overdue before it reads its sockets, and
- * answers that came in time would count as none.
+ * A clock whose timers fire only after pending input was read. After a stall (a suspended machine, a used-up
+ * share of CPU) Node calls overdue timers before it reads its sockets, and answers that came in time would
+ * count as missing.
  */
 export function unhurried(clock: SteadyClock): SteadyClock {
   return {

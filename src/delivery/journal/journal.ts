@@ -9,16 +9,16 @@ import type { Outcome } from '../outcome.ts';
 export interface JournalOptions {
   readonly producer: Pick<Producer, 'produce'>;
   readonly topic: string;
-  /** Of the topic. */
-  readonly partitions: number;
+  /** Of the topic: it may grow. */
+  readonly partitions: () => number;
   readonly clock: Clock;
   readonly keeps: Exclude<KeptAttempts, 'off'>;
 }
 
-/** Large enough for zstd to make a tenth of it. */
+/** Large enough for zstd to compress lines well. */
 const fullRecordBytes = 64 * 1024;
 const mostWaitMs = 1_000;
-/** Buffered, or given to the producer and not acknowledged. */
+/** Bound on lines that are buffered, or given to the producer and not acknowledged. */
 const mostHeldBytes = 8 * 1024 * 1024;
 
 interface Page {
@@ -27,12 +27,12 @@ interface Page {
 }
 
 /**
- * Writes what happens to events into the topic `attempts`, many lines in a record. It is in nobody's way:
- * what Kafka does not take in time is dropped, and counted.
+ * Writes what happens to events into the topic `attempts`, many lines in a record. Lines never delay
+ * deliveries: lines that Kafka does not take in time are dropped and counted.
  */
 export class AttemptJournal {
   readonly #options: JournalOptions;
-  /** By partition; those without lines have none. */
+  /** By partition. A partition without lines has no page. */
   readonly #pages = new Map<number, Page>();
   #heldBytes = 0;
   #timer: Timer | undefined;
@@ -44,7 +44,7 @@ export class AttemptJournal {
     this.#options = options;
   }
 
-  /** Lines that Kafka has taken. */
+  /** Lines that Kafka has acknowledged. */
   get written(): number {
     return this.#written;
   }
@@ -53,7 +53,10 @@ export class AttemptJournal {
     return this.#dropped;
   }
 
-  /** Whether there is to be a line about such an attempt. A delivery ends the story of what had failed. */
+  /**
+   * Whether such an attempt gets a line. With `ATTEMPTS=failures`, a delivery gets one only if the event had
+   * failed before.
+   */
   keeps(
     { envelope, hasReturned }: Pick<Job, 'envelope' | 'hasReturned'>,
     { kind }: Outcome,
@@ -70,7 +73,7 @@ export class AttemptJournal {
       return;
     }
     const { partitions, clock } = this.#options;
-    const partition = key === null ? 0 : partitionOf(key, partitions);
+    const partition = key === null ? 0 : partitionOf(key, partitions());
     this.#heldBytes += line.length;
     let page = this.#pages.get(partition);
     if (page === undefined) this.#pages.set(partition, (page = { text: '', lines: 0 }));
@@ -83,7 +86,7 @@ export class AttemptJournal {
     });
   }
 
-  /** Writes what it has, and waits until Kafka has it, but no longer than `timeoutMs`. */
+  /** Writes the buffered lines, and waits for Kafka's acknowledgement, but no longer than `timeoutMs`. */
   async close(timeoutMs: number): Promise<void> {
     this.#timer?.cancel();
     this.flush();

@@ -8,13 +8,13 @@ import type { Outcome } from '../outcome.ts';
 import type { DeferralCause, Later } from '../retry-policy.ts';
 import type { GiveUp } from '../verdict.ts';
 
-/** Whose event it is: the record's key and envelope. */
+/** The event that a line is about: its record's key and its envelope. */
 export interface Subject {
   readonly key: Buffer | null;
   readonly envelope: Envelope;
 }
 
-// Put together by hand, like envelopes: one line for each delivery.
+// Lines are put together by hand, like envelopes, because each delivery writes one.
 
 /** `src/event/attempt-line.ts` has the shapes. */
 export function attemptLine(
@@ -47,7 +47,7 @@ export function retryLine(atMs: number, subject: Subject, plan: Later): string {
   return `${begin(atMs, 'retry', subject)},"attempts":${attempts}${untilOf(plan)}}\n`;
 }
 
-/** Without a plan it waits in its destination's own topic. */
+/** Without a plan, the event waits in its destination's dedicated topic. */
 export function deferredLine(
   atMs: number,
   subject: Subject,
@@ -106,7 +106,7 @@ function untilOf({ dueMs, deadlineMs }: Later): string {
 let lastMs = NaN;
 let lastIso = '';
 
-/** Many lines are of the same millisecond. */
+/** Caches the text of the last time, because many lines have the same millisecond. */
 function isoOf(timeMs: number): string {
   if (timeMs !== lastMs) [lastMs, lastIso] = [timeMs, new Date(timeMs).toISOString()];
   return lastIso;

@@ -1,15 +1,17 @@
 import { conditionShownBy } from '../outcome.ts';
 import type { Outcome } from '../outcome.ts';
 
-/** What one URL has answered lately. Times are epoch milliseconds. */
+/** The recent answers of one URL. Times are epoch milliseconds. */
 export class Answers {
-  /** That were no delivery, without one between them. */
+  /** Failures without a success between them. */
   failuresInRow = 0;
   failingSinceMs: number | undefined;
   last: Outcome | undefined;
   lastMs: number | undefined;
 
-  /** A request has ended. What says nothing of the endpoint is left out, but for refusals. */
+  /**
+   * Records the end of a request. Outcomes that say nothing about the endpoint are left out, except refusals.
+   */
   add(outcome: Outcome, nowMs: number): void {
     if (outcome.kind !== 'delivered' && conditionShownBy(outcome) === 'unknown') return;
     this.last = outcome;

@@ -9,7 +9,7 @@ export interface BreakerOptions {
   readonly random: () => number;
   /** Emits `rotate` once a bucket; one timer for all breakers. */
   readonly rotation: EventEmitter;
-  /** Called when it opens, lets a probe through, or closes. */
+  /** Called when the breaker opens, lets a probe through, or closes. */
   readonly onChange: (state: BreakerState) => void;
 }
 
@@ -19,25 +19,29 @@ export const bucketMs = 1_000;
 const buckets = 10;
 const firstOpenMs = 10_000;
 /**
- * So that a probe comes about every thirtieth part of the outage. What comes back between the recovery and
- * the probe that sees it is put off once more: with a fifth, that alone is a tenth of the backlog.
+ * Makes a probe come after about each thirtieth part of the outage. Events that come back between the
+ * recovery and the probe that detects it are put off once more; with a fifth instead, that alone would be a
+ * tenth of the backlog.
  */
 const openGrowth = 1.03;
-/** An event whose window ends between a recovery and the probe that sees it is lost to it. */
+/** An event whose window ends between a recovery and the probe that detects it is lost. */
 const maxOpenMs = 180_000;
 const openJitter = 0.2;
 const timeoutsToOpen = 5;
-/** An endpoint with little traffic never fails often enough for a share to show. */
+/** An endpoint with little traffic never fails often enough for the share of failures to count. */
 const failuresToOpen = 5;
 const failingMsToOpen = 5_000;
-/** opossum's own timer must never fire: half-open comes by our clock. The longest that Node takes. */
+/**
+ * opossum's own timer must never fire, because our clock decides when a breaker is half open. This is the
+ * longest time that Node accepts.
+ */
 const neverMs = 2_147_483_647;
 
 /**
- * One endpoint's breaker: opossum decides when failures are too many and what a probe's result means; the
- * clock is ours, so that simulated time drives it, and the open time can grow.
+ * One endpoint's breaker. opossum decides when failures are too many and what a probe's result means. The
+ * clock is ours, so that simulated time drives the breaker, and the open time can grow.
  *
- * Made at the first failure. While it is closed a success costs two events and no promise.
+ * A breaker is created at the first failure. While it is closed, a success costs two events and no promise.
  */
 export class EndpointBreaker {
   readonly #options: BreakerOptions;
@@ -50,7 +54,7 @@ export class EndpointBreaker {
   #probeAtMs = 0;
   #timeoutsInRow = 0;
   #failuresInRow = 0;
-  /** Of those in a row; by the steady clock. */
+  /** Time of the first failure in the current row; by the steady clock. */
   #firstFailureMs = 0;
   #lastFailureMs: number;
   #timer: Timer | undefined;
@@ -71,34 +75,34 @@ export class EndpointBreaker {
     return this.#circuit.closed;
   }
 
-  /** True while the one request that decides may start. */
+  /** True while the breaker waits for its one probe to start. */
   get awaitsProbe(): boolean {
     return this.#circuit.halfOpen && this.#circuit.pendingClose;
   }
 
-  /** When a request is let through, while it is open. */
+  /** When the open breaker lets a request through. */
   get probeAtMs(): number | undefined {
     return this.state === 'open' ? this.#probeAtMs : undefined;
   }
 
-  /** Since it first opened, through all its probes; 0 while closed. */
+  /** Time since the breaker first opened, through all its probes; 0 while closed. */
   get openForMs(): number {
     return this.#circuit.closed ? 0 : this.#options.clock.steadyNow() - this.#openedMs;
   }
 
-  /** Closed and without failures since then: as good as none. */
+  /** The breaker is closed and has had no failure since then, so it can be dropped. */
   isIdleSince(timeMs: number): boolean {
     return this.#circuit.closed && this.#lastFailureMs < timeMs;
   }
 
-  /** The next result that `record` gets is the probe's. */
+  /** After this, `endProbe` reports the result. */
   startProbe(): void {
     const probing: PromiseWithResolvers<void> = Promise.withResolvers();
     this.#probing = probing;
     this.#circuit.fire(probing.promise).catch(ignore);
   }
 
-  /** Of a request that was no probe. One that started before the breaker opened says nothing any more. */
+  /** For a request that was no probe. If it started before the breaker opened, it no longer counts. */
   succeeded(): void {
     this.#timeoutsInRow = 0;
     this.#failuresInRow = 0;
@@ -114,11 +118,12 @@ export class EndpointBreaker {
     this.#lastFailureMs = this.#options.clock.now();
     if (!this.#circuit.closed) return;
     this.#circuit.fire(Promise.reject(failure)).catch(ignore);
-    // Slow failures are few: a hanging endpoint would hold its slots for long before a share shows.
+    // Timeouts are few but slow: a hanging endpoint would hold its slots for long before the share of
+    // failures counts.
     if (this.#timeoutsInRow >= timeoutsToOpen || this.#isFailing) this.#circuit.open();
   }
 
-  /** The endpoint is alive, or not, as the probe found out. */
+  /** The probe has shown whether the endpoint is alive. */
   endProbe(alive: boolean): void {
     const probing = this.#probing;
     this.#probing = undefined;
@@ -174,7 +179,10 @@ export class EndpointBreaker {
     this.#options.onChange('open');
   }
 
-  /** opossum enters this state by its own timer or by being restored in it; the timer is not ours to move. */
+  /**
+   * opossum enters this state by its own timer or by being restored in it, and its timer cannot follow our
+   * clock.
+   */
   #halfOpen(): void {
     const spent = this.#circuit;
     this.#circuit = this.#create({
@@ -186,7 +194,7 @@ export class EndpointBreaker {
         halfOpen: true,
         warmUp: false,
         shutdown: false,
-        // Of no use: it is for breakers that are restored open.
+        // Unused: opossum needs it only to restore an open breaker.
         lastTimerAt: Symbol('none'),
       },
     });

@@ -1,30 +1,30 @@
-/** So much less, or more, is tried at a time. */
+/** The factors by which a try lowers and raises the limit. */
 const stepDown = 0.7;
 const stepUp = 1.5;
-/** Of the throughput, what must be left with fewer requests at a time, and what more of them must gain. */
+/** Share of the throughput that must remain with a lower limit, and that a higher limit must reach. */
 const keptShare = 0.9;
 const gainedShare = 1.1;
-/** After a try that has failed, until the next one. To have tried more costs nothing; less costs throughput. */
+/** Pause after a failed try. A failed higher limit cost nothing; a failed lower one cost throughput. */
 const restMs = { up: 5_000, down: 30_000 };
-/** Fewer answers say too little; besides, each request that is on its way is to be answered twice. */
+/** Fewer answers are not a sample. In addition, each request in flight must be answered twice. */
 const fewestAnswered = 20;
 
 type Direction = keyof typeof restMs;
 
 interface Trial {
   readonly direction: Direction;
-  /** To go back to. */
+  /** The limit to return to. */
   readonly limit: number;
-  /** Answers per second before the first of the tries in a row. */
+  /** Answers per second before the first try in a row. */
   readonly perSecond: number;
 }
 
 /**
- * How many requests a lane may have on their way, between 1 and its destination's `maxInFlight`. It begins
- * with all of them. An endpoint that answers no more for them than for fewer only makes them wait: so fewer
- * are tried now and then, and kept if that costs no throughput; and more, if they gain some. Latencies are
- * not compared, because whatever else makes them long, such as too little processor time for this worker,
- * would make an endpoint slower that could do better.
+ * How many requests a lane may have in flight, between 1 and its destination's `maxInFlight`, which is the
+ * start. An endpoint that is no faster with more requests only makes them wait. So a lower limit is tried now
+ * and then, and kept if throughput does not fall; and a higher one, kept if throughput grows. Latencies are
+ * not compared: whatever else makes them long, such as too little CPU time for this worker, would lower the
+ * limit of an endpoint that could do better.
  */
 export class ConcurrencyLimit {
   #max: number;
@@ -48,7 +48,7 @@ export class ConcurrencyLimit {
     return this.#max;
   }
 
-  /** With another maxInFlight, or for another endpoint. */
+  /** The destination has another `maxInFlight`, or other endpoints. */
   startOver(max: number): void {
     this.#max = max;
     this.#limit = max;
@@ -59,13 +59,16 @@ export class ConcurrencyLimit {
     this.#answered += 1;
   }
 
-  /** The endpoint says that this is too much. */
+  /** The endpoint has answered 429. */
   throttled(inFlight: number, nowMs: number): void {
     this.#limit = Math.max(1, Math.floor(Math.min(this.#limit, inFlight) / 2));
     this.#rest('up', nowMs);
   }
 
-  /** About once a second. `isSaturated`: all that time more could have gone out, but for the limit. */
+  /**
+   * To be called about once a second.
+   * @param isSaturated since the last tick, more could have gone out at any time with a higher limit
+   */
   tick(isSaturated: boolean, nowMs: number): void {
     if (!isSaturated) {
       this.#begin(nowMs);
@@ -92,7 +95,7 @@ export class ConcurrencyLimit {
       perSecond >=
       trial.perSecond * (trial.direction === 'up' ? gainedShare : keptShare)
     ) {
-      // What has been gained is what further tries are measured by; what is lost adds up.
+      // A gain is the reference for further tries in the row. Losses add up, so their reference stays.
       const reference = trial.direction === 'up' ? perSecond : trial.perSecond;
       if (this.#mayTry(trial.direction, nowMs)) this.#try(trial.direction, reference);
     } else {

@@ -1,7 +1,7 @@
 /** Weight of the newest interval. */
 const smoothing = 0.5;
 
-/** How fast a lane works off what it holds, from what it ended in the last few intervals. */
+/** How fast a lane works off its events, measured by how many ended in the last few intervals. */
 export class DrainRate {
   #ended = 0;
   #ranDry = false;
@@ -17,12 +17,12 @@ export class DrainRate {
     this.#ended += 1;
   }
 
-  /** Nothing waited: what ends in this interval tells how much came, not how much could be done. */
+  /** Nothing waited, so what ends in this interval shows how much came, not how much could be done. */
   ranDry(): void {
     this.#ranDry = true;
   }
 
-  /** In this interval. */
+  /** Whether the lane had nothing waiting at some time in this interval. */
   get hasRunDry(): boolean {
     return this.#ranDry;
   }
@@ -32,7 +32,7 @@ export class DrainRate {
     return this.#ended + this.#endedBefore > 0;
   }
 
-  /** Closes an interval. Only one in which something waited all the time tells the speed. */
+  /** Closes an interval. Only an interval in which something waited all the time shows the speed. */
   tick(nowMs: number): void {
     const seconds = (nowMs - this.#sinceMs) / 1_000;
     this.#sinceMs = nowMs;
@@ -46,8 +46,8 @@ export class DrainRate {
   }
 
   /**
-   * Until so many records are worked off; 0 while the rate is not known, and where nothing ends at all: that
-   * is the breaker's business soon.
+   * Time until `records` are worked off; 0 while the rate is not known, and where nothing ends at all, which
+   * the breaker handles soon.
    */
   drainMs(records: number): number {
     const perSecond = this.#perSecond ?? 0;

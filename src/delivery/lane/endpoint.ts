@@ -10,16 +10,19 @@ import type { PreparedEndpoint } from '../prepared-destination.ts';
 /** Whether a request may go out now: `wait` until a probe's result is known, `no` while the breaker is open. */
 export type Availability = 'yes' | 'wait' | 'no';
 
-/** A breaker that saw no failure for this long is given up; the next failure makes a new one. */
+/** A breaker without a failure for this long is dropped. The next failure creates a new one. */
 const breakerIdleMs = 60_000;
 
-/** One URL of a lane: its breaker, and how busy it is. Outlives changes of the destination that keep the URL. */
+/**
+ * One URL of a lane: its breaker and its requests in flight. It survives changes of the destination that keep
+ * the URL.
+ */
 export class Endpoint {
   prepared: PreparedEndpoint;
   inFlight = 0;
   readonly answers: Answers = new Answers();
   readonly failureLogs: LogThrottles<RetryCause> = new LogThrottles();
-  /** One line a minute: a URL may miss events all day long. */
+  /** One line a minute, because a URL may miss events all day long. */
   readonly skipLog: LogThrottle = new LogThrottle(60_000);
   readonly #breakerOptions: BreakerOptions;
   #breaker: EndpointBreaker | undefined;
@@ -41,12 +44,12 @@ export class Endpoint {
     return breaker.state === 'half-open' ? 'wait' : 'no';
   }
 
-  /** Why an event goes to other URLs without this one. */
+  /** Why an event goes to other URLs and not to this one. */
   get skipCause(): SkipCause {
     return this.#breaker?.closed === false ? 'breaker' : 'busy';
   }
 
-  /** A request goes out; `job` only tells it from others when it ends. */
+  /** A request starts. `job` only identifies it when it ends. */
   started(job: object): void {
     this.inFlight += 1;
     if (this.#breaker?.awaitsProbe === true) {
@@ -77,7 +80,7 @@ export class Endpoint {
     this.#breaker = undefined;
   }
 
-  /** Requests that are still on their way make no breaker any more. */
+  /** Requests that are still in flight create no breaker anymore. */
   close(): void {
     this.#closed = true;
     this.#breaker?.shutdown();

@@ -11,7 +11,7 @@ export interface EndpointsOptions extends BreakerOptions {
   readonly reachability: Reachability;
 }
 
-/** The URLs of a lane's destination, as one: an event needs only one that takes it. */
+/** The URLs of a lane's destination, as one: one URL that takes an event is enough. */
 export class LaneEndpoints {
   readonly #options: BreakerOptions;
   readonly #reachability: Reachability;
@@ -29,7 +29,7 @@ export class LaneEndpoints {
     this.#options = { clock, random, rotation, onChange };
   }
 
-  /** Never changed, and replaced when the URLs are others: a job keeps those it was sent to. */
+  /** Replaced, never changed, when the URLs change: a job keeps the list that it was sent to. */
   get all(): readonly Endpoint[] {
     return this.#all;
   }
@@ -39,7 +39,7 @@ export class LaneEndpoints {
     return this.#troubled;
   }
 
-  /** Of the best URL. */
+  /** The availability of the best URL. */
   get availability(): Availability {
     if (!this.#troubled) return 'yes';
     let best: Availability = 'no';
@@ -50,21 +50,21 @@ export class LaneEndpoints {
     return best;
   }
 
-  /** Whether a request may go to the URL now, where it may have so many on their way. */
+  /** Whether a request may go to the URL now, with at most `maxInFlight` in flight to it. */
   canTake(endpoint: Endpoint, maxInFlight: number): boolean {
-    // Those of a URL that hangs while another one answers would otherwise gather without end.
+    // Requests to a URL that hangs would otherwise accumulate without end while another URL answers.
     if (endpoint.inFlight >= maxInFlight) return false;
     return !this.#troubled || endpoint.availability === 'yes';
   }
 
-  /** Without one, an attempt would be none. */
+  /** Whether any URL can take a request. Without one, a job would have no request to wait for. */
   someCanTake(maxInFlight: number): boolean {
     if (this.#reachability.isCutOff && !this.#mayTryAll()) return false;
     for (const endpoint of this.#all) if (this.canTake(endpoint, maxInFlight)) return true;
     return false;
   }
 
-  /** One request to each URL that can take it now. `onSkipped` is told of the others. */
+  /** Sends one request to each URL that can take it now, and calls `onSkipped` for the others. */
   send(
     job: Job,
     sender: Sender,
@@ -88,24 +88,32 @@ export class LaneEndpoints {
     }
   }
 
-  /** The one provider of all URLs; undefined if there are several, of which none is probed alone. */
+  /**
+   * The one provider of all URLs; undefined if they have several, because then no provider can be probed
+   * alone.
+   */
   get provider(): string | undefined {
     const providers = new Set(this.#all.map(({ prepared }) => prepared.provider));
     const [provider] = providers;
     return providers.size === 1 ? provider : undefined;
   }
 
-  /** How many take requests without reserve. */
+  get haveBreakers(): boolean {
+    for (const { breaker } of this.#all) if (breaker !== undefined) return true;
+    return false;
+  }
+
+  /** How many URLs have a closed breaker. */
   get closedCount(): number {
     return this.#all.filter(({ breaker }) => breaker?.closed !== false).length;
   }
 
-  /** Since the last of the URLs went away: one that is there takes what the others do not. */
+  /** Since when no URL has been available: an available one takes what the others do not. */
   get openForMs(): number {
     return Math.min(...this.#all.map(({ breaker }) => breaker?.openForMs ?? 0));
   }
 
-  /** A URL that stays keeps its breaker; a new one starts with none. */
+  /** A URL that stays keeps its breaker. A new one starts with none. */
   update(prepared: PreparedDestination): void {
     const former = [...this.#all];
     const all = prepared.endpoints.map((endpoint) => {
@@ -132,7 +140,7 @@ export class LaneEndpoints {
     for (const endpoint of this.#all) endpoint.close();
   }
 
-  /** An event of several URLs is not sent to some of them because we cannot reach the others. */
+  /** While this worker is cut off, an event with several URLs is sent to all of them or to none. */
   #mayTryAll(): boolean {
     return this.#all.every(({ prepared }) => this.#reachability.mayTry(prepared.provider));
   }

@@ -1,25 +1,28 @@
-/** What a lane has done in the last minutes. */
+/** What a lane did in the last minutes. */
 export interface Figures {
   readonly deliveredPerMinute: number;
   readonly failedPerMinute: number;
-  /** Of all attempts; undefined without one. */
+  /** Over all attempts; undefined without one. */
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
 }
 
 const windowMs = 60_000;
-/** With the one that is not over yet. */
+/** Including the current one. */
 const windows = 3;
-/** Buckets of an octave: a percentile is right to a fifth. */
+/** Buckets for each octave, which makes a percentile accurate to a fifth. */
 const perOctave = 4;
-/** Up to 65 s, far more than an attempt may take. */
+/** Covers up to 65 s, far more than an attempt may take. */
 const buckets = 16 * perOctave;
-/** A rate of a lane that has just begun. */
+/** Least time that a rate is computed over, for a lane that has just begun. */
 const leastMs = 10_000;
 
-/** Counts attempts by how long they took, minute by minute. Thousands of lanes have one each. */
+/**
+ * Counts attempts by how long they took, minute by minute. Thousands of lanes have such counts, so they are
+ * small.
+ */
 export class LaneFigures {
-  /** By window and bucket, made for the first attempt. */
+  /** By window and bucket; allocated at the first attempt. */
   #took: Uint32Array | undefined;
   readonly #delivered = new Uint32Array(windows);
   readonly #failed = new Uint32Array(windows);
@@ -27,7 +30,7 @@ export class LaneFigures {
   readonly #startedMs: number;
   #windowSinceMs: number;
 
-  /** Times are by any clock that goes on. */
+  /** Times may be of any clock that only advances. */
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
     this.#windowSinceMs = nowMs;
@@ -50,6 +53,7 @@ export class LaneFigures {
   }
 
   at(nowMs: number): Figures {
+    this.tick(nowMs);
     const sinceMs = Math.max(this.#startedMs, this.#windowSinceMs - (windows - 1) * windowMs);
     const minutes = Math.max(leastMs, nowMs - sinceMs) / 60_000;
     return {

@@ -1,24 +1,24 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Retryable } from '../outcome.ts';
 
-/** For an endpoint that answers 429 and does not say how long. */
+/** Hold after an answer of 429 without `Retry-After`. */
 const tooManyMs = 1_000;
 
-/** For how long its endpoint wants to be left alone. */
+/** For how long an answer asks to leave the endpoint alone. */
 export function wishedMs({ cause, retryAfterMs }: Retryable): number {
   return retryAfterMs ?? (cause === 'status-429' ? tooManyMs : 0);
 }
 
-/** Holds that follow one another within this time are said to be one. */
+/** Holds that follow one another within this time are reported as one. */
 const apartMs = 5_000;
 
-/** The time for which an endpoint asked to be left alone. It said so about itself: that holds a whole lane. */
+/** The time for which an endpoint asked to be left alone. It holds the whole lane. */
 export class LaneHold {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
-  /** 0: not held. */
+  /** 0: the lane is not held. */
   #untilMs = 0;
-  /** Of those in a row; the last one may be over. */
+  /** The current row of holds; its last one may be over. */
   #row: { readonly sinceMs: number; readonly untilMs: number } | undefined;
   #timer: Timer | undefined;
 
@@ -31,7 +31,7 @@ export class LaneHold {
     return this.#untilMs > 0;
   }
 
-  /** The holds in a row of which one is on, or was just now. */
+  /** The row of holds that is on, or was on just now. */
   rowAt(nowMs: number): { readonly sinceMs: number; readonly untilMs: number } | undefined {
     return this.#row !== undefined && nowMs - this.#row.untilMs < apartMs ? this.#row : undefined;
   }
@@ -40,7 +40,7 @@ export class LaneHold {
     return Math.max(0, this.#untilMs - nowMs);
   }
 
-  /** False where it is held for as long already. */
+  /** False if the lane is already held for as long. */
   extend(nowMs: number, forMs: number): boolean {
     if (nowMs + forMs <= this.#untilMs) return false;
     this.#row = { sinceMs: this.rowAt(nowMs)?.sinceMs ?? nowMs, untilMs: nowMs + forMs };
@@ -54,7 +54,7 @@ export class LaneHold {
     return true;
   }
 
-  /** Whoever asked for it is not sent to any more. */
+  /** The URL that asked for the hold no longer belongs to the destination. */
   end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -1,6 +1,6 @@
 import type { Job } from '../job.ts';
 
-/** First in, first out. The links are in the jobs, so that queueing allocates nothing. */
+/** First in, first out. The links are in the jobs, so queueing allocates nothing. */
 export class JobQueue {
   #first: Job | undefined;
   #last: Job | undefined;
@@ -13,13 +13,17 @@ export class JobQueue {
     return this.#first === undefined;
   }
 
+  *[Symbol.iterator](): Generator<Job, void, undefined> {
+    for (let job = this.#first; job !== undefined; job = job.next) yield job;
+  }
+
   push(job: Job): void {
     if (this.#last === undefined) this.#first = job;
     else this.#last.next = job;
     this.#last = job;
   }
 
-  /** Before all others. */
+  /** Puts a job before all others. */
   putBack(job: Job): void {
     job.next = this.#first;
     this.#first = job;
@@ -35,7 +39,7 @@ export class JobQueue {
     return job;
   }
 
-  /** Takes everything out. */
+  /** Removes and returns everything. */
   clear(): Job[] {
     const jobs: Job[] = [];
     for (let job = this.shift(); job !== undefined; job = this.shift()) jobs.push(job);

@@ -4,9 +4,9 @@ const fewestBuckets = 16;
 
 /**
  * One job for each user, as a hash table whose links are in the jobs. Not a Map: where keys come and go, V8
- * moves a Map to a new table every few keys, and the old table refers to the new one. Once a full collection
- * has come by, all tables after that one, and with them every job that was ever in one, outlive the young
- * collections until the next full one.
+ * moves a Map to a new table every few keys, and the old table refers to the new one. After one full
+ * collection, all later tables, and with them every job that was ever in one, survive young collections until
+ * the next full one.
  */
 export class JobsByUser {
   #buckets = emptyBuckets(fewestBuckets);
@@ -18,7 +18,7 @@ export class JobsByUser {
     return job;
   }
 
-  /** Its user has none yet. */
+  /** The user must have no job in the table yet. */
   add(user: number, job: Job): void {
     if (this.#size === this.#buckets.length) this.#grow();
     this.#size += 1;
@@ -57,7 +57,7 @@ export class JobsByUser {
     for (const job of jobs) if (job.user !== undefined) this.#put(job.user, job);
   }
 
-  /** There are as many buckets as a power of two. */
+  /** The number of buckets is a power of two. */
   #bucketOf(user: number): number {
     return user & (this.#buckets.length - 1);
   }

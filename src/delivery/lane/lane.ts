@@ -1,9 +1,8 @@
 import type { Destination } from '../../resources/resource.ts';
+import { Admission } from './admission.ts';
 import type { BreakerState } from './breaker.ts';
 import type { Bundle } from '../bundle/bundle.ts';
 import { releaseRevoked, type Job } from '../job.ts';
-import { deferralOf } from './deferral.ts';
-import type { Deferral, LaneView, Prospects } from './deferral.ts';
 import { DrainRate } from './drain-rate.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneFigures } from './figures.ts';
@@ -11,26 +10,23 @@ import { LaneHold, wishedMs } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
 import { maxInFlightOf } from './max-in-flight.ts';
 import { LaneRate } from './rate.ts';
-import { aheadOf, LaneSlots } from './slots.ts';
+import { LaneSlots } from './slots.ts';
 import { LaneSpeed } from './speed.ts';
 import { skipped, worse } from '../outcome.ts';
 import type { Outcome, Retryable } from '../outcome.ts';
-import { OddOneOut } from './odd-one-out.ts';
 import { PreparedDestination } from '../prepared-destination.ts';
 import { circumstances } from '../retry-policy.ts';
-import { decide, decideOnBundle, isEnding } from '../verdict.ts';
+import { decide, isEnding } from '../verdict.ts';
 import type { Happened, Over } from '../verdict.ts';
 import type { SlotTaker } from './slot-pool.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
-
-/** Bundles are unpacked only while fewer events than this wait: a lane's work for some tenths of a second. */
-const enoughWaiting = 512;
 
 /** A destination's own queue, slots, rate limit and breakers inside a worker. */
 export class Lane implements SlotTaker {
   readonly #context: LaneContext;
   readonly endpoints: LaneEndpoints;
   readonly waiting: WaitingJobs = new WaitingJobs();
+  readonly #admission: Admission;
   readonly #slots: LaneSlots;
   readonly #speed = new LaneSpeed();
   readonly figures: LaneFigures;
@@ -40,13 +36,15 @@ export class Lane implements SlotTaker {
   #prepared: PreparedDestination;
   line: Set<SlotTaker> | undefined = undefined;
   isSlow = false;
-  readonly #oddOneOut = new OddOneOut();
   #lastUsedMs: number;
-  /** All the time between the last two ticks more could have gone out, but for the lane's own slots. */
+  /** Between the last two ticks, more could have gone out at any time with more slots of the lane. */
   wasSaturated = false;
-  /** Since the last tick. */
+  /** Whether an event came since the last tick. */
   #wasOffered = false;
-  /** Why nothing is sent any more. */
+  #wasUsed = false;
+  /** Until it is woken, no tick would change anything. */
+  isAtRest = false;
+  /** Why nothing is sent anymore. */
   #over: Over | 'stopped' | undefined;
 
   constructor(destination: Destination, context: LaneContext) {
@@ -72,6 +70,17 @@ export class Lane implements SlotTaker {
     this.#prepared = new PreparedDestination(destination);
     this.endpoints.update(this.#prepared);
     this.#slots = new LaneSlots(maxInFlightOf(destination, context));
+    this.#admission = new Admission({
+      context,
+      waiting: this.waiting,
+      endpoints: this.endpoints,
+      hold: this.hold,
+      rate: this.rate,
+      slots: this.#slots,
+      speed: this.#speed,
+      drain: this.#drain,
+      lane: this,
+    });
     this.rate.update(destination);
   }
 
@@ -87,43 +96,40 @@ export class Lane implements SlotTaker {
     return this.waiting.size;
   }
 
-  /** Has work, or had some just now. */
+  /** The lane has work, or had some just now. */
   get isActive(): boolean {
     return this.#isBusy || this.#drain.isActive;
   }
 
-  /** Until the turn of what waits longest here. */
+  /** Its events lack nothing but a slot: none of them is put off for its endpoint's sake. */
+  get isServed(): boolean {
+    const { endpoints, hold, rate } = this;
+    return endpoints.availability === 'yes' && !hold.isOn && rate.isReady && !this.isSlowRefused;
+  }
+
+  /** Time until the turn of the event that waits longest here. */
   get longestTurnMs(): number {
-    const { size, longestLine } = this.waiting;
-    return size > 0 ? this.#turnMs(longestLine) : 0;
+    return this.#admission.longestTurnMs;
   }
 
   get #isBusy(): boolean {
     return this.#slots.inFlight > 0 || this.waiting.size > 0;
   }
 
-  /** Takes responsibility for the job: it is delivered, put off or given up from here. */
+  /** Takes responsibility for the job: the lane delivers it, puts it off or gives it up. */
   offer(job: Job): void {
     job.keeper = this;
     if (job.deadlineMs !== undefined) job.isInTime = this.#context.clock.now() <= job.deadlineMs;
     this.#wasOffered = true;
     if (this.waiting.queued === 0) this.#drain.ranDry();
-    if (this.#isAtEase) this.waiting.add(job);
-    else this.#offer(job, 'offer', this.#view());
+    this.#admission.offer(job);
     this.#pump();
   }
 
-  /** Puts all of it off, if that is what would become of each of its events. */
+  /** Puts the whole bundle off, if each of its events would be put off. */
   putOff(bundle: Bundle): boolean {
     this.#wasOffered = true;
-    const deferral = this.#deferralOfBundle();
-    const verdict =
-      deferral === undefined
-        ? undefined
-        : decideOnBundle(bundle.header, deferral, circumstances(this.#context));
-    if (verdict === undefined) return false;
-    this.#context.disposal.deferBundle(bundle, verdict);
-    return true;
+    return this.#admission.putOff(bundle);
   }
 
   takeSlot(): boolean {
@@ -140,7 +146,7 @@ export class Lane implements SlotTaker {
     this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
     endpoint.ended(job, outcome);
     if (job.over) {
-      // The URL may have been the one that others wait for.
+      // Other jobs may wait for this URL.
       this.#pump();
       return;
     }
@@ -152,7 +158,7 @@ export class Lane implements SlotTaker {
     this.#pump();
   }
 
-  /** The destination has changed; what waits is sent by its new version. */
+  /** The destination has changed. Waiting events are sent by its new version. */
   update(destination: Destination): void {
     const former = this.endpoints.all;
     this.#prepared = new PreparedDestination(destination);
@@ -164,20 +170,22 @@ export class Lane implements SlotTaker {
     this.sharesChanged();
   }
 
-  /** This worker has another share of the deployment's work. */
+  /** This worker owns other partitions, and with them perhaps other rate limits. */
   sharesChanged(): void {
     this.rate.update(this.destination);
-    if (this.rate.isElsewhere) this.#review();
+    if (this.rate.isElsewhere) this.#admission.review();
     this.#pump();
   }
 
-  /** Nothing is sent to the destination any more: this becomes of what waits, and of what comes back. */
+  /**
+   * Nothing is sent to the destination anymore. `because` decides what becomes of waiting and returning jobs.
+   */
   end(because: Over): void {
     this.#over = because;
     for (const job of this.waiting.takeAll()) this.#settle(job, because);
   }
 
-  /** Somebody else delivers what waits of revoked partitions. */
+  /** Another worker delivers the waiting events of revoked partitions. */
   releaseRevoked(): void {
     if (this.waiting.size === 0) return;
     for (const job of releaseRevoked(this.waiting.takeAll())) this.waiting.add(job);
@@ -190,10 +198,13 @@ export class Lane implements SlotTaker {
     for (const { record } of this.waiting.takeAll()) record.release();
   }
 
-  /** About once a second. `usualTurnMs`: until a turn in lanes that are not behind. */
+  /**
+   * To be called about once a second.
+   * @param usualTurnMs time until a turn in lanes that are not behind
+   */
   tick(nowMs: number, usualTurnMs: number): void {
-    // What is put off at once, or answered within milliseconds, is not seen in flight here.
-    const wasUsed = this.#wasOffered || this.#isBusy;
+    // Events that were put off at once, or answered within milliseconds, are not in flight at this moment.
+    this.#wasUsed = this.#wasOffered || this.#isBusy;
     this.#wasOffered = false;
     const { clock, pool } = this.#context;
     if (this.waiting.queued === 0 || pool.isRestricted) this.#drain.ranDry();
@@ -202,14 +213,29 @@ export class Lane implements SlotTaker {
     this.#drain.tick(nowMs);
     this.figures.tick(nowMs);
     this.#judgeSpeed();
-    this.#oddOneOut.tick(this.longestTurnMs, usualTurnMs);
-    if (this.#mayHaveTooMuch) this.#review();
+    this.#admission.tick(usualTurnMs);
     this.#pump();
     this.endpoints.dropIdleBreakers(nowMs);
-    if (wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;
+    if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;
   }
 
-  /** Breakers do not count: with nothing to probe with, one stays half-open for ever. */
+  /** After a tick: false while further ticks may change something. */
+  rest(): boolean {
+    const { endpoints, hold, rate } = this;
+    const isUsed =
+      this.#wasUsed || this.isActive || this.wasSaturated || this.#admission.isOddOneOut;
+    this.isAtRest =
+      !isUsed && !this.isSlow && !hold.isOn && rate.isForgettable && !endpoints.haveBreakers;
+    return this.isAtRest;
+  }
+
+  /** Before it is used again. */
+  wake(): void {
+    this.isAtRest = false;
+    this.figures.tick(this.#context.clock.now());
+  }
+
+  /** Breakers do not count: without an event to probe with, a breaker stays half open without end. */
   isUnusedSince(timeMs: number): boolean {
     return this.#lastUsedMs < timeMs;
   }
@@ -220,98 +246,8 @@ export class Lane implements SlotTaker {
     this.endpoints.close();
   }
 
-  // Waiting
-
-  /** Nothing stands against waiting here for a slot. */
-  get #isAtEase(): boolean {
-    return (
-      !this.endpoints.troubled &&
-      !this.hold.isOn &&
-      !this.rate.isLimited &&
-      !this.#isSlowRefused &&
-      !this.#oddOneOut.isOne
-    );
-  }
-
-  #offer(job: Job, kind: 'offer' | 'review', lane: LaneView): void {
-    const prospects = this.#prospectsOf(job, lane);
-    const verdict = decide(job, { kind, lane, prospects }, circumstances(this.#context));
-    if (isEnding(verdict)) {
-      if (verdict.kind === 'put-off' && verdict.cause === 'rate-limit')
-        this.rate.reserve(prospects.rateTurnMs);
-      this.#context.disposal.carryOut(job, verdict);
-      return;
-    }
-    if (verdict.kind === 'hurry') job.urgent = true;
-    if (verdict.kind === 'wait') job.deadlineMs ??= verdict.deadlineMs;
-    this.waiting.add(job);
-  }
-
-  /** Things have become worse: what may not wait any more is put off. */
-  #review(): void {
-    for (const job of this.waiting.takeAll()) this.#offer(job, 'review', this.#view());
-  }
-
-  /** The same becomes of all of its events; undefined if not. */
-  #deferralOfBundle(): Deferral | undefined {
-    const view = this.#view();
-    const { size } = this.waiting;
-    const isFull = size >= enoughWaiting;
-    const rateWaitMs = this.rate.waitBehindMs(aheadOf(true, view.returned, size));
-    const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: 0 };
-    const deferral = deferralOf(view, prospects, true);
-    // What is packed takes less memory than what waits here.
-    return deferral ?? (isFull ? { cause: 'lane', wantedMs: view.drainMs } : undefined);
-  }
-
-  #view(): LaneView {
-    const { clock } = this.#context;
-    const { size, returned } = this.waiting;
-    return {
-      availability: this.endpoints.availability,
-      openForMs: this.endpoints.openForMs,
-      waiting: size,
-      returned,
-      maxInFlight: this.#slots.max,
-      heldMs: this.hold.leftMs(clock.now()),
-      isRateElsewhere: this.rate.isElsewhere,
-      isSlowRefused: this.#isSlowRefused,
-      failingForMs: this.#speed.failingForMs(clock.steadyNow()),
-      drainMs: this.#drain.drainMs(size),
-      isOddOneOut: this.#oddOneOut.isOne,
-      isDedicated: this.#isDedicated,
-    };
-  }
-
-  #prospectsOf(job: Job, { returned, waiting }: LaneView): Prospects {
-    const rateWaitMs = this.rate.waitBehindMs(aheadOf(job.hasReturned, returned, waiting));
-    return {
-      rateWaitMs,
-      rateTurnMs: this.rate.turnMs(rateWaitMs),
-      turnMs: this.#turnMs(this.waiting.aheadOf(job)),
-      fullness: job.claim.fullness(),
-    };
-  }
-
-  /** Of an event that comes now, with so many of its user before it: each of them waits for a slot, too. */
-  #turnMs(aheadOfUser: number): number {
-    const slotMs = this.#drain.drainMs(this.waiting.queued);
-    return (aheadOfUser + 1) * slotMs + aheadOfUser * this.#speed.averageMs;
-  }
-
-  /** Something that waits here may have to wait elsewhere. */
-  get #mayHaveTooMuch(): boolean {
-    if (this.waiting.size === 0) return false;
-    // What has come back takes turns under the rate limit that fresh records were to have.
-    const isOvertaken = this.rate.isLimited && this.waiting.returned > 0;
-    return isOvertaken || this.#oddOneOut.isOne || this.#isSlowRefused || this.#isDedicated;
-  }
-
-  get #isDedicated(): boolean {
-    return this.destination.topic === 'dedicated';
-  }
-
-  get #isSlowRefused(): boolean {
+  /** It would get slots if it were not slow. */
+  get isSlowRefused(): boolean {
     return this.isSlow && this.#context.pool.isSlowFull;
   }
 
@@ -346,20 +282,20 @@ export class Lane implements SlotTaker {
     if (this.rate.isLimited && this.waiting.hasFor(this.#slots.turn)) this.rate.await();
   }
 
-  /** With a slot taken for it. */
+  /** Starts the next job, for which a slot is already taken. */
   #startNext(): void {
     const { turn } = this.#slots;
     let job = this.waiting.next(turn);
     while (job !== undefined && !this.#mayStart(job)) {
       this.waiting.release(job);
-      // A lane that is held lets out only what is urgent, which this may have been the last of.
+      // A lane that is held lets out urgent jobs only, and this may have been the last of them.
       job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
   }
 
-  /** Things have happened while it waited: false if that was its end. */
+  /** Checks again what may have changed while the job waited; false if that ended the job. */
   #mayStart(job: Job): boolean {
     const fencedBy = this.#context.fencing.covers(job);
     const { deadlineMs } = job;
@@ -378,7 +314,7 @@ export class Lane implements SlotTaker {
     job.idempotencyHeader = this.destination.idempotencyHeader;
     const { events, sender } = this.#context;
     this.endpoints.send(job, sender, this.#slots.max, (endpoint) => {
-      // Some URL takes the event, or it would not have had its turn.
+      // At least one URL takes the event, or the job would not have had its turn.
       events.urlSkipped(this.destination.id, endpoint);
     });
     if (job.pending === 0) this.#end(job, skipped);
@@ -401,14 +337,17 @@ export class Lane implements SlotTaker {
     this.#speed.ended(job.startedMs, endedMs, outcome.kind);
     this.figures.ended(outcome.kind === 'delivered', endedMs - job.startedMs);
     this.waiting.release(job);
-    // A refusal for good is an answer as well, and no sign of too much at a time.
+    // A permanent refusal is an answer as well, and no sign of too many requests.
     if (outcome.kind !== 'retryable') this.#slots.answered();
-    // A URL that has been replaced meanwhile asks for nobody.
+    // A URL that was replaced meanwhile no longer counts.
     if (outcome.kind === 'retryable' && job.endpoints === this.endpoints.all)
       this.#holdFor(outcome);
   }
 
-  /** It was no attempt, and goes first again; unless nobody here sends it any more. */
+  /**
+   * The request did not count as an attempt, so the job goes first again, unless the lane sends nothing
+   * anymore.
+   */
   #putBack(job: Job): void {
     this.#speed.cancelled(job.startedMs);
     job.startOver();
@@ -422,7 +361,7 @@ export class Lane implements SlotTaker {
     if (forMs === 0) return;
     const { clock, policy } = this.#context;
     if (!this.hold.isOn) this.#slots.throttled(clock.steadyNow());
-    if (this.hold.extend(clock.now(), Math.min(forMs, policy.windowMs))) this.#review();
+    if (this.hold.extend(clock.now(), Math.min(forMs, policy.windowMs))) this.#admission.review();
   }
 
   #judgeSpeed(): void {
@@ -432,7 +371,7 @@ export class Lane implements SlotTaker {
     this.#context.pool.moved(this.#slots.inFlight, isSlow);
   }
 
-  /** True if it is done with here. */
+  /** Returns true if the job has ended. */
   #settle(job: Job, happened: Happened): boolean {
     const verdict = decide(job, happened, circumstances(this.#context));
     if (!isEnding(verdict)) return false;
@@ -443,7 +382,7 @@ export class Lane implements SlotTaker {
   #breakerChanged(state: BreakerState): void {
     this.#context.events.breakerChanged(state);
     if (state === 'closed' && this.endpoints.closedCount === 1) this.#slots.rampUp();
-    if (state === 'open') this.#review();
+    if (state === 'open') this.#admission.review();
     this.#pump();
   }
 }

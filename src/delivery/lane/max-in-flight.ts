@@ -10,13 +10,13 @@ interface MaxInFlightContext {
 }
 
 /**
- * How many deliveries of the destination this worker may have in flight. `apply` refuses more than mostInFlight,
- * but it may have run before there was such a bound, or with another DELIVERY_MAX_IN_FLIGHT.
+ * How many deliveries of the destination this worker may have in flight. `apply` refuses more than
+ * `mostInFlight`, but it may have run before that bound existed, or with another DELIVERY_MAX_IN_FLIGHT.
  */
 export function maxInFlightOf(destination: Destination, context: MaxInFlightContext): number {
-  const wanted = destination.maxInFlight;
-  if (wanted === undefined) return context.maxInFlightPerDestination;
   const most = mostInFlight(context.pool.size);
+  const wanted = destination.maxInFlight;
+  if (wanted === undefined) return Math.min(context.maxInFlightPerDestination, most);
   if (wanted > most) context.events.maxInFlightBounded(destination, most);
   return Math.min(wanted, most);
 }

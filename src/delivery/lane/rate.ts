@@ -6,16 +6,16 @@ import type { WorkShare, WorkShares } from './work-shares.ts';
 export interface LaneRateOptions {
   readonly clock: SteadyClock;
   readonly shares: WorkShares;
-  /** The next event may go. */
+  /** Called when the next event may go. */
   readonly onReady: () => void;
 }
 
 /** A lane's rate limit, if its destination has one, and the timer for the next event that it lets through. */
 export class LaneRate {
   readonly #options: LaneRateOptions;
-  /** Of the limit. Where there is none, nobody else has it. */
+  /** This worker's share of the limit; 1 where there is no limit. */
   #share: WorkShare['share'] = 1;
-  /** Undefined where there is none, and where it is another worker's or not known to be ours. */
+  /** Undefined without a limit, and while another worker has the limit or its owner is not known. */
   #limit: RateLimit | undefined;
   #timer: Timer | undefined;
 
@@ -27,12 +27,12 @@ export class LaneRate {
     return this.#limit !== undefined || this.#share !== 1;
   }
 
-  /** Another worker has the limit: nothing goes from here. */
+  /** Another worker has the limit, so this worker sends nothing to the destination. */
   get isElsewhere(): boolean {
     return this.#share === 0;
   }
 
-  /** The destination's limit, or whose it is, may have changed. */
+  /** The destination's limit, or its owner, may have changed. */
   update(destination: Destination): void {
     const { clock, shares } = this.#options;
     const { rateLimit } = destination;
@@ -50,7 +50,7 @@ export class LaneRate {
     return this.#waitMs() === 0;
   }
 
-  /** Calls `onReady` when the next event may go; not if it may now. */
+  /** Calls `onReady` when the next event may go, unless it may go now. */
   await(): void {
     if (this.#timer !== undefined) return;
     const waitMs = this.#waitMs();
@@ -65,15 +65,18 @@ export class LaneRate {
     this.#limit?.take(this.#options.clock.steadyNow(), promised);
   }
 
-  /** Until an event may go that has so many before it. While it is not known whose the limit is, it will be soon. */
+  /**
+   * Time until an event may go that has `ahead` events before it. While the owner of the limit is not known,
+   * it will be known soon.
+   */
   waitBehindMs(ahead: number): number {
     if (this.isElsewhere) return Infinity;
     return this.#limit?.waitBehindMs(ahead, this.#options.clock.steadyNow()) ?? 0;
   }
 
   /**
-   * Until a turn that is promised to nobody, for an event that would have to wait so long here. The worker
-   * that has the limit takes the event as soon as may be.
+   * Time until a turn that is promised to no other event, for an event that would have to wait for `waitMs`
+   * here. If another worker has the limit, it takes the event as soon as possible.
    */
   turnMs(waitMs: number): number {
     return this.#limit?.turnMs(this.#options.clock.steadyNow(), waitMs) ?? 0;
@@ -84,7 +87,7 @@ export class LaneRate {
     this.#limit?.reserve(this.#options.clock.steadyNow(), turnMs);
   }
 
-  /** Nothing would be forgotten with it. */
+  /** Whether the lane can be removed without losing count of what was sent. */
   get isForgettable(): boolean {
     return this.#limit === undefined || this.#limit.isFull(this.#options.clock.steadyNow());
   }
@@ -99,5 +102,5 @@ export class LaneRate {
   }
 }
 
-/** Longer timers are split: Node's end at 24 days. */
+/** Longer timers are split, because Node's end at 24 days. */
 const maxTimerMs = 60_000;

@@ -1,29 +1,32 @@
-/** What can use a slot that has become free. */
+/** A taker of slots: a lane. */
 export interface SlotTaker {
-  /** The one of the pool's lines that it waits in; the pool's own note. */
+  /** The line of the pool that the taker waits in. Only the pool sets it. */
   line: Set<SlotTaker> | undefined;
-  /** It shares a quarter of the slots with its like. */
+  /** The taker shares a quarter of the slots with other slow ones. */
   readonly isSlow: boolean;
-  /** The slots that it has. */
+  /** The slots that the taker has. */
   readonly inFlight: number;
-  /** Takes one slot and starts what waited for it, if it still can. True if more waits for a slot. */
+  /**
+   * Takes one slot and starts a waiting job, if there still is one. Returns true if more jobs wait for a
+   * slot.
+   */
   takeSlot(): boolean;
 }
 
-/** Of the slots, for all slow takers together, while others have something to do. */
+/** Share of the slots for all slow takers together, while others have work. */
 const slowShare = 0.25;
-/** While we are cut off so many are given out, and afterwards twice as many with each second. */
+/** Slots that are given out while this worker is cut off. Afterwards the number doubles each second. */
 const restrictedSlots = 16;
-/** While others wait, a slow one is served after so many of them. */
+/** While others wait, a slow taker is served after so many of them. */
 const briskInRow = 3;
-/** Of the slots, for takers that have less than their share: the others may hold all of the rest for long. */
+/** Share of the slots for takers with less than their share. Other takers may hold the rest for long. */
 const keptShare = 0.125;
-/** By how many slots they have: 0, 1, 2 to 3, 4 to 7, and so on. */
+/** Takers wait in lines by how many slots they have: 0, 1, 2 to 3, 4 to 7, and so on. */
 const lines = 8;
 
 /**
- * The process's cap on deliveries in flight. Lanes that find it reached take turns, those that have fewer
- * slots first: for what an endpoint takes by being slow, no other has to wait.
+ * The process's limit of deliveries in flight. When it is reached, lanes take turns, those with fewer slots
+ * first, so that no lane waits for what a slow endpoint holds.
  */
 export class SlotPool {
   readonly size: number;
@@ -33,17 +36,20 @@ export class SlotPool {
   #slowTaken = 0;
   #closed = false;
   #serving = false;
-  /** Others than slow ones wanted slots in this interval, and in the one before. */
+  /** Whether takers that are not slow wanted slots in this interval, and in the one before. */
   #briskNow = false;
   #briskBefore = false;
-  /** Each in the order in which they asked. */
+  /** Each line is in the order in which its takers asked. */
   readonly #briskLines = Array.from({ length: lines }, () => new Set<SlotTaker>());
   readonly #slowLine = new Set<SlotTaker>();
   #briskInRow = 0;
-  /** Fewer than all of them while we are cut off, and for some seconds afterwards. */
+  /**
+   * Slots that may be given out: fewer than all while this worker is cut off, and for some seconds
+   * afterwards.
+   */
   #givenOut: number;
   #kept = 0;
-  /** Of each taker in what is not kept. */
+  /** Each taker's share of the slots that are not reserved. */
   #share = Infinity;
   #isCutOff = false;
 
@@ -67,7 +73,7 @@ export class SlotPool {
     return this.#taken >= this.#givenOut || this.#closed || !this.#maySend();
   }
 
-  /** Slow takers have to wait, and others do not. Alone they may use all slots. */
+  /** Slow takers have to wait, and others do not. Alone, they may use all slots. */
   get isSlowFull(): boolean {
     return this.#slowTaken >= this.#slowSize && this.#isSomeBrisk;
   }
@@ -82,12 +88,12 @@ export class SlotPool {
     return !areFewLeft || (!isSlow && inFlight < this.#share);
   }
 
-  /** No slot is given out any more. */
+  /** From now on, no slot is given out. */
   close(): void {
     this.#closed = true;
   }
 
-  /** True, and a slot is taken; or false, and the taker's turn will come. */
+  /** True: a slot is taken. False: the taker's turn will come. */
   take(taker: SlotTaker): boolean {
     if (!taker.isSlow) this.#briskNow = true;
     if (!this.#mayTake(taker)) {
@@ -105,26 +111,32 @@ export class SlotPool {
     if (this.#slowLine.size > 0 || this.#isBriskWaiting) this.#serve();
   }
 
-  /** A taker that holds so many slots has become slow, or is so no longer. */
+  /** A taker with `slots` slots has become slow, or is no longer slow. */
   moved(slots: number, isSlow: boolean): void {
     this.#slowTaken += isSlow ? slots : -slots;
   }
 
-  /** Few can be reached, or all again: they are not hit with everything at once. */
+  /**
+   * Hardly any endpoint can be reached, or all can again. Endpoints must not get everything at once
+   * afterwards.
+   */
   cutOff(isCutOff: boolean): void {
     this.#isCutOff = isCutOff;
     this.#givenOut = Math.min(this.size, restrictedSlots);
   }
 
-  /** Not all slots are given out: what lanes do now is not what they could do. */
+  /** Not all slots are given out, so what lanes do now does not show what they could do. */
   get isRestricted(): boolean {
     return this.#isCutOff || this.#givenOut < this.size;
   }
 
-  /** About once a second. `takers`: so many have something to do. */
+  /**
+   * To be called about once a second.
+   * @param takers how many takers have work
+   */
   tick(takers: number): void {
     const [kept, rest] = [Math.floor(this.size * keptShare), this.size * (1 - keptShare)];
-    // One that is alone has no need to leave anything.
+    // A taker that is alone leaves nothing to others.
     this.#kept = takers > 1 ? kept : 0;
     this.#share = Math.max(1, rest / takers);
     if (!this.#isCutOff) this.#givenOut = Math.min(this.size, 2 * this.#givenOut);
@@ -134,8 +146,8 @@ export class SlotPool {
   }
 
   #serve(): void {
-    // A taker may drop all that waited and give its slot back at once: this loop goes on with it, or
-    // thousands of such takers would be as many calls inside each other.
+    // A taker may drop all its jobs and release its slot at once. This loop continues with that slot, because
+    // with thousands of such takers, recursion would overflow the stack.
     if (this.#serving) return;
     this.#serving = true;
     try {
@@ -168,7 +180,7 @@ export class SlotPool {
     return this.#briskLines.some(({ size }) => size > 0);
   }
 
-  /** One that waits already moves up when it has fewer slots than it had. */
+  /** A taker that already waits moves up when it has fewer slots than before. */
   #queue(taker: SlotTaker): void {
     const line = taker.isSlow ? this.#slowLine : this.#briskLineFor(taker);
     if (taker.line === line) return;
@@ -184,7 +196,7 @@ export class SlotPool {
     return line;
   }
 
-  /** If it may take a slot. */
+  /** The first taker of a line, if it may take a slot. */
   #firstOf(line: ReadonlySet<SlotTaker> | undefined): SlotTaker | undefined {
     for (const taker of line ?? []) return this.#mayTake(taker) ? taker : undefined;
     return undefined;

@@ -1,19 +1,19 @@
 import type { Job } from '../job.ts';
 import { ConcurrencyLimit } from './concurrency.ts';
 
-/** Of a lane's slots, for retries at most: a first attempt finds one. */
+/** Greatest share of a lane's slots for retries, so that a first attempt finds a slot. */
 const retryShare = 0.75;
-/** While fresh records wait, one goes after so many that have come back. */
+/** While fresh records wait, one of them goes after so many that have come back. */
 const returnedInRow = 3;
 
-/** `fresh-before`: one that has come back only where no fresh one waits. */
+/** `fresh-before`: a record that has come back may start only if no fresh one waits. */
 export type Turn = 'any' | 'fresh-before' | 'no-retry';
 
-/** A lane's cap on deliveries in flight, and who may use it. */
+/** A lane's limit of deliveries in flight, and which jobs may use it. */
 export class LaneSlots {
   readonly concurrency: ConcurrencyLimit;
   inFlight = 0;
-  /** Fewer than allowed while the endpoint recovers: each answer adds one. */
+  /** While the endpoint recovers, fewer slots than allowed; each answer adds one. */
   #recovering = Infinity;
   #retries = 0;
   #returnedInRow = 0;
@@ -30,7 +30,7 @@ export class LaneSlots {
     return this.inFlight < this.concurrency.limit && this.inFlight < this.#recovering;
   }
 
-  /** Which of what waits may start. */
+  /** Which waiting jobs may start. */
   get turn(): Turn {
     if (this.#retries >= retryShare * this.concurrency.limit) return 'no-retry';
     return this.#returnedInRow >= returnedInRow ? 'fresh-before' : 'any';
@@ -52,23 +52,23 @@ export class LaneSlots {
     if (this.#recovering < this.max) this.#recovering += 1;
   }
 
-  /** With another maxInFlight, or for another endpoint. */
+  /** The destination has another `maxInFlight`, or other endpoints. */
   startOver(max: number): void {
     this.concurrency.startOver(max);
   }
 
-  /** The endpoint has said that this is too much. */
+  /** The endpoint has answered 429. */
   throttled(nowMs: number): void {
     this.concurrency.throttled(this.inFlight, nowMs);
   }
 
-  /** The endpoint has just come back, or has been left alone for a while: it is not hit with everything at once. */
+  /** The endpoint has just recovered, or was left alone for a while. It must not get everything at once. */
   rampUp(): void {
     this.#recovering = 1;
   }
 }
 
-/** How many of a lane's waiting jobs go before one that comes now. */
+/** How many of a lane's waiting jobs go before a job that comes now. */
 export function aheadOf(hasReturned: boolean, returned: number, waiting: number): number {
   if (hasReturned) return returned;
   const fresh = waiting - returned;

@@ -1,14 +1,14 @@
 import type { Outcome } from '../outcome.ts';
 
-/** Attempts without a success between them that make a lane slow. */
+/** A lane is slow after so many attempts in a row without a success. */
 const failuresInRow = 5;
 const slowMs = 1_000;
 /** Weight of the newest attempt. */
 const smoothing = 0.2;
 
 /**
- * Whether a lane takes long for what it gets: its slots then come out of the quarter that all such lanes
- * share. Attempts that have not ended count by their age, because those of an endpoint that hangs end late.
+ * Whether a lane takes long for each attempt. The slots of all slow lanes come out of a quarter that they
+ * share. Attempts that have not ended count with their age, because those of a hanging endpoint end late.
  */
 export class LaneSpeed {
   #inFlight = 0;
@@ -31,18 +31,18 @@ export class LaneSpeed {
     this.#averageMs += smoothing * (nowMs - startedMs - this.#averageMs);
   }
 
-  /** It was no attempt. */
+  /** The request did not count as an attempt. */
   cancelled(startedMs: number): void {
     this.#inFlight -= 1;
     this.#startsMs -= startedMs;
   }
 
-  /** Of an attempt, lately. */
+  /** Recent average time of an attempt. */
   get averageMs(): number {
     return this.#averageMs;
   }
 
-  /** Since the beginning of the first of the retryable failures that have come in a row; 0 without one. */
+  /** Time since the first of the current row of retryable failures began; 0 without one. */
   failingForMs(nowMs: number): number {
     return this.#failingSinceMs === undefined ? 0 : nowMs - this.#failingSinceMs;
   }

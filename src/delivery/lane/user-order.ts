@@ -1,14 +1,14 @@
 import type { Job } from '../job.ts';
 import { JobsByUser } from './jobs-by-user.ts';
 
-/** Lets first attempts of one user go out one after the other, and those of different users side by side. */
+/** Lets first attempts of one user go out one after the other, and those of different users in parallel. */
 export class UserOrder {
-  /** The job of each user that is queued or in flight; further ones are its followers. */
+  /** Each user's job that is queued or in flight. Later jobs of the user are its followers. */
   readonly #first = new JobsByUser();
   #followers = 0;
   #longest = 0;
 
-  /** False: the job waits here and comes out of `advance`. */
+  /** False: the job waits here, and `advance` returns it later. */
   enter(job: Job): boolean {
     const { user } = job;
     if (user === undefined) return true;
@@ -24,18 +24,18 @@ export class UserOrder {
     return false;
   }
 
-  /** How many of its user go before a job that comes now. */
+  /** How many jobs of its user go before a job that comes now. */
   aheadOf({ user }: Pick<Job, 'user'>): number {
     const first = user === undefined ? undefined : this.#first.get(user);
     return first === undefined ? 0 : 1 + (first.followers?.length ?? 0);
   }
 
-  /** The most of one user that have waited behind its first since nobody did. */
+  /** The longest row of jobs of one user since none was waiting. */
   get longest(): number {
     return this.#longest;
   }
 
-  /** The user's job is done with here. Returns the one whose turn it is now. */
+  /** The user's job is done with. Returns the user's next one. */
   advance(job: Job): Job | undefined {
     const { user, followers } = job;
     if (user === undefined || this.#first.get(user) !== job) return undefined;
@@ -46,6 +46,11 @@ export class UserOrder {
     next.followers = followers;
     this.#first.add(user, next);
     return next;
+  }
+
+  /** Those who wait behind another job of their user. */
+  *followers(): Generator<Job, void, undefined> {
+    for (const { followers } of this.#first) if (followers !== undefined) yield* followers;
   }
 
   /** Takes out those who wait behind a job that stays. */

@@ -4,7 +4,10 @@ import { JobQueue } from './job-queue.ts';
 import type { Turn } from './slots.ts';
 import { UserOrder } from './user-order.ts';
 
-/** What waits in a lane: those that have come back from a retry topic, fresh ones, and each user's order. */
+/**
+ * The waiting jobs of a lane: those that have come back from a retry topic, fresh ones, and each user's
+ * order.
+ */
 export class WaitingJobs {
   readonly #fresh = new JobQueue();
   readonly #returned = new JobQueue();
@@ -13,22 +16,22 @@ export class WaitingJobs {
   #queued = 0;
   #returnedSize = 0;
 
-  /** With those that wait for another job of their user. */
+  /** All waiting jobs, including those that wait for another job of their user. */
   get size(): number {
     return this.#size;
   }
 
-  /** Without them: what could start with a slot. */
+  /** Waiting jobs that could start with a slot. */
   get queued(): number {
     return this.#queued;
   }
 
-  /** Of them, those that have come back from a retry topic, or go first for another reason. */
+  /** Queued jobs that have come back from a retry topic, or go first for another reason. */
   get returned(): number {
     return this.#returnedSize;
   }
 
-  /** From when the age of the oldest one runs, and the first deadline: of those whose turn is next. */
+  /** The start of the oldest age and the first deadline, of the jobs whose turn is next. */
   earliest(): { readonly oldestMs: number; readonly deadlineMs: number } | undefined {
     let earliest: { oldestMs: number; deadlineMs: number } | undefined;
     for (const { first } of [this.#fresh, this.#returned]) {
@@ -41,7 +44,7 @@ export class WaitingJobs {
     return earliest;
   }
 
-  /** Whether one could start with a slot. */
+  /** Whether a job could start with a slot. */
   hasFor(turn: Turn): boolean {
     if (this.#fresh.first !== undefined) return true;
     const returned = this.#returned.first;
@@ -57,17 +60,17 @@ export class WaitingJobs {
     if (this.#users.enter(job)) this.#enqueue(job);
   }
 
-  /** The most that one user has had waiting behind each other since nobody did. */
+  /** The longest row of jobs of one user since none was waiting. */
   get longestLine(): number {
     return this.#users.longest;
   }
 
-  /** How many of its user go before a job that comes now. */
+  /** How many jobs of its user go before a job that comes now. */
   aheadOf(job: Job): number {
     return this.#users.aheadOf(job);
   }
 
-  /** Returned ones go first, unless it is not a retry's turn. */
+  /** Jobs that came back go first, unless no retry may start. */
   next(turn: Turn): Job | undefined {
     const returned = this.#returned.first;
     if (returned === undefined || !this.#isTurnOf(returned, turn)) {
@@ -83,7 +86,7 @@ export class WaitingJobs {
     return this.#returned.shift();
   }
 
-  /** One that `next` gave, and that goes first again. */
+  /** Puts a job from `next` back, before all others. */
   putBack(job: Job): void {
     this.#size += 1;
     this.#queued += 1;
@@ -93,10 +96,17 @@ export class WaitingJobs {
     } else this.#fresh.putBack(job);
   }
 
-  /** The job is done with here: the next one of its user may go. */
+  /** The job has ended, so the next one of its user may go. */
   release(job: Job): void {
     const next = this.#users.advance(job);
     if (next !== undefined) this.#enqueue(next);
+  }
+
+  /** In no order. */
+  *all(): Generator<Job, void, undefined> {
+    yield* this.#fresh;
+    yield* this.#returned;
+    yield* this.#users.followers();
   }
 
   /** Everything, a user's jobs in their order. */
@@ -127,7 +137,7 @@ export class WaitingJobs {
   }
 }
 
-/** With time for another attempt later. */
+/** Whether the job has time for another attempt later. */
 function isPlainRetry(job: Job): boolean {
   return job.isRetry && !job.urgent;
 }

@@ -1,34 +1,40 @@
 import { partitionOf } from '../../kafka/produce/partitioner.ts';
 import type { Destination } from '../../resources/resource.ts';
 
-/** Of the topic that decides where a group's homes are: this worker's partition indexes, and how many there are. */
+/**
+ * This worker's partition indexes of the topic that decides where homes are, and the number of that topic's
+ * partitions.
+ */
 export interface OwnedIndexes {
   readonly indexes: ReadonlySet<number>;
-  /** Undefined while it is not known. */
+  /** Undefined while the number is not known. */
   readonly count: number | undefined;
 }
 
 export const noIndexes: OwnedIndexes = { indexes: new Set(), count: undefined };
 
 export interface WorkShare {
-  /** 1: all of the limit; 0: another worker has it; undefined: not known yet. At most one worker has 1. */
+  /**
+   * 1: this worker has the whole limit; 0: another worker has it; undefined: not known yet. At most one
+   * worker has 1.
+   */
   readonly share: 0 | 1 | undefined;
-  /** Since when it has had all of it, by the steady clock. */
+  /** Since when this worker has had the limit, by the steady clock. */
   readonly sinceMs: number;
 }
 
 const nothing: WorkShare = { share: 0, sinceMs: 0 };
 
 /**
- * Whether a destination's rate limit is this worker's. All events of such a destination have one
- * partition index, its home (see `partitionKeyOf`): the worker that owns the home has all of the limit. The
- * home is in the destination's own topic if it has one, and else in the topics that all share.
+ * Whether this worker applies a destination's rate limit. All events of such a destination have one partition
+ * index, its home (see `partitionKeyOf`). The worker that owns the home has the whole limit. The home is in
+ * the destination's dedicated topic if it has one, otherwise in the shared topics.
  */
 export class WorkShares {
   #shared = new Homes(noIndexes, 0);
   readonly #dedicated = new Map<string, Homes>();
 
-  /** Without a destination: of the topics that all destinations share. */
+  /** Without a destination, the indexes are those of the shared topics. */
   set(owned: OwnedIndexes, nowMs: number, destinationId?: string): void {
     if (destinationId === undefined) this.#shared = new Homes(owned, nowMs, this.#shared);
     else if (owned.indexes.size === 0) this.#dedicated.delete(destinationId);
@@ -52,7 +58,7 @@ class Homes {
   constructor({ indexes, count }: OwnedIndexes, nowMs: number, former?: Homes) {
     const isOutdated = [...indexes].some((index) => index >= (count ?? Infinity));
     this.#count = isOutdated ? undefined : count;
-    // With another count the same index is the home of other destinations.
+    // With another number of partitions, the same index is the home of other destinations.
     const kept = former !== undefined && former.#count === this.#count ? former.#sinceMs : noTimes;
     this.#sinceMs = new Map(Array.from(indexes, (index) => [index, kept.get(index) ?? nowMs]));
   }

@@ -1,5 +1,10 @@
 import { formatDuration } from '../../duration.ts';
-import type { DestinationStatus, LastAnswer, UrlStatus } from '../../event/destination-status.ts';
+import type {
+  DestinationStatus,
+  DueSpan,
+  LastAnswer,
+  UrlStatus,
+} from '../../event/destination-status.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Figures } from '../lane/figures.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
@@ -8,7 +13,7 @@ import type { DestinationWatch } from './destination-watch.ts';
 import type { Standing } from './standing.ts';
 import type { WaitingByDestination } from './waiting-later.ts';
 
-/** What a worker knows of a destination. */
+/** A worker's view of a destination. */
 export type DestinationReport = Omit<DestinationStatus, 'kind' | 'worker'>;
 
 export interface DestinationReportsOptions {
@@ -27,7 +32,7 @@ const noFigures: Figures = {
 };
 const outcomes = { delivered: 'delivered', retryable: 'failed', permanent: 'refused' } as const;
 
-/** What a worker can say of destinations: of those that it has a lane for, or of which something waits. */
+/** A worker's reports on the destinations for which it has a lane or waiting events. */
 export class DestinationReports {
   readonly #options: DestinationReportsOptions;
 
@@ -44,12 +49,12 @@ export class DestinationReports {
       if (!lanes.has(id) && waitingLater.eventsOf(id) === 0) yield id;
   }
 
-  /** Undefined: it is well. */
+  /** Undefined: the destination is well. */
   standing(id: string): Standing | undefined {
     return this.#options.watch.standing(id);
   }
 
-  /** Of those that are not well, or were not just now. */
+  /** The states of destinations that are not well, or were not just now. */
   standings(): Iterable<readonly [string, Standing]> {
     return this.#options.watch.standings();
   }
@@ -67,7 +72,11 @@ export class DestinationReports {
     const deadlineMs = Math.min(here?.deadlineMs ?? Infinity, later.deadlineMs ?? Infinity);
     const urls = (lane?.endpoints.all ?? []).map(urlStatus);
     const tiers: Record<string, number> = {};
-    for (const [tierMs, events] of later.byTierMs) tiers[formatDuration(tierMs)] = events;
+    const due: Record<string, DueSpan> = {};
+    for (const [tierMs, { events, dueFromMs, dueUntilMs }] of later.byTierMs) {
+      tiers[formatDuration(tierMs)] = events;
+      due[formatDuration(tierMs)] = { from: isoTime(dueFromMs), until: isoTime(dueUntilMs) };
+    }
     return {
       at: isoTime(nowMs),
       destination: id,
@@ -75,7 +84,7 @@ export class DestinationReports {
       ...optional('since', standing?.sinceMs),
       ...optional('until', untilMs(lane, nowMs)),
       urls,
-      waiting: { here: lane?.waiting.size ?? 0, tiers },
+      waiting: { here: lane?.waiting.size ?? 0, tiers, due },
       inFlight: lane?.inFlight ?? 0,
       ...optional('oldest', oldestMs),
       ...optional('deadline', deadlineMs),
@@ -130,7 +139,7 @@ function isoTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** To one decimal below ten: one event in three minutes is not none. */
+/** One decimal below ten, so that one event in three minutes is not shown as none. */
 function rounded(perMinute: number): number {
   return perMinute < 10 ? Math.round(perMinute * 10) / 10 : Math.round(perMinute);
 }

@@ -2,6 +2,7 @@ import { isTrouble, type DestinationState } from '../../event/destination-state.
 import type { Clock } from '../../ops/clock.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
+import type { HeldUp } from './held-up.ts';
 import { factsOf, isPlain } from './lane-facts.ts';
 import { standingOf } from './standing.ts';
 import type { DestinationFacts, Standing, StateChange, SwitchedOff } from './standing.ts';
@@ -9,21 +10,23 @@ import type { DestinationFacts, Standing, StateChange, SwitchedOff } from './sta
 export interface DestinationWatchOptions {
   readonly clock: Clock;
   readonly onChange: (change: StateChange) => void;
+  /** Is told when a destination holds its own events up. */
+  readonly heldUp: Pick<HeldUp, 'seen' | 'tick'>;
   /** Events of the destination that wait in retry topics. */
   readonly waitingLater: (destinationId: string) => number;
   readonly isUnreadable: (destinationId: string) => boolean;
 }
 
-/** For each destination, one line when it gets worse and one when it is well, and not more a minute. */
+/** Each destination has at most one line for getting worse and one for recovering in this time. */
 const againMs = 60_000;
-/** So long it is known since when one is well that was not. */
+/** How long the start of a recovery is kept. */
 const newsMs = 10 * againMs;
-/** All destinations together, in one tick: the others' turn comes in the next ones. */
+/** Lines for all destinations together in one tick. The rest follows in the next ticks. */
 const mostLines = 50;
 
 interface Watched {
   standing: Standing;
-  /** The state that the log knows, and since when it has been so. */
+  /** The state that was last logged, and since when it has held. */
   said: DestinationState;
   saidSinceMs: number;
   troubleSaidMs: number;
@@ -36,7 +39,7 @@ interface Watched {
 
 const unconfigured = { urls: [], hold: undefined, isSaturated: false, isSlow: false } as const;
 
-/** Knows how each destination is that is not simply well, and says when that changes. */
+/** Keeps the state of each destination that is not simply well, and reports changes. */
 export class DestinationWatch {
   readonly #options: DestinationWatchOptions;
   readonly #watched = new Map<string, Watched>();
@@ -46,12 +49,12 @@ export class DestinationWatch {
     this.#options = options;
   }
 
-  /** Undefined: it is well, as far as anything is known. */
+  /** Undefined: the destination is well, as far as is known. */
   standing(destinationId: string): Standing | undefined {
     return this.#watched.get(destinationId)?.standing;
   }
 
-  /** Of those that are not well, or were not just now. */
+  /** The states of destinations that are not well, or were not just now. */
   *standings(): Generator<readonly [string, Standing], void, undefined> {
     for (const [id, { standing }] of this.#watched) yield [id, standing];
   }
@@ -59,8 +62,9 @@ export class DestinationWatch {
   /** About once a second, before the lanes are looked at. */
   tick(): void {
     this.#lines = 0;
-    const { clock, isUnreadable, waitingLater } = this.#options;
+    const { clock, heldUp, isUnreadable, waitingLater } = this.#options;
     const nowMs = clock.now();
+    heldUp.tick(nowMs);
     for (const [id, watched] of this.#watched) {
       const { configured } = watched.facts;
       if (configured === 'unreadable' && !isUnreadable(id)) this.#configured(id, 'enabled');
@@ -76,7 +80,10 @@ export class DestinationWatch {
     const nowMs = this.#options.clock.now();
     const watched = this.#watched.get(id);
     if (watched === undefined && isPlain(lane, nowMs)) return;
-    this.#judge(id, factsOf(lane, nowMs), lane.endpoints.all, lane.waiting.size);
+    const facts = factsOf(lane, nowMs);
+    const { looks, state, sinceMs } = this.#judge(id, facts, lane.endpoints.all, lane.waiting.size);
+    if (holdsUp(looks, facts, lane))
+      this.#options.heldUp.seen(id, isTrouble(state) ? sinceMs : nowMs, nowMs);
   }
 
   /** An event cannot be sent because the destination's secrets cannot be decrypted. */
@@ -89,7 +96,7 @@ export class DestinationWatch {
     this.#configured(id, how);
   }
 
-  /** Nothing is known of it any more: it was deleted, or had no event for long. */
+  /** The destination was deleted, or had no event for long. */
   forget(id: string): void {
     this.#watched.delete(id);
   }
@@ -103,7 +110,7 @@ export class DestinationWatch {
     facts: DestinationFacts,
     endpoints: readonly Endpoint[],
     waitingHere: number,
-  ): void {
+  ): Standing {
     const nowMs = this.#options.clock.now();
     const former = this.#watched.get(id);
     const standing = standingOf(former?.standing, facts, nowMs);
@@ -118,6 +125,7 @@ export class DestinationWatch {
     const isWell = standing.state === 'ok' && standing.looks === 'ok' && watched.said === 'ok';
     const lastSaidMs = Math.max(watched.troubleSaidMs, watched.calmSaidMs);
     if (isWell && nowMs - lastSaidMs >= newsMs) this.#watched.delete(id);
+    return standing;
   }
 
   #say(id: string, watched: Watched, nowMs: number): void {
@@ -153,6 +161,18 @@ export class DestinationWatch {
 
 function isSwitchedOff(configured: DestinationFacts['configured']): boolean {
   return configured === 'disabled' || configured === 'paused';
+}
+
+/** Whether the destination's events wait for the destination itself. */
+function holdsUp(
+  looks: DestinationState,
+  { urls, isLimited }: DestinationFacts,
+  { isSlowRefused }: Pick<Lane, 'isSlowRefused'>,
+): boolean {
+  if (looks === 'ok') return false;
+  if (looks === 'slow') return isSlowRefused || isLimited;
+  // Where one of several URLs is well, events do not wait for the others.
+  return looks !== 'failing' || urls.every(isInQuestion);
 }
 
 function isInQuestion({ breaker, failuresInRow }: DestinationFacts['urls'][number]): boolean {

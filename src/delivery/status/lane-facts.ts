@@ -1,10 +1,27 @@
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { LaneState } from '../metrics.ts';
+import type { EngineState, LaneState } from '../metrics.ts';
 import type { DestinationFacts, UrlFacts } from './standing.ts';
 
-/** What keeps a lane from taking more, as metrics tell it. */
-export function laneState({ hold, endpoints, isSlow, waiting, rate }: Lane): LaneState {
+/** All lanes together, for metrics. */
+export function countLanes(
+  lanes: Iterable<Lane>,
+): Pick<EngineState, 'queued' | 'mostQueued' | 'lanesByState' | 'breakers'> {
+  const breakers = { closed: 0, open: 0, 'half-open': 0 };
+  const lanesByState = { held: 0, open: 0, slow: 0, limited: 0, waiting: 0, free: 0 };
+  let queued = 0;
+  let mostQueued = 0;
+  for (const lane of lanes) {
+    queued += lane.queued;
+    mostQueued = Math.max(mostQueued, lane.queued);
+    lanesByState[laneState(lane)] += 1;
+    lane.endpoints.count(breakers);
+  }
+  return { queued, mostQueued, lanesByState, breakers };
+}
+
+/** What keeps a lane from taking more. */
+function laneState({ hold, endpoints, isSlow, waiting, rate }: Lane): LaneState {
   if (hold.isOn) return 'held';
   if (endpoints.availability !== 'yes') return 'open';
   if (isSlow) return 'slow';
@@ -12,7 +29,7 @@ export function laneState({ hold, endpoints, isSlow, waiting, rate }: Lane): Lan
   return rate.isReady ? 'waiting' : 'limited';
 }
 
-/** There is nothing to say of its state; for thousands of lanes once a second. */
+/** Whether the lane has no special state; checked for thousands of lanes each second. */
 export function isPlain({ endpoints, isSlow, waiting, hold }: Lane, nowMs: number): boolean {
   if (isSlow || waiting.size > 0 || hold.rowAt(nowMs) !== undefined || endpoints.troubled)
     return false;

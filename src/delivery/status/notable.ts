@@ -1,10 +1,10 @@
 import type { UrlStatus } from '../../event/destination-status.ts';
 import type { DestinationReport } from './destination-reports.ts';
 
-/** A third more or less: smaller changes of a figure are not worth a record. */
+/** A change by a third. Smaller changes of a figure are not worth a record. */
 const notableOctaves = 0.4;
 
-/** Whether somebody who knows the one should be told of the other. Times of answers alone are not worth it. */
+/** Whether readers of the one report need the other. Changed times of answers alone do not matter. */
 export function isNotable(former: DestinationReport, report: DestinationReport): boolean {
   return (
     former.state !== report.state ||
@@ -18,7 +18,7 @@ export function isNotable(former: DestinationReport, report: DestinationReport):
   );
 }
 
-/** Nothing comes, nothing waits, and it is well. */
+/** The destination is well, gets no events, and none waits. */
 export function isQuiet(report: DestinationReport): boolean {
   const { state, perMinute, inFlight } = report;
   const isIdle = perMinute.delivered === 0 && perMinute.failed === 0 && inFlight === 0;

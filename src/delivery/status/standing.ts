@@ -2,70 +2,75 @@ import { isTrouble, type DestinationState } from '../../event/destination-state.
 import type { BreakerState } from '../lane/breaker.ts';
 import type { Outcome } from '../outcome.ts';
 
-/** What is known of one URL. Times are epoch milliseconds. */
+/** The facts about one URL. Times are epoch milliseconds. */
 export interface UrlFacts {
   readonly breaker: BreakerState;
-  /** When its breaker lets a request through, while it is open. */
+  /** When its open breaker lets a request through. */
   readonly probeAtMs: number | undefined;
-  /** Answers and failures that were no delivery, without one between them. */
+  /** Answers and failures that were not successes, since the last success. */
   readonly failuresInRow: number;
-  /** When the first and the last of them ended; undefined without one. */
+  /** When the first and the last of these failures ended; undefined without one. */
   readonly failingSinceMs: number | undefined;
   readonly lastMs: number | undefined;
-  /** What the last request came to. */
+  /** The outcome of the last request. */
   readonly last: Outcome | undefined;
 }
 
-/** By an operator's wish. */
+/** The states that an operator caused. */
 export type SwitchedOff = Extract<DestinationState, 'disabled' | 'paused'>;
 
-/** What is known of a destination now: what `standingOf` decides by. */
+/** The facts about a destination by which `standingOf` decides. */
 export interface DestinationFacts {
   readonly configured: 'enabled' | SwitchedOff | 'unreadable';
   readonly urls: readonly UrlFacts[];
-  /** It has asked to be left alone, once or again and again; `untilMs` in the pauses too. */
+  /**
+   * The endpoint asked to be left alone, once or repeatedly; `untilMs` is set in pauses between holds too.
+   */
   readonly hold: { readonly sinceMs: number; readonly untilMs: number } | undefined;
   readonly isSaturated: boolean;
   readonly isSlow: boolean;
   readonly isLimited: boolean;
 }
 
-/** How a destination is, and since when. */
+/** The state of a destination, and since when. */
 export interface Standing {
   readonly state: DestinationState;
   readonly sinceMs: number;
-  /** What it has looked like since then; its state too, once that has lasted. */
+  /** The present impression. It becomes the state once it has lasted. */
   readonly looks: DestinationState;
   readonly looksSinceMs: number;
 }
 
-/** A destination's state is another one than was said last. Times are epoch milliseconds. */
+/** A destination's state differs from the last one reported. Times are epoch milliseconds. */
 export interface StateChange {
   readonly destination: string;
   readonly state: DestinationState;
   readonly was: DestinationState;
   readonly sinceMs: number;
-  /** So long it was what it was; of one that is well again. */
+  /** How long the former state lasted; for a recovery, how long the trouble lasted. */
   readonly afterMs: number;
-  /** Events that wait here and in retry topics; the most there were, where it is well again. */
+  /** Events that wait here and in retry topics; for a recovery, the most that waited. */
   readonly waiting: number;
-  /** The URL in question, and what it answered last. */
+  /** The URL in question, and its last answer. */
   readonly url: string | undefined;
   readonly last: Outcome | undefined;
-  /** The end of its hold, or its breaker's next probe. */
+  /** The end of the hold, or the time of the breaker's next probe. */
   readonly untilMs: number | undefined;
 }
 
-/** So long a lane looks slow, saturated or limited, or does not any more, before it is said. */
+/** How long a lane must look slow, saturated or limited, or no longer so, before that is reported. */
 const lastingMs = 10_000;
-/** A shorter hold is how 429 slows a lane down. */
+/** A shorter hold is how 429 slows a lane. */
 const longHoldMs = 10_000;
-/** So many failures without a success, for so long: one bad event, or a restart, is not a failing endpoint. */
+/**
+ * How many failures without a success, over which time, make an endpoint failing. One bad event, or a
+ * restart, does not.
+ */
 const failures = { quick: { inRow: 5, forMs: 5_000 }, rare: { inRow: 2, forMs: 60_000 } } as const;
 
 /**
- * The only place that decides how a destination is. Gives `former` itself where nothing has changed.
- * @param former what was said of it before; undefined: nothing, or that it was well
+ * Decides a destination's state; no other code does. Returns `former` itself if nothing has changed.
+ * @param former the state that was reported before; undefined: none, or the destination was well
  */
 export function standingOf(
   former: Standing | undefined,
@@ -83,19 +88,19 @@ export function standingOf(
   return { state, sinceMs: sinceMs ?? looksSinceMs, looks, looksSinceMs };
 }
 
-/** From trouble to something that has to last: it is well until then. */
+/** After trouble, a state that has to last first: until it has lasted, the destination is well. */
 function settled(looks: DestinationState, before: Standing): DestinationState {
   return isSudden(before.state) && !isSudden(looks) ? 'ok' : looks;
 }
 
-/** Said at once: it is no matter of traffic. */
+/** Whether the state is reported at once, because it does not depend on traffic. */
 function isSudden(state: DestinationState): boolean {
   return isTrouble(state) || state === 'disabled' || state === 'paused';
 }
 
 interface Appearance {
   readonly state: DestinationState;
-  /** Undefined: since it is seen. */
+  /** Undefined: the state holds since it is seen. */
   readonly sinceMs?: number | undefined;
 }
 
@@ -117,7 +122,7 @@ function appearanceOf(
   return { state: facts.isLimited ? 'limited' : 'ok' };
 }
 
-/** @param isKnown it has been said that it fails: then only a success ends that */
+/** @param isKnown the URL was reported as failing, and only a success ends that */
 function isFailing(url: UrlFacts, isKnown: boolean): boolean {
   const { breaker, failuresInRow, failingSinceMs = 0, lastMs = 0 } = url;
   if (breaker !== 'closed') return true;

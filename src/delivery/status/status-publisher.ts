@@ -17,33 +17,44 @@ export interface StatusPublisherOptions {
   readonly random: () => number;
   readonly producer: Pick<Producer, 'produce' | 'isFull'>;
   readonly topic: string;
-  /** Of this process, and of no other one ever. */
+  /** An id of this process that no other process ever has. */
   readonly worker: string;
-  readonly reports: Pick<DestinationReports, 'ids' | 'of' | 'standing'>;
-  /** What the worker says of itself. */
+  readonly reports: Pick<DestinationReports, 'ids' | 'of' | 'standing' | 'standings'>;
+  /** What the worker reports of itself. */
   readonly self: () => Pick<WorkerStatus, 'inFlight' | 'queued' | 'isCutOff' | 'topics'>;
 }
 
 const tickMs = 1_000;
-/** One record refreshes all that a worker has said. */
+/** Interval of the record that refreshes everything that a worker has reported. */
 const heartbeatMs = 5_000;
-/** Of a killed worker nothing counts after this, also if it had missed two of its heartbeats. */
+/** How long a worker's records hold after its last heartbeat. Two heartbeats may be missed. */
 export const wordHoldsMs = 20_000;
-/** Between two looks at a destination whose state stays as it is, and so between two of its records. */
+/** Time between two checks of a destination whose state stays as it is, and so between two of its records. */
 const lookAgainMs = { trouble: 5_000, strained: 15_000, ok: 60_000 } as const;
-/** A change of its state is written at once, but for this. */
+/** Least time between two records about changes of one destination's state. */
 const leastApartMs = 2_000;
-/** Of one in trouble also small changes are written after this time: the last answer's time, the oldest event. */
+/**
+ * For a destination in trouble, small changes are written after this time too: the time of the last answer,
+ * the oldest event.
+ */
 const detailsMs = 30_000;
-/** At a tenth less than what is promised, and a look. */
+/** A tenth before the promised time, minus one check. */
 const refreshMs = 0.9 * statusRefreshMs - lookAgainMs.ok;
-/** In a tick: of a worker that has just started with thousands of destinations, the rest comes in the next ones. */
+/**
+ * Limit in one tick. A worker that has just started with thousands of destinations writes the rest in the
+ * next ticks.
+ */
 const mostInTick = 500;
-/** Given to the producer and not acknowledged. Beyond it nothing is written until there is room. */
+/** Limit of destinations that are looked at in one tick, beside those that are not well. */
+const mostLooks = 5_000;
+/**
+ * Bound on records that the producer has and Kafka has not acknowledged. Beyond it nothing is written until
+ * there is room.
+ */
 const mostAhead = 2_000;
 
 interface Written {
-  /** Nothing is in the topic while it is quiet. */
+  /** Undefined while the topic has no record of the destination, because it is quiet. */
   report: DestinationReport | undefined;
   state: DestinationState;
   writtenMs: number;
@@ -52,9 +63,9 @@ interface Written {
 }
 
 /**
- * Writes what this worker knows of destinations into the topic `destination-status`: what has changed, and
- * nothing of what has not. It is in nobody's way: while Kafka does not take it, nothing is written, and then
- * what is true by that time.
+ * Writes this worker's view of destinations into the topic `destination-status`, changes only. Nothing waits
+ * for these writes: while Kafka does not accept them, nothing is written, and afterwards what is true by
+ * then.
  */
 export class StatusPublisher {
   readonly #options: StatusPublisherOptions;
@@ -63,20 +74,27 @@ export class StatusPublisher {
   #timer: Timer;
   #heartbeatDueMs = 0;
   #ahead = 0;
+  #mayWrite = 0;
+  /** Of the round: with many destinations, it takes several ticks. */
+  #ids: Generator<string, void, undefined>;
   #round = 0;
   #onEmpty: () => void = () => undefined;
 
   constructor(options: StatusPublisherOptions) {
     this.#options = options;
+    this.#ids = options.reports.ids();
     this.#startedAt = new Date(options.clock.now()).toISOString();
     this.#timer = options.clock.after(tickMs, this.#tick);
   }
 
-  /** Takes back all that was said, and waits until Kafka has that, but no longer than `timeoutMs`. */
+  /**
+   * Withdraws everything that was reported, and waits for Kafka's acknowledgement, but no longer than
+   * `timeoutMs`.
+   */
   async close(timeoutMs: number): Promise<void> {
     this.#timer.cancel();
     for (const [id, { report }] of this.#written) if (report !== undefined) this.#write(id, null);
-    // The others go with it.
+    // Without the worker's own record, its other records no longer count.
     this.#write(undefined, null, { mayWait: false });
     this.#written.clear();
     await waitAtMost(
@@ -93,19 +111,26 @@ export class StatusPublisher {
     if (this.#ahead >= mostAhead || producer.isFull) return;
     const nowMs = clock.now();
     if (nowMs >= this.#heartbeatDueMs) this.#writeSelf(nowMs);
-    this.#round += 1;
-    let left = mostInTick;
-    let seen = 0;
-    for (const id of this.#options.reports.ids()) {
-      const known = this.#written.get(id);
-      if (known !== undefined) {
-        known.round = this.#round;
-        seen += 1;
+    this.#mayWrite = mostInTick;
+    for (const [id] of this.#options.reports.standings()) this.#visit(id, nowMs);
+    for (let looks = 0; looks < mostLooks; looks += 1) {
+      const { value: id } = this.#ids.next();
+      if (id === undefined) {
+        this.#endRound();
+        return;
       }
-      if (left > 0 && this.#isDue(id, known, nowMs) && this.#look(id, known, nowMs)) left -= 1;
+      const known = this.#visit(id, nowMs);
+      if (known !== undefined) known.round = this.#round;
     }
-    if (seen < this.#written.size) this.#forgetGone();
   };
+
+  /** Returns what was known of the destination before. */
+  #visit(id: string, nowMs: number): Written | undefined {
+    const known = this.#written.get(id);
+    if (this.#mayWrite > 0 && this.#isDue(id, known, nowMs) && this.#look(id, known, nowMs))
+      this.#mayWrite -= 1;
+    return known;
+  }
 
   #isDue(id: string, known: Written | undefined, nowMs: number): boolean {
     if (known === undefined || nowMs >= known.lookMs) return true;
@@ -113,7 +138,7 @@ export class StatusPublisher {
     return state !== known.state && nowMs - known.writtenMs >= leastApartMs;
   }
 
-  /** True if something was written. */
+  /** Returns true if something was written. */
   #look(id: string, known: Written | undefined, nowMs: number): boolean {
     const report = this.#options.reports.of(id);
     const { state } = report;
@@ -144,16 +169,19 @@ export class StatusPublisher {
   #lookAfterMs(state: DestinationState, isNew: boolean): number {
     if (isTrouble(state)) return lookAgainMs.trouble;
     if (state !== 'ok') return lookAgainMs.strained;
-    // Soon for one that has just begun; and thousands that begin together are spread.
+    // Soon for a destination that has just begun. The times of thousands that begin together are spread.
     return isNew ? lookAgainMs.strained * (0.5 + this.#options.random()) : lookAgainMs.ok;
   }
 
-  #forgetGone(): void {
+  /** All destinations have been looked at: what was written of others is withdrawn. */
+  #endRound(): void {
     for (const [id, { round, report }] of this.#written) {
       if (round === this.#round) continue;
       this.#written.delete(id);
       if (report !== undefined) this.#write(id, null);
     }
+    this.#round += 1;
+    this.#ids = this.#options.reports.ids();
   }
 
   #statusOf(report: DestinationReport): DestinationStatus {
@@ -173,12 +201,12 @@ export class StatusPublisher {
     this.#write(undefined, JSON.stringify(status));
   }
 
-  /** Without an id, the worker's own record. */
+  /** Without an id, writes the worker's own record. */
   #write(id: string | undefined, value: string | null, { mayWait } = { mayWait: true }): void {
     const { producer, topic, worker } = this.#options;
     const key = statusKey(worker, id);
     this.#ahead += 1;
-    // What Kafka refuses is written anew when it has changed.
+    // A record that Kafka refuses is written again when it has changed.
     producer.produce({ topic, partition: 0, key, value, mayWait }, () => {
       this.#ahead -= 1;
       if (this.#ahead === 0) this.#onEmpty();

@@ -1,10 +1,10 @@
 import type { Claim } from '../job.ts';
 
-/** What waits in retry topics, or is about to. */
+/** Events that wait in retry topics, or are about to. */
 export interface Waiting {
   readonly destinationId: string;
   readonly events: number;
-  /** From when the age of the oldest one runs, and the deadline that ends first. */
+  /** The start of the oldest event's age, and the earliest deadline. */
   readonly oldestMs: number;
   readonly deadlineMs?: number | undefined;
 }
@@ -12,9 +12,17 @@ export interface Waiting {
 /** Of one destination, over all partitions here. */
 export interface WaitingLater {
   readonly events: number;
-  readonly byTierMs: ReadonlyMap<number, number>;
+  readonly byTierMs: ReadonlyMap<number, WaitingInTier>;
   readonly oldestMs: number | undefined;
   readonly deadlineMs: number | undefined;
+}
+
+/** Of one destination in one retry tier. */
+export interface WaitingInTier {
+  readonly events: number;
+  /** The first and the last of them are due in between, to an eighth of the tier. */
+  readonly dueFromMs: number;
+  readonly dueUntilMs: number;
 }
 
 const nothing: WaitingLater = {
@@ -30,7 +38,7 @@ interface Slice {
   deadlineMs: number;
 }
 
-/** Of one destination in one partition: what is due about the same time, by that time. */
+/** The waiting events of one destination in one partition, in slices by due time. */
 type Slices = Map<number, Slice>;
 
 interface OfDestination {
@@ -38,13 +46,13 @@ interface OfDestination {
   readonly byClaim: Map<Claim, Slices>;
 }
 
-/** As much is due about the same time: what is known of it is forgotten with the last of it. */
+/** Slices for each tier. The age of the oldest event is dropped together with its slice. */
 const slicesPerTier = 8;
 const shortestSliceMs = 1_000;
 
 /**
- * How much of each destination waits in the retry topics, as far as they were read: the gate knows
- * partitions and times alone.
+ * Counts the events of each destination in the retry topics, as far as those were read. The gate itself knows
+ * only partitions and times.
  */
 export class WaitingByDestination {
   readonly #tierMs: (topic: string) => number;
@@ -84,7 +92,7 @@ export class WaitingByDestination {
     slice.deadlineMs = Math.min(slice.deadlineMs, deadlineMs);
   }
 
-  /** @param dueMs as it was held with */
+  /** @param dueMs the due time that it was held with */
   left(claim: Claim, { destinationId, events }: Waiting, dueMs: number): void {
     const known = this.#all.get(destinationId);
     const slices = known?.byClaim.get(claim);
@@ -98,7 +106,7 @@ export class WaitingByDestination {
     if (known.byClaim.size === 0) this.#all.delete(destinationId);
   }
 
-  /** The partition goes to somebody else. */
+  /** The partition moves to another worker. */
   released(claim: Claim): void {
     for (const [destinationId, known] of this.#all) {
       const slices = known.byClaim.get(claim);
@@ -112,13 +120,19 @@ export class WaitingByDestination {
   of(destinationId: string): WaitingLater {
     const known = this.#all.get(destinationId);
     if (known === undefined) return nothing;
-    const byTierMs = new Map<number, number>();
+    const byTierMs = new Map<number, WaitingInTier>();
     let oldestMs = Infinity;
     let deadlineMs = Infinity;
     for (const [{ topic }, slices] of known.byClaim) {
       const tierMs = this.#tierMs(topic);
-      for (const slice of slices.values()) {
-        byTierMs.set(tierMs, (byTierMs.get(tierMs) ?? 0) + slice.events);
+      const sliceMs = sliceMsOf(tierMs);
+      for (const [at, slice] of slices) {
+        const inTier = byTierMs.get(tierMs);
+        byTierMs.set(tierMs, {
+          events: (inTier?.events ?? 0) + slice.events,
+          dueFromMs: Math.min(inTier?.dueFromMs ?? Infinity, at * sliceMs),
+          dueUntilMs: Math.max(inTier?.dueUntilMs ?? 0, (at + 1) * sliceMs),
+        });
         oldestMs = Math.min(oldestMs, slice.oldestMs);
         deadlineMs = Math.min(deadlineMs, slice.deadlineMs);
       }
@@ -133,6 +147,10 @@ export class WaitingByDestination {
   }
 
   #sliceOf({ topic }: Claim, dueMs: number): number {
-    return Math.floor(dueMs / Math.max(shortestSliceMs, this.#tierMs(topic) / slicesPerTier));
+    return Math.floor(dueMs / sliceMsOf(this.#tierMs(topic)));
   }
+}
+
+function sliceMsOf(tierMs: number): number {
+  return Math.max(shortestSliceMs, tierMs / slicesPerTier);
 }

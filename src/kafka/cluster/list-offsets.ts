@@ -2,9 +2,9 @@ import { KafkaAnswerError } from '../protocol/errors.ts';
 import type { Cluster } from './cluster.ts';
 
 /**
- * What the leaders of a topic's partitions answer, by partition.
- * @param partitions all of the topic where not given
- * @throws KafkaAnswerError of the first partition that cannot be told; whatever the connection throws
+ * The offsets of a topic's partitions from their leaders, by partition.
+ * @param partitions all of the topic if not given
+ * @throws KafkaAnswerError of the first partition without an answer; whatever the connection throws
  */
 export async function listOffsets(
   cluster: Cluster,

@@ -1,4 +1,5 @@
 import { kafkajs } from '../kafkajs/library.ts';
+import { ByteReader } from '../protocol/byte-reader.ts';
 import type { TopicPartition } from '../record.ts';
 
 const { AssignerProtocol } = kafkajs;
@@ -7,7 +8,8 @@ const { AssignerProtocol } = kafkajs;
  * Gives partition index i of all the group's topics to one member, so that a user's fresh and retried
  * records, and a destination's share of them, are in one process.
  *
- * A member's user data names the indices that it owns; it keeps them as far as a fair share allows. In the
+ * A member's user data names the indices that it owns; it keeps them as far as a fair share allows. It also
+ * says up to which level of formats the member reads, for whoever writes to the topics. In the
  * cooperative protocol (as KIP-429 has it) an index that another member still owns is given to nobody: that
  * member lets go of it, joins again without it, and then it is given away. What stays is read on meanwhile.
  */
@@ -26,29 +28,67 @@ export interface MemberClaim {
 export interface MemberWishes {
   readonly topics: readonly string[];
   readonly owned: readonly number[];
+  /** It reads records of all levels up to this one. */
+  readonly readLevel: number;
 }
 
-export function encodeWishes({ topics, owned }: MemberWishes): Buffer {
+/** Of a member that says nothing of it: releases before there were levels. */
+export const oldestLevel = 1;
+
+/** The user data is an array, of which former releases take the numbers and leave everything else out. */
+export function encodeWishes({ topics, owned, readLevel }: MemberWishes): Buffer {
   return AssignerProtocol.MemberMetadata.encode({
     version: protocolVersion,
     topics: [...topics],
-    userData: Buffer.from(JSON.stringify(owned)),
+    userData: Buffer.from(JSON.stringify([...owned, { readLevel }])),
   });
 }
 
+/** Metadata that cannot be read says nothing: one member must not keep the others from their share. */
 export function decodeWishes(metadata: Buffer): MemberWishes {
-  const decoded = AssignerProtocol.MemberMetadata.decode(metadata);
-  return { topics: decoded?.topics ?? [], owned: decodeOwned(decoded?.userData) };
+  try {
+    const reader = readerBehindVersion(metadata);
+    const topics = reader.array(() => reader.string());
+    return { topics, ...decodeUserData(reader.nullableBytes()) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { topics: [], ...decodeUserData(null) };
+  }
 }
 
-/** Another version's user data is no reason to fail the whole group. */
-function decodeOwned(userData: Buffer | undefined): readonly number[] {
+function readerBehindVersion(bytes: Buffer): ByteReader {
+  const reader = new ByteReader(bytes);
+  reader.int16();
+  return reader;
+}
+
+/** Another release's user data is no reason to fail the whole group. */
+function decodeUserData(userData: Buffer | null): Pick<MemberWishes, 'owned' | 'readLevel'> {
+  const parsed = parse(userData ?? Buffer.alloc(0));
+  const said = Array.isArray(parsed) ? (parsed as unknown[]) : [];
+  return {
+    owned: said.filter(isIndex),
+    readLevel: said.map(levelOf).find((level) => level !== undefined) ?? oldestLevel,
+  };
+}
+
+function parse(userData: Buffer): unknown {
   try {
-    const parsed: unknown = JSON.parse((userData ?? Buffer.alloc(0)).toString());
-    return Array.isArray(parsed) ? parsed.filter((index) => typeof index === 'number') : [];
+    return JSON.parse(userData.toString());
   } catch {
-    return [];
+    return undefined;
   }
+}
+
+function isIndex(said: unknown): said is number {
+  return Number.isSafeInteger(said) && (said as number) >= 0;
+}
+
+function levelOf(said: unknown): number | undefined {
+  const level = (said as { readonly readLevel?: unknown } | null)?.readLevel;
+  return Number.isSafeInteger(level) && (level as number) >= oldestLevel
+    ? (level as number)
+    : undefined;
 }
 
 export function encodeAssignment(
@@ -67,12 +107,15 @@ export function encodeAssignment(
   });
 }
 
+/** @throws RangeError when the bytes are no assignment */
 export function decodeAssignment(bytes: Buffer): TopicPartition[] {
   if (bytes.length === 0) return [];
-  const decoded = AssignerProtocol.MemberAssignment.decode(bytes);
-  return Object.entries(decoded?.assignment ?? {}).flatMap(([topic, partitions]) =>
-    partitions.map((partition) => ({ topic, partition })),
-  );
+  const reader = readerBehindVersion(bytes);
+  const byTopic = reader.array(() => {
+    const topic = reader.string();
+    return reader.array(() => ({ topic, partition: reader.int32() }));
+  });
+  return byTopic.flat();
 }
 
 /** The indices that each member may read now. */

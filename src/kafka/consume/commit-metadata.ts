@@ -1,6 +1,6 @@
 import type { FinishedAhead } from './offset-tracker.ts';
 
-/** What travels with a committed offset. */
+/** The metadata of a committed offset. */
 export interface CommitMetadata {
   /** Leader epoch of the newest record that was read; -1: unknown. */
   readonly epoch: number;
@@ -9,9 +9,11 @@ export interface CommitMetadata {
 
 /** Kafka's default of `offset.metadata.max.bytes` is 4,096. Base64 makes four bytes of three. */
 const mostGapBytes = 3_000;
-/** A gap takes a byte at least. */
+/** A gap takes at least one byte. */
 export const mostGaps: number = mostGapBytes;
 const version = '1';
+/** Epochs have 32 bits. */
+const mostEpoch = 2 ** 31 - 1;
 
 /**
  * `1;<epoch>` and, where something is finished beyond the offset, `;<how far>;<gaps>`: the offsets that are
@@ -36,18 +38,26 @@ export function encodeCommitMetadata(offset: number, { epoch, ahead }: CommitMet
   return `${version};${epoch};${upTo - offset};${gaps.toString('base64', 0, bytes)}`;
 }
 
-/** Of another version, or nothing of ours: nothing is known. */
+/** Metadata of another version, or from another program, has no information. */
 export function decodeCommitMetadata(offset: number, metadata: string | null): CommitMetadata {
-  const [is, epoch = '', upTo, gaps = ''] = (metadata ?? '').split(';');
-  if (is !== version || !/^-?\d+$/.test(epoch)) return { epoch: -1, ahead: undefined };
-  if (upTo === undefined || !/^\d+$/.test(upTo)) return { epoch: Number(epoch), ahead: undefined };
+  const [is, epochText = '', upTo, gaps = ''] = (metadata ?? '').split(';');
+  const epoch = /^(?:-1|\d+)$/.test(epochText) ? Number(epochText) : NaN;
+  if (is !== version || !(epoch <= mostEpoch)) return { epoch: -1, ahead: undefined };
+  return { epoch, ahead: upTo === undefined ? undefined : decodeAhead(offset, upTo, gaps) };
+}
+
+/** Undefined for what cannot be offsets. */
+function decodeAhead(offset: number, distance: string, gaps: string): FinishedAhead | undefined {
+  const upTo = /^\d+$/.test(distance) ? offset + Number(distance) : NaN;
+  if (!Number.isSafeInteger(upTo)) return undefined;
   const unfinished = new Set<number>();
   let last = offset;
   for (const difference of readVarints(Buffer.from(gaps, 'base64'))) {
     last += difference;
+    if (!Number.isSafeInteger(last)) return undefined;
     unfinished.add(last);
   }
-  return { epoch: Number(epoch), ahead: { upTo: offset + Number(upTo), unfinished } };
+  return { upTo, unfinished };
 }
 
 function varintBytes(value: number): number {

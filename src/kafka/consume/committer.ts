@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
+import { isRefused, refusalPauseMs } from '../refusal.ts';
 import type { Commit, CommitAnswer } from './coordinator.ts';
 import type { DueCommit, OwnedPartition } from './owned-partition.ts';
 
@@ -13,10 +14,10 @@ export interface CommitterOptions {
   onFailed?(error: Error): void;
 }
 
-/** What a crash repeats, beside what was in flight: a fifth of a second's work. */
+/** A crash repeats the records that were finished in this time, beside what was in flight. */
 const everyMs = 200;
 
-/** Such a commit fails again, however often this member sends it. */
+/** A commit with one of these errors fails again, however often this member repeats it. */
 const hopeless: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
   'ILLEGAL_GENERATION',
   'UNKNOWN_MEMBER_ID',
@@ -29,6 +30,8 @@ const hopeless: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
 export class Committer {
   readonly #options: CommitterOptions;
   #timer: Timer | undefined;
+  /** How many times in a row Kafka's ACLs have refused all of a commit. */
+  #refusals = 0;
   /** One at a time, so that an older one never comes after a newer. */
   #sending: Promise<boolean> = Promise.resolve(true);
 
@@ -37,7 +40,8 @@ export class Committer {
   }
 
   start(): void {
-    this.#timer = this.#options.clock.after(everyMs, () => {
+    const waitMs = this.#refusals === 0 ? everyMs : refusalPauseMs(this.#refusals);
+    this.#timer = this.#options.clock.after(waitMs, () => {
       void this.commit().then(() => {
         if (this.#timer !== undefined) this.start();
       });
@@ -50,8 +54,9 @@ export class Committer {
   }
 
   /**
-   * Commits what is due when those before are done. Never rejects: what failed is sent with the next one.
-   * @returns whether the broker has everything that it takes of this member
+   * Commits what is due when earlier commits are done. Never rejects: what failed is sent with the next
+   * commit.
+   * @returns whether the broker has everything that it accepts from this member
    */
   async commit(): Promise<boolean> {
     this.#sending = this.#sending.then(() => this.#commit());
@@ -72,6 +77,7 @@ export class Committer {
         commit?.account.answered(error, commit);
       }
       const failures = answers.filter(({ error }) => error !== 'NONE');
+      this.#refusals = answers.every(({ error }) => isRefused(error)) ? this.#refusals + 1 : 0;
       if (failures[0] !== undefined)
         this.#failed(new KafkaAnswerError(failures[0].error, 'a commit'));
       return failures.every(({ error }) => hopeless.has(error));

@@ -8,6 +8,7 @@ import { endProcess } from '../crash.ts';
 import { Fetcher } from '../fetch/fetcher.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
 import type { TopicPartition } from '../record.ts';
+import { oldestLevel } from './assigner.ts';
 import { Committer } from './committer.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
 import { Intake } from './intake.ts';
@@ -19,14 +20,16 @@ export interface ConsumeLoopOptions {
   readonly groupId: string;
   /** Topics that do not exist are left out, with a warning, until they do. */
   readonly topics: readonly string[];
+  /** Records of all levels up to this one are read here; `GroupLevel` tells those who write. Default 1. */
+  readonly readLevel?: number;
   /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by a hundred records. */
   readonly windowRecords: number;
   readonly windowBytes: number;
   /** Other limits for some of the topics; undefined: the ones above. */
   windowOf?(topic: string): WindowLimits | undefined;
-  /** False while what the records become has no room anywhere: nothing more is fetched. */
+  /** False while there is no room for what the records become. Nothing more is fetched then. */
   mayTakeMore?(): boolean;
-  /** Topics whose records may come a fifth of a second late: they are asked for less often. */
+  /** Topics whose records may come a fifth of a second late, so that they are fetched less often. */
   mayComeLate?(topic: string): boolean;
   /** The most that one fetch brings of one partition, compressed. Default 1 MiB. */
   readonly maxBytesPerPartition?: number;
@@ -37,38 +40,52 @@ export interface ConsumeLoopOptions {
    * every record must be finished or released once.
    */
   onRecords(records: ConsumedRecord[]): void;
-  /** After every assignment: all partitions that are read now. Those that stay were read meanwhile. */
+  /**
+   * Called after every assignment with all partitions that are read now. Those that stayed were read
+   * meanwhile.
+   */
   onAssigned?(partitions: TopicPartition[]): void;
-  /** They go to somebody else: release what waits of them at once, and bring what is under way to its end. */
+  /**
+   * These partitions move to another member: release at once what only waits, and bring what is under way to
+   * its end.
+   */
   onRevoked?(partitions: TopicPartition[]): void;
-  /** Always after `onRevoked`. From here on nothing of them may be done or written. */
+  /** Always after `onRevoked`. From here on, nothing may be done or written for these partitions. */
   onLost?(partitions: TopicPartition[]): void;
-  /** How many partitions a topic has of which some are owned: soon after a join, and when it has changed. */
+  /**
+   * The number of partitions of a topic of which some are owned. Called soon after a join, and when the
+   * number has changed.
+   */
   onPartitionCount?(topic: string, partitions: number): void;
-  /** The loop is dead and cannot restart itself. By default the process ends with code 1. */
+  /** The loop has failed and cannot restart itself. By default the process ends with code 1. */
   onCrash?(error: Error): void;
   /** For metrics. */
   readonly observer?: ConsumeObserver;
 }
 
-/** Things that happen, for whoever counts them. */
+/** Events for metrics. */
 export interface ConsumeObserver {
   joined?(partitions: number): void;
-  /** Not a word from the group's coordinator; it is asked again. */
+  /** The group's coordinator does not answer. The request is repeated. */
   troubled?(error: Error): void;
   /** So many offsets were removed from the log before they were read. */
   recordsGone?(partition: TopicPartition, records: number): void;
-  /** What comes next in this partition cannot be read; it is tried again every half minute. */
+  /** What comes next in this partition cannot be read. It is tried again every half minute. */
   unreadable?(partition: TopicPartition): void;
-  /** It is tried again a fifth of a second later. */
+  /** The commit is tried again a fifth of a second later. */
   commitFailed?(error: Error): void;
 }
 
 export interface PartitionLag extends TopicPartition {
-  /** Records between the finished prefix and the high watermark, those in flight included. */
+  /** Records before the high watermark that are not finished, including those in flight. */
   readonly records: number;
   /** When the oldest record in flight was appended; undefined where none is. */
   readonly oldestMs: number | undefined;
+}
+
+export interface PartitionBefore extends TopicPartition {
+  readonly inFlight: number;
+  readonly unread: number;
 }
 
 export interface ConsumeLoop {
@@ -80,21 +97,23 @@ export interface ConsumeLoop {
   readonly inFlightBytes: number;
   /** Of every owned partition; at most 15 s old for those that bring nothing. */
   lag(): readonly PartitionLag[];
+  /** Of every owned partition, records appended before `timeMs`: in flight, and not taken in yet by an estimate. */
+  before(timeMs: number, nowMs: number): readonly PartitionBefore[];
   /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
   fullness(partition: TopicPartition): number;
   /** Extra pauses, beside the window's own; gone when the partition is lost. What is being handed over may still arrive. */
   pause(partition: TopicPartition): void;
   resume(partition: TopicPartition): void;
   /**
-   * Stops the intake, waits until everything accepted is finished or `timeoutMs` is over, commits
-   * and leaves the group.
+   * Stops the intake, waits until everything accepted is finished or `timeoutMs` is over, commits and leaves
+   * the group.
    */
   stop(timeoutMs: number): Promise<void>;
 }
 
 /**
- * Reads topics as a member of a group, from each partition's committed offset, else from its
- * beginning. Resolves at once: Kafka being away is retried, with a log line, until `stop`.
+ * Reads topics as a member of a group, from each partition's committed offset, or from its beginning.
+ * Resolves at once: while Kafka is unreachable, the loop retries with a log line, until `stop`.
  */
 export function startConsumeLoop(
   kafka: ClusterClient,
@@ -104,17 +123,24 @@ export function startConsumeLoop(
 }
 
 const defaultMaxBytesPerPartition = 1_048_576;
-/** A resumed partition waits for the fetch that runs without it; an idle consumer asks this often. */
+/** A partition that is resumed has to wait until the running fetch of its broker ends. */
 const maxWaitMs = 100;
-/** How old the high watermark may be of a partition that brings nothing. */
+/** Where a fetch leaves out no partition, only one that is assigned meanwhile has to wait for its end. */
+const quietWaitMs = 500;
+/** Greatest age of the high watermark of a partition that brings nothing. */
 const refreshMs = 15_000;
-/** A broker that hangs does not keep a process from ending. */
+/** A broker that hangs must not keep a process from ending. */
 const leaveMs = 5_000;
-/** Partitions that are given up are committed within this time, or repeat what was not. */
+/**
+ * Partitions that are given up are committed within this time; otherwise their finished records are repeated.
+ */
 const lastCommitMs = 3_000;
 const commitAgainMs = 100;
 
-/** Wires the parts: membership says what is ours, intake takes it, committer commits. */
+/**
+ * Connects the parts: membership decides which partitions this member has, the intake takes their records,
+ * the committer commits.
+ */
 class GroupConsumeLoop implements ConsumeLoop {
   readonly #options: ConsumeLoopOptions;
   readonly #cluster: Cluster;
@@ -167,6 +193,15 @@ class GroupConsumeLoop implements ConsumeLoop {
       partition,
       records: lag,
       oldestMs: account?.tracker.oldestMs,
+    }));
+  }
+
+  before(timeMs: number, nowMs: number): readonly PartitionBefore[] {
+    return Array.from(this.#intake.owned(), (owned) => ({
+      topic: owned.topic,
+      partition: owned.partition,
+      inFlight: owned.account?.tracker.inFlightBefore(timeMs) ?? 0,
+      unread: owned.unreadBefore(timeMs, nowMs),
     }));
   }
 
@@ -273,7 +308,7 @@ class GroupConsumeLoop implements ConsumeLoop {
       rack,
       log,
       owner: this.#intake,
-      maxWaitMs: () => maxWaitMs,
+      maxWaitMs: (_asked, leftOut) => (leftOut === 0 ? quietWaitMs : maxWaitMs),
       refreshMs,
       mayAsk: () => this.#options.mayTakeMore?.() !== false,
       mayComeLate: (topic) => this.#options.mayComeLate?.(topic) === true,
@@ -281,12 +316,13 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   #createMembership(): Membership {
-    const { groupId, topics, log, observer } = this.#options;
+    const { groupId, topics, readLevel = oldestLevel, log, observer } = this.#options;
     return new Membership({
       joinCluster: this.#joinCluster,
       cluster: this.#cluster,
       groupId,
       topics,
+      readLevel,
       log,
       signal: this.#stopping.signal,
       ownedIndices: () => this.#intake.ownedIndices(),
@@ -295,6 +331,9 @@ class GroupConsumeLoop implements ConsumeLoop {
       },
       expelled: () => {
         this.#intake.expelled();
+      },
+      unheard: (isUnheard) => {
+        this.#intake.unheard(isUnheard);
       },
       troubled: (error) => observer?.troubled?.(error),
       refused: (error) => {
@@ -329,7 +368,7 @@ class GroupConsumeLoop implements ConsumeLoop {
     }
   }
 
-  /** What a paused partition's fetches do not tell. */
+  /** The ends of paused partitions, which are not fetched. */
   async #readEnds(): Promise<void> {
     const owned = [...this.#intake.owned()];
     for (const topic of new Set(owned.map((each) => each.topic))) {

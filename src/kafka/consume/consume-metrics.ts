@@ -11,12 +11,12 @@ export function observeReading(registry: Registry, topics: readonly string[]): R
   const removed = counter(
     registry,
     'postrider_kafka_removed_unread_total',
-    'Offsets that were removed from the log before they were read.',
+    'Offsets that Kafka removed before they were read.',
   );
   const unreadable = counter(
     registry,
     'postrider_kafka_unreadable_batches_total',
-    'Tries to read a batch of records that cannot be read; its partition stops before it.',
+    'Attempts to read a batch that cannot be read. Its partition stops, and is tried again every 30 s.',
   );
   for (const topic of topics) for (const metric of [removed, unreadable]) metric.inc({ topic }, 0);
   return {

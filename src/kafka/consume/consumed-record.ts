@@ -1,14 +1,14 @@
 import type { OffsetTracker } from './offset-tracker.ts';
 import type { IncomingRecord } from '../record.ts';
 
-/** Who is told what became of a record: one of the two, once. */
+/** Gets the end of a record: one of the two calls, once. */
 export interface Finisher {
   finish(slot: number): void;
-  /** Nobody here works on it any more, and it is not finished. */
+  /** This process no longer works on the record, and it is not finished. */
   release(slot: number): void;
 }
 
-/** Who keeps account of records in flight: the tracker of the partition that they came from. */
+/** Keeps account of records in flight: the tracker of the partition that they came from. */
 export interface RecordOwner extends Finisher {
   readonly tracker: Pick<OffsetTracker, 'next' | 'hasFinished'>;
 }
@@ -16,8 +16,9 @@ export interface RecordOwner extends Finisher {
 type Headers = IncomingRecord['headers'];
 
 /**
- * A record that is in flight until it is finished or released. The partition's committed offset cannot
- * pass it before it is finished. No closure and no promise per record: this is the hot path of every role.
+ * A record that is in flight until it is finished or released. The partition's committed offset cannot pass
+ * it before it is finished. There is no closure and no promise for each record, because this is the hot path
+ * of every role.
  */
 export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements IncomingRecord {
   readonly topic: string;
@@ -45,25 +46,24 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
   }
 
   /**
-   * To be called once, when the record was delivered or its copy in another topic is acknowledged.
-   * Repeated calls, and calls for a partition that this process has lost, do nothing.
+   * To be called once, when the record was delivered or its copy in another topic is acknowledged. Repeated
+   * calls, and calls for a partition that this process has lost, do nothing.
    */
   finish(): void {
     this.owner.finish(this.slot);
   }
 
   /**
-   * Nobody here works on it any more, and it is not finished: whoever owns its partition next reads it
-   * again.
+   * This process no longer works on the record, and it is not finished. The next owner of its partition reads
+   * it again.
    */
   release(): void {
     this.owner.release(this.slot);
   }
 
   /**
-   * Copies key, value and headers out of the fetch response that they are slices of, into memory of their
-   * own. For records that are held long: one slice pins a response of up to 10 MB, or the pool that small
-   * buffers share.
+   * Copies key, value and headers out of the fetch response that they are slices of. For records that are
+   * held long: one slice keeps a response of up to 10 MB, or the pool that small buffers share.
    */
   detach(): void {
     const names = Object.keys(this.headers);

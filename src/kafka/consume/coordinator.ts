@@ -2,10 +2,10 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import type { TopicPartition } from '../record.ts';
 
-/** As which member of which generation of a group something is said. */
+/** The member and the generation of a group that a request speaks for. */
 export interface Standing {
   readonly groupId: string;
-  /** Empty: none yet. */
+  /** Empty before the first join. */
   readonly memberId: string;
   readonly generation: number;
 }
@@ -29,7 +29,7 @@ export interface JoinRequest {
   readonly memberId: string;
   readonly sessionTimeoutMs: number;
   readonly rebalanceTimeoutMs: number;
-  /** The ones that are liked best come first. */
+  /** In order of preference. */
   readonly protocols: readonly { readonly name: string; readonly metadata: Buffer }[];
 }
 
@@ -43,12 +43,20 @@ export interface JoinAnswer {
   readonly members: readonly GroupMemberMetadata[];
 }
 
+export interface GroupDescription {
+  readonly error: KafkaErrorName;
+  /** `Stable`, `Empty`, `Dead`; while members join, `PreparingRebalance` or `CompletingRebalance`. */
+  readonly state: string;
+  /** Their metadata is told of a stable group alone. */
+  readonly members: readonly GroupMemberMetadata[];
+}
+
 export interface GroupMemberMetadata {
   readonly memberId: string;
   readonly metadata: Buffer;
 }
 
-/** After these, whoever coordinates the group has to be found anew. */
+/** After these errors, the group's coordinator has to be found again. */
 const elsewhere: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
   'NOT_COORDINATOR',
   'COORDINATOR_NOT_AVAILABLE',
@@ -56,10 +64,10 @@ const elsewhere: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
 
 /** A heartbeat or commit that takes longer is given up, long before the session is over. */
 const answerMs = 3_000;
-/** For the answer to arrive after the time that the broker itself may take. */
+/** Time for the answer to arrive after the time that the broker itself may take. */
 const graceMs = 5_000;
 
-/** A group's coordinator, whichever broker that is. Every question may have to be asked again. */
+/** A group's coordinator, whichever broker that is. Every request may have to be repeated. */
 export class Coordinator {
   readonly #cluster: Cluster;
   readonly #groupId: string;
@@ -132,12 +140,33 @@ export class Coordinator {
     return this.#noteError(errorCode);
   }
 
+  /** Who is in the group now, for whoever has the right to describe it. */
+  async describe(): Promise<GroupDescription> {
+    const { groups } = await this.#ask<{
+      readonly groups: readonly {
+        readonly errorCode: number;
+        readonly state: string;
+        readonly members: readonly { readonly memberId: string; readonly memberMetadata: Buffer }[];
+      }[];
+    }>('DescribeGroups', { groupIds: [this.#groupId] });
+    const [group] = groups;
+    if (group === undefined) throw new Error(`group ${this.#groupId} is not answered for`);
+    return {
+      error: this.#noteError(group.errorCode),
+      state: group.state,
+      members: group.members.map(({ memberId, memberMetadata: metadata }) => ({
+        memberId,
+        metadata,
+      })),
+    };
+  }
+
   async leave({ memberId }: Standing): Promise<void> {
     const members = [{ memberId, groupInstanceId: null }];
     await this.#ask('LeaveGroup', { groupId: this.#groupId, memberId, members });
   }
 
-  /** Each partition's own answer. */
+  /** Returns each partition's own answer. */
   async commit(
     { memberId, generation }: Standing,
     commits: readonly Commit[],
@@ -166,7 +195,7 @@ export class Coordinator {
     );
   }
 
-  /** @throws KafkaAnswerError unless all are answered for */
+  /** @throws KafkaAnswerError unless all partitions are answered */
   async committed(partitions: readonly TopicPartition[]): Promise<readonly CommittedOffset[]> {
     const answer = await this.#ask<{
       readonly errorCode?: number;

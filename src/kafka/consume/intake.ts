@@ -12,16 +12,16 @@ import { OwnedPartition } from './owned-partition.ts';
 import type { Position } from './positions.ts';
 import type { WindowLimits } from './window.ts';
 
-/** What the intake decides is carried out elsewhere. */
+/** The actions that the intake decides on. */
 export interface IntakeOptions {
   readonly fetcher: Pick<Fetcher, 'add' | 'remove' | 'pause' | 'resume'>;
   readonly log: Logger;
   readonly maxBytesPerPartition: number;
   /** Keeps trying; undefined once the loop stops. */
   lookUp(partitions: readonly OwnedPartition[]): Promise<readonly Position[] | undefined>;
-  /** Commits what is finished, for as long as that makes sense. */
+  /** Commits finished records, unless that has become pointless. */
   commit(): Promise<void>;
-  /** This member has let go of partitions, which somebody else may have now. */
+  /** This member has let go of partitions, which another member may have now. */
   rejoin(): void;
   limitsOf(topic: string): WindowLimits;
   onRecords(records: ConsumedRecord[]): void;
@@ -38,16 +38,19 @@ export interface IntakeOptions {
 const drainMs = 8_000;
 
 /**
- * Which partitions are this member's, where each is read on, and how much of it is taken in. A partition that
- * goes to another member is let go of in this order: nothing more is taken in, what waits is released, what
- * is under way ends, what is finished is committed, and only then this member gives it up.
+ * Which partitions this member has, where each is read from, and how much of it is taken in. A partition that
+ * moves to another member is let go of in this order: nothing more is taken in, what waits is released, what
+ * is under way ends, what is finished is committed, and only then does this member give it up.
  */
 export class Intake implements CursorOwner {
   readonly #options: IntakeOptions;
   readonly #partitions = new PartitionMap<OwnedPartition>();
   #isMember = false;
+  #isUnheard = false;
   #isClosing = false;
-  /** Counts what the group has said: positions that were looked up for an earlier word are void. */
+  /**
+   * Counts the assignments by the group. Positions that were looked up for an earlier assignment are void.
+   */
   #word = 0;
   #isPlaced = false;
   #drains: { readonly partitions: readonly OwnedPartition[]; resolve(): void }[] = [];
@@ -56,7 +59,7 @@ export class Intake implements CursorOwner {
     this.#options = options;
   }
 
-  /** All partitions have their positions, and the group knows of this member. */
+  /** All partitions have their positions, and the group has this member. */
   get isJoined(): boolean {
     return this.#isMember && this.#isPlaced;
   }
@@ -65,7 +68,10 @@ export class Intake implements CursorOwner {
     return this.#partitions.values();
   }
 
-  /** What the group may leave with this member: nothing that somebody else may have read meanwhile. */
+  /**
+   * The indices that the group may leave with this member: partitions that no other member may have read
+   * meanwhile.
+   */
   ownedIndices(): number[] {
     const sure = [...this.owned()].filter(({ isDoubtful }) => !isDoubtful);
     return [...new Set(sure.map(({ partition }) => partition))];
@@ -94,7 +100,7 @@ export class Intake implements CursorOwner {
     this.#applyPause(owned);
   }
 
-  /** Takes in nothing more; resolves when all that was taken in is settled. */
+  /** Takes in nothing more. Resolves when everything that was taken in is settled. */
   async close(): Promise<void> {
     this.#isClosing = true;
     const all = [...this.owned()];
@@ -104,11 +110,14 @@ export class Intake implements CursorOwner {
 
   // Who owns what
 
-  /** Cooperative: nobody reads what this member had before, until it has let go of it. */
+  /**
+   * In the cooperative protocol, no other member reads a partition of this member before this member has let
+   * go of it.
+   */
   assigned(assignment: readonly TopicPartition[], isCooperative: boolean): void {
     this.#isMember = true;
     this.#isPlaced = false;
-    // Others may have begun with what is still being handed over.
+    // Without it, other members may have begun with partitions that are still being handed over.
     if (!isCooperative) this.#lose([...this.owned()].filter(({ isRevoked }) => isRevoked));
     const kept = new Set(
       assignment.map(({ topic, partition }) => this.#partitions.get(topic, partition)),
@@ -124,7 +133,10 @@ export class Intake implements CursorOwner {
     void this.#place(this.#unplaced());
   }
 
-  /** The group has gone on without this member. What is under way goes on; nothing more is taken in. */
+  /**
+   * The group has continued without this member. Work that is under way goes on, and nothing more is taken
+   * in.
+   */
   expelled(): void {
     this.#isMember = false;
     this.#word += 1;
@@ -132,6 +144,12 @@ export class Intake implements CursorOwner {
       partition.isDoubtful = true;
       if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
     }
+  }
+
+  /** Whether the group may have continued without this member: nothing more is taken in until that is known. */
+  unheard(isUnheard: boolean): void {
+    this.#isUnheard = isUnheard;
+    for (const partition of this.owned()) this.#applyPause(partition);
   }
 
   #unplaced(): OwnedPartition[] {
@@ -145,7 +163,7 @@ export class Intake implements CursorOwner {
     return [...this.owned()].filter((each) => !each.isRevoked).map(plain);
   }
 
-  /** Those that can be placed need not wait for the others. */
+  /** Partitions whose positions are known do not wait for the others. */
   async #place(partitions: readonly OwnedPartition[]): Promise<void> {
     this.#word += 1;
     const word = this.#word;
@@ -211,7 +229,7 @@ export class Intake implements CursorOwner {
     this.#tellDrained();
   }
 
-  // What is brought
+  // Records that arrive
 
   take(cursor: Cursor, records: PartitionRecords, most: number): number {
     const partition = this.#ownerOf(cursor);
@@ -243,7 +261,7 @@ export class Intake implements CursorOwner {
       tracker.cutOff(to);
       this.#options.log.error(
         place,
-        'the log was cut off before our position; reading on where it diverged',
+        'the log was cut off before the position of this reader; reading continues where it diverged',
       );
     }
   }
@@ -253,7 +271,7 @@ export class Intake implements CursorOwner {
     this.#options.onUnreadable(plain(cursor));
     this.#options.log.error(
       { topic, partition, offset, reason: reasonOf(problem) },
-      'a batch of records cannot be read; its partition stops before it, all others go on',
+      'a batch of records cannot be read; its partition stops before it, and all others continue',
     );
   }
 
@@ -262,7 +280,7 @@ export class Intake implements CursorOwner {
     if (partition === undefined || partition.isRevoked) return;
     this.#options.log.warn(
       plain(partition),
-      'a topic was deleted and made again; reading it from its beginning',
+      'a topic was deleted and created again; reading it from its beginning',
     );
     partition.isRemade = true;
     if (partition.account !== undefined) partition.account.onSettled = undefined;
@@ -290,7 +308,8 @@ export class Intake implements CursorOwner {
 
   #applyPause(partition: OwnedPartition): void {
     const { account, cursor } = partition;
-    const isPaused = partition.updateFull() || partition.isHeld || this.#isClosing;
+    const mustWait = this.#isClosing || this.#isUnheard;
+    const isPaused = partition.updateFull() || partition.isHeld || mustWait;
     if (account !== undefined) {
       account.onSettled =
         isPaused || partition.isRevoked
@@ -311,7 +330,7 @@ export class Intake implements CursorOwner {
       this.#applyPause(partition);
   }
 
-  /** Resolves when nothing of these is in flight. */
+  /** Resolves when nothing of these partitions is in flight. */
   async #drained(partitions: readonly OwnedPartition[]): Promise<void> {
     for (const partition of partitions) this.#applyPause(partition);
     return new Promise((resolve) => {

@@ -1,9 +1,11 @@
 import type { Logger } from '../../ops/log.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { refusedRight } from '../admin-error.ts';
 import { Sleeper } from '../fetch/sleeper.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import type { TopicPartition } from '../record.ts';
+import { isRefusal, refusalPauseMs } from '../refusal.ts';
 import {
   assignIndices,
   cooperativeProtocol,
@@ -28,6 +30,8 @@ export interface MembershipOptions {
   readonly cluster: Cluster;
   readonly groupId: string;
   readonly topics: readonly string[];
+  /** What this member reads of formats, for whoever writes to the topics. */
+  readonly readLevel: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The indices that this member owns, and may therefore be kept by it. */
@@ -36,9 +40,17 @@ export interface MembershipOptions {
   assigned(partitions: readonly TopicPartition[], isCooperative: boolean): void;
   /** The group has gone on without this member: others may read what it had. */
   expelled(): void;
+  /**
+   * True: the coordinator has not answered for as long as a session lasts, so the group may have gone on without
+   * this member. False: it has answered that it had not, or this member has joined again.
+   */
+  unheard(isUnheard: boolean): void;
   /** It joins again, or looks for its coordinator. */
   troubled(error: Error): void;
-  /** Waiting does not mend this. */
+  /**
+   * Kafka's ACLs refuse the group, or a topic, to one who was never a member. Whoever was one tries again, with
+   * growing pauses.
+   */
   refused(error: Error): void;
 }
 
@@ -74,10 +86,18 @@ export class Membership {
   #memberId = '';
   #generation = -1;
   #mustJoin = true;
+  /** Runs out with the session, unless the coordinator answers before. */
+  #session: NodeJS.Timeout | undefined;
+  #heardMs = -Infinity;
+  #isUnheard = false;
   /** For the one who assigns: how many partitions each topic had then. */
   #assignedCounts: ReadonlyMap<string, number> | undefined;
   #lookedAtMs = 0;
   #isWarned = false;
+  #wasMember = false;
+  /** In a row, by Kafka's ACLs. */
+  #refusals = 0;
+  #refusedTopic: string | undefined;
   #work: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
@@ -110,6 +130,7 @@ export class Membership {
 
   /** After `signal` is aborted. */
   async leave(): Promise<void> {
+    clearTimeout(this.#session);
     if (this.#memberId !== '') await this.#coordinator.leave(this.#standing).catch(() => undefined);
     await this.#work;
   }
@@ -129,20 +150,25 @@ export class Membership {
         if (this.#mustJoin) await this.#join();
         else await this.#stay();
         this.#troubles = 0;
+        this.#refusals = 0;
       } catch (error) {
         if (this.#isStopped()) return;
-        this.#troubled(error instanceof Error ? error : new Error(String(error)));
-        if (isRefusal(error)) this.#options.refused(error);
-        await this.#sleeper.rest(againMs);
+        if (isRefusal(error)) await this.#refused(error);
+        else {
+          this.#troubled(error instanceof Error ? error : new Error(String(error)));
+          await this.#sleeper.rest(againMs);
+        }
       }
     }
   }
 
   async #join(): Promise<void> {
-    const { topics } = this.#options;
+    const { topics, readLevel } = this.#options;
     this.#mustJoin = false;
+    // A coordinator that lets a member wait for others ends no session.
+    clearTimeout(this.#session);
     try {
-      const metadata = encodeWishes({ topics, owned: this.#options.ownedIndices() });
+      const metadata = encodeWishes({ topics, owned: this.#options.ownedIndices(), readLevel });
       const answer = await this.#joining.join({
         memberId: this.#memberId,
         sessionTimeoutMs,
@@ -167,10 +193,13 @@ export class Membership {
       );
       if (!this.#isWell(error)) return;
       this.#generation = generation;
+      this.#wasMember = true;
       if (this.#isStopped()) return;
+      this.#heard(performance.now());
       this.#options.assigned(decodeAssignment(assignment), protocol === cooperativeProtocol);
     } catch (error) {
       this.#mustJoin = true;
+      this.#watchSession();
       throw error;
     }
   }
@@ -178,8 +207,39 @@ export class Membership {
   async #stay(): Promise<void> {
     await this.#sleeper.sleep(heartbeatMs);
     if (this.#isStopped() || this.#mustJoin) return;
+    const sentMs = performance.now();
     if (!this.#isWell(await this.#coordinator.heartbeat(this.#standing))) return;
+    this.#heard(sentMs);
     if (this.#assignedCounts !== undefined) await this.#look(this.#assignedCounts);
+  }
+
+  /**
+   * The session goes on from here. It ends by this process's own clock too, because a member that is cut off
+   * hears nothing of its end: when the network is back, a fetch may be answered before a heartbeat is, and bring
+   * what another member has read meanwhile.
+   */
+  #heard(atMs: number): void {
+    this.#heardMs = atMs;
+    this.#watchSession();
+    this.#tell(false);
+  }
+
+  #watchSession(): void {
+    clearTimeout(this.#session);
+    const leftMs = this.#heardMs + sessionTimeoutMs - performance.now();
+    this.#session = setTimeout(
+      () => {
+        this.#tell(true);
+      },
+      Math.max(0, leftMs),
+    );
+    this.#session.unref();
+  }
+
+  #tell(isUnheard: boolean): void {
+    if (this.#isUnheard === isUnheard) return;
+    this.#isUnheard = isUnheard;
+    this.#options.unheard(isUnheard);
   }
 
   /** False: others have come or gone, and this member has to join again. Throws where it is not that. */
@@ -219,20 +279,32 @@ export class Membership {
   /** 0 for topics that do not exist. */
   async #countPartitions(topics: ReadonlySet<string>): Promise<Map<string, number>> {
     const { cluster, log } = this.#options;
+    const isHidden = (topic: string): boolean =>
+      cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED';
     const ask = async (): Promise<Map<string, number>> => {
       await cluster.refresh([...topics]);
       return new Map(
-        Array.from(topics, (topic) => [topic, cluster.topic(topic)?.partitions.length ?? 0]),
+        Array.from(topics, (topic) => {
+          // A right that is taken away moves nothing: whoever has the partitions goes on when it is back.
+          const before = isHidden(topic) ? this.#assignedCounts?.get(topic) : undefined;
+          return [topic, before ?? cluster.topic(topic)?.partitions.length ?? 0];
+        }),
       );
     };
     let counts = await ask();
     // A broker that has just started may not know them all: nothing is taken away on its word alone.
     if ([...counts].some(([topic, count]) => count < (this.#assignedCounts?.get(topic) ?? 0)))
       counts = await ask();
-    for (const topic of this.#options.topics)
-      if (cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED')
-        throw new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${topic}`);
-    const missing = [...topics].filter((topic) => counts.get(topic) === 0);
+    const hidden = this.#options.topics.find(isHidden);
+    if (hidden !== undefined && !this.#wasMember)
+      throw new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${hidden}`);
+    if (hidden !== undefined && hidden !== this.#refusedTopic)
+      log.error(
+        { topic: hidden },
+        "Kafka's ACLs hide this topic; it is read again when they don't",
+      );
+    this.#refusedTopic = hidden;
+    const missing = [...topics].filter((topic) => counts.get(topic) === 0 && !isHidden(topic));
     if (missing.length > 0 && !this.#isWarned)
       log.warn({ topics: missing }, 'these topics do not exist; they are read as soon as they do');
     this.#isWarned = missing.length > 0;
@@ -247,6 +319,20 @@ export class Membership {
     if ([...counts].some(([topic, count]) => assigned.get(topic) !== count)) this.#mustJoin = true;
   }
 
+  async #refused(error: KafkaAnswerError): Promise<void> {
+    const { groupId, log } = this.#options;
+    this.#options.troubled(error);
+    this.#refusals += 1;
+    const pauseMs = refusalPauseMs(this.#refusals);
+    if (this.#wasMember)
+      log.error(
+        { groupId },
+        `${refusedRight(error, groupId) ?? reasonOf(error)}; asking again in ${pauseMs / 1_000} s`,
+      );
+    else this.#options.refused(error);
+    await this.#sleeper.rest(pauseMs);
+  }
+
   #troubled(error: Error): void {
     const { groupId, log } = this.#options;
     this.#troubles += 1;
@@ -255,12 +341,4 @@ export class Membership {
       log.warn({ groupId, reason: reasonOf(error) }, 'the group cannot be reached; trying again');
     this.#options.troubled(error);
   }
-}
-
-/** Waiting does not mend it. */
-function isRefusal(error: unknown): error is KafkaAnswerError {
-  return (
-    error instanceof KafkaAnswerError &&
-    (error.type === 'GROUP_AUTHORIZATION_FAILED' || error.type === 'TOPIC_AUTHORIZATION_FAILED')
-  );
 }

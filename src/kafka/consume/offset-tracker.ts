@@ -1,8 +1,8 @@
 import type { WindowLoad } from './window.ts';
 
-/** Which offsets a former owner of the partition finished beyond the one that it committed. */
+/** The offsets that a former owner of the partition finished beyond the one that it committed. */
 export interface FinishedAhead {
-  /** All before it are finished, save the ones below. */
+  /** Everything before this offset is finished, except the offsets below. */
   readonly upTo: number;
   readonly unfinished: ReadonlySet<number>;
 }
@@ -14,11 +14,11 @@ const released = 2;
 const initialCapacity = 256;
 
 /**
- * The account of one partition: which offsets were accepted, which of them are finished, and how far
- * the finished ones reach without a gap. A ring in offset order, every operation O(1) amortised.
+ * The account of one partition: which offsets were accepted, which of them are finished, and how far the
+ * finished ones reach without a gap. A ring in offset order, with every operation O(1) amortized.
  *
- * A slot is a record's place in the order of acceptance. Offsets have holes (markers, aborted and
- * compacted records), so no arithmetic is done on them.
+ * A slot is a record's place in the order of acceptance. Offsets have holes (markers, aborted and compacted
+ * records), so no arithmetic is done on them.
  */
 export class OffsetTracker implements WindowLoad {
   inFlight = 0;
@@ -28,12 +28,14 @@ export class OffsetTracker implements WindowLoad {
   #offsets: Float64Array = new Float64Array(initialCapacity);
   #sizes: Float64Array = new Float64Array(initialCapacity);
   #times: Float64Array = new Float64Array(initialCapacity);
-  /** In flight, finished or released. */
+  /** The state of each slot: in flight, finished or released. */
   #states: Uint8Array = new Uint8Array(initialCapacity);
   #headSlot = 0;
   #nextSlot = 0;
   /** Undefined once everything in it has been passed. */
   #ahead: FinishedAhead | undefined;
+  /** When the last record that was added was appended; undefined before the first. */
+  newestMs: number | undefined;
   /** How many records have been finished: whether there is something new to commit. */
   finishes = 0;
 
@@ -43,28 +45,41 @@ export class OffsetTracker implements WindowLoad {
     this.#ahead = ahead;
   }
 
-  /** The offset to read next; everything before it is in flight or finished. */
+  /** The offset to read next. Everything before it is in flight or finished. */
   get next(): number {
     return this.#nextOffset;
   }
 
-  /** Everything before this offset is finished: what may be committed. */
+  /** Everything before this offset is finished, so it may be committed. */
   get finishedUpTo(): number {
     return this.#headSlot === this.#nextSlot
       ? this.#nextOffset
       : this.#at(this.#offsets, this.#headSlot);
   }
 
-  /** When the oldest record in flight was appended; undefined where none is. */
+  /** When the oldest record in flight was appended; undefined if none is in flight. */
   get oldestMs(): number | undefined {
     return this.#headSlot === this.#nextSlot ? undefined : this.#at(this.#times, this.#headSlot);
+  }
+
+  /** How many records in flight were appended before then. */
+  inFlightBefore(timeMs: number): number {
+    let count = 0;
+    for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
+      if (this.#at(this.#times, slot) >= timeMs) break;
+      if (this.#states[slot & (this.#states.length - 1)] === inFlight) count += 1;
+    }
+    return count;
   }
 
   get span(): number {
     return this.#nextSlot - this.#headSlot;
   }
 
-  /** Takes a record into account and returns its slot; undefined if it already was, or is finished. */
+  /**
+   * Takes a record into account and returns its slot; undefined if the record is already accounted for, or
+   * finished.
+   */
   add(offset: number, sizeBytes: number, appendTimeMs: number): number | undefined {
     if (offset < this.#nextOffset) return undefined;
     if (this.#ahead !== undefined && this.#isFinishedAhead(this.#ahead, offset)) {
@@ -77,6 +92,7 @@ export class OffsetTracker implements WindowLoad {
     this.#offsets[index] = offset;
     this.#sizes[index] = sizeBytes;
     this.#times[index] = appendTimeMs;
+    this.newestMs = appendTimeMs;
     this.#states[index] = inFlight;
     this.#nextOffset = offset + 1;
     this.inFlight += 1;
@@ -84,17 +100,19 @@ export class OffsetTracker implements WindowLoad {
     return slot;
   }
 
-  /** What a former owner finished is not in the log any more. */
+  /** Drops what a former owner finished, because it is no longer in the log. */
   forgetAhead(): void {
     this.#ahead = undefined;
   }
 
-  /** Everything before `offset` that was not added does not exist or needs no work: it is finished. */
+  /**
+   * Everything before `offset` that was not added does not exist or needs no work, so it counts as finished.
+   */
   skipTo(offset: number): void {
     if (offset > this.#nextOffset) this.#nextOffset = offset;
   }
 
-  /** False if it was finished or released before. */
+  /** Returns false if the record was finished or released before. */
   finish(slot: number): boolean {
     if (!this.#settle(slot, finished)) return false;
     this.finishes += 1;
@@ -102,12 +120,15 @@ export class OffsetTracker implements WindowLoad {
     return true;
   }
 
-  /** It is not in flight any more, and the finished prefix does not pass it. False if it was settled before. */
+  /**
+   * Ends a record that is not finished, so the finished prefix does not pass it. Returns false if it was
+   * settled before.
+   */
   release(slot: number): boolean {
     return this.#settle(slot, released);
   }
 
-  /** What is behind this offset is not in the log any more: whatever was taken of it needs no work. */
+  /** The log was cut off at this offset, so records behind it need no work. */
   cutOff(offset: number): void {
     const mask = this.#states.length - 1;
     for (let slot = this.#nextSlot - 1; slot >= this.#headSlot; slot -= 1) {
@@ -121,7 +142,10 @@ export class OffsetTracker implements WindowLoad {
     this.#moveHead();
   }
 
-  /** What is finished beyond the finished prefix; undefined: nothing. At most so many gaps are told. */
+  /**
+   * What is finished beyond the finished prefix; undefined: nothing.
+   * @param mostGaps bound on the unfinished offsets that are listed
+   */
   finishedAhead(mostGaps: number): FinishedAhead | undefined {
     const unfinished = new Set<number>();
     let upTo = this.#nextOffset;
@@ -140,11 +164,11 @@ export class OffsetTracker implements WindowLoad {
       for (const offset of this.#ahead.unfinished)
         if (offset >= this.#nextOffset) unfinished.add(offset);
     }
-    // With nothing but gaps up to there, it says no more than the prefix does.
+    // If everything up to there is unfinished, the list adds nothing to the prefix.
     return upTo - this.finishedUpTo > unfinished.size ? { upTo, unfinished } : undefined;
   }
 
-  /** Whether this is the offset of a record that was taken into this account and is finished. */
+  /** Whether this is the offset of a record that was accepted into this account and is finished. */
   hasFinished(offset: number): boolean {
     if (offset < this.#firstOffset || offset >= this.#nextOffset) return false;
     if (offset < this.finishedUpTo) return true;

@@ -9,39 +9,43 @@ import { OffsetTracker } from './offset-tracker.ts';
 import { fullness, mustPause, type WindowLimits } from './window.ts';
 
 /**
- * What is in flight and committed of one partition since it was last read from a committed offset.
- * Records hold on to it: when the partition takes a new account, finishing them has no effect.
+ * What is in flight and committed of one partition since it was last read from a committed offset. Records
+ * refer to their account: when the partition gets a new account, finishing old records has no effect.
  */
 export class Account implements RecordOwner {
   readonly tracker: OffsetTracker;
-  /** What the broker holds, as far as this process knows; undefined: nothing. */
+  /** The offset that the broker has, as far as this process knows; undefined: none. */
   committed: number | undefined;
-  /** The last offset that was sent; it may have arrived although its answer did not. */
+  /** The last offset that was sent. It may have arrived although its answer did not. */
   attempted: number | undefined;
-  /** How many records were finished when it was last committed. */
+  /** Number of finished records at the last commit. */
   committedFinishes = 0;
-  /** The broker takes no metadata of that size. */
+  /** The broker does not accept metadata of that size. */
   isCommittedBare = false;
   /** Set while something waits for records to be settled. */
   onSettled: (() => void) | undefined;
-  /** Of the newest record that a former owner had read; -1: unknown. */
+  /** Leader epoch of the newest record that a former owner had read; -1: unknown. */
   readonly #formerEpoch: number;
 
-  /** @param former what was told with the commit at this position */
+  /** @param former the metadata of the commit at this position */
   constructor(position: number, committed: number | undefined, former?: CommitMetadata) {
     this.tracker = new OffsetTracker(position, former?.ahead);
     this.committed = committed;
     this.#formerEpoch = former?.epoch ?? -1;
   }
 
-  /** Takes a record into account, as `OffsetTracker.add`. `epoch`: of the leader that wrote it. */
+  /**
+   * Takes a record into account, as `OffsetTracker.add`.
+   * @param epoch of the leader that wrote the record
+   */
   add(offset: number, epoch: number, sizeBytes: number, appendTimeMs: number): number | undefined {
-    // What a former owner finished was written before. This stands where that was: the log was cut off.
+    // A newer epoch shows that the log was cut off, and this record is not the one that a former owner
+    // finished.
     if (epoch > this.#formerEpoch) this.tracker.forgetAhead();
     return this.tracker.add(offset, sizeBytes, appendTimeMs);
   }
 
-  /** To be committed: of the newest record that was read here or before. */
+  /** The epoch to commit: that of the newest record that was read here or before. */
   newestEpoch(lastEpoch: number): number {
     return Math.max(lastEpoch, this.#formerEpoch);
   }
@@ -65,14 +69,14 @@ export class Account implements RecordOwner {
     this.committedFinishes = finishes;
   }
 
-  /** The prefix has moved, or something behind it was finished. */
+  /** The finished prefix has moved, or something behind it was finished. */
   get isDue(): boolean {
     const { tracker } = this;
     return tracker.finishedUpTo !== this.committed || tracker.finishes !== this.committedFinishes;
   }
 }
 
-/** A commit, and what it says of the account. */
+/** A commit, and the account's state that it represents. */
 export interface DueCommit extends Commit {
   readonly account: Account;
   readonly finishes: number;
@@ -83,18 +87,21 @@ export class OwnedPartition implements TopicPartition {
   readonly topic: string;
   readonly partition: number;
   readonly limits: WindowLimits;
-  /** Where it is read; undefined until its position is known, and when it is to be let go of. */
+  /**
+   * The cursor that reads the partition; undefined until its position is known, and when the partition is
+   * about to be let go of.
+   */
   cursor: Cursor | undefined;
   account: Account | undefined;
-  /** The group went on without this member: somebody else may have moved its committed offset. */
+  /** The group continued without this member, so another member may have moved the committed offset. */
   isDoubtful = false;
-  /** Its topic was deleted and made again: it is read from the beginning. */
+  /** The topic was deleted and created again, so it is read from the beginning. */
   isRemade = false;
-  /** It goes to somebody else as soon as nothing of it is in flight. */
+  /** The partition moves to another member as soon as nothing of it is in flight. */
   isRevoked = false;
   /** Paused by the stage. */
   isHeld = false;
-  /** Paused by the window. */
+  /** Paused because the window is full. */
   isFull = false;
   highWatermark: number | undefined;
 
@@ -104,7 +111,7 @@ export class OwnedPartition implements TopicPartition {
     this.limits = limits;
   }
 
-  /** Takes records into account; those that it had are left out. */
+  /** Takes records into account and returns those that are new. */
   accept(account: Account, records: PartitionRecords, most: number): AcceptedRecords {
     const accepted: ConsumedRecord[] = [];
     let seen = 0;
@@ -114,24 +121,24 @@ export class OwnedPartition implements TopicPartition {
       const slot = account.add(records.offset, records.epoch, sizeBytes, records.timestampMs);
       if (slot !== undefined) accepted.push(new ConsumedRecord(records, account, slot));
     }
-    // Past markers and aborted records, which are shown to nobody.
+    // Skips markers and aborted records, which no stage gets.
     account.tracker.skipTo(records.position);
     return { accepted, seen };
   }
 
-  /** Whether intake must rest now. */
+  /** Whether the intake of this partition must pause now. */
   updateFull(): boolean {
     const { account } = this;
     this.isFull = account !== undefined && mustPause(this.isFull, account.tracker, this.limits);
     return this.isFull;
   }
 
-  /** The part of its window that is taken. */
+  /** The part of the window that is taken. */
   get fullness(): number {
     return this.account === undefined ? 0 : fullness(this.account.tracker, this.limits);
   }
 
-  /** What to commit; undefined: nothing new, or somebody else may have gone on from here. */
+  /** What to commit; undefined: nothing new, or another member may have continued from here. */
   takeCommit(): DueCommit | undefined {
     const { topic, partition, account } = this;
     if (account?.isDue !== true || this.isDoubtful) return undefined;
@@ -144,6 +151,18 @@ export class OwnedPartition implements TopicPartition {
     return { topic, partition, offset, metadata, account, finishes };
   }
 
+  /**
+   * How many records that are not taken in yet were appended before `timeMs`. Nobody has seen when they were, so it
+   * is as if they had come evenly since the last one that was taken in.
+   */
+  unreadBefore(timeMs: number, nowMs: number): number {
+    const { next, newestMs } = this.account?.tracker ?? {};
+    if (next === undefined || newestMs === undefined || this.highWatermark === undefined) return 0;
+    if (newestMs >= timeMs) return 0;
+    const unread = Math.max(0, this.highWatermark - next);
+    return (unread * (timeMs - newestMs)) / (nowMs - newestMs);
+  }
+
   /** Records between the finished prefix and the high watermark. */
   get lag(): number {
     const finishedUpTo = this.account?.tracker.finishedUpTo;
@@ -154,6 +173,6 @@ export class OwnedPartition implements TopicPartition {
 
 export interface AcceptedRecords {
   readonly accepted: ConsumedRecord[];
-  /** How many there were. */
+  /** Number of records that came, including those that were already known. */
   readonly seen: number;
 }

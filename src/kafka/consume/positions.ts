@@ -4,25 +4,25 @@ import { decodeCommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
-/** Where a partition goes on. */
+/** Where reading of a partition continues. */
 export interface Position {
   readonly partition: OwnedPartition;
   readonly account: Account;
-  /** Leader epoch of what was read last; -1: unknown. */
+  /** Leader epoch of the last record that was read; -1: unknown. */
   readonly epoch: number;
 }
 
 /** What this process knows about its commits of a partition. */
 export interface OwnCommits {
-  /** Acknowledged, or found when it was last looked up; undefined: none. */
+  /** Acknowledged, or found at the last look-up; undefined: none. */
   readonly committed: number | undefined;
-  /** The last one sent; it may have arrived although its answer did not. */
+  /** The last offset that was sent. It may have arrived although its answer did not. */
   readonly attempted: number | undefined;
 }
 
 /**
- * Whether an account goes on after the group went on without this member: only if nobody moved the committed
- * offset meanwhile. `onBroker`: -1 where nothing is committed.
+ * Whether an account stays valid after the group continued without this member: only if the committed offset
+ * was not moved meanwhile. `onBroker`: -1 where nothing is committed.
  */
 export function mayKeep({ committed, attempted }: OwnCommits, onBroker: number): boolean {
   if (onBroker < 0) return committed === undefined;
@@ -33,9 +33,9 @@ export function mayKeep({ committed, attempted }: OwnCommits, onBroker: number):
 }
 
 /**
- * Reads the committed offsets and decides where each partition goes on: with the account that it has, at the
- * committed offset, or at the earliest. One whose earliest offset cannot be told now, because it has no leader,
- * is left out. Changes nothing; throws when nothing can be told.
+ * Reads the committed offsets and decides where each partition continues: with its account, at the committed
+ * offset, or at the earliest. A partition whose earliest offset is not available, because it has no leader,
+ * is left out. Changes nothing; throws if no offset can be read.
  */
 export async function lookUpPositions(
   cluster: Cluster,
@@ -52,7 +52,7 @@ export async function lookUpPositions(
     if (partition !== undefined) byPartition.set(partition, committed);
   }
   const none = { offset: -1, metadata: null };
-  // What is committed of a topic that was deleted and made again may be of the former one.
+  // The committed offset of a topic that was deleted and created again may belong to the former topic.
   const committedOf = (partition: OwnedPartition): Pick<CommittedOffset, 'offset' | 'metadata'> =>
     (partition.isRemade ? undefined : byPartition.get(partition)) ?? none;
   const unset = partitions.filter((each) => committedOf(each).offset < 0);
@@ -82,7 +82,6 @@ export async function lookUpPositions(
 async function startOf(cluster: Cluster, { topic, partition }: OwnedPartition): Promise<number> {
   const offsets = await listOffsets(cluster, topic, earliestTime, [partition]);
   const start = offsets.get(partition);
-  if (start === undefined)
-    throw new Error(`partition ${partition} of ${topic} is not answered for`);
+  if (start === undefined) throw new Error(`the answer lacks partition ${partition} of ${topic}`);
   return start;
 }

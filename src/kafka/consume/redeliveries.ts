@@ -7,14 +7,14 @@ type Taken = Pick<ConsumedRecord, 'topic' | 'partition' | 'offset'> & {
 type Tracker = RecordOwner['tracker'];
 
 /**
- * Counts records that come again although this process had finished them: their partition went away, or
- * somebody moved its offset back, before they were committed. Former accounts are kept until the
- * partition has passed them. It cannot see what another process finished, nor this one's former life.
+ * Counts records that come again although this process had finished them: their partition moved away, or its
+ * offset was moved back, before they were committed. Former accounts are kept until the partition has passed
+ * them. Records that another process finished, or this one before a restart, are not counted.
  */
 export class Redeliveries {
   readonly #partitions = new PartitionMap<{ current: Tracker; former: Tracker[] }>();
 
-  /** Of records of one partition, in offset order, newly taken: how many were finished before. */
+  /** How many of these new records of one partition, in offset order, were finished before. */
   count(records: readonly Taken[]): number {
     const first = records[0];
     if (first === undefined) return 0;

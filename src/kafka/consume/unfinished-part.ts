@@ -1,6 +1,6 @@
 import type { FinishedAhead } from './offset-tracker.ts';
 
-/** What a group has yet to finish of one partition: the range that is not committed, with gaps. */
+/** What a group has not finished of one partition: the range that is not committed, with gaps. */
 export class UnfinishedPart {
   readonly partition: number;
   readonly start: number;
@@ -24,7 +24,7 @@ export class UnfinishedPart {
     return ahead === undefined || offset >= ahead.upTo || ahead.unfinished.has(offset);
   }
 
-  /** How many offsets: in a topic without transactions, as many records. */
+  /** Number of offsets. In a topic without transactions, that is the number of records. */
   get count(): number {
     const { start, end } = this;
     if (this.#ahead === undefined) return Math.max(0, end - start);

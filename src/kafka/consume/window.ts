@@ -8,17 +8,17 @@ export interface WindowLimits {
 export interface WindowLoad {
   readonly inFlight: number;
   readonly inFlightBytes: number;
-  /** From the oldest record in flight to the newest accepted, finished ones included. */
+  /** From the oldest record in flight to the newest accepted one, including finished ones. */
   readonly span: number;
 }
 
 /**
- * One record that is never finished must not stop its partition at once, nor let everything behind
- * it be repeated after a crash without limit.
+ * How many windows may pass an unfinished record. One record that is never finished must not stop its
+ * partition at once, nor may a crash repeat an unlimited number of records behind it.
  */
 const spanPerWindow = 16;
 
-/** The part of the window that is taken. At 1 intake pauses; it may be more, by what a fetch has brought. */
+/** The part of the window that is taken. At 1, intake pauses. What a fetch has brought may exceed it. */
 export function fullness(load: WindowLoad, limits: WindowLimits): number {
   return Math.max(
     load.inFlight / limits.records,

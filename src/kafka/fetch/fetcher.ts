@@ -2,9 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../ops/log.ts';
 import { earliestTime, latestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
+import { refusedRight } from '../admin-error.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { Pace } from '../pace.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
+import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
 import type { Brought, Cursor } from './cursor.ts';
 import { judgePart } from './judge-part.ts';
@@ -14,7 +16,7 @@ import { settlePosition, type LogRange, type Move } from './settle-position.ts';
 import { Sleeper } from './sleeper.ts';
 import { wholeBatches } from './whole-batches.ts';
 
-/** Who wants what cursors bring. All are called synchronously and must not throw. */
+/** The receiver of what cursors bring. All methods are called synchronously and must not throw. */
 export interface CursorOwner {
   /**
    * Takes at most so many records by `records.next()`; called again until nothing is left or the cursor is
@@ -22,17 +24,17 @@ export interface CursorOwner {
    * @returns how many there were
    */
   take(cursor: Cursor, records: PartitionRecords, most: number): number;
-  /** One past the newest record, as an answer said. */
+  /** One past the newest record, from an answer. */
   highWatermark?(cursor: Cursor, offset: number): void;
-  /** Nothing was behind the cursor when it was asked for, `askedAtMs` by the steady clock. */
+  /** Nothing was behind the cursor at the request of `askedAtMs`, by the steady clock. */
   reached?(cursor: Cursor, askedAtMs: number): void;
-  /** It goes on somewhere else than it was. */
+  /** The cursor continues at another position. */
   moved(cursor: Cursor, move: Move): void;
   /** What comes next cannot be read; it is tried again after a while. */
   stuck(cursor: Cursor, problem: Error): void;
   /** Its topic was deleted and made again: nothing of it is brought any more. */
   remade(cursor: Cursor): void;
-  /** Waiting does not mend this. */
+  /** Kafka's ACLs refuse a topic that was never read here. One that was is tried again, with growing pauses. */
   refused(error: Error): void;
   /** The cluster was asked about the topics, `askedAtMs` by the steady clock. */
   refreshed?(askedAtMs: number): void;
@@ -43,24 +45,29 @@ export interface FetcherOptions {
   readonly rack: string;
   readonly log: Logger;
   readonly owner: CursorOwner;
-  /** How long a fetch of these waits where there is nothing to read. */
-  maxWaitMs(asked: readonly Cursor[]): number;
-  /** How often topics are looked at although nothing has gone wrong. */
+  /**
+   * How long a fetch of these cursors waits if there is nothing to read.
+   * @param leftOut how many cursors of the same broker are not in it, and may have to wait for its end
+   */
+  maxWaitMs(asked: readonly Cursor[], leftOut: number): number;
+  /** How often the topics are refreshed while nothing is wrong. */
   readonly refreshMs: number;
-  /** False while the owner has no room for what more answers would bring. */
+  /** False while the owner has no room for further answers. */
   mayAsk?(): boolean;
-  /** Topics whose records may come a fifth of a second late: they are asked for less often. */
+  /** Topics whose records may come a fifth of a second late, so that they are fetched less often. */
   mayComeLate?(topic: string): boolean;
 }
 
-/** Compressed, of one answer: what it holds is in memory until it is taken. */
+/** Compressed size of one answer, which is in memory until it is taken. */
 const answerBytes = 10 * 1024 * 1024;
-/** What a broker fails to do is asked of it again after so long. */
+/** Pause before a failed request is repeated. */
 const againMs = 250;
-/** An outage of an hour is worth a line now and then. */
+/** Least time between two warnings during an outage. */
 const warnAgainMs = 10_000;
-/** For so long a quiet partition that may come late is not asked for again. */
+/** A quiet partition that may come late is not fetched again for this long. */
 const lateMs = 200;
+/** A broker of which nothing is wanted is looked at again after this time, and at once when something is. */
+const idleMs = 1_000;
 /** What cannot be read now may be after the next release, or once retention has removed it. */
 const stuckMs = 30_000;
 /** How long the leader's word about a replica in our zone holds. */
@@ -69,14 +76,16 @@ const replicaMs = 300_000;
 const stretchRecords = 128;
 
 /**
- * Reads partitions: of each broker one fetch at a time, for those of its cursors that want records. Each
- * partition's part of an answer is judged by itself, and moves its own cursor alone. What an answer brings is
- * kept until it is taken, so nothing is fetched twice.
+ * Reads partitions: one fetch at a time from each broker, for its cursors that want records. Each partition's
+ * part of an answer is judged separately, and moves its own cursor only. An answer is kept until all of it is
+ * taken, so nothing is fetched twice.
  */
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #cursors = new Set<Cursor>();
   readonly #nodes = new Set<number>();
+  /** Those that this principal could read at some time. */
+  readonly #readTopics = new Set<string>();
   readonly #leaders: Leaders;
   readonly #pace = new Pace();
   readonly #stop = new AbortController();
@@ -100,8 +109,8 @@ export class Fetcher {
         this.remove(cursor);
         owner.remade(cursor);
       },
-      refused: (error) => {
-        owner.refused(error);
+      refused: (cursor, error) => {
+        this.#refused(cursor, error);
       },
       refreshed: (askedAtMs) => owner.refreshed?.(askedAtMs),
       failed: (error) => {
@@ -115,7 +124,7 @@ export class Fetcher {
     if (!this.#leaders.find(cursor)) this.#leaders.refreshSoon();
   }
 
-  /** Nothing of it is handed over from now on. */
+  /** From now on, the owner gets nothing of this cursor. */
   remove(cursor: Cursor): void {
     this.#cursors.delete(cursor);
     cursor.brought = undefined;
@@ -125,11 +134,18 @@ export class Fetcher {
     cursor.isPaused = true;
   }
 
+  /**
+   * Nothing is handed over before the caller's own turn ends: an owner that resumes several cursors may pause all
+   * of them again at the first record, and would go on to resume the rest.
+   */
   resume(cursor: Cursor): void {
     if (!cursor.isPaused) return;
     cursor.isPaused = false;
     if (cursor.brought === undefined) this.#sleeper.wake();
-    else if (!cursor.isHandedOver) void this.#handOver(cursor);
+    else
+      queueMicrotask(() => {
+        void this.#handOver(cursor);
+      });
   }
 
   /** The cluster is asked about all topics as soon as may be. */
@@ -154,18 +170,18 @@ export class Fetcher {
 
   async #readFrom(nodeId: number): Promise<void> {
     const { cluster } = this.#options;
-    // Whoever else is found with the first one is asked for with it.
+    // Cursors that are added in the same turn are fetched together.
     await nextTurn();
     while (!this.#isClosed()) {
       const askedAtMs = performance.now();
       const asked = this.#wanted(nodeId, askedAtMs);
       if (asked.length === 0) {
-        await this.#sleeper.sleep(this.#options.maxWaitMs(asked));
+        await this.#sleeper.sleep(this.#idleMs(askedAtMs));
         continue;
       }
       try {
         for (const cursor of asked) cursor.isAsked = true;
-        const answer = await cluster.fetch(nodeId, this.#request(asked));
+        const answer = await cluster.fetch(nodeId, this.#request(nodeId, asked));
         if (answer.error !== 'NONE') throw new KafkaAnswerError(answer.error, 'a fetch');
         await this.#digest(asked, answer, askedAtMs);
       } catch (error) {
@@ -175,9 +191,28 @@ export class Fetcher {
         this.#leaders.refreshSoon();
         await this.#sleeper.rest(againMs);
       } finally {
-        for (const cursor of asked) cursor.isAsked = false;
+        this.#answered(nodeId, asked);
       }
     }
+  }
+
+  #answered(nodeId: number, asked: readonly Cursor[]): void {
+    const nowMs = performance.now();
+    let hasMoved = false;
+    for (const cursor of asked) {
+      cursor.isAsked = false;
+      hasMoved ||= cursor.nodeAt(nowMs) !== nodeId;
+    }
+    if (hasMoved) this.#sleeper.wake();
+  }
+
+  /** Until the first of the cursors that rest may be asked for again. */
+  #idleMs(nowMs: number): number {
+    if (this.#options.mayAsk?.() === false) return this.#options.maxWaitMs([], this.#cursors.size);
+    let leastMs = idleMs;
+    for (const { restUntilMs } of this.#cursors)
+      if (restUntilMs > nowMs) leastMs = Math.min(leastMs, restUntilMs - nowMs);
+    return leastMs;
   }
 
   #wanted(nodeId: number, nowMs: number): readonly Cursor[] {
@@ -188,20 +223,22 @@ export class Fetcher {
       if (cursor.restUntilMs > nowMs || cursor.nodeAt(nowMs) !== nodeId) continue;
       wanted.push(cursor);
     }
-    // A broker serves the first ones first, as far as the answer reaches.
+    // A broker fills its answer with the first cursors first, so they take turns.
     const first = wanted.length === 0 ? 0 : this.#turn++ % wanted.length;
     return first === 0 ? wanted : [...wanted.slice(first), ...wanted.slice(0, first)];
   }
 
-  #request(asked: readonly Cursor[]): FetchRequest {
+  #request(nodeId: number, asked: readonly Cursor[]): FetchRequest {
     const topics: { readonly id: string; readonly partitions: Cursor[] }[] = [];
     for (const cursor of asked) {
       const last = topics.at(-1);
       if (last !== undefined && last.id === cursor.topicId) last.partitions.push(cursor);
       else topics.push({ id: cursor.topicId ?? '', partitions: [cursor] });
     }
-    const maxWaitMs = this.#options.maxWaitMs(asked);
     const nowMs = performance.now();
+    let leftOut = -asked.length;
+    for (const cursor of this.#cursors) if (cursor.nodeAt(nowMs) === nodeId) leftOut += 1;
+    const maxWaitMs = this.#options.maxWaitMs(asked, leftOut);
     const mayBeSent = asked.every(({ leaderOnlyUntilMs }) => leaderOnlyUntilMs <= nowMs);
     const rack = mayBeSent ? this.#options.rack : '';
     return { rack, maxBytes: answerBytes, maxWaitMs, topics };
@@ -213,14 +250,17 @@ export class Fetcher {
       const cursor = find(part);
       if (cursor !== undefined && this.#cursors.has(cursor)) this.#judge(cursor, part, askedAtMs);
     }
-    for (const cursor of asked)
-      if (cursor.brought !== undefined && !cursor.isHandedOver) await this.#handOver(cursor);
+    for (const cursor of asked) if (cursor.brought !== undefined) await this.#handOver(cursor);
   }
 
   #judge(cursor: Cursor, part: FetchedPartition, askedAtMs: number): void {
     const { owner } = this.#options;
     const verdict = judgePart(part, cursor.offset);
-    if (part.error === 'NONE') owner.highWatermark?.(cursor, part.highWatermark);
+    if (part.error === 'NONE') {
+      if (cursor.refusals !== 0) this.#readTopics.add(cursor.topic);
+      cursor.refusals = 0;
+      owner.highWatermark?.(cursor, part.highWatermark);
+    }
     switch (verdict.kind) {
       case 'records':
         cursor.brought = {
@@ -240,17 +280,21 @@ export class Fetcher {
       case 'replica':
         cursor.replica = { nodeId: verdict.nodeId, untilMs: askedAtMs + replicaMs };
         this.#read(verdict.nodeId);
+        this.#sleeper.wake();
         return;
       case 'diverged':
         void this.#settle(cursor, verdict.at);
         return;
       case 'out-of-range':
-        // A replica may be behind its leader, which knows.
+        // A replica may be behind its leader, so only the leader is asked, which may name the replica again.
         if (cursor.replica === undefined) void this.#settle(cursor);
-        else cursor.replica = undefined;
+        else {
+          cursor.replica = undefined;
+          cursor.restUntilMs = performance.now() + againMs;
+        }
         return;
       case 'refused':
-        owner.refused(new KafkaAnswerError(verdict.error, `topic ${cursor.topic}`));
+        this.#refused(cursor, new KafkaAnswerError(verdict.error, `topic ${cursor.topic}`));
         return;
       case 'elsewhere':
       case 'failed':
@@ -265,8 +309,16 @@ export class Fetcher {
     }
   }
 
+  #refused(cursor: Cursor, error: Error): void {
+    cursor.refusals = (cursor.refusals ?? 0) + 1;
+    cursor.restUntilMs = performance.now() + refusalPauseMs(cursor.refusals);
+    if (this.#readTopics.has(cursor.topic)) this.#warn(error, cursor.topic);
+    else this.#options.owner.refused(error);
+  }
+
   /** A piece at a time, so that whoever else has work has a turn; what is left when the owner pauses stays. */
   async #handOver(cursor: Cursor): Promise<void> {
+    if (cursor.isHandedOver) return;
     const { owner } = this.#options;
     cursor.isHandedOver = true;
     try {
@@ -277,7 +329,7 @@ export class Fetcher {
           return;
         }
         const taken = owner.take(cursor, records, stretchRecords);
-        // The owner may have given it up meanwhile.
+        // The owner may have removed the cursor meanwhile.
         if (cursor.brought !== brought) return;
         cursor.offset = records.position;
         if (records.epoch >= 0) cursor.lastEpoch = records.epoch;
@@ -293,18 +345,16 @@ export class Fetcher {
     const { owner } = this.#options;
     cursor.brought = undefined;
     cursor.maxBytes = wholeBatches(cursor.limitBytes, records);
-    // Brokers bring the first batch whole, or nothing.
+    // Brokers send the first batch whole, or nothing.
     const problem = records.problem ?? (cursor.offset === from ? endless : undefined);
     if (problem !== undefined) {
       cursor.restUntilMs = performance.now() + stuckMs;
       owner.stuck(cursor, problem);
-      return;
-    }
-    if (cursor.offset >= end) owner.reached?.(cursor, askedAtMs);
+    } else if (cursor.offset >= end) owner.reached?.(cursor, askedAtMs);
     if (!cursor.isAsked) this.#sleeper.wake();
   }
 
-  /** Finds where the log goes on. While it cannot be asked, the cursor waits. */
+  /** Finds where the log continues. While that is not available, the cursor waits. */
   async #settle(cursor: Cursor, diverging?: EpochEnd): Promise<void> {
     const { owner } = this.#options;
     cursor.restUntilMs = Infinity;
@@ -321,6 +371,8 @@ export class Fetcher {
       this.#warn(error);
       cursor.restUntilMs = performance.now() + againMs;
       this.#leaders.refreshSoon();
+    } finally {
+      this.#sleeper.wake();
     }
   }
 
@@ -337,18 +389,19 @@ export class Fetcher {
     return { start, end, epochEnd: { epoch, endOffset } };
   }
 
-  #warn(error: unknown): void {
+  /** @param topic that it is about, if it is about one */
+  #warn(error: unknown, topic?: string): void {
     const nowMs = performance.now();
     if (nowMs - this.#warnedAtMs < warnAgainMs) return;
     this.#warnedAtMs = nowMs;
-    const fields = { reason: reasonOf(error) };
-    this.#options.log.warn(fields, 'Kafka brings no records; asking until it does');
+    const fields = { reason: refusedRight(error, topic) ?? reasonOf(error) };
+    this.#options.log.warn(fields, 'Kafka returns no records; trying again until it does');
   }
 }
 
 const endless = new Error('a batch states a length beyond what the broker has sent');
 
-/** Finds whose part of an answer it is. Brokers answer in the order in which they were asked. */
+/** Finds the cursor of a part of an answer. Brokers answer in the order of the request. */
 function finderIn(asked: readonly Cursor[]): (part: FetchedPartition) => Cursor | undefined {
   let next = 0;
   return ({ topicId, partition }) => {

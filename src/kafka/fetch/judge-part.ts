@@ -1,7 +1,7 @@
 import type { KafkaErrorName } from '../protocol/errors.ts';
 import type { EpochEnd, FetchedPartition } from '../protocol/fetch.ts';
 
-/** What one partition's part of an answer means. */
+/** The meaning of one partition's part of an answer. */
 export type PartVerdict =
   | { readonly kind: 'records' }
   /** Everything that a reader of committed records may see has been read. */
@@ -33,7 +33,10 @@ const elsewhere: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
   'KAFKA_STORAGE_ERROR',
 ]);
 
-/** Judges by this partition's own part alone. `offset`: where the fetch began. */
+/**
+ * Judges by this partition's own part only.
+ * @param offset where the fetch began
+ */
 export function judgePart(part: FetchedPartition, offset: number): PartVerdict {
   const { error } = part;
   if (error === 'OFFSET_OUT_OF_RANGE') return { kind: 'out-of-range' };

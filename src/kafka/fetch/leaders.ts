@@ -6,24 +6,24 @@ import { Sleeper } from './sleeper.ts';
 export interface LeadersOptions {
   readonly cluster: Cluster;
   readonly cursors: ReadonlySet<Cursor>;
-  /** How often topics are looked at although nothing has gone wrong. */
+  /** How often the topics are refreshed while nothing is wrong. */
   readonly refreshMs: number;
   readonly signal: AbortSignal;
   /** Its leader is known, and may be another one than before. */
   found(cursor: Cursor): void;
   /** Its topic was deleted and made again. */
   remade(cursor: Cursor): void;
-  /** Waiting does not mend this. */
-  refused(error: Error): void;
+  /** Kafka's ACLs don't let this principal see its topic. */
+  refused(cursor: Cursor, error: Error): void;
   /** The cluster was asked, `askedAtMs` by the steady clock. */
   refreshed(askedAtMs: number): void;
   failed(error: unknown): void;
 }
 
-/** Between two questions while something is wrong. */
+/** Pause between two requests while something is wrong. */
 const againMs = 250;
 
-/** Keeps cursors' leaders, and the ids of their topics, as the cluster last told them. */
+/** Keeps the leaders of cursors, and the ids of their topics, as the cluster last reported them. */
 export class Leaders {
   readonly #options: LeadersOptions;
   #askedAtMs = -Infinity;
@@ -36,19 +36,20 @@ export class Leaders {
     void this.#run();
   }
 
-  /** Asks as soon as may be. */
+  /** Refreshes as soon as possible. */
   refreshSoon(): void {
     this.#isDue = true;
     this.#sleeper.wake();
   }
 
-  /** Whether the cursor's leader is known. */
+  /** Whether the cursor's leader is known, or asking again soon is of no use. */
   find(cursor: Cursor): boolean {
     const { cluster } = this.#options;
     const topic = cluster.topic(cursor.topic);
     if (cluster.topicError(cursor.topic) === 'TOPIC_AUTHORIZATION_FAILED') {
       const what = `topic ${cursor.topic}`;
-      this.#options.refused(new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', what));
+      this.#options.refused(cursor, new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', what));
+      return true;
     }
     if (topic === undefined) return false;
     cursor.topicId ??= topic.id;

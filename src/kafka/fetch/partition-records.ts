@@ -2,7 +2,7 @@ import type { AbortedTransaction } from '../protocol/fetch.ts';
 import { FetchedRecords, type Wanted } from '../protocol/fetched-records.ts';
 import type { IncomingRecord, TopicPartition } from '../record.ts';
 
-/** What a fetch brought of a partition. Its fields are those of the record that it stands at. */
+/** What a fetch brought of a partition. Its fields are those of the current record. */
 export class PartitionRecords extends FetchedRecords implements IncomingRecord {
   readonly topic: string;
   readonly partition: number;
@@ -19,7 +19,7 @@ export class PartitionRecords extends FetchedRecords implements IncomingRecord {
     this.partition = partition;
   }
 
-  /** The record by itself. */
+  /** The current record as an object. */
   current(): IncomingRecord {
     const { topic, partition, offset, timestampMs, key, value, headers, flaw } = this;
     return { topic, partition, offset, timestampMs, key, value, headers, flaw };

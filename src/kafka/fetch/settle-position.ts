@@ -1,11 +1,11 @@
 import type { EpochEnd } from '../protocol/fetch.ts';
 
-/** What a partition's leader says of its log. */
+/** A partition's log, as its leader reports it. */
 export interface LogRange {
   readonly start: number;
   /** One past the newest record. */
   readonly end: number;
-  /** Where the last epoch that was read ends; undefined: it is not known which that was. */
+  /** Where the last epoch that was read ends; undefined: that epoch is not known. */
   readonly epochEnd: EpochEnd | undefined;
 }
 
@@ -21,9 +21,10 @@ export interface Move {
 }
 
 /**
- * Behind the log's start: from its start. Beyond its end: from where it diverged from what was read, and where
- * that is not known from its end, because everything before may have been read. Never back to its start.
- * @returns undefined if the log has it after all
+ * Decides where to continue. Before the log's start: at its start. Beyond its end: where the log diverged
+ * from what was read; if that is not known, at its end, because everything before may have been read. Never
+ * back at its start.
+ * @returns undefined if the log has the offset after all
  */
 export function settlePosition(
   offset: number,

@@ -1,4 +1,6 @@
-/** Waits that end early: when there may be something to do, or all is over. Keeps no process alive. */
+/**
+ * Waits that end early, when there may be something to do, or at the end. They do not keep the process alive.
+ */
 export class Sleeper {
   readonly #signal: AbortSignal;
   readonly #asleep = new Set<() => void>();
@@ -12,7 +14,7 @@ export class Sleeper {
     });
   }
 
-  /** Ends those who sleep now. */
+  /** Ends all present waits. */
   wake(): void {
     for (const end of this.#asleep) end();
   }
@@ -21,7 +23,7 @@ export class Sleeper {
     return this.#wait(ms, this.#asleep);
   }
 
-  /** Nothing but the end of all wakes it. */
+  /** Only the end wakes it. */
   async rest(ms: number): Promise<void> {
     return this.#wait(ms, this.#resting);
   }

@@ -1,21 +1,21 @@
-/** What an answer has shown of the batches of a partition. Both lengths include the fields at the front. */
+/** What an answer has shown about the batches of a partition. Both lengths include the first fields. */
 export interface SeenBatches {
-  /** Of the whole ones; 0: there was none. */
+  /** Length of the largest whole batch; 0: there was none. */
   readonly largestBytes: number;
-  /** Of the one that the answer's end has cut, which comes next; undefined: it is not known. */
+  /** Length of the batch that was cut off and comes next; undefined: not known. */
   readonly cutBytes: number | undefined;
 }
 
-/** A batch's offset and length, which come first. */
+/** A batch's offset and length, its first fields. */
 const frontBytes = 12;
-/** Batches that hold as much before compression differ by a few percent after it. */
+/** Batches of the same size before compression differ by a few per cent after it. */
 const allowance = 1 + 1 / 16;
 
 /**
- * How many bytes to ask for. A broker cuts an answer wherever the bytes end that were asked for, and a batch that
- * is cut has to be fetched again, so this is a whole number of batches: the next one, whose length is known, as
- * many more as fit if they are like the largest, and the front of the one behind, which tells its length. If the
- * log has changed and the next batch is larger now, it comes when its partition is the first in a fetch.
+ * How many bytes to fetch. A broker cuts its answer at the requested size, and a batch that is cut has to be
+ * fetched again. So this is a whole number of batches: the next one, whose length is known, as many more as
+ * fit if they are like the largest, and the front of the one behind, which has its length. If the log has
+ * changed and the next batch is larger now, it comes when its partition is the first in a fetch.
  */
 export function wholeBatches(limitBytes: number, { largestBytes, cutBytes }: SeenBatches): number {
   if (cutBytes === undefined) return limitBytes;

@@ -1,4 +1,4 @@
-/** How long ago the end of the topic may have been asked for that a fresh follower has reached. */
+/** A fresh follower has reached an end of the topic that was requested at most this long ago. */
 export const freshMs = 2_000;
 
 interface Waiter {
@@ -7,30 +7,30 @@ interface Waiter {
 }
 
 /**
- * Whether a follower has read as far as its topic went when it was last asked. Only an answer counts: each
- * partition's own, that nothing is behind what was read of it, and the cluster's, which partitions there are.
+ * Whether a follower has read as far as its topic went at the last request. Only answers count: each
+ * partition's own, that nothing is behind what was read of it, and the cluster's, which partitions exist.
  * Pure; all times are of the steady clock.
  */
 export class FollowerProgress {
-  /** When what a partition's reader has reached was asked for; undefined: it has reached no end yet. */
+  /** When the end that a partition's reader has reached was requested; undefined: it has reached none yet. */
   #reachedAtMs: (number | undefined)[] = [];
   #refreshedAtMs = -Infinity;
   #waiters: Waiter[] = [];
 
-  /** The cluster was asked, and told that the topic has so many partitions. */
+  /** The cluster was asked at `askedAtMs`, and reported so many partitions. */
   refreshed(partitions: number, askedAtMs: number): void {
     while (this.#reachedAtMs.length < partitions) this.#reachedAtMs.push(undefined);
     this.#refreshedAtMs = askedAtMs;
     this.#settle();
   }
 
-  /** The partition's answer to a question of that time: nothing is behind what was read. */
+  /** The partition answered a request of that time: nothing is behind what was read. */
   reached(partition: number, askedAtMs: number): void {
     this.#reachedAtMs[partition] = askedAtMs;
     this.#settle();
   }
 
-  /** Nothing is known of the topic any more. */
+  /** Everything that was known of the topic is void. */
   restart(): void {
     this.#reachedAtMs = [];
     this.#refreshedAtMs = -Infinity;
@@ -40,20 +40,20 @@ export class FollowerProgress {
     return nowMs - this.#knownAtMs <= freshMs;
   }
 
-  /** Resolves when everything has been read that was there at that time. */
+  /** Resolves when everything has been read that existed at that time. */
   caughtUpWith(sinceMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.#waiters.push({ sinceMs, resolve });
     });
   }
 
-  /** Whether somebody waits for what this partition's next answer may say. */
+  /** Whether a caller waits for this partition's next answer. */
   isAwaited(partition: number): boolean {
     const reachedAtMs = this.#reachedAtMs[partition] ?? -Infinity;
     return this.#waiters.some(({ sinceMs }) => sinceMs > reachedAtMs);
   }
 
-  /** Everything that was there at this time has been read. */
+  /** Everything that existed at this time has been read. */
   get #knownAtMs(): number {
     let knownAtMs = this.#reachedAtMs.length === 0 ? -Infinity : this.#refreshedAtMs;
     for (const reachedAtMs of this.#reachedAtMs)

@@ -13,65 +13,74 @@ import { KafkaAnswerError } from '../protocol/errors.ts';
 import type { IncomingRecord } from '../record.ts';
 import { FollowerProgress, freshMs } from './follower-progress.ts';
 
-/** How old what a fresh follower does not know yet may be. */
+/** Records that are this old may be missing in a fresh follower. */
 export const followerFreshMs: number = freshMs;
 
 export interface FollowerOptions {
   readonly topic: string;
   readonly log: Logger;
   /**
-   * How long a fetch waits where there is nothing to read; default 100 ms. Longer costs less CPU time and
+   * How long a fetch waits if there is nothing to read; default 100 ms. A longer time costs less CPU time and
    * brings records no later.
    */
   readonly maxWaitMs?: number;
-  /** Of one partition, compressed, in one fetch; default 1 MB. One batch may exceed it. */
+  /** Compressed size of one partition in one fetch; default 1 MB. One batch may exceed it. */
   readonly maxPartitionBytes?: number;
   /**
    * Where to go on in a partition, as `position` said before, and of which topic, because one that was made
    * again has the same name. Undefined: at the beginning.
    */
   from?(partition: number, topicId: string | undefined): number | undefined;
-  /** Every record from the beginning of the topic on, in each partition's order, none twice. Must not throw. */
+  /**
+   * Called with every record from the beginning of the topic on, in each partition's order, none twice. Must
+   * not throw.
+   */
   onRecord(record: IncomingRecord): void;
   /**
-   * The topic was deleted and made again, or its log was cut off: what `onRecord` brought so far is void, and
+   * The topic was deleted and created again, or its log was cut off. What `onRecord` got so far is void, and
    * everything follows from the beginning. Meanwhile the follower is not fresh.
    */
   onRestart?(): void;
   /**
-   * The follower is dead and cannot restart itself. By default `loaded` and `caughtUp` reject, and
-   * once the topic was loaded the process ends with code 1.
+   * The follower has failed and cannot restart itself. By default `loaded` and `caughtUp` reject, and once
+   * the topic was loaded the process ends with code 1.
    */
   onCrash?(error: Error): void;
 }
 
 /** Reads a whole topic, usually a compacted one, and keeps reading. */
 export interface Follower {
-  /** Resolves once everything that was in the topic at the start has been handed to `onRecord`. */
+  /** Resolves once `onRecord` has got everything that was in the topic at the start. */
   readonly loaded: Promise<void>;
-  /** The next offset to read, in one partition. 0 before the first record of it. */
+  /** The next offset to read in one partition. 0 before its first record. */
   position(partition?: number): number;
-  /** True while an end of the topic that was asked for at most 2 s ago has been reached, as brokers said. */
+  /** True while the follower has reached an end of the topic that was requested at most 2 s ago. */
   isFresh(): boolean;
-  /** Which topic is read; undefined until the cluster has told it. */
+  /** The id of the topic; undefined until the cluster has reported it. */
   readonly topicId: string | undefined;
-  /** Nothing more is fetched; at most 128 records of each partition that were fetched still come. */
+  /** Fetches nothing more. At most 128 records of each partition that were fetched already still come. */
   pause(): void;
   resume(): void;
   /**
-   * Resolves when an end of the topic that was asked for after this call has been reached. Rejects with
-   * `stopped`, or with `kafka-refused` when the topic could never be read.
+   * Resolves when an end of the topic that was requested after this call has been reached. Rejects with
+   * `stopped`, or with `kafka-refused` if the topic could never be read.
    */
   caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Resolves at once: Kafka or the topic being away is retried, with a log line, until `stop`. */
+/**
+ * Resolves at once: while Kafka or the topic is unavailable, the follower retries with a log line, until
+ * `stop`.
+ */
 export function startFollower(kafka: ClusterClient, options: FollowerOptions): Promise<Follower> {
   return Promise.resolve(new TopicFollower(kafka, options));
 }
 
-/** Resolves once it is loaded; if it cannot be, it is stopped, and this rejects as `loaded` does. */
+/**
+ * Resolves once the follower is loaded. If it cannot be loaded, it is stopped, and this rejects as `loaded`
+ * does.
+ */
 export async function loadFollower(
   kafka: ClusterClient,
   options: FollowerOptions,
@@ -88,10 +97,10 @@ export async function loadFollower(
 
 const defaultMaxWaitMs = 100;
 const maxBytesPerPartition = 1_048_576;
-/** How old what is known of the topic's partitions may be: half of what a fresh follower may not know. */
+/** Greatest age of the information about the topic's partitions: half of what a fresh follower may miss. */
 const refreshMs = freshMs / 2;
 
-/** Needs no group: it reads all partitions, from their beginning, and its position is nobody's but its own. */
+/** Reads all partitions from their beginning, without a group. Nothing else has its position. */
 class TopicFollower implements Follower, CursorOwner {
   readonly loaded: Promise<void>;
   readonly #options: FollowerOptions;
@@ -99,7 +108,7 @@ class TopicFollower implements Follower, CursorOwner {
   readonly #fetcher: Fetcher;
   readonly #progress = new FollowerProgress();
   readonly #stopping = new AbortController();
-  /** Rejects when this follower is stopped or cannot go on. */
+  /** Rejects when this follower is stopped or cannot continue. */
   readonly #ended: PromiseWithResolvers<never> = Promise.withResolvers<never>();
   #cursors: (Cursor | undefined)[] = [];
   #isLoaded = false;
@@ -115,7 +124,7 @@ class TopicFollower implements Follower, CursorOwner {
       rack: kafka.rack,
       log,
       owner: this,
-      // Who waits for the end wants the next answer at once.
+      // Callers that wait for the end want the next answer at once.
       maxWaitMs: (asked) =>
         asked.some(({ partition }) => this.#progress.isAwaited(partition)) ? 0 : maxWaitMs,
       refreshMs,
@@ -195,17 +204,18 @@ class TopicFollower implements Follower, CursorOwner {
     else this.#restart('its log was cut off');
   }
 
-  /** What is not known may be what matters: until it can be read, this follower is not fresh. */
+  /** Until the batch can be read, this follower is not fresh, because the missing records may matter. */
   stuck({ topic, partition, offset }: Cursor, problem: Error): void {
     this.#options.log.error(
       { topic, partition, offset, reason: reasonOf(problem) },
-      'a batch of records cannot be read; what is behind it is not known until it can',
+      'a batch of records cannot be read; the records behind it are not known until it can',
     );
   }
 
   remade(cursor: Cursor): void {
-    // Told of each partition.
-    if (this.#cursors[cursor.partition] === cursor) this.#restart('it was deleted and made again');
+    // The owner is called for each partition.
+    if (this.#cursors[cursor.partition] === cursor)
+      this.#restart('it was deleted and created again');
   }
 
   refused(error: Error): void {
@@ -232,7 +242,7 @@ class TopicFollower implements Follower, CursorOwner {
     this.#open();
   }
 
-  /** A cursor for each partition that has none yet. */
+  /** Creates a cursor for each partition that has none yet. */
   #open(): void {
     if (this.#isOpening) return;
     this.#isOpening = true;
@@ -249,7 +259,9 @@ class TopicFollower implements Follower, CursorOwner {
     const askedAtMs = performance.now();
     await this.#cluster.refresh([topic]);
     if (this.#cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED') {
-      this.refused(new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${topic}`));
+      const error = new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${topic}`);
+      if (this.#isLoaded) throw error;
+      this.refused(error);
       return;
     }
     const starts = await listOffsets(this.#cluster, topic, earliestTime);

@@ -1,14 +1,12 @@
-import type { ConnectionOptions } from 'node:tls';
-import type { SASLOptions } from 'kafkajs';
 import { PostriderError } from '../../errors.ts';
 import type { Exchange } from '../protocol/exchange.ts';
+import type { AccessOptions } from './current-access.ts';
 import type { Broker, Connection, ConnectionPool, KafkajsNetwork } from './network.ts';
 
 /** What kafkajs needs to open a connection. */
 export interface ConnectionSettings {
   readonly network: KafkajsNetwork;
-  readonly ssl?: ConnectionOptions | undefined;
-  readonly sasl?: SASLOptions | undefined;
+  readonly access: AccessOptions;
   readonly clientId: string;
   readonly connectionTimeout: number;
   readonly requestTimeout: number;
@@ -45,19 +43,17 @@ export class BrokerConnection {
 
   constructor(host: string, port: number, settings: ConnectionSettings) {
     this.#address = `${host}:${port}`;
-    const { network, ssl, sasl, clientId, connectionTimeout, requestTimeout, logger } = settings;
+    const { network, access, clientId, connectionTimeout, requestTimeout, logger } = settings;
     this.#network = network;
     this.#pool = new network.ConnectionPool({
       host,
       port,
-      ssl,
-      sasl,
+      ...access,
       clientId,
       connectionTimeout,
       requestTimeout,
       logger,
       enforceRequestTimeout: true,
-      socketFactory: network.createSocketFactory(),
     });
     this.#broker = new network.Broker({ connectionPool: this.#pool, logger });
   }
@@ -153,7 +149,7 @@ export class BrokerConnection {
     if (known !== undefined && known.minVersion <= version && version <= known.maxVersion) return;
     throw new PostriderError(
       'kafka-refused',
-      `The broker ${this.#address} does not speak version ${version} of ${apiName}: Kafka 3.1 or newer is needed`,
+      `The broker ${this.#address} does not support version ${version} of ${apiName}: Kafka 3.1 or newer is required`,
     );
   }
 

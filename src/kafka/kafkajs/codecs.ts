@@ -1,6 +1,8 @@
 import { codecOf } from '../protocol/codecs.ts';
 
-/** Makes all codecs known to a kafkajs, which brings gzip only: its numbers are the ones in a batch's attributes. */
+/**
+ * Registers all codecs with a kafkajs, which brings only gzip. Its numbers are those in a batch's attributes.
+ */
 export function registerCodecs({
   CompressionCodecs: codecs,
   CompressionTypes: types,

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 
-/** Whose inside this project knows. Another one may have moved what is used of it. */
+/** The version whose internals are used. Other versions may have moved them. */
 const knownVersion = '2.2.4';
 
 /**
- * Finds modules of the kafkajs that is installed, from here.
- * @throws Error it is not installed, or in another version
+ * Finds modules of the installed kafkajs.
+ * @throws Error if it is not installed, or in another version
  */
 export function findKafkajs(): NodeJS.Require {
   const require = createRequire(import.meta.url);
@@ -13,7 +13,7 @@ export function findKafkajs(): NodeJS.Require {
   const { version } = require('kafkajs/package.json') as { readonly version: string };
   if (version !== knownVersion)
     throw new Error(
-      `kafkajs ${version} is installed, and only ${knownVersion} works here: install that`,
+      `kafkajs ${version} is installed; only ${knownVersion} works, so install that version`,
     );
   return require;
 }

@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 
-/** One line of kafkajs's own log. */
+/** One line of kafkajs's log. */
 export interface KafkaLogEntry {
   readonly namespace: string;
   /** kafkajs's numbers: 1 error, 2 warning, 4 information, 5 debug. */
@@ -10,28 +10,28 @@ export interface KafkaLogEntry {
 }
 
 const warnLevel = 2;
-/** An outage says the same thing several times a second for each of a role's connections. */
+/** During an outage, each of a role's connections logs the same line several times a second. */
 const repeatAfterMs = 10_000;
 
 /**
- * What belongs to normal life although kafkajs calls it an error: it tries again by itself, or, for a
- * produce call, we do and say so.
+ * Normal events that kafkajs logs as errors: it tries again by itself, or, for a produce request, our code
+ * does and logs that.
  */
 const expected = [
   /^Response (GroupCoordinator|FindCoordinator|InitProducerId)\b/,
   /^Response Produce\b/,
   /coordinator (is )?(not available|loading)/i,
   /group is rebalancing/i,
-  // Of a topic that was just made, or whose leader has just moved: it is asked for again.
+  // About a topic that was just created, or whose leader has just moved. The request is repeated.
   /not the leader for that topic-partition/,
-  // We ended the connection ourselves: a consumer was closed while it asked for something.
+  // This process ended the connection: a consumer was closed during a request.
   /write after end/,
-  // A consumer that crashes while it is not being closed is told in a line of ours.
+  // If a consumer that is not being closed fails, our own log line reports it.
   /NoBrokerAvailable/,
   /^Restarting the consumer in /,
 ];
 
-/** kafkajs's log as ours: routine as debug, trouble as warnings without stacks, repeats left out. */
+/** Passes kafkajs's log on: routine as debug, trouble as warnings without stacks, repeated lines left out. */
 export function kafkaLog(log: Logger, clock: Clock = systemClock): (entry: KafkaLogEntry) => void {
   const saidAt = new Map<string, number>();
   return (entry) => {
@@ -43,7 +43,7 @@ export function kafkaLog(log: Logger, clock: Clock = systemClock): (entry: Kafka
     }
     const now = clock.now();
     if (now - (saidAt.get(message) ?? -Infinity) < repeatAfterMs) return;
-    // Messages name topics and members, so there is no end to them.
+    // Bounded, because messages contain names of topics and members.
     if (saidAt.size >= 1_000) saidAt.clear();
     saidAt.set(message, now);
     log.warn(fields, `Kafka client: ${message}`);

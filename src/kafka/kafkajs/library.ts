@@ -10,7 +10,10 @@ replaceModule('src/protocol/request', () => frameRequest);
 replaceModule('src/protocol/requests/produce/v3/request', producingCheaply);
 replaceModule('src/protocol/requests/metadata/v0/response', tolerateLeaderless);
 
-/** kafkajs with these in their places: for admin and transactions. Records are read and written without it. */
+/**
+ * kafkajs with these replaced modules, for admin requests and transactions. Records are read and written
+ * without it.
+ */
 export const kafkajs = requireOwn('index') as typeof import('kafkajs');
 
 /** What connections are made of, as it is here. */

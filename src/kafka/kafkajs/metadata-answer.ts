@@ -12,8 +12,8 @@ interface MetadataAnswer {
 }
 
 /**
- * A partition without a leader is its own trouble: kafkajs fails every question about the cluster while
- * there is one. Whoever asks that partition's leader something still fails, because there is none.
+ * A partition without a leader affects only itself; kafkajs fails every request about the cluster while there
+ * is one. A request to that partition's leader still fails.
  */
 export function tolerateLeaderless(original: MetadataAnswer): MetadataAnswer {
   return {

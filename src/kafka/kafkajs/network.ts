@@ -1,14 +1,28 @@
+import type {
+  AuthenticationProviderArgs,
+  Authenticator,
+  ISocketFactory,
+  SASLOptions,
+} from 'kafkajs';
+
 /** The parts of kafkajs's inside that connections to brokers are made of. */
 export interface KafkajsNetwork {
   readonly ConnectionPool: new (options: object) => ConnectionPool;
   readonly Broker: new (options: object) => Broker;
-  readonly createSocketFactory: () => unknown;
+  readonly createSocketFactory: () => ISocketFactory;
+  /** By mechanism, in capitals. */
+  readonly authenticators: Readonly<
+    Record<string, ((sasl: SASLOptions) => AuthenticationProvider) | undefined>
+  >;
   readonly requests: Readonly<Record<string, object>>;
   readonly lookup: (
     versions: Versions,
   ) => (key: number, of: object) => (parameters: object) => KafkajsExchange;
   readonly apiKeys: Readonly<Record<string, number>>;
 }
+
+/** Logs a connection in. */
+export type AuthenticationProvider = (connection: AuthenticationProviderArgs) => Authenticator;
 
 export interface ConnectionPool {
   /** The second is for fetches, which the broker answers when it has something, and nothing else before. */
@@ -53,6 +67,11 @@ export function networkOf(load: (path: string) => unknown): KafkajsNetwork {
     ConnectionPool: load('src/network/connectionPool') as KafkajsNetwork['ConnectionPool'],
     Broker: load('src/broker') as KafkajsNetwork['Broker'],
     createSocketFactory: load('src/network/socketFactory') as KafkajsNetwork['createSocketFactory'],
+    authenticators: {
+      PLAIN: load('src/broker/saslAuthenticator/plain'),
+      'SCRAM-SHA-256': load('src/broker/saslAuthenticator/scram256'),
+      'SCRAM-SHA-512': load('src/broker/saslAuthenticator/scram512'),
+    } as KafkajsNetwork['authenticators'],
     requests,
     lookup,
     apiKeys: load('src/protocol/requests/apiKeys') as KafkajsNetwork['apiKeys'],

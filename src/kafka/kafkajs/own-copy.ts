@@ -4,7 +4,7 @@ import { dirname, sep } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { findKafkajs } from './find-kafkajs.ts';
 
-/** kafkajs, loaded once more for this project alone: some of its modules are replaced. */
+/** A private copy of kafkajs, in which some modules are replaced. */
 
 interface Loaded {
   exports: unknown;
@@ -16,7 +16,7 @@ const root = dirname(require.resolve('kafkajs')) + sep;
 const modules = new Map<string, Loaded>();
 const substitutes = new Map<string, (original: never) => unknown>();
 
-/** Whoever loads this module of the copy from now on gets the substitute. */
+/** From now on, loading this module of the copy gives the substitute. */
 export function replaceModule<T>(path: string, substitute: (original: T) => T): void {
   const file = fileOf(path);
   if (modules.has(file)) throw new Error(`kafkajs/${path} has been loaded already`);
@@ -36,7 +36,7 @@ function load(file: string): Loaded {
   const known = modules.get(file);
   if (known !== undefined) return known;
   const module: Loaded = { exports: {} };
-  // Before it runs: some of them need one another.
+  // Registered before it runs, because some modules need one another.
   modules.set(file, module);
   const run = compileFunction(readFileSync(file, 'utf8'), ['exports', 'require', 'module'], {
     filename: file,

@@ -5,7 +5,7 @@ import { requireOwn } from './own-copy.ts';
 
 type Field = Buffer | string | null;
 
-/** A record as kafkajs is given it. */
+/** A record in the shape that kafkajs gets. */
 export interface KafkajsRecord {
   readonly key?: Field;
   readonly value?: Field;
@@ -45,8 +45,8 @@ const { lookupCodec } = requireOwn('src/protocol/message/compression') as {
 };
 
 /**
- * kafkajs takes a zeroed buffer of half a kilobyte for each record, header and part of a request, doubles
- * each until its contents fit, and copies everything six times. All versions that it knows end in this one.
+ * kafkajs allocates half a kilobyte for each record, header and part of a request, doubles each until its
+ * contents fit, and copies everything six times. All its versions of the request end in this function.
  */
 export function producingCheaply(original: RequestModule): RequestModule {
   return (request) => {
@@ -62,7 +62,10 @@ function isOurs({ acks, topicData }: KafkajsProduceRequest): boolean {
   );
 }
 
-/** Whether it has nothing that we never write: a timestamp of its own, a header with several values or none. */
+/**
+ * Whether the request has nothing that we never write: a timestamp of its own, a header with several values
+ * or none.
+ */
 function isPlain({ timestamp, headers = {} }: KafkajsRecord): boolean {
   if (timestamp !== undefined && timestamp !== null) return false;
   for (const name in headers) {
@@ -72,7 +75,7 @@ function isPlain({ timestamp, headers = {} }: KafkajsRecord): boolean {
   return true;
 }
 
-/** Without its header. The headers of its records have one value each. */
+/** Without the request's header. The headers of its records have one value each. */
 export async function encodeKafkajsRequest(request: KafkajsProduceRequest): Promise<ByteWriter> {
   const { timeout: timeoutMs, transactionalId = null, topicData } = request;
   const topics = [];
@@ -89,7 +92,7 @@ async function batchOf(
   { transactionalId, producerId = '-1', producerEpoch = 0, compression }: KafkajsProduceRequest,
   { messages, firstSequence = 0 }: PartitionData,
 ): Promise<Buffer> {
-  // A codec may read it for longer than until the next records are written.
+  // Copied, because a codec may still read it when the next records are written.
   const buffer = Buffer.from(writeRecords(messages as readonly BatchRecord[]));
   const bytes = (await lookupCodec(compression)?.compress({ buffer })) ?? buffer;
   const origin = {

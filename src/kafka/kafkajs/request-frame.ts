@@ -10,7 +10,9 @@ export interface FramedRequest {
   };
 }
 
-/** A request with its length and header. kafkajs copies it twice, into zeroed buffers up to twice its size. */
+/**
+ * A request with its length and header. kafkajs copies it twice, into zeroed buffers up to twice its size.
+ */
 export async function frameRequest({
   correlationId,
   clientId,
@@ -28,5 +30,5 @@ export async function frameRequest({
 }
 
 const lengthBytes = 4;
-/** Without the client's id. */
+/** Length of the header without the client's id. */
 const headerBytes = 8;

@@ -1,7 +1,7 @@
 /**
- * Stands in for a Map whose keys come and go. V8 moves such a Map to a new table every few keys, and the old
- * table refers to the new one: once a full collection has come by, all tables after that one, and with them
- * every value that was ever in one, outlive the young collections until the next full one.
+ * Replaces a Map whose keys come and go. V8 moves such a Map to a new table every few keys, and the old table
+ * refers to the new one. After one full collection, all later tables, and with them every value that was ever
+ * in one, survive young collections until the next full one.
  */
 export class ShortStayTable<K extends string | number, V> {
   #values = noValues<V>();

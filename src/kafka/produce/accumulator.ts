@@ -9,21 +9,21 @@ import { TopicQueues, type Done } from './topic-queues.ts';
 
 export interface AccumulatorOptions {
   readonly clock: Clock;
-  /** One slice a partition, of partitions of which nothing else is on its way. */
+  /** One slice for each partition with nothing in flight. */
   onFlush(slices: readonly Slice[]): void;
-  /** Records wait to learn how many partitions it has. */
+  /** Records wait for the topic's number of partitions. */
   onUnknown(topic: string): void;
   readonly events: ProducerEvents;
 }
 
-/** Of records that wait or are on their way: a second's worth of a busy process. */
+/** Bound on records that wait or are in flight: what a busy process writes in a second. */
 const maxQueuedBytes = 64 * 1024 * 1024;
 /** For records that may wait: a request with a thousand of them costs little more than one with ten. */
 const patienceMs = 200;
 
-/** What waits, and when it goes. */
+/** The waiting records, and when they are sent. */
 export class Accumulator {
-  /** Given and not settled. */
+  /** Records that were added and are not settled. */
   records = 0;
   bytes = 0;
   readonly #options: AccumulatorOptions;
@@ -31,7 +31,7 @@ export class Accumulator {
   readonly #pace = new FlushPace();
   readonly #prompt: FlushLine;
   readonly #patient: FlushLine;
-  /** Somebody waits for room. */
+  /** Set while a caller waits for room. */
   #room: { readonly made: Promise<void>; readonly make: () => void } | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -68,7 +68,7 @@ export class Accumulator {
     this.#topic(topic).setPartitions(partitions, this.#added);
   }
 
-  /** They are written, or refused. */
+  /** These records are written, or refused. */
   settle(records: readonly QueuedRecord[], refused?: PostriderError): void {
     this.records -= records.length;
     for (const { bytes } of records) this.bytes -= bytes;
@@ -77,20 +77,20 @@ export class Accumulator {
     if (this.records === 0) this.#onEmpty?.();
   }
 
-  /** Nothing of it is on its way any more; what waits behind it may go. */
+  /** Nothing of the queue is in flight anymore, so what waits behind may go. */
   landed(queue: PartitionQueue): void {
     queue.isInFlight = false;
     if (queue.length > 0) this.#join(queue);
   }
 
-  /** Gives records to other partitions if theirs is gone. False if they stay. */
+  /** Moves records to other partitions if theirs no longer exists. False if they stay. */
   move(queue: PartitionQueue, records: readonly QueuedRecord[]): boolean {
     const hasMoved = this.#topic(queue.topic).move(queue.partition, records, this.#added);
     if (hasMoved) this.landed(queue);
     return hasMoved;
   }
 
-  /** Also until those who wait for room are woken: nothing that is given meanwhile goes before theirs. */
+  /** True also until callers that wait for room have continued, so that no later records go before theirs. */
   get isFull(): boolean {
     return this.#room !== undefined || this.bytes >= maxQueuedBytes;
   }
@@ -111,7 +111,7 @@ export class Accumulator {
     this.#room = undefined;
   }
 
-  /** Resolves when all are settled. */
+  /** Resolves when all records are settled. */
   async emptied(): Promise<void> {
     if (this.records > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
   }

@@ -2,9 +2,9 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { ProduceFailure } from './produce-failure.ts';
 
-/** What happens, for metrics. */
+/** Events for metrics. */
 export interface ProducerHooks {
-  /** Once for each answer of Kafka's. */
+  /** Called once for each answer of Kafka. */
   written?(answer: { readonly records: number; readonly partitions: number }): void;
   /** Batches for these topics failed and will be sent again. `reason` is from a closed set. */
   failed?(reason: string, topics: readonly string[]): void;
@@ -12,8 +12,9 @@ export interface ProducerHooks {
   refused?(topic: string): void;
 }
 
-const forgotten = 'the partition has forgotten this producer, which begins a new epoch there';
-/** Where Kafka's name of an error does not say what an operator has to know. */
+const forgotten =
+  'Kafka no longer has the state of this producer for the partition; a new epoch begins there';
+/** Explanations for errors whose name in Kafka does not say what an operator has to know. */
 const meanings = new Map([
   ['NOT_ENOUGH_REPLICAS', 'fewer replicas are in sync than min.insync.replicas asks for'],
   ['TOPIC_AUTHORIZATION_FAILED', "Kafka's ACLs do not let this principal write to the topic"],
@@ -23,10 +24,10 @@ const meanings = new Map([
   ['INVALID_PRODUCER_EPOCH', forgotten],
 ]);
 
-/** An outage fails each request every few seconds. */
+/** Each request fails every few seconds during an outage. */
 const sayAgainAfterMs = 10_000;
 
-/** What a broker answers to the first who ask while it makes its coordinators' topics. */
+/** What a broker answers to the first requests while it creates its internal topics. */
 const startingUp: ReadonlySet<string> = new Set([
   'COORDINATOR_LOAD_IN_PROGRESS',
   'COORDINATOR_NOT_AVAILABLE',
@@ -34,7 +35,7 @@ const startingUp: ReadonlySet<string> = new Set([
 ]);
 const startingFailures = 3;
 
-/** What a producer counts, and what it says in the log: of each kind at most a line in ten seconds. */
+/** Counts and logs what happens to a producer, with at most one line of each kind in ten seconds. */
 export class ProducerEvents {
   readonly #log: Logger;
   readonly #clock: Clock;
@@ -61,10 +62,10 @@ export class ProducerEvents {
     about: { failures: number; topics: readonly string[]; queuedRecords: number },
   ): void {
     this.#hooks.failed?.(failure.reason, about.topics);
-    this.#warn('Kafka did not take a batch, trying again', failure, about);
+    this.#warn('Kafka did not accept a batch; trying again', failure, about);
   }
 
-  /** Records wait for a topic that Kafka does not tell anything of. */
+  /** Records wait for a topic of which Kafka reports nothing. */
   unknown(topic: string, failure: ProduceFailure): void {
     this.#warn(`Records wait for topic ${topic}`, failure, { topic });
   }
@@ -76,7 +77,7 @@ export class ProducerEvents {
   ): void {
     this.#hooks.failed?.(failure.reason, about.topics);
     if (startingUp.has(failure.reason) && about.failures <= startingFailures) return;
-    this.#warn('Kafka gives no producer id, trying again', failure, about);
+    this.#warn('Kafka returns no producer id; trying again', failure, about);
   }
 
   #warn(what: string, { reason, message }: ProduceFailure, about: object): void {

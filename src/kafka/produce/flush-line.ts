@@ -3,28 +3,28 @@ import type { PartitionQueue, Slice } from './partition-queue.ts';
 
 /**
  * Kafka refuses batches above `max.message.bytes`, 1 MB by default. It measures after compression, but
- * what does not compress grows a little.
+ * incompressible data grows a little.
  */
 const maxPartitionBytes = 900 * 1024;
 /**
- * What a partition costs in a request is spread over a hundred records, so beyond that nothing is gained; but
- * all of it is encoded in one go, at 2 to 3 µs a record, and nothing else runs meanwhile.
+ * A request's cost for a partition is spread over this many records, so a larger number saves little more.
+ * All of them are encoded without a pause, so it must not be much larger.
  */
 const maxPartitionRecords = 500;
 const fullFlush = { records: 1_000, bytes: 2 * 1024 * 1024 };
 
 export interface FlushLineOptions {
   readonly clock: Clock;
-  /** How long what arrives at `now` waits for company. */
+  /** How long records that arrive at `now` wait for others. */
   waitMs(now: number): number;
-  /** One slice a partition. */
+  /** One slice for each partition. */
   onFlush(slices: readonly Slice[]): void;
 }
 
-/** Queues with records and nothing in flight, in line for the next flush; a full one waits for nothing. */
+/** Queues with records and nothing in flight, in line for the next flush. A full flush does not wait. */
 export class FlushLine {
   readonly #options: FlushLineOptions;
-  /** The one that has waited longest first. */
+  /** The queue that has waited longest comes first. */
   readonly #queues: PartitionQueue[] = [];
   #records = 0;
   #bytes = 0;
@@ -51,7 +51,7 @@ export class FlushLine {
     else if (this.#timer === undefined) this.#flushLater();
   }
 
-  /** A queue that is in line, and held so many, goes without it. */
+  /** Takes a queue that held so many out of the line. */
   leave(queue: PartitionQueue, records: number, bytes: number): void {
     this.#queues.splice(this.#queues.indexOf(queue), 1);
     this.#records -= records;
@@ -73,7 +73,7 @@ export class FlushLine {
     else this.#flushNext();
   }
 
-  /** Not at once: whoever gave a record may be about to give the next ones. */
+  /** After a turn, because the caller may be about to add more records. */
   #flushNext(): void {
     this.#isNext = true;
     setImmediate(() => {
@@ -93,7 +93,10 @@ export class FlushLine {
     if (this.#queues.length > 0) this.#flushNext();
   }
 
-  /** From the queues at the front, until it is enough. What a queue keeps stands in line again later. */
+  /**
+   * Takes from the queues at the front until the flush is full. A queue with records left joins the line
+   * again later.
+   */
   #take(): Slice[] {
     const slices: Slice[] = [];
     let records = 0;
@@ -113,17 +116,17 @@ export class FlushLine {
 }
 
 /**
- * A request costs this process, the broker and whoever reads it a fixed amount, and another one for each
- * partition in it: 0.5 ms and 0.1 to 0.5 ms of CPU time in all (docs/design.md). After a flush, the next one
- * waits in proportion to what that one cost: one record now and then goes out at once, a steady stream to
- * many partitions some milliseconds later, in batches. Full flushes never wait.
+ * A request costs this process, the broker and the readers a fixed amount of CPU time, and a smaller amount
+ * for each partition in it. After a flush, the next one waits in proportion to that cost: a single record is
+ * sent at once, a steady stream to many partitions some milliseconds later, in batches. Full flushes never
+ * wait.
  */
 export class FlushPace {
   #nextAt = -Infinity;
 
-  /** How long what arrives at `now` should wait for company. */
+  /** How long records that arrive at `now` should wait for others. */
   waitMs(now: number): number {
-    // A clock that was set back would have it wait until the clock has caught up.
+    // After the clock was set back, the wait could otherwise last until the clock has caught up.
     return Math.min(maxWaitMs, Math.max(0, this.#nextAt - now));
   }
 

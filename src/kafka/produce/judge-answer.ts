@@ -11,7 +11,7 @@ import type { KafkaErrorName } from '../protocol/errors.ts';
  */
 export type Verdict = 'written' | 'again' | 'elsewhere' | 'renew' | 'condemned' | 'forgotten';
 
-/** Kafka's name of the error; `PartitionUnanswered`: the answer left the partition out. */
+/** Kafka's name of the error. `PartitionUnanswered`: the answer left the partition out. */
 export type AnswerError = KafkaErrorName | 'PartitionUnanswered';
 
 const verdicts = new Map<string, Verdict>([
@@ -33,8 +33,8 @@ const verdicts = new Map<string, Verdict>([
 ] satisfies [AnswerError, Verdict][]);
 
 /**
- * Whatever is not known here is taken for an outage: repeating a hopeless request holds a partition up where
- * it can be seen, and dropping a good record cannot be mended.
+ * An unknown error is treated as an outage: repeating a hopeless request stops a partition visibly, and
+ * dropping a good record cannot be undone.
  */
 export function judgeAnswer(error: string): Verdict {
   return verdicts.get(error) ?? 'elsewhere';

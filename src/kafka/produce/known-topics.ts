@@ -9,16 +9,16 @@ export interface KnownTopicsOptions {
   /** Called when a topic's number of partitions is known, and when it has changed. */
   onCount(topic: string, partitions: number): void;
   readonly events: ProducerEvents;
-  /** Resolves to false when nobody waits for an answer any more. */
+  /** Resolves to false when no caller waits anymore. */
   pause(ms: number): Promise<boolean>;
 }
 
-/** So long a topic that has grown, or a leader that has moved in silence, goes unnoticed. */
+/** How long a topic's growth, or a leader's silent move, may go unnoticed. */
 const refreshAfterMs = 60_000;
-/** Nobody asks about a topic that nothing was written to for so long. */
+/** Topics without writes for this long are no longer refreshed. */
 const inUseForMs = 600_000;
 
-/** How many partitions topics have, and who leads them: asked for when first needed, and from time to time. */
+/** The partitions of topics and their leaders, requested when first needed, and from time to time. */
 export class KnownTopics {
   readonly #options: KnownTopicsOptions;
   readonly #counts = new Map<string, { readonly id: string; readonly partitions: number }>();
@@ -27,7 +27,7 @@ export class KnownTopics {
   readonly #wanted = new Set<string>();
   /** Never rejects. */
   #running: Promise<unknown> = Promise.resolve();
-  /** Begins when the one that is running has ended. */
+  /** Begins when the running one has ended. */
   #next: Promise<void> | undefined;
   #timer: Timer | undefined;
 
@@ -48,13 +48,13 @@ export class KnownTopics {
     return lookUp;
   }
 
-  /** Node id; undefined: it has none, or there is no such partition. */
+  /** Node id; undefined: the partition has no leader, or does not exist. */
   leader(topic: string, partition: number): number | undefined {
     const leader = this.#options.cluster.topic(topic)?.partitions[partition]?.leader;
     return leader === -1 ? undefined : leader;
   }
 
-  /** Why there is no leader. */
+  /** Why the partition has no leader. */
   leaderless(topic: string, partition: number): ProduceFailure {
     const { cluster } = this.#options;
     const known = cluster.topic(topic);
@@ -64,13 +64,13 @@ export class KnownTopics {
       : failureNamed('LEADER_NOT_AVAILABLE', `partition ${partition} of ${topic} has no leader`);
   }
 
-  /** Something is written to them. */
+  /** These topics are written to. */
   use(topics: Iterable<string>): void {
     const now = this.#options.clock.now();
     for (const topic of topics) this.#usedAt.set(topic, now);
   }
 
-  /** Asks once for all that are wanted at the same time. Rejects if no broker answers. */
+  /** Makes one request for all topics that are wanted at the same time. Rejects if no broker answers. */
   async refresh(topics: Iterable<string>): Promise<void> {
     for (const topic of topics) this.#wanted.add(topic);
     this.#next ??= this.#running.then(() => {
@@ -98,7 +98,7 @@ export class KnownTopics {
 
   #learn(topic: string, { id, partitions }: TopicMetadata): void {
     const known = this.#counts.get(topic);
-    // A topic loses no partitions, unless it is made again: the broker that says so is behind.
+    // A topic loses no partitions unless it is created again, so a broker that reports fewer is behind.
     if (known?.id === id && known.partitions >= partitions.length) return;
     this.#counts.set(topic, { id, partitions: partitions.length });
     if (known?.partitions !== partitions.length) this.#options.onCount(topic, partitions.length);
@@ -127,7 +127,7 @@ export class KnownTopics {
     this.#timer = clock.after(refreshAfterMs, () => {
       const since = clock.now() - inUseForMs;
       for (const [topic, usedAt] of this.#usedAt) if (usedAt < since) this.#usedAt.delete(topic);
-      // What cannot be asked now stays as it was.
+      // What cannot be requested now stays as it was.
       if (this.#usedAt.size > 0) this.refresh(this.#usedAt.keys()).catch(() => undefined);
       this.#refreshLater();
     });

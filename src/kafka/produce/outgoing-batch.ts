@@ -8,12 +8,12 @@ import { firstSequence, nextEpoch, sequenceAfter } from './sequence.ts';
 const nothing = Buffer.alloc(0);
 
 /**
- * A slice on its way. As a rule it is one batch of Kafka's; where Kafka has condemned that, several, one after
- * the other.
+ * A slice in flight. Usually it is one record batch. After Kafka has refused the batch, it is several, one
+ * after the other.
  */
 export class OutgoingBatch {
   readonly queue: PartitionQueue;
-  /** One for each batch; the first is on its way. */
+  /** One for each batch; the first is in flight. */
   readonly #parts: (readonly QueuedRecord[])[];
   #bytes: Buffer | undefined;
 
@@ -22,22 +22,22 @@ export class OutgoingBatch {
     this.#parts = [records];
   }
 
-  /** Those that are on their way; none: all have landed. */
+  /** The records in flight; none: all have been settled. */
   get records(): readonly QueuedRecord[] {
     return this.#parts[0] ?? [];
   }
 
-  /** All that have not landed. */
+  /** All records that have not been settled. */
   get left(): readonly QueuedRecord[] {
     return this.#parts.flat();
   }
 
-  /** Once encoded. */
+  /** The encoded batch. */
   get bytes(): Buffer {
     return this.#bytes ?? nothing;
   }
 
-  /** Once for as often as the same records are sent under the same number. */
+  /** Encodes once for all times that the same records are sent under the same sequence number. */
   encode(identity: ProducerIdentity, compressor: Compressor, nowMs: number): void {
     if (this.#bytes !== undefined) return;
     this.queue.sequence ??= firstSequence(identity);
@@ -51,13 +51,13 @@ export class OutgoingBatch {
     this.refused();
   }
 
-  /** The numbers of what is not written go to what comes behind it. */
+  /** The records that follow get the sequence numbers of what is not written. */
   refused(): void {
     this.#parts.shift();
     this.renew();
   }
 
-  /** Into two halves, of which the earlier goes first. */
+  /** Splits the batch into two halves, of which the earlier goes first. */
   split(): void {
     const records = this.#parts.shift() ?? [];
     const middle = Math.ceil(records.length / 2);
@@ -65,7 +65,9 @@ export class OutgoingBatch {
     this.renew();
   }
 
-  /** The partition knows nothing of the numbers before. False: another producer id is needed. */
+  /**
+   * Kafka has no state of this producer for the partition. Returns false if another producer id is needed.
+   */
   beginEpoch(): boolean {
     const { sequence } = this.queue;
     this.queue.sequence = sequence === undefined ? undefined : nextEpoch(sequence);
@@ -73,13 +75,13 @@ export class OutgoingBatch {
     return this.queue.sequence !== undefined;
   }
 
-  /** It has to be encoded again. */
+  /** The batch has to be encoded again. */
   renew(): void {
     this.#bytes = undefined;
   }
 }
 
-/** Of partitions of one leader, once all are encoded. */
+/** The request for partitions of one leader, once all are encoded. */
 export function requestOf(batches: readonly OutgoingBatch[], timeoutMs: number): ProduceRequest {
   const topics = new Map<string, { partition: number; batch: Buffer }[]>();
   for (const { queue, bytes } of batches) {

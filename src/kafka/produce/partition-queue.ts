@@ -2,7 +2,7 @@ import type { PostriderError } from '../../errors.ts';
 import type { HeaderValue } from '../record.ts';
 import type { Sequence } from './sequence.ts';
 
-/** A record that waits, in the shape that batches are written from, so that it need not be copied. */
+/** A waiting record, in the shape that batches are written from, so that it need not be copied. */
 export interface QueuedRecord {
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;
@@ -13,7 +13,7 @@ export interface QueuedRecord {
   /** Before compression, at most. */
   readonly bytes: number;
   readonly mayWait: boolean;
-  /** Whoever gave it named the partition. */
+  /** The caller named the partition. */
   readonly isPlaced: boolean;
   readonly done: (refused?: PostriderError) => void;
 }
@@ -25,22 +25,24 @@ export interface Slice {
   readonly bytes: number;
 }
 
-/** What waits for one partition. For order, only one slice of it is on its way at a time. */
+/** The waiting records of one partition. To keep order, only one slice is in flight at a time. */
 export class PartitionQueue {
   readonly topic: string;
   readonly partition: number;
-  /** Of what waits. */
+  /** Bytes of the waiting records. */
   bytes = 0;
-  /** A slice was taken and has not landed. */
+  /** A slice was taken and is not settled. */
   isInFlight = false;
-  /** It stands in the line of those that may wait. */
+  /** The queue is in the line for records that may wait. */
   isPatient = false;
-  /** Of the next record that Kafka takes; undefined: it has taken none yet. */
+  /** Sequence number of the next record; undefined before the first. */
   sequence: Sequence | undefined;
   #waiting: QueuedRecord[] = [];
-  /** Those before it are taken; cut off now and then, because `shift` moves all the others. */
+  /**
+   * Records before it were taken. They are cut off now and then, because `shift` would move all the others.
+   */
   #head = 0;
-  /** Of those that wait, how many should not. */
+  /** Number of waiting records that should not wait long. */
   #prompt = 0;
 
   constructor(topic: string, partition: number) {
@@ -48,12 +50,12 @@ export class PartitionQueue {
     this.partition = partition;
   }
 
-  /** How many records wait. */
+  /** Number of waiting records. */
   get length(): number {
     return this.#waiting.length - this.#head;
   }
 
-  /** One record that may not takes the others along. */
+  /** One record that may not wait takes the others along. */
   get mayWait(): boolean {
     return this.#prompt === 0;
   }
@@ -64,7 +66,10 @@ export class PartitionQueue {
     if (!record.mayWait) this.#prompt += 1;
   }
 
-  /** The oldest records up to both limits, but always one: a record larger than `maxBytes` goes alone. */
+  /**
+   * Takes the oldest records up to both limits, but always at least one: a record larger than `maxBytes` goes
+   * alone.
+   */
   take(maxRecords: number, maxBytes: number): Slice {
     const start = this.#head;
     const limit = Math.min(this.#waiting.length, start + maxRecords);

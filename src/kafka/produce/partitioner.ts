@@ -1,10 +1,10 @@
 /**
  * The partition that Kafka's Java producer gives a record with this key, so that a user's records stay
- * together whoever writes them. Without a key: any.
+ * together whatever wrote them. Without a key: any.
  */
 export function partitionOf(key: Buffer | string | null, partitions: number): number {
   if (key === null) return Math.floor(Math.random() * partitions);
-  // The sign bit is masked, not negated: that is how Java's producer makes it positive.
+  // The sign bit is masked, not negated, as Java's producer does it.
   return (murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff) % partitions;
 }
 

@@ -1,22 +1,25 @@
-/** Why something that was asked of Kafka failed. */
+/** Why a request to Kafka failed. */
 export interface ProduceFailure {
-  /** Kafka's name of the error where it answered, else kafkajs's: a closed set, fit for a label. */
+  /** Kafka's name of the error if it answered, otherwise that of kafkajs: a closed set, fit for a label. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** @param detail what Kafka says beside the name */
+/** @param detail what Kafka adds to the name */
 export function failureNamed(reason: string, detail: string | null = null): ProduceFailure {
   return { reason, message: detail === null ? reason : `${reason}, ${detail}` };
 }
 
-/** Of an error that was thrown. kafkajs's are told by name: its classes cannot be imported from ES modules. */
+/**
+ * The failure of an error that was thrown. Errors of kafkajs are recognized by name, because their classes
+ * cannot be imported from ES modules.
+ */
 export function failureOf(error: unknown): ProduceFailure {
   const root = rootCause(error);
   return { reason: typeof root.type === 'string' ? root.type : root.name, message: root.message };
 }
 
-/** kafkajs wraps what happened in "retries exceeded" or "not retriable". */
+/** kafkajs wraps the cause in "retries exceeded" or "not retriable". */
 function rootCause(error: unknown): Error & { readonly type?: unknown } {
   let root: unknown = error;
   for (let depth = 0; depth < 5 && root instanceof Error; depth += 1) {
@@ -26,7 +29,7 @@ function rootCause(error: unknown): Error & { readonly type?: unknown } {
   return root instanceof Error ? root : new Error(String(root));
 }
 
-/** The wait before the next request, after so many failed ones: from 0.1 s doubling to 5 s, ± 20 %. */
+/** The wait before the next request after so many failed ones: from 0.1 s, doubling to 5 s, ± 20 %. */
 export function backoffMs(failures: number, random: () => number = Math.random): number {
   const waitMs = Math.min(100 * 2 ** Math.min(failures - 1, 10), 5_000);
   return waitMs * (0.8 + 0.4 * random());

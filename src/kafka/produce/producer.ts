@@ -16,30 +16,33 @@ export type { ProducerHooks } from './events.ts';
 
 /**
  * Writes records so that none is lost: each is sent again, for as long as it takes, until every in-sync
- * replica has it. Records of one partition are written in the order in which they were given, and once:
- * Kafka knows what comes again, unless the partition has lost what it knew.
+ * replica has it. Records of one partition are written once, and in the order in which they were given. Kafka
+ * recognizes repetitions, unless the partition has lost its state of this producer.
  */
 export interface Producer {
   /**
    * Queues and returns at once. `done` is called exactly once, and never before this returns: without an
-   * argument when every in-sync replica has the record, with a `record-refused` error when it can never
-   * be written (too large, invalid). After a close that did not wait long enough it is not called.
+   * argument when every in-sync replica has the record, with a `record-refused` error when it can never be
+   * written (too large, invalid). It is not called after a close that did not wait long enough.
    * @throws PostriderError `stopped` after `close`
    */
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
   /**
-   * Waits for room, queues, and resolves when all are acknowledged. Otherwise, once all are settled, rejects
-   * with the first `record-refused`, or with `stopped` when the producer closes before.
+   * Waits for room, queues, and resolves when all records are acknowledged. Otherwise, once all are settled,
+   * rejects with the first `record-refused`, or with `stopped` when the producer closes before.
    */
   send(records: readonly OutgoingRecord[]): Promise<void>;
-  /** Asked for once, and looked at again every minute. Waits while Kafka is away or the topic missing. */
+  /** Requested once, and again every minute. Waits while Kafka is unreachable or the topic is missing. */
   partitionCount(topic: string): Promise<number>;
-  /** Given and neither acknowledged nor refused yet. */
+  /** Records that are neither acknowledged nor refused yet. */
   readonly queuedRecords: number;
   readonly queuedBytes: number;
-  /** It holds 64 MiB. `produce` takes more all the same: whoever has no bound of their own looks here. */
+  /**
+   * True while the producer holds 64 MiB. `produce` accepts more; callers without a bound of their own check
+   * this.
+   */
   readonly isFull: boolean;
-  /** Resolves when it is not full, or closed. */
+  /** Resolves when the producer is not full, or closed. */
   whenRoom(): Promise<void>;
   /** Waits for everything queued, but no longer than `timeoutMs`, then disconnects. */
   close(timeoutMs: number): Promise<void>;
@@ -49,7 +52,7 @@ export interface ProducerOptions {
   readonly log: Logger;
   readonly clock?: Clock;
   readonly hooks?: ProducerHooks;
-  /** Ends the waiting for Kafka: the promise then rejects. */
+  /** Ends the waiting for Kafka. The promise then rejects. */
   readonly signal?: AbortSignal;
 }
 
@@ -59,7 +62,7 @@ export interface ProducerClient {
   readonly compressor: Compressor;
 }
 
-/** Resolves once Kafka has been reached; until then it tries again, and says so in the log. */
+/** Resolves once Kafka has been reached. Until then it retries, and logs that. */
 export async function createProducer(
   kafka: ProducerClient,
   options: ProducerOptions,
@@ -95,11 +98,11 @@ export interface ProducerParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly hooks: ProducerHooks;
-  /** Resolves after so long, or when the signal aborts. */
+  /** Resolves after `ms`, or when the signal aborts. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Records wait in the accumulator, and the sender writes what it hands over. */
+/** Records wait in the accumulator, and the sender writes what the accumulator passes on. */
 export class KafkaProducer implements Producer {
   readonly #cluster: ProducerCluster;
   readonly #accumulator: Accumulator;

@@ -1,13 +1,13 @@
 import { PostriderError } from '../../errors.ts';
 import type { HeaderValue, OutgoingRecord } from '../record.ts';
 
-/** Lengths, deltas and attributes of one record, at their longest. */
+/** The longest lengths, deltas and attributes of one record. */
 const recordOverheadBytes = 30;
 const headerOverheadBytes = 10;
 
 /**
- * The space that a record takes in a batch before compression, at most. Whatever cannot be encoded is
- * found here, before it can hold its neighbours up.
+ * The most space that a record can take in a batch before compression. A record that cannot be encoded is
+ * found here, before it can hold up others.
  * @throws PostriderError `record-refused`
  */
 export function recordBytes(record: OutgoingRecord): number {

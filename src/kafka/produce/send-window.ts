@@ -1,4 +1,4 @@
-/** Bounds what one caller has on its way to Kafka, which the producer itself does not. */
+/** Bounds what one caller has in flight to Kafka, which the producer itself does not. */
 export class SendWindow {
   readonly #most: number;
   #open = 0;

@@ -17,32 +17,32 @@ export interface SenderOptions {
   readonly cluster: Pick<Cluster, 'produce' | 'initProducerId'>;
   readonly compressor: Compressor;
   readonly topics: KnownTopics;
-  /** Where the records come from, and what is told what became of them. */
+  /** Where the records come from, and where their end is reported. */
   readonly accumulator: Accumulator;
   readonly events: ProducerEvents;
   readonly clock: Clock;
   /** Resolves to false after a stop. */
   pause(ms: number): Promise<boolean>;
-  /** From then on nothing is sent, and nothing that is answered counts. */
+  /** After this, nothing is sent, and answers no longer count. */
   readonly stop: AbortSignal;
 }
 
 /**
- * How long the brokers may take to get a batch onto all in-sync replicas. Ten seconds after a broker has begun
- * to hang Kafka has replaced it; whoever waits for its answer then should not wait for much longer.
+ * How long the brokers may take to replicate a batch to all in-sync replicas. Kafka replaces a hanging broker
+ * after about ten seconds, so a request to it should not wait for much longer.
  */
 const ackTimeoutMs = 8_000;
 
-/** A batch, and what Kafka said of it. */
+/** A batch and Kafka's answer to it. */
 interface Answered {
   readonly batch: OutgoingBatch;
   readonly failure: ProduceFailure;
 }
 
 /**
- * Writes every slice, however long Kafka is away. Each leader gets one request, and what its answer says of a
- * partition concerns that partition alone: it is written, or sent again until it is, or found to hold a record
- * that Kafka will never take.
+ * Writes every slice, however long Kafka is unreachable. Each leader gets one request, and its answer about a
+ * partition concerns that partition alone: the batch is written, or sent again until it is, or found to hold
+ * a record that Kafka will never accept.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -53,7 +53,7 @@ export class Sender {
     this.#producerId = new ProducerId(options);
   }
 
-  /** Of partitions of which nothing else is on its way. */
+  /** The slices are of partitions with nothing in flight. */
   send(slices: readonly Slice[]): void {
     const batches = slices.map((slice) => new OutgoingBatch(slice));
     this.#options.topics.use(topicsOf(batches));
@@ -124,7 +124,7 @@ export class Sender {
     this.#goOn(written);
   }
 
-  /** Halves what Kafka condemns, until the culprit stands alone. */
+  /** Halves the batches that Kafka refuses, until the faulty record is alone. */
   #condemned(condemned: readonly Answered[]): void {
     const { accumulator, events } = this.#options;
     for (const { batch, failure } of condemned) {
@@ -139,7 +139,7 @@ export class Sender {
     this.#goOn(condemned);
   }
 
-  /** With what is left of each slice, if anything. */
+  /** Continues with what is left of each slice, if anything. */
   #goOn(answered: readonly Answered[]): void {
     const left: OutgoingBatch[] = [];
     for (const { batch } of answered) {
@@ -149,14 +149,14 @@ export class Sender {
     if (left.length > 0) void this.#send(left, 0);
   }
 
-  /** To whoever leads, after a while. */
+  /** Sends again after a while, to the current leader. */
   async #again(failed: readonly Answered[], failures: number): Promise<void> {
     if (failed.length === 0) return;
     this.#report(failed, failures);
     await this.#later(batchesOf(failed), failures);
   }
 
-  /** As soon as somebody else is known to lead, or else after a while. */
+  /** Sends again as soon as another leader is known, or else after a while. */
   async #elsewhere(failed: readonly Answered[], failures: number, former?: number): Promise<void> {
     if (failed.length === 0) return;
     this.#report(failed, failures);
@@ -169,7 +169,7 @@ export class Sender {
       const { queue } = batch;
       if (accumulator.move(queue, batch.left)) continue;
       const leader = topics.leader(queue.topic, queue.partition);
-      // Only once: two brokers may take each other for the leader.
+      // Only once, because two brokers may each name the other as the leader.
       const hasMoved = failures === 1 && leader !== undefined && leader !== former;
       (hasMoved ? atOnce : later).push(batch);
     }
@@ -178,11 +178,11 @@ export class Sender {
   }
 
   async #later(batches: readonly OutgoingBatch[], failures: number): Promise<void> {
-    // What follows is not awaited, or in an outage one promise would wait for the next without end.
+    // Not awaited, because in an outage each promise would wait for the next without end.
     if (await this.#options.pause(backoffMs(failures))) void this.#send(batches, failures);
   }
 
-  /** Once for each reason. */
+  /** Reports each reason once. */
   #report(failed: readonly Answered[], failures: number): void {
     const { accumulator, events } = this.#options;
     const reasons = new Map(failed.map(({ failure }) => [failure.reason, failure]));

@@ -4,13 +4,13 @@ import type { ProducerEvents } from './events.ts';
 import { backoffMs, failureOf } from './produce-failure.ts';
 
 /**
- * Kafka numbers what a producer writes into a partition: it takes each number once and in turn, so a batch that
- * comes again, because the answer to it was lost, is not written again.
+ * Kafka numbers what a producer writes into a partition, and accepts each number once and in turn. A batch
+ * that comes again, because its answer was lost, is therefore not written again.
  */
 export interface Sequence {
   readonly producerId: number;
   readonly epoch: number;
-  /** Of the next record. */
+  /** Number of the next record. */
   readonly next: number;
 }
 
@@ -21,15 +21,15 @@ export function firstSequence({ id, epoch }: ProducerIdentity): Sequence {
   return { producerId: id, epoch, next: 0 };
 }
 
-/** Once so many records more are in the log. Behind the largest number comes zero. */
+/** The sequence after so many more records in the log. Zero follows the largest number. */
 export function sequenceAfter(sequence: Sequence, records: number): Sequence {
   const { producerId, epoch, next } = sequence;
   return { producerId, epoch, next: (next + records) % (largestNumber + 1) };
 }
 
 /**
- * For a partition that has forgotten this producer, or knows another history of it. A producer without
- * transactions may begin an epoch by itself; undefined: there is none left, and another id is needed.
+ * For a partition that has lost this producer's state, or has another history of it. A producer without
+ * transactions may begin an epoch by itself; undefined: no epoch is left, and another id is needed.
  */
 export function nextEpoch({ producerId, epoch }: Sequence): Sequence | undefined {
   return epoch >= largestEpoch ? undefined : { producerId, epoch: epoch + 1, next: 0 };
@@ -53,8 +53,8 @@ export class ProducerId {
   }
 
   /**
-   * Asks Kafka until there is one, once for all who wait for it. Undefined after a stop.
-   * @param topics what waits to be written
+   * Requests an id from Kafka until there is one, once for all callers. Undefined after a stop.
+   * @param topics the topics of the waiting records
    */
   async ask(topics: readonly string[]): Promise<ProducerIdentity | undefined> {
     this.#asked ??= this.#askUntilThere(topics).finally(() => {
@@ -63,7 +63,7 @@ export class ProducerId {
     return this.#asked;
   }
 
-  /** Its epochs are used up in one partition. Those that others write with go on. */
+  /** The id's epochs are used up in one partition. Other partitions continue with it. */
   replace(): void {
     this.known = undefined;
   }

@@ -8,7 +8,7 @@ const noHeaders: Readonly<Record<string, HeaderValue>> = {};
 type Added = (queue: PartitionQueue, bytes: number) => void;
 export type Done = (refused?: PostriderError) => void;
 
-/** A topic's queues, and the records that wait to learn how many partitions it has. */
+/** A topic's queues, and the records that wait for its number of partitions. */
 export class TopicQueues {
   readonly topic: string;
   readonly #queues: (PartitionQueue | undefined)[] = [];
@@ -19,7 +19,7 @@ export class TopicQueues {
     this.topic = topic;
   }
 
-  /** The queue that the record is in now; undefined while nobody knows the topic. */
+  /** The queue that the record is in now; undefined while the topic is not known. */
   add(record: OutgoingRecord, bytes: number, done: Done): PartitionQueue | undefined {
     const { key, partitionKey = key, value, headers = noHeaders, mayWait = false } = record;
     if (this.#partitions === undefined) {
@@ -42,8 +42,8 @@ export class TopicQueues {
   }
 
   /**
-   * Gives records to other partitions if theirs is gone, because the topic was made again with fewer, and
-   * calls `added` for each. False if they stay.
+   * Moves records to other partitions if theirs no longer exist, because the topic was created again with
+   * fewer, and calls `added` for each. False if they stay.
    */
   move(partition: number, records: readonly QueuedRecord[], added: Added): boolean {
     const partitions = this.#partitions;
@@ -57,7 +57,7 @@ export class TopicQueues {
     return true;
   }
 
-  /** Also calls `added` for every record that waited for this. */
+  /** Also calls `added` for every record that waited for the number. */
   setPartitions(partitions: number, added: Added): void {
     this.#partitions = partitions;
     const undecided = this.#undecided;

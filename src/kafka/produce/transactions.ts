@@ -15,12 +15,12 @@ export interface PlacedRecord extends OutgoingRecord {
 /** By {@link placeName}: one past the last record that was written there. */
 export type Written = ReadonlyMap<string, number>;
 
-/** Writes with one transactional id, one transaction at a time. After an error it is of no more use. */
+/** Writes with one transactional id, one transaction at a time. After an error it cannot be used anymore. */
 export interface Transactions {
   /**
-   * Resolves once all of the records are committed; after an error, a reader of committed records sees
-   * all of them or none. At most 900 KB of one partition.
-   * @throws PostriderError `fenced` when somebody else writes with this id now, `record-refused`,
+   * Resolves once all of the records are committed. After an error, a reader of committed records sees all of
+   * them or none. At most 900 KB of one partition.
+   * @throws PostriderError `fenced` when another process writes with this id now, `record-refused`,
    * `kafka-refused`, `kafka-unavailable`
    */
   write(records: readonly PlacedRecord[]): Promise<Written>;
@@ -28,23 +28,24 @@ export interface Transactions {
 }
 
 /**
- * How long an open transaction may hold up the readers of its topics after its process is gone, and how
- * long one may take.
+ * How long one transaction may take, and how long an open one may hold up the readers of its topics after its
+ * process is gone.
  */
 const transactionTimeoutMs = 10_000;
-/** The brokers' part of that, to get the records onto all in-sync replicas. */
+/** The part of that time for the brokers, to replicate the records to all in-sync replicas. */
 const ackTimeoutMs = 8_000;
 /**
- * 8 s in all. Kafka refuses a transaction that begins while the one before is still being committed,
- * which takes milliseconds: with kafkajs's own first wait each would cost a fifth of a second.
+ * 8 s in all. Kafka refuses a transaction that begins while the previous one is still being committed, which
+ * takes milliseconds. With kafkajs's default for the first wait, each transaction would cost a fifth of a
+ * second.
  */
 const retry = { initialRetryTime: 20, maxRetryTime: 1_000, retries: 12 };
-/** kafkajs waits for ever for a broker that hangs. */
+/** kafkajs waits without end for a broker that hangs. */
 const answerTimeoutMs = 60_000;
 
 /**
- * From the moment when this resolves, whoever wrote with this id before can commit nothing any more, and
- * what they left open is aborted. kafkajs fences only when a transaction begins, so one is begun here.
+ * Once this resolves, earlier writers with this id cannot commit anything, and what they left open is
+ * aborted. kafkajs fences only when a transaction begins, so one is begun here.
  * @throws PostriderError `kafka-unavailable`, `kafka-refused`
  */
 export async function openTransactions(
@@ -94,8 +95,9 @@ class ProducerTransactions implements Transactions {
   }
 
   /**
-   * Nothing is repeated here after a failure. What kafkajs sent without an answer may be in the log, and
-   * kafkajs numbers the next records like those: Kafka would take them for the same and drop them.
+   * Nothing is repeated here after a failure. Records that kafkajs sent without an answer may be in the log,
+   * and kafkajs gives the next records the same sequence numbers: Kafka would treat them as repetitions and
+   * drop them.
    */
   async write(records: readonly PlacedRecord[]): Promise<Written> {
     return settled(async () => {
@@ -137,8 +139,8 @@ function topicMessages(
 }
 
 /**
- * kafkajs sorts records into partitions with `reduce`, and copies a partition's for each that is added:
- * a fifth of a second for 5,000 of them. Here that is done at once.
+ * kafkajs sorts records into partitions with `reduce`, and copies a partition's list for each record that is
+ * added, which is slow for thousands of records. Here they are sorted in one pass.
  */
 function grouped(messages: Message[]): Message[] {
   const byPartition = (): Record<number, Message[]> => {
@@ -153,9 +155,10 @@ function messageOf({ key, value, headers, partition }: PlacedRecord): Message {
   return { key, value, partition, ...(headers === undefined ? {} : { headers }) };
 }
 
-/** kafkajs leaves partitions out that its metadata does not know, without a word. */
+/** kafkajs silently leaves out partitions that its metadata does not have. */
 function writtenBy(records: readonly PlacedRecord[], answer: readonly RecordMetadata[]): Written {
-  // By topic and partition: a name for each of thousands of records would cost more than the counting.
+  // By topic and partition: building a name for each of thousands of records would cost more than the
+  // counting.
   const counts = new Map<string, number[]>();
   for (const { topic, partition } of records) {
     const ofTopic = counts.get(topic) ?? [];
@@ -180,7 +183,7 @@ function writtenBy(records: readonly PlacedRecord[], answer: readonly RecordMeta
   return written;
 }
 
-/** What Kafka answers to a producer that another with its id has replaced, or that took too long. */
+/** Kafka's answers to a producer that another one with its id has replaced, or that took too long. */
 const fencing = new Set([
   'INVALID_PRODUCER_EPOCH',
   'INVALID_PRODUCER_ID_MAPPING',

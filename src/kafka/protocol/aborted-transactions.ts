@@ -1,19 +1,19 @@
 import type { AbortedTransaction } from './fetch.ts';
 
-/** Knows, batch by batch, whose transactions are open that will be aborted. */
+/** Tracks, batch by batch, which open transactions will be aborted. */
 export class OpenAborts {
   readonly #byFirstOffset: readonly AbortedTransaction[];
   readonly #producerIds = new Set<number>();
   #begun = 0;
 
-  /** @param aborted in any order: brokers name them in the order in which they ended, not began */
+  /** @param aborted in any order: brokers list them in the order in which they ended, not began */
   constructor(aborted: readonly AbortedTransaction[]) {
     this.#byFirstOffset = aborted.toSorted((a, b) => a.firstOffset - b.firstOffset);
   }
 
   /**
-   * Begins all that begin up to an offset. Several may at one batch: a fetch that begins inside of two aborted
-   * transactions meets both with the first batch that it brings.
+   * Begins all transactions that begin up to an offset. Several may begin at one batch: a fetch that starts
+   * inside two aborted transactions meets both with its first batch.
    */
   beginUpTo(offset: number): void {
     for (

@@ -17,31 +17,34 @@ const logAppendTime = 0x8;
 const transactional = 0x10;
 const control = 0x20;
 
-/** What a record batch says of its records. */
+/** The header of a record batch. */
 export interface BatchHeader {
   readonly firstOffset: number;
-  /** Also where compaction has removed the last records. */
+  /** Also correct where compaction has removed the last records. */
   readonly lastOffset: number;
-  /** Of the leader that appended it. */
+  /** Epoch of the leader that appended the batch. */
   readonly epoch: number;
-  /** Also says how the records are compressed. */
+  /** Includes how the records are compressed. */
   readonly attributes: number;
   readonly isTransactional: boolean;
-  /** It holds no records but a marker: the end of a transaction, say. */
+  /** The batch holds no records but a marker, such as the end of a transaction. */
   readonly isControl: boolean;
   readonly firstTimestampMs: number;
-  /** When the broker appended it, which counts for all records; undefined: each has its producer's time. */
+  /**
+   * When the broker appended the batch, which counts for all records; undefined: each has its producer's
+   * time.
+   */
   readonly appendedMs: number | undefined;
   readonly producerId: number;
   readonly recordCount: number;
-  /** As they are stored. */
+  /** The records as they are stored. */
   readonly records: Buffer;
 }
 
 /**
- * @param batch the whole of it
- * @throws RangeError when it is not as it was written, or contradicts itself
- * @see https://kafka.apache.org/documentation/#recordbatch
+ * @param batch the whole batch
+ * @throws RangeError when the checksum is wrong, or fields contradict one another @see
+ * https://kafka.apache.org/documentation/#recordbatch
  */
 export function readBatchHeader(batch: Buffer): BatchHeader {
   if (batch.length < recordsAt)

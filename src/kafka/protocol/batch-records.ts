@@ -7,17 +7,20 @@ export type Headers = Readonly<Record<string, Buffer | undefined>>;
 
 export const noHeaders: Headers = Object.freeze({});
 
-/** One record may hold hundreds of thousands in a few compressed bytes, and each would become objects. */
+/**
+ * One record may hold hundreds of thousands of headers in a few compressed bytes, and each would become an
+ * object.
+ */
 const mostHeaders = 128;
 const mostHeaderBytes = 64 * 1024;
 
-/** What records are told relative to. */
+/** The part of a batch that records are relative to. */
 type BatchContext = Pick<
   BatchHeader,
   'recordCount' | 'firstOffset' | 'lastOffset' | 'firstTimestampMs' | 'appendedMs'
 >;
 
-/** Walks over the records of a batch of version 2, and keeps the fields of the one that it is at. */
+/** Iterates over the records of a batch of version 2, and has the fields of the current one. */
 export class BatchRecords {
   offset: number;
   timestampMs: number = -1;
@@ -25,7 +28,7 @@ export class BatchRecords {
   value: Buffer | null = null;
   headers: Headers = noHeaders;
   flaw: string | undefined = undefined;
-  /** Unpacked. Whoever takes it away while nothing is read has to put the same back. */
+  /** Unpacked. Code that takes it away between reads has to put the same bytes back. */
   bytes: Buffer;
   readonly #batch: BatchContext;
   #left: number;
@@ -44,12 +47,12 @@ export class BatchRecords {
 
   /**
    * Moves to the next record that is not before the offset; false: there is none.
-   * @throws RangeError when the bytes are no such records
+   * @throws RangeError when the bytes are not such records
    */
   next(fromOffset: number): boolean {
     while (this.#left > 0) {
       const end = this.#recordEnd();
-      // Attributes, of which no record has any yet.
+      // Skips the attributes, of which records have none yet.
       this.#at += 1;
       const timestampDelta = this.#varlong();
       this.#moveTo(this.#batch.firstOffset + this.#varint());
@@ -125,7 +128,7 @@ export class BatchRecords {
     return partOf(this.bytes, from, this.#at);
   }
 
-  /** Zigzag, seven bits a byte, the lowest first: of 32 bits. */
+  /** Zigzag, 32 bits, seven bits a byte, the lowest first. */
   #varint(): number {
     const byte = this.bytes[this.#at++] ?? endless();
     return byte < 0x80 ? (byte >>> 1) ^ -(byte & 1) : this.#varintBehind(byte);
@@ -141,7 +144,7 @@ export class BatchRecords {
     return endless();
   }
 
-  /** Of 64 bits; exact up to 2^52. */
+  /** As above with 64 bits; exact up to 2^52. */
   #varlong(): number {
     let rest = 0;
     for (let factor = 1; factor <= 2 ** 63; factor *= 0x80) {
@@ -164,7 +167,7 @@ function endless(): never {
   throw new RangeError('a variable-length number does not end');
 }
 
-/** Assigned, it would become the object's prototype. */
+/** A plain assignment to `__proto__` would set the object's prototype. */
 function setOwn(headers: object, name: string, value: Buffer | undefined): void {
   const description = { value, enumerable: true, configurable: true, writable: true };
   Object.defineProperty(headers, name, description);

@@ -5,14 +5,14 @@ import { crc32c } from './crc32c.ts';
 
 type Field = Buffer | string | null;
 
-/** A record as it stands in a batch. It is as old as its batch. */
+/** A record in a batch. Its time is that of the batch. */
 export interface BatchRecord {
   readonly key?: Field;
   readonly value?: Field;
   readonly headers?: Readonly<Record<string, Field>>;
 }
 
-/** Who writes a batch, and the how-manieth record of theirs in this partition its first one is. */
+/** The writer of a batch, and the sequence number of the batch's first record in the partition. */
 export interface BatchOrigin {
   readonly producerId: number;
   readonly epoch: number;
@@ -21,8 +21,8 @@ export interface BatchOrigin {
 }
 
 /**
- * A record batch of version 2, of at least one record.
- * @see https://kafka.apache.org/documentation/#recordbatch
+ * Encodes a record batch of version 2, with at least one record. @see
+ * https://kafka.apache.org/documentation/#recordbatch
  */
 export function encodeBatch(
   records: readonly BatchRecord[],
@@ -36,9 +36,9 @@ export function encodeBatch(
 const initialBytes = 4 * 1024;
 const written = new GrowingBuffer(initialBytes);
 
-/** One behind the other, as they are in a batch, in memory that the next call overwrites. */
+/** Writes records one behind the other, as they are in a batch, into memory that the next call overwrites. */
 export function writeRecords(records: readonly BatchRecord[]): Buffer {
-  // Whatever was left by a call that threw in the middle.
+  // Removes what a call that threw has left.
   written.bytes = 0;
   let offsetDelta = 0;
   for (const record of records) writeRecord(record, offsetDelta++);
@@ -46,9 +46,9 @@ export function writeRecords(records: readonly BatchRecord[]): Buffer {
 }
 
 const magic = 2;
-/** Up to the first record. */
+/** Length of the fields before the first record. */
 const headerBytes = 61;
-/** Up to behind the length, which counts what follows. */
+/** End of the length field, which counts what follows. */
 const lengthEnd = 12;
 const crcEnd = 21;
 const crcBytes = 4;
@@ -100,7 +100,7 @@ function writeRecord(
 
   const bytes = written.buffer;
   let at = writeVarint(bytes, written.bytes, bodyBytes);
-  // No attributes, and no difference to the batch's timestamp.
+  // No attributes, and no difference from the batch's timestamp.
   bytes[at++] = 0;
   bytes[at++] = 0;
   at = writeVarint(bytes, at, offsetDelta);

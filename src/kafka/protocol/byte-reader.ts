@@ -1,7 +1,7 @@
 /**
  * Reads the fields of Kafka's protocol one after the other.
- * @throws RangeError where the bytes end before a field does
- * @see https://kafka.apache.org/protocol#protocol_types
+ * @throws RangeError if the bytes end before a field does @see
+ * https://kafka.apache.org/protocol#protocol_types
  */
 export class ByteReader {
   readonly bytes: Buffer;
@@ -31,7 +31,7 @@ export class ByteReader {
     return value;
   }
 
-  /** Exact up to 2^53, as are all offsets and times. */
+  /** Exact up to 2^53, which covers all offsets and times. */
   int64(): number {
     const value = readInt64(this.bytes, this.at);
     this.at += 8;
@@ -64,6 +64,11 @@ export class ByteReader {
     return length < 0 ? null : this.#take(length).toString();
   }
 
+  nullableBytes(): Buffer | null {
+    const length = this.int32();
+    return length < 0 ? null : this.#take(length);
+  }
+
   compactString(): string | null {
     const bytes = this.compactBytes();
     return bytes === null ? null : bytes.toString();
@@ -83,7 +88,7 @@ export class ByteReader {
     return this.#times(this.uvarint() - 1, read);
   }
 
-  /** Calls `read` with each tag and its bytes, for those who know what it means. */
+  /** Calls `read` with each tag and its bytes. */
   tags(read?: (tag: number, bytes: ByteReader) => void): void {
     for (let left = this.uvarint(); left > 0; left -= 1) {
       const tag = this.uvarint();

@@ -1,7 +1,7 @@
 /**
- * Writes the fields of Kafka's protocol one behind the other, into memory that grows where the first guess
- * was too small. kafkajs takes it for one of its own encoders.
- * @see https://kafka.apache.org/protocol#protocol_types
+ * Writes the fields of Kafka's protocol one behind the other, into memory that grows if the first estimate
+ * was too small. kafkajs accepts it in the place of its own encoders. @see
+ * https://kafka.apache.org/protocol#protocol_types
  */
 export class ByteWriter {
   buf: Buffer;
@@ -16,7 +16,7 @@ export class ByteWriter {
     return this.buf.subarray(0, this.at);
   }
 
-  /** kafkajs asks for it. */
+  /** Called by kafkajs. */
   size(): number {
     return this.at;
   }
@@ -39,7 +39,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** Of a safe integer. */
+  /** Writes a safe integer. */
   int64(value: number): this {
     this.#makeRoom(8);
     this.at = this.buf.writeInt32BE(Math.floor(value / 2 ** 32), this.at);
@@ -99,7 +99,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** Behind each structure of a flexible version: we have none to add. */
+  /** Ends a structure of a flexible version without tags. */
   noTags(): this {
     return this.uvarint(0);
   }
@@ -113,7 +113,7 @@ export class ByteWriter {
   }
 }
 
-/** What `string` writes. */
+/** The bytes that `string` writes. */
 export function stringBytes(value: string | null): number {
   return 2 + (value === null ? 0 : Buffer.byteLength(value));
 }

@@ -1,4 +1,4 @@
-/** @throws RangeError that names both, where they differ */
+/** @throws RangeError with both checksums if they differ */
 export function compareChecksums(stated: number, actual: number): void {
   if (stated !== actual)
     throw new RangeError(`its checksum is ${hex(stated)}, but that of its bytes is ${hex(actual)}`);

@@ -4,16 +4,19 @@ import { codecId, type Compressor } from './compressor.ts';
 import { unpackedLz4BytesAtMost } from './lz4-frame.ts';
 import { compressXerial, decompressXerial } from './xerial.ts';
 
-/** Works on the calling thread: for the many small batches, a thread pool costs more than it saves. */
+/** Works on the calling thread: for many small batches, a thread pool costs more than it saves. */
 export interface Codec {
   compress(bytes: Buffer): Buffer;
-  /** @throws Error that names the codec: the bytes are not its own, or become more than `maxUnpackedBytes` */
+  /**
+   * @throws Error with the codec's name: the bytes are not of this codec, or become more than
+   * `maxUnpackedBytes`
+   */
   decompress(bytes: Buffer): Buffer;
 }
 
 /**
- * The most that a batch may become. Kafka bounds what it is compressed to; 13 KB of zstd may be 400 MB, more
- * than a role's memory. An honest batch of 1 MB is a tenth of this.
+ * The most that a batch may unpack to. Kafka bounds only the compressed size, and 13 KB of zstd may be 400
+ * MB, more than a role's memory. An ordinary batch of 1 MB is a tenth of this.
  */
 export const maxUnpackedBytes: number = 64 * 1024 * 1024;
 const atMost = { maxOutputLength: maxUnpackedBytes };
@@ -35,8 +38,8 @@ const codecs: readonly (Codec | undefined)[] = [
 ];
 
 /**
- * What the records of a batch, or an old message, are compressed with, by its attributes; undefined: nothing.
- * @throws RangeError when no such codec is known
+ * The codec of a batch, or of an old message, from its attributes; undefined: not compressed.
+ * @throws RangeError for an unknown codec
  */
 export function codecOf(attributes: number): Codec | undefined {
   const id = attributes & 0x7;
@@ -46,8 +49,8 @@ export function codecOf(attributes: number): Codec | undefined {
 }
 
 /**
- * Smaller ones cost zstd about 70 µs each to compress and 35 µs to read, for memory that it sets up and
- * throws away, LZ4 5 and 10 µs. Of larger ones zstd makes half as many bytes in less time.
+ * For smaller batches, zstd allocates and releases memory that costs more than the compression itself. For
+ * larger ones, zstd makes half as many bytes as LZ4 in less time.
  */
 const zstdFromBytes = 16 * 1024;
 
@@ -83,12 +86,13 @@ function decompressLz4(bytes: Buffer): Buffer {
   return lz4.decompressFrameSync(bytes);
 }
 
-/** It may be several frames, of which zlib reads the first only. */
+/** The data may be several frames, of which zlib reads only the first. */
 function decompressZstd(bytes: Buffer): Buffer {
   const parts: Buffer[] = [];
   let unpackedBytes = 0;
   for (let at = 0; at < bytes.length;) {
-    // Not in Node's types: with `info`, it also returns the engine, which counts what it has taken.
+    // Missing in Node's types: with `info`, it also returns the engine, which counts the bytes that it has
+    // read.
     const options = { info: true, maxOutputLength: maxUnpackedBytes - unpackedBytes };
     const { buffer, engine } = zstdDecompressSync(bytes.subarray(at), options) as unknown as {
       buffer: Buffer;

@@ -1,4 +1,4 @@
-/** What the lowest three bits of a batch's attributes say that its records are compressed with. */
+/** The lowest three bits of a batch's attributes, for each codec. */
 export const codecId = {
   none: 0,
   gzip: 1,
@@ -8,7 +8,7 @@ export const codecId = {
 } as const;
 
 export interface Packed {
-  /** For the batch's attributes. */
+  /** Goes into the batch's attributes. */
   readonly codecId: number;
   readonly bytes: Buffer;
 }

@@ -4,9 +4,8 @@ import { endianness } from 'node:os';
 const polynomial = 0x82f63b78;
 
 /**
- * One table for each of sixteen bytes that are taken at a time: what a byte does to the checksum when so
- * many bytes come behind it. Constants of the module, because V8 then knows their length and leaves out the
- * checks of its bounds.
+ * A table for each of the sixteen bytes that are processed at a time: the effect of a byte with so many bytes
+ * behind it. Constants of the module, because V8 then knows their length and omits bounds checks.
  */
 const t0: Int32Array = Int32Array.from({ length: 256 }, (_, byte) => {
   let sum = byte;
@@ -33,23 +32,23 @@ function withOneMoreByteBehind(table: Int32Array): Int32Array {
   return table.map((sum) => (sum >>> 8) ^ at(t0, sum));
 }
 
-/** Of the lowest eight bits. */
+/** The entry for the lowest eight bits. */
 function at(table: Int32Array, bits: number): number {
   return table[bits & 0xff] ?? 0;
 }
 
-/** Words are read as the processor has them, and the sum needs their first byte lowest. */
+/** Words are read in the processor's byte order, and the algorithm needs the first byte lowest. */
 const canReadWords = endianness() === 'LE';
 const wordsFromBytes = 32;
 
 /**
- * The checksum of record batches, CRC-32C, from 0 to 2^32 - 1. zlib has the other CRC-32 only.
- * @see https://www.rfc-editor.org/rfc/rfc3720#appendix-B.4 for examples
+ * The checksum of record batches, CRC-32C, from 0 to 2^32 - 1. zlib has only the other CRC-32. @see
+ * https://www.rfc-editor.org/rfc/rfc3720#appendix-B.4 for examples
  */
 export function crc32c(bytes: Uint8Array): number {
   const { length } = bytes;
   if (!canReadWords || length < wordsFromBytes) return ~addBytes(-1, bytes, 0, length) >>> 0;
-  // Words begin at multiples of four in their memory.
+  // Words begin at multiples of four in memory.
   const wordsStart = -bytes.byteOffset & 3;
   const words = new Int32Array(
     bytes.buffer,

@@ -38,7 +38,7 @@ function encodeEpochEndRequest(request: EpochEndRequest): ByteWriter {
   return writer;
 }
 
-/** An end of -1: the leader knows nothing of this epoch. */
+/** An end of -1: the leader has no information about this epoch. */
 function decodeEpochEnd(bytes: Buffer): EpochEndAnswer {
   const reader = new ByteReader(bytes);
   const throttleBytes = 4;

@@ -1,9 +1,9 @@
-/** What Kafka answers for one partition, group or request, by the protocol's own names. */
+/** Kafka's answers for one partition, group or request, by the protocol's own names. */
 export type KafkaErrorName = keyof typeof codes | `ERROR_${number}`;
 
 /**
- * The errors that something here depends on. Codes that are not in it are called by their number.
- * @see https://kafka.apache.org/protocol#protocol_error_codes
+ * The errors that this code depends on. Other codes are named by their number. @see
+ * https://kafka.apache.org/protocol#protocol_error_codes
  */
 const codes = {
   UNKNOWN_SERVER_ERROR: -1,
@@ -56,7 +56,7 @@ export function errorName(code: number): KafkaErrorName {
   return names.get(code) ?? `ERROR_${code}`;
 }
 
-/** As kafkajs's own errors have it: a Kafka error's name is its `type`. */
+/** Like kafkajs's own errors, it has the name of the Kafka error as its `type`. */
 export class KafkaAnswerError extends Error {
   override readonly name = 'KafkaAnswerError';
   readonly type: KafkaErrorName;

@@ -1,10 +1,10 @@
-/** A request of one version, and how its answer is read. */
+/** A request of one version, and how to read its answer. */
 export interface Exchange<T> {
   readonly apiKey: number;
-  /** By kafkajs's name of it. */
+  /** kafkajs's name of the API. */
   readonly apiName: string;
   readonly version: number;
   encode(): { readonly buffer: Buffer };
-  /** `throttleMs`: for so long the broker wants nothing more. */
+  /** `throttleMs`: for how long the broker asks for no further requests. */
   decode(bytes: Buffer): T & { readonly throttleMs?: number };
 }

@@ -4,9 +4,9 @@ import { errorName, type KafkaErrorName } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 
 export interface FetchRequest {
-  /** How long the broker waits for something to bring. */
+  /** How long the broker waits for records. */
   readonly maxWaitMs: number;
-  /** Compressed, of the whole answer; one batch may exceed it. */
+  /** Compressed size of the whole answer; one batch may exceed it. */
   readonly maxBytes: number;
   /** The zone of this process; empty: unknown. */
   readonly rack: string;
@@ -18,10 +18,13 @@ export interface FetchRequest {
 
 export interface FetchPosition {
   readonly partition: number;
-  /** Of its leader, as this client knows it; -1: unknown. */
+  /** Epoch of the partition's leader, as this client knows it; -1: unknown. */
   readonly leaderEpoch: number;
   readonly offset: number;
-  /** Of the last record that was read; -1: unknown. The broker tells where the log has diverged since. */
+  /**
+   * Epoch of the last record that was read; -1: unknown. With it, the broker reports where the log has
+   * diverged since.
+   */
   readonly lastEpoch: number;
   readonly maxBytes: number;
 }
@@ -37,7 +40,7 @@ export interface FetchedPartition {
   readonly partition: number;
   readonly error: KafkaErrorName;
   readonly highWatermark: number;
-  /** Readers of committed records get what is before it. */
+  /** Readers of committed records get the records before this offset. */
   readonly lastStableOffset: number;
   readonly aborted: readonly AbortedTransaction[];
   /** Node id of a replica in the reader's own zone; -1: none. */
@@ -48,10 +51,10 @@ export interface FetchedPartition {
   readonly records: Buffer;
 }
 
-/** A transaction that came to nothing: none of its records are shown to readers of committed ones. */
+/** An aborted transaction: readers of committed records get none of its records. */
 export interface AbortedTransaction {
   readonly producerId: number;
-  /** Of its first record in the partition. */
+  /** Offset of its first record in the partition. */
   readonly firstOffset: number;
 }
 
@@ -60,7 +63,10 @@ export interface EpochEnd {
   readonly endOffset: number;
 }
 
-/** Fetch, version 13: the first that names topics by their ids, so that one made again is not taken for the old. */
+/**
+ * Fetch, version 13: the first that identifies topics by id, so that a topic that was created again is not
+ * mistaken for the old one.
+ */
 export function fetchExchange(request: FetchRequest): Exchange<FetchAnswer> {
   return {
     apiKey: 1,
@@ -81,7 +87,7 @@ const unknownLogStart = -1;
 function encodeFetchRequest({ maxWaitMs, maxBytes, rack, topics }: FetchRequest): ByteWriter {
   const partitions = topics.reduce((sum, topic) => sum + topic.partitions.length, 0);
   const writer = new ByteWriter(64 + topics.length * 24 + partitions * 34);
-  // The tags of the request's header, which is kafkajs's and has none.
+  // kafkajs writes the request's header, which has no tags.
   writer.noTags();
   writer.int32(noReplica).int32(maxWaitMs).int32(minBytes).int32(maxBytes).int8(readCommitted);
   writer.int32(noSession).int32(noSessionEpoch);

@@ -7,7 +7,7 @@ import { isBulky } from './bulky.ts';
 import { codecOf, type Codec } from './codecs.ts';
 import { OldMessages, openOldEntry } from './old-messages.ts';
 
-/** Where fields are, from the first byte of a batch of whatever version. */
+/** Positions of fields, from the first byte of a batch of any version. */
 const lengthAt = 8;
 const lengthEnd = 12;
 const epochAt = 12;
@@ -17,50 +17,57 @@ const lastOffsetDeltaAt = 23;
 
 const noEpoch = -1;
 const abortMarker = 0;
-/** In place of what was unpacked, during a pause. */
+/** Takes the place of unpacked bytes during a pause. */
 const released = Buffer.alloc(0);
 
 /**
- * What a reader looks for that leaves other batches unread, because reading them record by record takes ten
- * times as long. A batch in which it may be is read as a whole.
+ * Lets a reader that searches for something skip batches, because reading them record by record takes much
+ * longer. A batch that may contain it is read as a whole.
  */
 export interface Wanted {
   /**
-   * Where it may begin in bytes as they are stored, ascending, which may be many batches; undefined: that
-   * cannot be told before they are unpacked. Asked of what is not compressed, or with LZ4 or snappy, which
-   * leave most of what is new to them as it is.
+   * Where it may begin in the stored bytes, ascending, over many batches; undefined: not known before they
+   * are unpacked. Used for bytes that are not compressed, or compressed with LZ4 or snappy, which leave most
+   * new content as it is.
    */
   placesIn(stored: Buffer): readonly number[] | undefined;
   /** Whether it may be among the records of a batch. */
   mayBeIn(unpacked: Buffer): boolean;
 }
 
-/** The records of a batch, or old messages, and what they can be unpacked from again. */
+/** The records of a batch, or old messages, and the bytes to unpack them again. */
 interface Opened {
   readonly records: BatchRecords | OldMessages;
   readonly stored: Buffer;
   readonly codec: Codec | undefined;
 }
 
-/** Walks over what a fetch brought of one partition, a record at a time, decompressing a batch when it is reached. */
+/**
+ * Iterates over the records that a fetch brought of one partition, and decompresses a batch when it is
+ * reached.
+ */
 export class FetchedRecords {
-  // The record that it is at. Key, value and headers are slices of the batch, or copies if that is bulky.
+  // The offset of the current record. Key, value and headers are slices of the batch, or copies if the batch
+  // is bulky.
   offset: number = -1;
   timestampMs: number = -1;
   key: Buffer | null = null;
   value: Buffer | null = null;
   headers: Headers = noHeaders;
-  /** Why its headers were left out; undefined: they are all there. */
+  /** Why the record's headers were left out; undefined: they are complete. */
   flaw: string | undefined = undefined;
-  /** The offset to read next: behind everything that has been passed, also what is shown to nobody. */
+  /** The offset to read next: behind everything that was passed, including hidden records. */
   position: number;
   /** Leader epoch of the last batch that was passed or entered; -1: none, or an old message without one. */
   epoch: number = noEpoch;
-  /** Why what comes next cannot be read, once `next` has returned false because of that. */
+  /** Why what comes next cannot be read, after `next` has returned false for that reason. */
   problem: Error | undefined = undefined;
-  /** Of the whole batches that were reached, fields at the front included; 0: none. */
+  /** Length of the largest whole batch that was reached, including its first fields; 0: none. */
   largestBytes = 0;
-  /** The same of the batch that is cut off at the end, once that is reached; undefined: none, or too little of it is there. */
+  /**
+   * Length of the batch that is cut off at the end, once that is reached; undefined: none, or too little of
+   * it is there.
+   */
   cutBytes: number | undefined = undefined;
   readonly #bytes: Buffer;
   readonly #fromOffset: number;
@@ -72,13 +79,13 @@ export class FetchedRecords {
   #opened: Opened | undefined;
   /** Where the next batch begins. */
   #at = 0;
-  /** Of the batch that was reached last. */
+  /** Offset of the batch that was reached last. */
   #entryOffset = -1;
   #lastOffset = -1;
 
   /**
    * @param bytes record batches and old messages, of which the last may be cut off
-   * @param fromOffset what was asked for; the first batch may begin before it
+   * @param fromOffset the offset of the request; the first batch may begin before it
    * @param wanted default: every batch is
    */
   constructor(
@@ -95,7 +102,7 @@ export class FetchedRecords {
     this.#aborts = aborted.length === 0 ? undefined : new OpenAborts(aborted);
   }
 
-  /** Moves to the next record. False: there is none, or it cannot be read, as `problem` then says. */
+  /** Moves to the next record. False: there is none, or it cannot be read, which `problem` then explains. */
   next(): boolean {
     if (this.problem !== undefined) return false;
     try {
@@ -110,7 +117,7 @@ export class FetchedRecords {
     return false;
   }
 
-  /** For who will not go on soon: lets go of a bulky batch, which `next` then unpacks once more. */
+  /** For a reader that pauses: drops the unpacked bytes of a bulky batch, which `next` then unpacks again. */
   pause(): void {
     const records = this.#opened?.records;
     if (records !== undefined && isBulky(records.bytes)) records.bytes = released;
@@ -136,7 +143,7 @@ export class FetchedRecords {
     this.position = Math.max(this.position, this.#lastOffset + 1);
   }
 
-  /** False: there is no further batch, or not all of it. */
+  /** False: there is no further batch, or it is incomplete. */
   #reachNext(): boolean {
     const bytes = this.#bytes;
     const start = this.#at;
@@ -164,10 +171,10 @@ export class FetchedRecords {
     else throw new RangeError(`it is of version ${magic}; versions 0 to 2 can be read`);
   }
 
-  /** Whether the batch, as it is stored, shows that nothing in it is wanted. */
+  /** Whether the stored bytes of the batch show that nothing in it is wanted. */
   #isLeftOut(start: number, end: number): boolean {
     const places = this.#places;
-    // Of aborted transactions every batch is looked at, for where they end.
+    // Every batch of an aborted transaction is read, to find where it ends.
     if (places === undefined || this.#aborts !== undefined) return false;
     if (isScrambled(this.#bytes.readInt16BE(start + attributesAt))) return false;
     while ((places[this.#nextPlace] ?? Infinity) < start) this.#nextPlace += 1;
@@ -208,10 +215,12 @@ export class FetchedRecords {
   #moveTo(firstOffset: number, lastOffset: number): void {
     if (firstOffset <= this.#lastOffset)
       throw new RangeError(`the batch before it ends at offset ${this.#lastOffset}`);
+    if (lastOffset >= Number.MAX_SAFE_INTEGER)
+      throw new RangeError('its last offset is beyond what can be read');
     this.#lastOffset = lastOffset;
   }
 
-  /** Whether it is a marker, or part of a transaction that came to nothing. */
+  /** Whether the batch is a marker, or part of an aborted transaction. */
   #isHidden(header: BatchHeader): boolean {
     const aborts = this.#aborts;
     aborts?.beginUpTo(header.lastOffset);
@@ -221,7 +230,7 @@ export class FetchedRecords {
   }
 }
 
-/** With gzip or zstd, which leave no bytes as they were. */
+/** Compressed with gzip or zstd, which leave no bytes as they were. */
 function isScrambled(attributes: number): boolean {
   const codecId = attributes & 0x7;
   return codecId === 1 || codecId === 4;

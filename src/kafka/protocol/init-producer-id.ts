@@ -3,13 +3,13 @@ import { ByteWriter } from './byte-writer.ts';
 import { errorName, KafkaAnswerError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** By which Kafka tells a batch that comes again from another one. */
+/** The identity by which Kafka recognizes a repeated batch. */
 export interface ProducerIdentity {
   readonly id: number;
   readonly epoch: number;
 }
 
-/** InitProducerId, version 1: a name for a producer without transactions. */
+/** InitProducerId, version 1: requests an id for a producer without transactions. */
 export const initProducerIdExchange: Exchange<ProducerIdentity> = {
   apiKey: 22,
   apiName: 'InitProducerId',
@@ -19,7 +19,7 @@ export const initProducerIdExchange: Exchange<ProducerIdentity> = {
 };
 
 const transactionalId = null;
-/** Says nothing without transactions, but must be above zero. */
+/** Unused without transactions, but must be above zero. */
 const transactionTimeoutMs = 60_000;
 
 function encodeInitProducerIdRequest(): ByteWriter {

@@ -1,6 +1,6 @@
 /**
- * Names of headers, each made into a string once: the records of a topic have the same few again and again.
- * A place for each of so many, by length and last byte; who comes later takes it over.
+ * Cache of header names as strings, because the records of a topic have the same few names again and again. A
+ * name's place follows from its length and last byte; a later name with the same place replaces it.
  */
 const places = 64;
 const longestBytes = 128;
@@ -8,7 +8,7 @@ const longestBytes = 128;
 const strings: string[] = Array<string>(places).fill('');
 const bytesOf: Uint8Array[] = Array<Uint8Array>(places).fill(new Uint8Array());
 
-/** The UTF-8 between the two places as a string. */
+/** The UTF-8 between the two positions as a string. */
 export function nameIn(bytes: Buffer, from: number, to: number): string {
   const length = to - from;
   if (length === 0) return '';
@@ -23,7 +23,7 @@ export function nameIn(bytes: Buffer, from: number, to: number): string {
   return name;
 }
 
-/** A loop, because for a few dozen bytes the call of Buffer.compare alone costs more. */
+/** A loop, because for a few dozen bytes, calling Buffer.compare alone costs more. */
 function areEqual(known: Uint8Array, bytes: Buffer, from: number): boolean {
   for (let i = 0; i < known.length; i += 1) if (known[i] !== bytes[from + i]) return false;
   return true;

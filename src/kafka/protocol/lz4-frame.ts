@@ -6,9 +6,8 @@ const shortestHeaderBytes = 7;
 const storedAsIs = 0x8000_0000;
 
 /**
- * How many bytes a frame of LZ4 may become, from how many blocks it has: 64 KB to 4 MB each. Zero where it
- * is none.
- * @see https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
+ * The most bytes that an LZ4 frame can unpack to, from its number of blocks of 64 KB to 4 MB. Zero if the
+ * bytes are not a frame. @see https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
  */
 export function unpackedLz4BytesAtMost(frame: Buffer): number {
   if (frame.length < shortestHeaderBytes) return 0;

@@ -18,13 +18,13 @@ export interface BrokerAddress {
 export interface DescribedTopic {
   readonly name: string;
   readonly error: KafkaErrorName;
-  /** Another one when a topic is deleted and made again. */
+  /** A topic that is deleted and created again gets another id. */
   readonly id: string;
   readonly partitions: readonly PartitionMetadata[];
 }
 
 export interface PartitionMetadata {
-  /** Node id; -1: it has none at this moment. */
+  /** Node id; -1: there is no leader at this moment. */
   readonly leader: number;
   readonly epoch: number;
 }
@@ -78,19 +78,34 @@ function decodeTopic(reader: ByteReader): DescribedTopic {
   const id = reader.uuid();
   const isInternalBytes = 1;
   reader.skip(isInternalBytes);
-  const partitions: PartitionMetadata[] = [];
-  reader.compactArray(() => {
-    // A partition without a leader is an error of its own, and of no other.
+  const numbered = reader.compactArray(() => {
+    // A partition without a leader has its own error and affects no other partition.
     const errorBytes = 2;
     reader.skip(errorBytes);
     const partition = reader.int32();
-    partitions[partition] = { leader: reader.int32(), epoch: reader.int32() };
+    const metadata = { leader: reader.int32(), epoch: reader.int32() };
     // All replicas, those in sync, those that are offline.
     for (let lists = 3; lists > 0; lists -= 1) reader.compactArray(() => reader.int32());
     reader.tags();
+    return [partition, metadata] as const;
   });
   const rightsBytes = 4;
   reader.skip(rightsBytes);
   reader.tags();
-  return { name, error, id, partitions };
+  return { name, error, id, partitions: inOrder(numbered) };
+}
+
+/** @throws RangeError for a number that is not below their count: a list of that length may fill the memory */
+function inOrder(
+  numbered: readonly (readonly [number, PartitionMetadata])[],
+): readonly PartitionMetadata[] {
+  const partitions: PartitionMetadata[] = [];
+  for (const [partition, metadata] of numbered) {
+    if (partition < 0 || partition >= numbered.length)
+      throw new RangeError(
+        `a topic of ${numbered.length} partitions has one with the number ${partition}`,
+      );
+    partitions[partition] = metadata;
+  }
+  return partitions;
 }

@@ -17,20 +17,22 @@ const shortestBytes = 26;
 const logAppendTime = 0x8;
 const noTimestamp = -1;
 
-/** A message of version 0 or 1, as they were written before Kafka 0.11, or several that are compressed as one. */
+/**
+ * A message of version 0 or 1, as they were written before Kafka 0.11, or several that are compressed as one.
+ */
 export interface OldEntry {
-  /** Of the last message in it. */
+  /** Offset of the last message in it. */
   readonly lastOffset: number;
   /** Undefined: `stored` is the message itself. */
   readonly codec: Codec | undefined;
   readonly stored: Buffer;
-  /** Of version 1, compressed: those within count from the first one's. */
+  /** Of version 1 and compressed: the offsets within are relative to the first one. */
   readonly hasRelativeOffsets: boolean;
-  /** Counts for all messages in it; undefined: each has its own. */
+  /** Counts for all messages in the entry; undefined: each has its own time. */
   readonly appendedMs: number | undefined;
 }
 
-/** @throws RangeError when the bytes are no message, or not as they were written */
+/** @throws RangeError when the bytes are not a message, or the checksum is wrong */
 export function openOldEntry(bytes: Buffer): OldEntry {
   const { offset, magic, attributes, timestampMs, value } = messageAt(bytes, 0);
   const codec = codecOf(attributes);
@@ -45,24 +47,24 @@ export function openOldEntry(bytes: Buffer): OldEntry {
   };
 }
 
-/** Walks over the messages of an entry, and keeps the fields of the one that it is at. */
+/** Iterates over the messages of an entry, and has the fields of the current one. */
 export class OldMessages {
   offset = -1;
   timestampMs: number = noTimestamp;
   key: Buffer | null = null;
   value: Buffer | null = null;
-  /** They have none. */
+  /** Old messages have no headers. */
   readonly headers: Headers = noHeaders;
   readonly flaw = undefined;
-  /** Unpacked. Whoever takes it away while nothing is read has to put the same back. */
+  /** Unpacked. Code that takes it away between reads has to put the same bytes back. */
   bytes: Buffer;
   readonly #entry: OldEntry;
   readonly #bytesInAll: number;
-  /** What is added to the offsets as they are written. */
+  /** Added to the offsets as they are written. */
   readonly #baseOffset: number;
   #at = 0;
 
-  /** @throws RangeError when the bytes are no such messages */
+  /** @throws RangeError when the bytes are not such messages */
   constructor(bytes: Buffer, entry: OldEntry) {
     this.bytes = bytes;
     this.#entry = entry;
@@ -76,7 +78,7 @@ export class OldMessages {
 
   /**
    * Moves to the next message that is not before the offset; false: there is none.
-   * @throws RangeError when the bytes are no such messages
+   * @throws RangeError when the bytes are not such messages
    */
   next(fromOffset: number): boolean {
     while (!this.isDone) {
@@ -149,7 +151,7 @@ function fieldAt(bytes: Buffer, at: number, messageEnd: number): Buffer | null {
   return partOf(bytes, at + 4, end);
 }
 
-/** As it is written. */
+/** The offset as it is written. */
 function lastOffsetIn(bytes: Buffer): number {
   let last = 0;
   for (let at = 0; at < bytes.length; at = endOf(bytes, at)) last = readInt64(bytes, at);

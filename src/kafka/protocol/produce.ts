@@ -15,7 +15,7 @@ export interface ProduceRequest {
 
 export interface PartitionBatch {
   readonly partition: number;
-  /** A record batch, as it is to stand in the log. */
+  /** A record batch, as it will be in the log. */
   readonly batch: Buffer;
 }
 
@@ -28,13 +28,13 @@ export interface ProducedPartition {
   readonly topic: string;
   readonly partition: number;
   readonly error: KafkaErrorName;
-  /** Of the first record; -1 after an error. */
+  /** Offset of the first record; -1 after an error. */
   readonly baseOffset: number;
   /** What Kafka adds to the error. */
   readonly message: string | null;
 }
 
-/** Produce, version 8: the first that tells why a record is invalid. */
+/** Produce, version 8: the first version that states why a record is invalid. */
 export function produceExchange(request: ProduceRequest): Exchange<ProduceAnswer> {
   return {
     apiKey: 0,
@@ -49,10 +49,10 @@ export const allInSyncReplicas = -1;
 /** Acknowledgements, timeout, number of topics. */
 const fixedBytes = 10;
 const countBytes = 4;
-/** Its number, and its batch's length. */
+/** The partition's number, and its batch's length. */
 const partitionBytes = 8;
 
-/** Into a buffer of its size. The versions from 3 on are all written like this. */
+/** Writes into a buffer of the exact size. All versions from 3 on have this format. */
 export function encodeProduceRequest(request: ProduceRequest): ByteWriter {
   const { transactionalId = null, timeoutMs, topics } = request;
   let bytes = stringBytes(transactionalId) + fixedBytes;

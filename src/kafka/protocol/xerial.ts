@@ -1,4 +1,5 @@
 import snappy from 'snappyjs';
+import { unpackSnappyBlock } from './snappy-block.ts';
 
 /**
  * Java producers wrap snappy blocks in the framing of the library xerial/snappy-java: a header of 16
@@ -6,9 +7,9 @@ import snappy from 'snappyjs';
  */
 
 const magic = Buffer.from([0x82, ...Buffer.from('SNAPPY'), 0]);
-/** The magic, the version and the oldest version that can read it, both 1. */
+/** The magic, the version, and the oldest version that can read it, both 1. */
 const header = Buffer.from([...magic, 0, 0, 0, 1, 0, 0, 0, 1]);
-/** What snappy-java itself uses; readers may hold a buffer of just this size. */
+/** The size that snappy-java uses. Readers may have a buffer of just this size. */
 const blockBytes = 32_768;
 
 export function compressXerial(bytes: Buffer): Buffer {
@@ -23,11 +24,11 @@ export function compressXerial(bytes: Buffer): Buffer {
 }
 
 /**
- * As snappy-java reads it: a header may come again, and what is too short for a length at the end is none.
+ * Reads as snappy-java does: a header may come again, and an end that is too short for a length is ignored.
  * @throws Error when the bytes are neither framed nor a bare block, or become more than `maxBytes`
  */
 export function decompressXerial(bytes: Buffer, maxBytes: number): Buffer {
-  if (!startsFrame(bytes, 0)) return snappy.uncompress(bytes, maxBytes);
+  if (!startsFrame(bytes, 0)) return unpackSnappyBlock(bytes, maxBytes);
   const parts: Buffer[] = [];
   let left = maxBytes;
   for (let at = 0; at + 4 <= bytes.length;) {
@@ -38,7 +39,7 @@ export function decompressXerial(bytes: Buffer, maxBytes: number): Buffer {
     const end = at + 4 + bytes.readInt32BE(at);
     if (end > bytes.length || end < at)
       throw new Error('snappy data ends in the middle of a block');
-    const part = snappy.uncompress(bytes.subarray(at + 4, end), left);
+    const part = unpackSnappyBlock(bytes.subarray(at + 4, end), left);
     left -= part.length;
     parts.push(part);
     at = end;

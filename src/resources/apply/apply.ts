@@ -11,12 +11,12 @@ import type { StoredResources } from '../config/stored-resources.ts';
 
 export interface Plan {
   readonly changes: readonly Change[];
-  /** What they were compared with. */
+  /** The stored resources that they were compared with. */
   readonly stored: StoredResources;
 }
 
 /**
- * What applying the files would change, against everything written before this call.
+ * The changes that applying the files would make, compared with everything written before this call.
  * @throws InvalidResources with every problem of the files
  * @throws PostriderError `secret-unreadable` without a key to encrypt secrets with
  */
@@ -38,13 +38,14 @@ export interface WriteAccess {
   readonly producer: Pick<Producer, 'send'>;
 }
 
-/** Resolves when every change is in the `config` topic; nothing is sent where nothing changes. */
+/** Resolves when every change is in the `config` topic. Sends nothing if nothing changes. */
 export async function writeChanges(
   { kafka, topology, producer }: WriteAccess,
   changes: readonly Change[],
 ): Promise<void> {
   const written = changes.filter(({ value }) => value !== undefined);
-  // Before their destinations: the router writes to a dedicated topic as soon as it knows of it.
+  // Dedicated topics come before their destinations, because the router writes to a topic as soon as it has
+  // read the destination.
   const dedicated = written.flatMap(({ resource }) =>
     resource?.kind === 'Destination' && resource.topic === 'dedicated'
       ? [topology.dedicatedTopic(resource.id)]

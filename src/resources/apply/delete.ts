@@ -7,7 +7,7 @@ import { ofKind, type StoredResources } from '../config/stored-resources.ts';
 
 /**
  * The deletion of one resource, to be written with `writeChanges`.
- * @throws PostriderError `not-found`; `resource-invalid` for one that others still name
+ * @throws PostriderError `not-found`; `resource-invalid` for a resource that others still refer to
  */
 export function planDeletion(stored: StoredResources, name: ResourceName): Change {
   const { kind, id } = name;

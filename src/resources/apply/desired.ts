@@ -16,13 +16,15 @@ export interface DesiredResource {
 export interface DesiredResources {
   readonly resources: readonly DesiredResource[];
   readonly problems: readonly Problem[];
-  /** Of what was given but is not valid: that it is missing is not a second problem. */
+  /**
+   * Ids of resources that were given but are not valid. A reference to one of them is not a second problem.
+   */
   readonly invalidIds: ReadonlySet<string>;
 }
 
-/** Settings of roles and jobs that bound what a resource may say. */
+/** Settings of roles and jobs that bound the content of resources. */
 export interface ResourceBounds {
-  /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may have a part. */
+  /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may use a part. */
   readonly deliveryMaxInFlight: number;
   /** `AUDIENCE_FILES_DIR` of syncs, an absolute path. */
   readonly audienceFilesDir: string;
@@ -41,7 +43,8 @@ export function parseDesired(
     const parsed = parseResource(document.value);
     if ('issues' in parsed) {
       problems.push(...parsed.issues.map(({ path, reason }) => problemAt(document, path, reason)));
-      invalidIds.add(String((document.value as { id?: unknown } | null)?.id));
+      const id = (document.value as { readonly id?: unknown } | null)?.id;
+      if (typeof id === 'string') invalidIds.add(id);
       continue;
     }
     problems.push(...findRepeatedUrls(parsed.resource, document));
@@ -59,7 +62,7 @@ export function parseDesired(
   return { resources, problems, invalidIds };
 }
 
-/** Each URL is posted to, so the same one twice would deliver every event twice. */
+/** Each URL gets every event, so a repeated URL would deliver every event twice. */
 function findRepeatedUrls(resource: Resource, document: SourceDocument): Problem[] {
   if (resource.kind !== 'Destination') return [];
   const urls = resource.webhooks.map(({ url }) => new URL(url).href);
@@ -71,7 +74,7 @@ function findRepeatedUrls(resource: Resource, document: SourceDocument): Problem
   });
 }
 
-/** Not a matter of the schema, which also reads resources whose secrets are sealed, and those of other settings. */
+/** Not part of the schema, which also reads resources with sealed secrets, and those of other settings. */
 function findWrongRows(
   resource: Resource,
   document: SourceDocument,
@@ -99,7 +102,7 @@ function findWrongRows(
   return [problemAt(document, [field, 'file'], reason)];
 }
 
-/** As far as they show before the query runs; the sync's database opens no others in any case. */
+/** The files that are visible before the query runs. The sync's database opens no others in any case. */
 function filesNamedIn(sql: string): readonly string[] {
   const named = sql.matchAll(
     /\b(?:from|join)\s+'([^']*)'|\b\w+\s*\(\s*\[?\s*'([^']*[/\\][^']*)'/gi,
@@ -109,7 +112,7 @@ function filesNamedIn(sql: string): readonly string[] {
   );
 }
 
-/** Not a matter of the schema, which also reads what was applied with another setting. */
+/** Not part of the schema, which also reads resources that were applied with another setting. */
 function findTooManyInFlight(
   resource: Resource,
   document: SourceDocument,

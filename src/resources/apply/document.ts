@@ -12,7 +12,7 @@ import {
 import { interpolate, maskReferences, unmaskReferences, type Environment } from './interpolate.ts';
 import { formatPath, type Problem } from '../problem.ts';
 
-/** One resource's document as plain data, which remembers where its parts stand. */
+/** One resource's document as plain data, with the lines of its parts. */
 export interface SourceDocument {
   readonly file: string;
   readonly value: unknown;
@@ -25,13 +25,13 @@ export interface ParsedFile {
   readonly problems: readonly Problem[];
 }
 
-/** An alias that stands for aliases doubles with every level: this many are plenty for people. */
+/** Nested aliases double with every level. This many are plenty for files that people write. */
 const maxAliases = 100;
 
 /**
- * Splits one file into its documents and puts environment variables in. YAML files may hold several
+ * Splits one file into its documents and substitutes environment variables. YAML files may hold several
  * documents, and a document may be a list of resources.
- * @param file what to call it in problems
+ * @param file the file's name in problems
  * @param syntax `json` is parsed as strictly as `JSON.parse` does; YAML is a superset of it
  */
 export function parseDocuments(
@@ -57,8 +57,11 @@ export function parseDocuments(
       const at = (path: readonly PropertyKey[]): number =>
         lines.linePos(offsetOf(document, path)).line;
       documents.push(...splitList(file, value, at));
-    } catch {
-      const reason = `uses aliases more than ${maxAliases} times`;
+    } catch (error) {
+      const reason =
+        error instanceof ReferenceError
+          ? `uses aliases more than ${maxAliases} times`
+          : `is not valid YAML: ${sentenceOf(error)}`;
       problems.push({ file, line: lines.linePos(offsetOf(document, [])).line, path: '', reason });
     }
   }
@@ -81,7 +84,7 @@ function splitList(
 
 type Found = Pick<Problem, 'line' | 'reason'> & { readonly path?: string };
 
-/** Also puts the variables into the document's texts. */
+/** Also substitutes the variables in the document's texts. */
 function problemsOf(
   document: Document.Parsed,
   environment: Environment,
@@ -90,27 +93,32 @@ function problemsOf(
   // The first error causes the ones that follow it.
   const syntax = document.errors[0] ?? document.warnings[0];
   if (syntax !== undefined) {
-    const reason = unmaskReferences(syntax.message).replace(/\s+/g, ' ');
-    return [{ line: lineAt(syntax.pos[0]), reason: `is not valid YAML: ${reason}` }];
+    return [{ line: lineAt(syntax.pos[0]), reason: `is not valid YAML: ${sentenceOf(syntax)}` }];
   }
+  // The library looks through the whole document for each alias.
+  const anchored = new Map<string, Node>();
   const found: Found[] = [];
   visit(document, {
     Alias(_key, node, ancestors) {
-      const meant = node.resolve(document);
+      const meant = anchored.get(node.source);
       if (meant !== undefined && !ancestors.includes(meant)) return;
       const reason =
         meant === undefined
           ? `*${node.source} has no &${node.source} before it`
-          : `*${node.source} stands for something that it is in itself, which has no end`;
+          : `*${node.source} refers to a value that contains itself`;
       const line = lineAt(node.range?.[0] ?? 0);
       found.push({ line, path: formatPath(pathTo(node, ancestors)), reason });
     },
+    Collection(_key, node) {
+      if (node.anchor !== undefined) anchored.set(node.anchor, node);
+    },
     Scalar(key, node, ancestors) {
+      if (node.anchor !== undefined) anchored.set(node.anchor, node);
       if (typeof node.value !== 'string') return;
       const line = lineAt(node.range?.[0] ?? 0);
       if (key === 'key') {
         node.value = unmaskReferences(node.value);
-        // A key of this name would be lost on the way through plain objects.
+        // A key of this name would be lost in plain objects.
         if (node.value === '__proto__')
           found.push({ line, reason: '__proto__ is not allowed as a key' });
         return;
@@ -122,6 +130,13 @@ function problemsOf(
     },
   });
   return found;
+}
+
+/** V8's own words say nothing of the file. */
+function sentenceOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (/call stack/.test(message)) return 'it is nested too deep';
+  return unmaskReferences(message).replace(/\s+/g, ' ');
 }
 
 function pathTo(node: Node, ancestors: readonly unknown[]): PropertyKey[] {
@@ -156,7 +171,7 @@ function startOf(node: unknown): number | undefined {
 function findJsonProblem(file: string, text: string): Problem | undefined {
   const error = jsonError(text);
   if (error === undefined) return undefined;
-  // V8 says where in most cases, and then what. What else it says may quote a secret.
+  // V8 reports where in most cases, followed by what. The rest of its message may quote a secret.
   const [, what, position] = /^([^"]*?) (?:in|after) JSON at position (\d+)/.exec(error) ?? [];
   const offset = position === undefined ? unexpectedIn(text) : Number(position);
   const line = text.slice(0, offset).split('\n').length;
@@ -173,7 +188,7 @@ function jsonError(text: string): string | undefined {
   }
 }
 
-/** The offset of the first character that V8 does not expect; of the end, where it expects more. */
+/** The offset of the first character that V8 does not expect, or of the end if something is missing there. */
 function unexpectedIn(text: string): number {
   let fine = 0;
   let wrong = text.length;
@@ -186,7 +201,7 @@ function unexpectedIn(text: string): number {
   return fine;
 }
 
-/** A problem at the place where `path` stands in the document. */
+/** A problem at the place of `path` in the document. */
 export function problemAt(
   document: SourceDocument,
   path: readonly PropertyKey[],

@@ -3,16 +3,16 @@ import { maskResource, toDocument } from '../config/stored.ts';
 import { formatPath } from '../problem.ts';
 import type { Resource } from '../resource.ts';
 
-/** One place of a resource that an apply changes. Never holds a secret, a write key or a URL's query. */
+/** One field of a resource that an apply changes. Never holds a secret, a write key or a URL's query. */
 export interface FieldChange {
-  /** `webhooks[0].url`; of a change that is in no field, what it is, e.g. `encryption key`. */
+  /** `webhooks[0].url`; for a change outside the fields, its name, for example `encryption key`. */
   readonly path: string;
   /**
-   * As resource files spell them, with masks for what is not shown; undefined on the side where the field
-   * is not set. Missing where neither side can be shown.
+   * Both versions in the format of resource files, with masks for hidden parts; undefined on the side where
+   * the field is not set. Missing if neither side can be shown.
    */
   readonly values?: Sides;
-  /** The two sides differ in what is not shown. */
+  /** The two sides differ in a hidden part. */
   readonly isSecret?: true;
 }
 
@@ -22,7 +22,7 @@ interface Sides {
 }
 
 /**
- * Where two versions of a resource differ, in the order of the newer one's fields. Lists of texts are
+ * The differences of two versions of a resource, in the order of the newer one's fields. Lists of texts are
  * one field; mappings and lists of mappings are compared field by field.
  */
 export function compareFields(before: Resource, after: Resource): readonly FieldChange[] {
@@ -59,7 +59,9 @@ function at({ before, after }: Sides, key: PropertyKey): Sides {
   return { before: (before as Branch)[key], after: (after as Branch)[key] };
 }
 
-/** What a build may keep in its log: as `get` has it, and without what lets somebody in by itself. */
+/**
+ * The part that a build log may keep: as `get` shows it, and without anything that grants access by itself.
+ */
 function shownDocument(resource: Resource): object {
   const masked = maskResource({ sealed: resource });
   const document = toDocument(masked);

@@ -4,13 +4,13 @@ import { parseResource } from '../schema/schema.ts';
 import type { Problem } from '../problem.ts';
 import type { Resource } from '../resource.ts';
 
-/** What `localhost` leads to, in either family. */
+/** The addresses of `localhost`, in either family. */
 const loopback = ['127.0.0.1', '::1'];
 
 /**
- * Webhooks whose URL itself says that delivery will refuse it: it has an address that is not public, or
- * `localhost`. No error, because the setting of the workers decides, which need not be the one here.
- * @param allows whether delivery may go to this address
+ * Webhooks whose URL shows that delivery will refuse it, because it has an address that is not public, or
+ * `localhost`. Not an error, because the setting of the workers decides, which may differ from the one here.
+ * @param allows whether delivery may connect to this address
  */
 export function findInnerAddresses(
   { documents }: ParsedFile,
@@ -29,14 +29,14 @@ export function findInnerAddresses(
   });
 }
 
-/** Each with its place. */
+/** Each URL with its path in the resource. */
 function urlsOf(resource: Resource): readonly (readonly [readonly PropertyKey[], string])[] {
   if (resource.kind === 'NoticeHook') return [[['url'], resource.url]];
   if (resource.kind !== 'Destination') return [];
   return resource.webhooks.map(({ url }, index) => [['webhooks', index, 'url'], url] as const);
 }
 
-/** Of names, only those that lead to this machine wherever they are looked up. */
+/** For names, only those that resolve to this machine everywhere. */
 function addressesOf(host: string): readonly string[] {
   if (/(?:^|\.)localhost\.?$/.test(host)) return loopback;
   return isIP(host) === 0 ? [] : [host];

@@ -1,10 +1,10 @@
-/** Values for `${NAME}`; a parameter, so that tests and `dev` decide what is seen. */
+/** Values for `${NAME}`; a parameter, so that tests and `dev` can decide them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /*
- * `{` and `}` mean something in YAML's flow style: `{ X-Token: ${TOKEN} }` is not valid YAML. They are
- * swapped for two noncharacters of the same length before the parser sees the text, so that lines and
- * columns stay; and values are put in after parsing, so that no value can change the structure.
+ * `{` and `}` have a meaning in YAML's flow style: `{ X-Token: ${TOKEN} }` is not valid YAML. They are
+ * replaced by two noncharacters of the same length before parsing, so that lines and columns stay. Values are
+ * substituted after parsing, so that no value can change the structure.
  */
 const open = '\uFDD0';
 const close = '\uFDD1';
@@ -14,7 +14,7 @@ export function maskReferences(text: string): string {
   return text.replace(/\$\{([^{}\n]*)\}/g, `$${open}$1${close}`);
 }
 
-/** Turns masked references back into what was written. */
+/** Restores masked references to their original text. */
 export function unmaskReferences(text: string): string {
   return text.replaceAll(open, '{').replaceAll(close, '}');
 }
@@ -24,12 +24,13 @@ const reference = new RegExp(
   'g',
 );
 
-/** As a shell takes it, alone or behind a word such as `Bearer`: the braces were forgotten. */
+/** Shell style without braces, alone or behind a word such as `Bearer`: probably a mistake. */
 const withoutBraces = /^(?:\S+ )?\$([A-Z_][A-Z0-9_]*)$/;
 
 /**
- * Puts variables into one parsed text of a masked file: `${NAME}` becomes the variable's value, `$${`
- * a plain `${`. `reasons` names every reference that cannot be resolved: its variable is not set, or empty.
+ * Substitutes variables in one parsed text of a masked file: `${NAME}` becomes the variable's value, `$${` a
+ * plain `${`. `reasons` lists every reference that cannot be resolved, because its variable is not set, or
+ * empty.
  */
 export function interpolate(
   masked: string,
@@ -38,7 +39,9 @@ export function interpolate(
   const reasons: string[] = [];
   const bare = withoutBraces.exec(masked)?.[1];
   if (bare !== undefined)
-    reasons.push(`$${bare} would be taken as it is; write \${${bare}} for the variable's value`);
+    reasons.push(
+      `$${bare} is not replaced by a value; write \${${bare}} for the value of the variable`,
+    );
   const text = masked.split(reference).length === 1 ? masked : replaceReferences();
   return { text: unmaskReferences(text), reasons };
 

@@ -6,17 +6,17 @@ import { recordKey } from '../config/stored.ts';
 import type { StoredResources } from '../config/stored-resources.ts';
 import { traitName } from '../schema/trait-name.ts';
 
-/** What was desired, with the traits that audiences and computed traits have from now on. */
+/** The desired resources, with the traits that audiences and computed traits have from now on. */
 export interface SettledTraits {
   readonly desired: DesiredResources;
   readonly problems: readonly Problem[];
-  /** What to say of a resource whose name and trait part, or whose trait changes, by record key. */
+  /** Notes on resources whose name and trait differ, or whose trait changes, by record key. */
   readonly notes: ReadonlyMap<string, string>;
 }
 
 /**
- * A trait follows from the name once. It stays when the name changes, unless `rename` says otherwise:
- * nobody would ever take the old one back at the receivers.
+ * A trait is derived from the name once. It stays when the name changes, unless `rename` is set, because
+ * nothing would take the old trait back at the receivers.
  */
 export function settleTraits(
   desired: DesiredResources,
@@ -33,7 +33,7 @@ export function settleTraits(
     const wanted = traitOf(resource);
     if (wanted === undefined || kept === undefined || wanted === kept) return one;
     if (rename) {
-      const note = `delivered as ${wanted} from now on; at the receivers, ${kept} stays as it is`;
+      const note = `the trait becomes ${wanted}; ${kept} stays as it is at the receivers`;
       notes.set(key, note);
       return one;
     }
@@ -43,7 +43,10 @@ export function settleTraits(
         problemAt(document, ['trait'], `is ${kept} and changes with --rename only, ${because}`),
       );
     else if (before?.name !== resource.name)
-      notes.set(key, `still delivered as ${kept}, ${because}; --rename makes it ${wanted}`);
+      notes.set(
+        key,
+        `the trait stays ${kept}, ${because}; to change it to ${wanted}, use --rename`,
+      );
     return { document, resource: Object.freeze({ ...resource, trait: kept }) };
   };
   return { desired: { ...desired, resources: desired.resources.map(settle) }, problems, notes };

@@ -20,34 +20,34 @@ import {
 } from '../config/stored.ts';
 import type { StoredResource, StoredResources } from '../config/stored-resources.ts';
 
-/** What an apply does to one resource. */
+/** A change of one resource by an apply. */
 export interface Change extends ResourceName {
   readonly action: 'create' | 'update' | 'unchanged' | 'delete';
-  /** What differs; of updates only. */
+  /** The differing fields; for updates only. */
   readonly fields: readonly FieldChange[];
   /** Missing for deletions. */
   readonly resource?: Resource;
   /** The value to write to the `config` topic, null for a tombstone; missing where nothing is written. */
   readonly value?: string | null;
-  /** What else somebody should know of it. */
+  /** Anything else that a person should know about the change. */
   readonly note?: string;
 }
 
 export interface PlanOptions extends ResourceBounds {
   readonly secretKeys: SecretKeys;
-  /** Also delete what is stored and not in the files. */
+  /** Also delete stored resources that are not in the files. */
   readonly prune: boolean;
-  /** Traits follow names that have changed. */
+  /** Traits follow changed names. */
   readonly rename: boolean;
   /** The key that the stored secrets were encrypted with is lost. */
   readonly newKey: boolean;
-  /** What audiences and computed traits have told. */
+  /** The traits that audiences and computed traits have sent. */
   readonly records: AudienceRecords;
 }
 
 /**
- * Compares what the files say with what is stored. The changes are in an order in which every
- * reference is valid at every step.
+ * Compares the files with what is stored. The changes are in an order in which every reference is valid at
+ * every step.
  * @throws InvalidResources with every problem of the files
  * @throws PostriderError `secret-unreadable` if there are secrets to encrypt and no key, or the wrong one
  */
@@ -91,13 +91,13 @@ export function planApply(
 }
 
 /**
- * What is known of the stored resources that the files do not name: nothing; that they will be gone; or
- * that nothing is stored at all.
+ * What is known of stored resources that are not in the files: nothing; that they will be deleted; or that
+ * nothing is stored at all.
  */
 export type Others = 'unknown' | 'pruned' | 'none';
 
 /**
- * What shows without a look at what is stored.
+ * Checks that need no stored resources.
  * @throws InvalidResources with every problem of the files
  */
 export function checkFiles(files: ParsedFile, others: Others, bounds: ResourceBounds): void {
@@ -106,13 +106,13 @@ export function checkFiles(files: ParsedFile, others: Others, bounds: ResourceBo
     ...files.problems,
     ...desired.problems,
     ...findReferenceProblems(desired, others === 'unknown' ? undefined : []),
-    // A stored trait may be another than the name of today gives.
+    // A stored trait may differ from the one that the present name gives.
     ...(others === 'none' ? findTraitProblems(desired, []) : []),
   ];
   if (problems.length > 0) throw new InvalidResources(problems);
 }
 
-/** A deletion by itself: of `delete`, or of what an apply prunes. */
+/** A single deletion: by `delete`, or by an apply that prunes. */
 export function planDelete({ kind, id }: ResourceName): Change {
   return { action: 'delete', kind, id, fields: [], value: null };
 }
@@ -175,7 +175,7 @@ function writesSecrets({ resource, value }: Change): boolean {
   return value !== undefined && resource !== undefined && hasSecrets({ sealed: resource });
 }
 
-/** Whoever reads none of the secrets that are there would write some that no role can read. */
+/** A process that can decrypt none of the stored secrets would write secrets that no role can decrypt. */
 function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
   let failure: PostriderError | undefined;
   for (const { sealed } of stored.values()) {
@@ -191,7 +191,7 @@ function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
   if (failure === undefined) return;
   throw new PostriderError(
     'secret-unreadable',
-    `nothing was applied: no stored secret can be read with this SECRET_KEY (${failure.message}). If the key of before is lost, apply everything again with --new-key`,
+    `nothing was applied: no stored secret can be read with this SECRET_KEY (${failure.message}). If the former key is lost, apply everything again with --new-key`,
   );
 }
 

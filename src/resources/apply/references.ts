@@ -5,10 +5,10 @@ import type { Problem } from '../problem.ts';
 import type { Audience, ComputedTrait, Destination, Resource, Source } from '../resource.ts';
 
 /**
- * What only shows beside other resources: sources and destinations that do not exist or are not
+ * Finds problems that only show beside other resources: sources and destinations that do not exist or are not
  * connected, and write keys and ids of audiences that are not unique.
- * @param kept stored resources that these neither replace nor remove; their secrets do not matter.
- * Undefined where they are not known: then nothing is taken for missing
+ * @param kept stored resources that these neither replace nor remove; their secrets do not matter. Undefined
+ * if they are not known: then nothing counts as missing
  */
 export function findReferenceProblems(
   { resources, invalidIds }: DesiredResources,
@@ -44,8 +44,8 @@ interface Known {
   readonly sourceIds: Iterable<string>;
   readonly destinationIds: Iterable<string>;
   /**
-   * `unclear` for one that was given with mistakes, which are reported already, and for any that may be
-   * there without being known.
+   * `unclear` for a destination with mistakes, which are reported already, and for one that may exist without
+   * being known.
    */
   destination(id: string): Destination | 'unclear' | undefined;
 }
@@ -73,7 +73,7 @@ function noSource(id: string, { sourceIds }: Known): string {
   return `source ${id} does not exist${hintAt(id, sourceIds)}`;
 }
 
-/** Who has what only one can have. */
+/** The owners of what must be unique. */
 interface Taken {
   readonly writeKeys: Map<string, string>;
   readonly syncedIds: Map<string, string>;
@@ -89,7 +89,7 @@ function isSynced(resource: Resource): resource is Audience | ComputedTrait {
   return resource.kind === 'Audience' || resource.kind === 'ComputedTrait';
 }
 
-/** The source's own keys are taken by it from here on. */
+/** From here on, the source's own keys are taken. */
 function findTakenKeys(
   { id, writeKeys }: Source,
   document: SourceDocument,
@@ -104,7 +104,7 @@ function findTakenKeys(
   });
 }
 
-/** Of one id there is one state, whatever its kind. */
+/** An id has one record of state, whatever the kind. */
 function findTakenId(
   { kind, id }: Audience | ComputedTrait,
   document: SourceDocument,
@@ -129,13 +129,13 @@ function findMissing(
     const reason =
       destination === undefined
         ? `destination ${id} does not exist${hintAt(id, known.destinationIds)}`
-        : `destination ${id} takes nothing from source ${source}; add it to the destination's sources`;
+        : `destination ${id} does not receive calls of source ${source}; add the source to its sources`;
     return [problemAt(document, ['destinations', index], reason)];
   });
 }
 
 /**
- * Of one trait there is one value at a receiver.
+ * At a receiver, a trait has one value.
  * @param kept as of `findReferenceProblems`
  */
 export function findTraitProblems(

@@ -6,8 +6,7 @@ import type { ResourceName } from '../config/stored.ts';
 import type { Audience, ComputedTrait } from '../resource.ts';
 
 /**
- * What a change of an audience or computed trait means to those who were told: undefined where it means
- * nothing to anybody.
+ * The consequence of an audience's or computed trait's change for users that have its trait; undefined: none.
  * @param connected every destination of its source
  */
 export function describeTold(
@@ -19,7 +18,7 @@ export function describeTold(
   const former = formerTraits(told, audience).filter(({ members }) => members > 0);
   const present = toldOf(told, audience);
   const sentences = former.map(({ members, trait: before, source: from }) => {
-    const next = present === undefined ? `${users(members)} will be told ${trait}; ` : '';
+    const next = present === undefined ? `${users(members)} will get ${trait}; ` : '';
     const where = from === source ? '' : ` from source ${from}`;
     return `${next}${users(members)} ${keep(members)} ${before}${where}`;
   });
@@ -33,7 +32,7 @@ export function describeTold(
 }
 
 /**
- * Nobody takes a trait back from users once its audience is gone.
+ * Once an audience is gone, nothing takes its trait back from users.
  * @throws PostriderError `resource-invalid` while users have one
  */
 export function refuseWhileTold(records: AudienceRecords, { kind, id }: ResourceName): void {
@@ -41,7 +40,7 @@ export function refuseWhileTold(records: AudienceRecords, { kind, id }: Resource
   if (told.length === 0) return;
   throw new PostriderError(
     'resource-invalid',
-    `${kind} ${id} cannot be deleted like that, because ${describeUsers(told)} from it: \`delete\` with --retire tells them that they have it no more, with --keep-traits it stays with them`,
+    `${kind} ${id} cannot be deleted without --retire or --keep-traits, because ${describeUsers(told)} from it: --retire takes the trait back from these users, and with --keep-traits they keep it`,
   );
 }
 

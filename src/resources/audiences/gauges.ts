@@ -9,7 +9,7 @@ const changes = [
   'forgotten',
 ] as const satisfies readonly (keyof SyncCounts)[];
 
-/** What is known of audiences' last syncs, as metrics: of a job while it runs, and of the router at any time. */
+/** The last syncs of audiences, as metrics: of a job while it runs, and of the router at any time. */
 export class AudienceGauges {
   readonly #lastSuccess: Gauge;
   readonly #failed: Gauge;
@@ -23,18 +23,24 @@ export class AudienceGauges {
       new Gauge({ name, help, labelNames: ['audience', ...more], registers });
     this.#lastSuccess = gauge(
       'postrider_audience_sync_last_success_timestamp_seconds',
-      'When the last sync that succeeded has ended.',
+      'When the last successful sync of an audience ended, in seconds since 1970.',
     );
-    this.#failed = gauge('postrider_audience_sync_failed', '1 if the last sync has failed.');
-    this.#members = gauge('postrider_audience_sync_members', 'Users in the data of the last sync.');
+    this.#failed = gauge(
+      'postrider_audience_sync_failed',
+      '1 if the last sync of an audience failed or was refused, else 0.',
+    );
+    this.#members = gauge(
+      'postrider_audience_sync_members',
+      'Users in the data of the last successful sync.',
+    );
     this.#changes = gauge(
       'postrider_audience_sync_changes',
-      `Changes that the last sync sent: ${changes.join(', ')}.`,
+      `Changes of the last successful sync: ${changes.join(', ')}.`,
       'change',
     );
     this.#duration = gauge(
       'postrider_audience_sync_duration_seconds',
-      'How long the last sync that succeeded took.',
+      'How long the last successful sync took.',
     );
   }
 
@@ -54,7 +60,7 @@ export class AudienceGauges {
     for (const change of changes) this.#changes.set({ audience, change }, done[change]);
   }
 
-  /** Before anything could be written about it, too. */
+  /** Also before anything could be written about the audience. */
   failed(audience: string): void {
     this.#failed.set({ audience }, 1);
   }

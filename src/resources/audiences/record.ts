@@ -2,35 +2,35 @@ import { z } from 'zod';
 import { PostriderError } from '../../errors.ts';
 
 /**
- * What is known of an audience or computed trait beside its members: a record of `audience-syncs`, whose key
- * is its id. It outlives the resource for as long as users have a trait from it.
+ * The state of an audience or computed trait, except its members: a record of `audience-syncs`, whose key is
+ * its id. It outlives the resource as long as users have a trait from it.
  */
 export interface AudienceRecord {
-  /** The present trait, and former ones that users have still. */
+  /** The present trait, and former ones that users still have. */
   readonly told: readonly ToldTrait[];
-  /** What the last syncs did, the newest first. */
+  /** Results of the last syncs, the newest first. */
   readonly syncs: readonly SyncEntry[];
 }
 
-/** A trait that users have at destinations, because a sync told them. */
+/** A trait that users have at destinations, because a sync sent it. */
 export interface ToldTrait {
   readonly kind: 'Audience' | 'ComputedTrait';
-  /** Of the resource. */
+  /** Name of the resource. */
   readonly name: string;
   readonly source: string;
   readonly trait: string;
   /** Undefined: all of the source. */
   readonly destinations?: readonly string[] | undefined;
-  /** The audience names them no more, and users have the trait there still. */
+  /** Destinations that are no longer configured for the audience, where users still have the trait. */
   readonly formerDestinations: readonly string[];
-  /** Users; while a sync sends, those that it will leave. */
+  /** Number of users; while a sync sends, the number that it will leave. */
   readonly members: number;
 }
 
 export const syncActions = ['sync', 'full', 'retire', 'forget'] as const;
 export const syncOutcomes = ['done', 'unfinished', 'refused', 'failed'] as const;
 
-/** Of one run. */
+/** The record of one run. */
 export interface SyncEntry extends SyncCounts {
   /** As in the calls' `context.audience.sync`. */
   readonly sync: string;
@@ -40,26 +40,26 @@ export interface SyncEntry extends SyncCounts {
   /** ISO 8601, UTC. */
   readonly startedAt: string;
   readonly durationMs: number;
-  /** `unfinished`: it is sending, or was cut off. */
+  /** `unfinished`: the run is sending, or was interrupted. */
   readonly outcome: (typeof syncOutcomes)[number];
-  /** Why it was refused or failed. */
+  /** Why the sync was refused or failed. */
   readonly reason?: string | undefined;
 }
 
-/** How many users a sync is about. */
+/** Numbers of users in a sync. */
 export interface SyncCounts {
   /** In the data now. */
   readonly members: number;
   readonly added: number;
   readonly removed: number;
   readonly changed: number;
-  /** Unchanged, and told again. */
+  /** Unchanged, and sent again. */
   readonly baseline: number;
-  /** Deleted since they were told: their memberships end without a call. */
+  /** Deleted since the trait was sent: their memberships end without a call. */
   readonly forgotten: number;
 }
 
-/** More of them would make a record that every reader has to read and nobody does. */
+/** More entries would make a large record, which every reader has to read. */
 const mostSyncs = 50;
 
 const version = 1;
@@ -117,7 +117,7 @@ export function decodeAudienceRecord(id: string, value: string): AudienceRecord 
   );
 }
 
-/** Puts it first, or in the place of the same run's. */
+/** Puts the entry first, or in the place of an entry of the same run. */
 export function withEntry(syncs: readonly SyncEntry[], entry: SyncEntry): readonly SyncEntry[] {
   const others = syncs.filter(({ sync }) => sync !== entry.sync);
   return [entry, ...others].slice(0, mostSyncs);

@@ -9,9 +9,9 @@ import { decodeAudienceRecord, type AudienceRecord } from './record.ts';
 export type AudienceRecords = ReadonlyMap<string, AudienceRecord>;
 
 /**
- * The records of all audiences and computed traits, by id: all that are written now. It waits for a
- * transaction that is open, up to 20 s where a sync was killed: without what lies behind it, an audience
- * whose users have its trait looks like one that nobody was told of.
+ * The records of all audiences and computed traits, by id. Waits for an open transaction, up to 20 s if a
+ * sync was killed: without the records behind it, an audience whose users have its trait looks as if it had
+ * never been sent.
  * @throws PostriderError `not-found` without the topic, `resource-invalid`, `kafka-unavailable`
  */
 export async function readAudienceRecords(
@@ -29,7 +29,10 @@ export async function readAudienceRecords(
   return new Map(Array.from(texts, ([id, text]) => [id, decodeAudienceRecord(id, text)]));
 }
 
-/** Calls `onRecord` for every record from the beginning on; undefined: it is gone. One that cannot be read is left out. */
+/**
+ * Calls `onRecord` for every record from the beginning on; undefined: the record was deleted. Unreadable
+ * records are left out.
+ */
 export function followAudienceRecords(
   kafka: KafkaClient,
   { topics }: Topology,
@@ -38,7 +41,7 @@ export function followAudienceRecords(
 ): Promise<Follower> {
   return loadFollower(kafka, {
     topic: topics.audienceSyncs,
-    // Nobody waits for them.
+    // Nothing waits for these records.
     maxWaitMs: 500,
     log,
     onRecord: ({ key, value }) => {

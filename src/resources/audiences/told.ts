@@ -1,6 +1,6 @@
 import type { ToldTrait } from './record.ts';
 
-/** What an audience or computed trait says now. */
+/** The trait that an audience or computed trait has now. */
 export interface SaidTrait {
   readonly kind: 'Audience' | 'ComputedTrait';
   readonly name: string;
@@ -10,7 +10,7 @@ export interface SaidTrait {
   readonly destinations?: readonly string[] | undefined;
 }
 
-/** Membership belongs to a trait of a source: another one is another thing to tell. */
+/** Membership belongs to a trait of a source. With another source, it is another trait. */
 export function isSameTrait(
   one: Pick<SaidTrait, 'kind' | 'source' | 'trait'>,
   other: Pick<SaidTrait, 'kind' | 'source' | 'trait'>,
@@ -18,18 +18,18 @@ export function isSameTrait(
   return one.kind === other.kind && one.source === other.source && one.trait === other.trait;
 }
 
-/** What was told of the trait that is said now; undefined before its first sync. */
+/** The record of the present trait; undefined before its first sync. */
 export function toldOf(told: readonly ToldTrait[], said: SaidTrait): ToldTrait | undefined {
   return told.find((each) => isSameTrait(each, said));
 }
 
-/** What is said no more, although users have it. */
+/** Former traits that users still have. */
 export function formerTraits(told: readonly ToldTrait[], said: SaidTrait): readonly ToldTrait[] {
   return told.filter((each) => !isSameTrait(each, said));
 }
 
 /**
- * Where users have the trait although it goes there no more.
+ * Destinations where users have the trait although it is no longer sent there.
  * @param connected every destination of the source
  */
 export function formerDestinations(
@@ -44,7 +44,7 @@ export function formerDestinations(
   return [...new Set(reached)].filter((id) => connected.includes(id) && !destinations.includes(id));
 }
 
-/** The record's traits with this one as it is now; one that nobody has any more and that has no name is gone. */
+/** The record's traits with this one updated. A former trait that no user has anymore is removed. */
 export function withTold(told: readonly ToldTrait[], now: ToldTrait): readonly ToldTrait[] {
   return [now, ...told.filter((each) => !isSameTrait(each, now))];
 }

@@ -10,8 +10,8 @@ export interface ConfigMoment {
   /** Disabled ones too. */
   readonly destinations: ReadonlyMap<string, Destination>;
   /**
-   * Whether a resource is known as it was then. Otherwise it has changed since, compaction has removed what it
-   * was, and it is here as it is now.
+   * Whether a resource is known as it was then. Otherwise it has changed since, and compaction has removed
+   * the former version, so the current one is here.
    */
   isOfThen(name: FollowedName): boolean;
 }
@@ -23,14 +23,14 @@ interface Version {
   readonly resource: Source | Destination | undefined;
 }
 
-/** What the `config` topic still tells of what sources and destinations were. */
+/** Former versions of sources and destinations, as far as the `config` topic still has them. */
 export class ConfigHistory {
   readonly #versions = new Map<string, { readonly name: FollowedName; readonly all: Version[] }>();
   #nextOffset = 0;
-  /** Nothing has been compacted away: what is not told of a time was not there then. */
+  /** Nothing has been compacted away, so a resource without a version of some time did not exist then. */
   #isWhole = true;
 
-  /** Takes the next record of the topic into account. */
+  /** Processes the next record of the topic. */
   collect({ key, value, offset, timestampMs }: IncomingRecord): void {
     this.#isWhole &&= offset === this.#nextOffset;
     this.#nextOffset = offset + 1;
@@ -44,7 +44,7 @@ export class ConfigHistory {
     else known.all.push(version);
   }
 
-  /** Every destination that there was, as far as it is known. */
+  /** Every destination that existed, as far as is known. */
   destinationIds(): readonly string[] {
     return [...this.#versions.values()]
       .filter(({ name }) => name.kind === 'Destination')
@@ -55,12 +55,12 @@ export class ConfigHistory {
     return this.#moment(() => true);
   }
 
-  /** What a router knew that had read the topic up to this offset. */
+  /** The configuration of a router that had read the topic up to this offset. */
   beforeOffset(end: number): ConfigMoment {
     return this.#moment(({ offset }) => offset < end);
   }
 
-  /** What a router can have known then. */
+  /** The configuration that a router can have had then. */
   at(timeMs: number): ConfigMoment {
     return this.#moment(({ timestampMs }) => timestampMs <= timeMs);
   }

@@ -4,14 +4,14 @@ import type { Destination, NoticeHook, Source } from '../resource.ts';
 import type { RoutedDestination } from './config.ts';
 import type { ResourceName } from './stored.ts';
 
-/** What roles work with. Audiences and computed traits are read by their sync alone. */
+/** The resources that roles use. Audiences and computed traits are read only by their sync. */
 export type FollowedResource = Source | Destination | NoticeHook;
 
 export interface FollowedName extends ResourceName {
   readonly kind: FollowedResource['kind'];
 }
 
-/** The resources as they are now, with the lookups that stages need. Knows nothing of Kafka. */
+/** The resources as they are now, with the lookups that stages need. Contains no Kafka. */
 export class ConfigIndex {
   /**
    * In the order of their latest records, which is the same for every process whenever it started,
@@ -20,26 +20,26 @@ export class ConfigIndex {
   readonly #sources = new Map<string, Source>();
   readonly #destinations = new Map<string, Destination>();
   readonly #noticeHooks = new Map<string, NoticeHook>();
-  /** Made when they are asked for: one object for each version of a hook. */
+  /** Created when needed: one object for each version of a hook. */
   readonly #hookDestinations = new WeakMap<NoticeHook, Destination>();
-  /** Those of which no version's secrets can be read here. */
+  /** Destinations of which no version's secrets can be read here. */
   readonly #sealed = new Map<string, RoutedDestination>();
   #lookups: Lookups | undefined;
 
-  /** Returns false if nothing changed, as when a rotation encrypts the same secrets anew. */
+  /** Returns false if nothing changed, as when a rotation encrypts the same secrets again. */
   put(resource: FollowedResource): boolean {
     if (resource.kind === 'Destination') this.#sealed.delete(resource.id);
     const resources = this.#of(resource);
     const before = resources.get(resource.id);
     const changed = !isDeepStrictEqual(before, resource);
     resources.delete(resource.id);
-    // The object stays the same as long as its resource does: stages cache by it.
+    // The object stays the same as long as its resource does, because stages cache by it.
     resources.set(resource.id, changed || before === undefined ? resource : before);
     this.#lookups = undefined;
     return changed;
   }
 
-  /** For routing alone, until a version of it can be put. */
+  /** For routing only, until a readable version of the destination comes. */
   putSealed(destination: RoutedDestination): void {
     this.#sealed.set(destination.id, destination);
     this.#lookups = undefined;
@@ -69,7 +69,7 @@ export class ConfigIndex {
     return this.#sources.get(id);
   }
 
-  /** Also the one that a notice hook is for delivery. */
+  /** Also the destination that stands for a notice hook. */
   destination(id: string): Destination | undefined {
     return this.#destinations.get(id) ?? this.#hookDestination(id);
   }
@@ -112,7 +112,7 @@ export class ConfigIndex {
     }
   }
 
-  /** Made at the first lookup after a change: loading a large snapshot makes them once. */
+  /** Computed at the first lookup after a change, so that loading a large snapshot computes them once. */
   #derived(): Lookups {
     this.#lookups ??= {
       sourceByWriteKey: indexWriteKeys(this.#sources.values()),
@@ -129,7 +129,7 @@ interface Lookups {
 
 const none: readonly RoutedDestination[] = Object.freeze([]);
 
-/** Two applies at the same moment can both take a write key; the source that had it first keeps it. */
+/** Two simultaneous applies can both use a write key. The source that had it first keeps it. */
 function indexWriteKeys(sources: Iterable<Source>): Map<string, Source> {
   const index = new Map<string, Source>();
   for (const source of sources)

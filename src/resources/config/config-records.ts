@@ -7,6 +7,7 @@ import type { SecretKeys } from './secrets.ts';
 import {
   decodeResource,
   hasSecrets,
+  maskResource,
   openResource,
   parseRecordKey,
   recordKey,
@@ -19,7 +20,7 @@ import {
  */
 export class ConfigRecords {
   readonly index: ConfigIndex = new ConfigIndex();
-  readonly #secretKeys: SecretKeys;
+  readonly #secretKeys: SecretKeys | undefined;
   readonly #log: Logger;
   /** Record keys of resources that exist, of which no version could be read. */
   readonly #unreadable = new Set<string>();
@@ -28,7 +29,8 @@ export class ConfigRecords {
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
   #wrongKey: PostriderError | undefined;
 
-  constructor(secretKeys: SecretKeys, log: Logger) {
+  /** @param secretKeys undefined: nobody here needs secrets, and a mask stands in the place of each */
+  constructor(secretKeys: SecretKeys | undefined, log: Logger) {
     this.#secretKeys = secretKeys;
     this.#log = log;
   }
@@ -132,9 +134,11 @@ export class ConfigRecords {
     try {
       const stored = decodeResource(name, value);
       sealed = stored.sealed;
-      const opened = hasSecrets(stored);
+      const keys = this.#secretKeys;
+      const resource = keys === undefined ? maskResource(stored) : openResource(stored, keys);
+      const opened = keys !== undefined && hasSecrets(stored);
       // Of the kind that its name says.
-      return { resource: openResource(stored, this.#secretKeys) as FollowedResource, opened };
+      return { resource: resource as FollowedResource, opened };
     } catch (error) {
       if (!(error instanceof PostriderError)) throw error;
       return { failure: error, sealed: sealed?.kind === 'Destination' ? sealed : undefined };
@@ -152,9 +156,10 @@ export class ConfigRecords {
   }
 }
 
-const formerStays = 'its version before that stays in force';
+const formerStays = 'its previous version stays in force';
 const eventsWait = 'no version of it can be read, so its events wait';
-const notRouted = 'no version of it can be read: calls are not routed to it, and what was waits';
+const notRouted =
+  'no version of it can be read: calls are not routed to it, and events that were routed before wait';
 
 /** What the topic holds of one resource, oldest first, since it was last deleted. */
 interface Versions {

@@ -7,7 +7,8 @@ import type { ConfigTopicAccess } from './config-topic.ts';
 import type { SecretKeys } from './secrets.ts';
 
 export interface ConfigOptions extends ConfigTopicAccess {
-  readonly secretKeys: SecretKeys;
+  /** Undefined: nobody here needs secrets, and a mask stands in the place of each. */
+  readonly secretKeys: SecretKeys | undefined;
 }
 
 /**

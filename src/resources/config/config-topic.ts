@@ -12,7 +12,7 @@ export interface ConfigTopicAccess {
   readonly log: Logger;
 }
 
-/** What is in the `config` topic, followed without a secret key: secrets stay sealed. */
+/** The content of the `config` topic, followed without a secret key, so secrets stay sealed. */
 export interface FollowedResources {
   readonly resources: StoredResources;
   /** How far it has been read. */
@@ -65,7 +65,9 @@ export async function readStoredResources(access: ConfigTopicAccess): Promise<St
   return followed.resources;
 }
 
-/** A follower would wait for it, which is right for a role and wrong for a command. */
+/**
+ * Without this check, a follower would wait for the topic, which is right for a role and wrong for a command.
+ */
 async function requireTopic(kafka: KafkaClient, topic: string): Promise<void> {
   const existing = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
   if (existing.has(topic)) return;

@@ -9,19 +9,19 @@ export function exposeConfig(
   exposeGauge(
     registry,
     'postrider_config_fresh',
-    '1 while everything written to the config topic up to 2 s ago is known here.',
+    '1 while this process knows everything in the topic config that is older than 2 s.',
     () => (config.isFresh() ? 1 : 0),
   );
   exposeGauge(
     registry,
     'postrider_config_offset',
-    'How far the config topic has been read.',
+    'Offset up to which this process has read the topic config.',
     () => config.offset,
   );
   exposeGauge(
     registry,
     'postrider_config_not_followed',
-    'Resources whose newest version cannot be read here: an older one, or none, is in force.',
+    'Resources whose newest version this process cannot read. An older version is in force, or none.',
     () => config.notFollowed,
   );
 }

@@ -94,7 +94,8 @@ function mapRows<Files extends object>(
 ): Files | PostgresRows | SqlRows {
   if (!('postgres' in rows)) return rows;
   const { postgres, query } = rows;
-  // Who can write to the topic cannot have another query run with these rights.
+  // Bound to the query, so that somebody with write access to the topic cannot run another query with these
+  // credentials.
   const place = { kind, id, path: `${field}.postgres`, boundTo: ['postgres', query] };
   return Object.freeze({ postgres: map(postgres, place), query });
 }

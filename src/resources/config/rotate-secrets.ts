@@ -11,15 +11,15 @@ export interface RotateOptions extends ConfigTopicAccess {
 }
 
 export interface Rotated {
-  /** Record keys, `<kind>/<id>`, of what was encrypted anew. */
+  /** Record keys, `<kind>/<id>`, of resources that were encrypted again. */
   readonly rewritten: readonly string[];
-  /** Why others could not be read, one sentence each; they stay as they are. */
+  /** Why other resources could not be read, one sentence each. They stay as they are. */
   readonly unreadable: readonly string[];
 }
 
 /**
- * Encrypts everything in the `config` topic with the current key, reads the topic again, and goes on
- * until it finds nothing to do. May be cut off and repeated at any time: each record is whole.
+ * Encrypts everything in the `config` topic with the current key, reads the topic again, and repeats until
+ * nothing is left to do. May be interrupted and repeated at any time, because each record is complete.
  * @throws PostriderError `not-found` without the topic, `secret-unreadable` without a SECRET_KEY
  */
 export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {

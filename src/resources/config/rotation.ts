@@ -14,21 +14,21 @@ export interface Rewrite {
   readonly value: string | null;
 }
 
-/** What is to be done, as far as the topic has been read. */
+/** The work that is left, as far as the topic has been read. */
 export interface RotationPlan {
   readonly rewrites: readonly Rewrite[];
-  /** Of resources that neither key can read: why, one sentence each. */
+  /** Resources that neither key can read: why, one sentence each. */
   readonly unreadable: readonly string[];
 }
 
 /**
- * Follows the `config` topic's raw records while they are encrypted anew. Somebody may write a resource
- * after it was read here and before its rewrite lands, which would undo their change: such a rewrite is
- * recognised when it comes by, and their version is written once more. Knows nothing of Kafka.
+ * Follows the raw records of the `config` topic while they are encrypted again. A resource may be written
+ * after it was read here and before its rewrite arrives, which would undo that change. Such a rewrite is
+ * recognized when it comes by, and the other version is written once more. Contains no Kafka.
  */
 export class Rotation {
   readonly #keys: SecretKeys;
-  /** By record key, what others wrote last; null where they deleted. */
+  /** By record key, the last version that others wrote; null for a deletion. */
   readonly #versions = new Map<string, string | null>();
   readonly #written = new Map<
     string,
@@ -40,7 +40,7 @@ export class Rotation {
     this.#keys = keys;
   }
 
-  /** Every record of the topic, in its order. */
+  /** Processes every record of the topic, in order. */
   accept(key: string, value: string | null): void {
     const own = this.#written.get(key);
     if (own !== undefined && own.to === value && this.#versions.get(key) !== own.from) {
@@ -51,7 +51,7 @@ export class Rotation {
     this.#versions.set(key, value);
   }
 
-  /** The topic was deleted and made again. */
+  /** The topic was deleted and created again. */
   restart(): void {
     this.#versions.clear();
     this.#written.clear();
@@ -74,7 +74,7 @@ export class Rotation {
     return { rewrites, unreadable };
   }
 
-  /** Call before they are written. */
+  /** To be called before they are written. */
   begin(rewrites: readonly Rewrite[]): void {
     for (const { key, value } of rewrites) {
       this.#written.set(key, { from: this.#versions.get(key) ?? null, to: value });
@@ -82,7 +82,7 @@ export class Rotation {
   }
 }
 
-/** The same text where nothing is encrypted with another key than the current one. */
+/** Returns the same text if nothing is encrypted with another key than the current one. */
 function encryptAnew(key: string, value: string, keys: SecretKeys): string {
   const name = parseRecordKey(key);
   if (name === undefined) {

@@ -15,20 +15,20 @@ export interface SecretKeys {
 }
 
 interface SecretKey {
-  /** Stands in every ciphertext, so that a reader knows which key it needs. */
+  /** Part of every ciphertext, so that a reader can find the key that it needs. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** Where a secret stands. A ciphertext can be read at its own place only. */
+/** The place of a secret. A ciphertext can be decrypted only for its own place. */
 export interface SecretPlace {
   readonly kind: string;
   readonly id: string;
   /** For people, e.g. `webhooks[0].headers.X-Token`. */
   readonly path: string;
   /**
-   * What the secret must not be separated from. A header's is its webhook's URL: whoever can write to
-   * the topic cannot have a token sent elsewhere by changing the URL beside it.
+   * Values that the secret must stay together with. For a header, that is its webhook's URL: somebody with
+   * write access to the topic then cannot send a token elsewhere by changing the URL beside it.
    */
   readonly boundTo: readonly string[];
 }
@@ -90,7 +90,7 @@ export function unseal(sealed: string, place: SecretPlace, keys: SecretKeys): st
   }
 }
 
-/** False for what the previous key wrote: a rotation is over when nothing of it is left. */
+/** False for what the previous key encrypted. A rotation is complete when nothing of it is left. */
 export function isSealedWithCurrentKey(sealed: string, keys: SecretKeys): boolean {
   return keys.current !== undefined && sealed.startsWith(`${format}.${keys.current.id}.`);
 }

@@ -7,7 +7,7 @@ import {
   type SealedResource,
 } from './stored.ts';
 
-/** A resource as it lies in the `config` topic; `sealed` is missing where its record is not valid. */
+/** A resource as it is stored in the `config` topic; `sealed` is missing if its record is not valid. */
 export interface StoredResource {
   readonly name: ResourceName;
   readonly sealed?: SealedResource;
@@ -16,7 +16,7 @@ export interface StoredResource {
 /** By record key, `<kind>/<id>`. Needs no key: secrets stay sealed. */
 export type StoredResources = ReadonlyMap<string, StoredResource>;
 
-/** Takes one record of the topic into account; later records win. */
+/** Processes one record of the topic; later records win. */
 export function collectStored(
   stored: Map<string, StoredResource>,
   key: string,

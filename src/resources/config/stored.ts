@@ -7,14 +7,14 @@ import { secretMask } from '../schema/schema-parts.ts';
 import { parseResource } from '../schema/schema.ts';
 import { isSealedWithCurrentKey, seal, unseal, type SecretKeys } from './secrets.ts';
 
-/** How resources lie in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. */
+/** The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. */
 
 export interface ResourceName {
   readonly kind: ResourceKind;
   readonly id: string;
 }
 
-/** A resource as read, in whose secrets' places ciphertexts stand. */
+/** A resource as read, with ciphertexts in the place of its secrets. */
 export interface SealedResource {
   readonly sealed: Resource;
 }
@@ -25,7 +25,7 @@ export function recordKey({ kind, id }: ResourceName): string {
   return `${kind}/${id}`;
 }
 
-/** Undefined for a key of a kind that this version does not know. */
+/** Undefined for a key whose kind this version does not have. */
 export function parseRecordKey(key: string): ResourceName | undefined {
   const [kindName, id, ...rest] = key.split('/');
   const kind = resourceKinds.find((known) => known === kindName);
@@ -63,7 +63,7 @@ export function openResource({ sealed }: SealedResource, keys: SecretKeys): Reso
   return mapSecrets(sealed, (secret, place) => unseal(secret, place, keys));
 }
 
-/** True if the previous key wrote any of its secrets. */
+/** True if any of its secrets was encrypted with the previous key. */
 export function needsNewKey({ sealed }: SealedResource, keys: SecretKeys): boolean {
   let needed = false;
   mapSecrets(sealed, (secret) => {
@@ -82,12 +82,12 @@ export function hasSecrets({ sealed }: SealedResource): boolean {
   return found;
 }
 
-/** Says of each secret that it is there, and nothing else. */
+/** Shows only that each secret is set. */
 export function maskResource({ sealed }: SealedResource): Resource {
   return mapSecrets(sealed, () => secretMask);
 }
 
-/** A resource in the spelling of resource files. */
+/** A resource in the format of resource files. */
 export function toDocument(resource: Resource): object {
   if (!('rateLimit' in resource)) return resource;
   return { ...resource, rateLimit: formatRate(resource.rateLimit) };

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 
-/** Of one entry: 32 bits that are cheap to compute, and 96 of its SHA-256. */
+/** Words of one entry: 32 bits of a cheap hash, and 96 bits of SHA-256. */
 const wordsPerEntry = 4;
 const leastCapacity = 16;
-/** Fuller than this, and chains become long; 24 bytes an entry are then 32 to 64 a user. */
+/** Fuller tables have long chains. At this load, entries of 24 bytes take 32 to 64 bytes for each user. */
 const mostLoad = 0.75;
 
 /**
- * When users were deleted, by source. Keeps 128 bits of hash for each instead of the id, in two arrays:
- * ids may be long, and a million small objects would cost the garbage collector more than they hold.
- * Whoever chooses an id can choose its cheap bits, but not to meet 96 bits of somebody else's SHA-256.
+ * When users were deleted, by source. Keeps 128 bits of hash for each user instead of the id, in two arrays:
+ * ids may be long, and a million small objects would cost the garbage collector more than their content.
+ * Somebody who chooses an id can choose its cheap bits, but cannot match 96 bits of another id's SHA-256.
  */
 export class DeletedUsers {
   readonly #keptMs: number;
@@ -18,23 +18,23 @@ export class DeletedUsers {
   #timesMs = new Float64Array(leastCapacity);
   #size = 0;
 
-  /** @param keptMs what is older may be forgotten when room is needed */
+  /** @param keptMs older entries may be dropped when room is needed */
   constructor(keptMs: number) {
     this.#keptMs = keptMs;
   }
 
-  /** Sources and users; those that were forgotten or taken back count until room is needed. */
+  /** Sources and users; dropped entries and deletions that were taken back count until room is needed. */
   get size(): number {
     return this.#size;
   }
 
-  /** What is kept for them. */
+  /** Memory of the table. */
   get bytes(): number {
     return this.#words.byteLength + this.#timesMs.byteLength;
   }
 
   /**
-   * The latest one counts, in whatever order they come.
+   * The latest deletion counts, in whatever order they come.
    * @param key `<sourceId>:<userId>`
    * @param timeMs epoch milliseconds
    */
@@ -64,8 +64,8 @@ export class DeletedUsers {
   }
 
   /**
-   * When a user was deleted, in epoch milliseconds; -Infinity if he was not.
-   * @param bytes the user's id is what they hold from `start` on
+   * When a user was deleted, in epoch milliseconds; -Infinity if the user was not deleted.
+   * @param bytes contain the user's id from `start` on
    */
   timeMs(sourceId: string, bytes: Buffer, start: number): number {
     const place = this.#find(cheapHash(bytes, start, hashOfSource(sourceId)), () =>
@@ -75,7 +75,10 @@ export class DeletedUsers {
     return timeMs === 0 ? -Infinity : timeMs;
   }
 
-  /** The place of an entry, or the free one where it would be. The digest is asked for only if it is likely there. */
+  /**
+   * The place of an entry, or the free one where it would be. The digest is computed only if the cheap hash
+   * matches.
+   */
   #find(cheap: number, digest: () => Digest): number {
     const mask = this.#timesMs.length - 1;
     let known: Digest | undefined;
@@ -89,7 +92,7 @@ export class DeletedUsers {
     }
   }
 
-  /** Twice the places, unless enough of them hold what is no longer wanted. */
+  /** Doubles the table, unless enough places hold entries that are no longer needed. */
   #makeRoom(sinceMs: number): void {
     const words = this.#words;
     const timesMs = this.#timesMs;
@@ -121,7 +124,7 @@ function digestOf(key: Buffer): Digest {
 const offsetBasis = 0x811c9dc5;
 const prime = 0x01000193;
 
-/** FNV-1a, 32 bits, with its low bits mixed: they choose the place. */
+/** FNV-1a, 32 bits, with its low bits mixed, because they choose the place. */
 function cheapHash(bytes: Buffer, start: number = 0, basis: number = offsetBasis): number {
   let value = basis;
   for (let index = start; index < bytes.length; index += 1)
@@ -130,7 +133,7 @@ function cheapHash(bytes: Buffer, start: number = 0, basis: number = offsetBasis
   return (value ^ (value >>> 13)) >>> 0;
 }
 
-/** Of `<sourceId>:`, to be continued with the user's id. Ids of sources are ASCII. */
+/** The hash of `<sourceId>:`, to be continued with the user's id. Ids of sources are ASCII. */
 function hashOfSource(sourceId: string): number {
   let value = offsetBasis;
   for (let index = 0; index < sourceId.length; index += 1)

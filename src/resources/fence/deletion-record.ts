@@ -6,7 +6,7 @@ export function deletionRecord(
   deletion: {
     readonly sourceId: string;
     readonly userId: string;
-    /** Of the request, for a person: ISO 8601. */
+    /** Time of the request, for people: ISO 8601. */
     readonly time: string;
   },
 ): OutgoingRecord {

@@ -8,7 +8,7 @@ export interface FollowedFence extends Fence {
 }
 
 /**
- * Ten fetches a second of mostly empty partitions would cost a worker more than all that the fence does.
+ * Ten fetches a second of mostly empty partitions would cost a worker more than all other work of the fence.
  */
 const maxWaitMs = 500;
 

@@ -7,28 +7,29 @@ export const fencingIds = ['user', 'previous-id'] as const;
 export type FencedBy = (typeof fencingIds)[number];
 
 /**
- * After a deletion was written: no older event of its user is on its way any more. Until the first part of
- * it is over, a worker may not know of the deletion, and an attempt that it then begins takes the second.
+ * Time after a deletion was written, until no older event of its user is in flight anymore. Until the first
+ * part of it is over, a worker may not have read the deletion; the second part is for an attempt that it
+ * starts at that moment.
  * @param timeoutMs of one whole attempt
  */
 export function fenceMs(timeoutMs: number): number {
   return followerFreshMs + timeoutMs;
 }
 
-/** The memory that users were deleted, against older events. */
+/** The deleted users, against whose deletions older events are checked. */
 export interface Fence {
-  /** Why the event must not be sent any more; undefined where it may. */
+  /** Why the event must not be sent anymore; undefined: it may be sent. */
   covers(envelope: Envelope, key: Buffer | null): FencedBy | undefined;
-  /** True while every deletion that was written up to 2 s ago is known here. */
+  /** True while every deletion that was written up to 2 s ago has been read here. */
   isFresh(): boolean;
-  /** Deletions that are known: one a source and deleted user. */
+  /** Known deletions: one for each source and deleted user. */
   readonly size: number;
 }
 
 /**
  * An event is fenced if its call was appended before its user was deleted at the call's own source.
- * Notifications of deletions are not: what they say stays true.
- * @param key of its record, `<destinationId>:<user>`
+ * Notifications of deletions are not, because their statement stays true.
+ * @param key of the event's record, `<destinationId>:<user>`
  */
 export function fencedBy(
   envelope: Envelope,

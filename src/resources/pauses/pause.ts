@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 
-/** Why nothing is sent to a destination for now: the record of topic `pauses` whose key is its id. */
+/**
+ * Why nothing is sent to a destination for now: a record of the topic `pauses`, whose key is the
+ * destination's id.
+ */
 export interface Pause {
   /** ISO 8601, UTC. */
   readonly since: string;
-  /** Paused by `disableAfter`, because it had failed since then; without it, by an operator. */
+  /** Set if `disableAfter` paused the destination: since when it had failed. Absent if an operator did. */
   readonly failingSince?: string;
 }
 
@@ -24,8 +27,8 @@ export function pauseRecord(
 }
 
 /**
- * Undefined: the destination is not paused. A record that cannot be read pauses it too: what is kept can be
- * sent later, what is sent cannot be taken back.
+ * Undefined: the destination is not paused. An unreadable record pauses it too, because kept events can be
+ * sent later, and sent ones cannot be taken back.
  */
 export function decodePause(value: Buffer | null): Pause | undefined {
   if (value === null) return undefined;

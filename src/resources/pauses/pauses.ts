@@ -26,7 +26,7 @@ export async function followPauses({
   };
   const follower = await loadFollower(kafka, {
     topic: topology.topics.pauses,
-    // Whoever resumes a destination waits for the workers to know it.
+    // An operator who resumes a destination waits until the workers have read that.
     maxWaitMs: 500,
     onRecord: ({ key, value }) => {
       const id = key?.toString() ?? '';
@@ -51,7 +51,7 @@ export async function followPauses({
 }
 
 /**
- * Those that are in force now, by destination.
+ * The pauses in force now, by destination.
  * @throws PostriderError `kafka-unavailable`
  */
 export async function readPauses(

@@ -23,7 +23,7 @@ const delimiter = z
   .string()
   .regex(
     /^[^\r\n"\0\p{L}\p{N}]$/u,
-    'must be one character that is no letter, digit, quote or line break',
+    'must be one character that is not a letter, digit, quote or line break',
   );
 
 const fileRows = z.strictObject({
@@ -122,7 +122,7 @@ function named(given: string, context: Context): string {
   return trait;
 }
 
-/** Either kind of rows. A union of schemas would report what is wrong with each. */
+/** One schema for both kinds of rows, because a union of schemas would report the problems of each. */
 function rows<File extends FileRows>(
   file: z.ZodObject & z.ZodType<File>,
 ): z.ZodType<File | PostgresRows | SqlRows> {
@@ -156,7 +156,7 @@ function checkColumns(given: FileRows & Partial<FileValues>, refuse: Refuse): vo
   const isCsv = formatOf(given) === 'csv';
   for (const field of ['header', 'delimiter', 'type'] as const)
     if (given[field] !== undefined && !isCsv)
-      refuse([field], 'is for CSV only; say `format: csv` if that is what the files are');
+      refuse([field], 'is for CSV only; set `format: csv` if the files are CSV');
   const numbered = given.header === false;
   for (const field of ['userId', 'value'] as const) {
     const chosen = given[field];

@@ -6,12 +6,12 @@ const formats: readonly (readonly [RowFormat, RegExp])[] = [
   ['parquet', /\.parquet$/i],
 ];
 
-/** What the name of a file or the end of a glob tells; undefined where it tells nothing. */
+/** The format that the name of a file or the end of a glob shows; undefined if it shows none. */
 function formatOfName(file: string): RowFormat | undefined {
   return formats.find(([, ending]) => ending.test(file))?.[0];
 }
 
-/** As given, else as the name tells; undefined for a folder, whose files will tell. */
+/** The given format, otherwise that of the name; undefined for a folder, whose files show it. */
 export function formatOf({ file, format }: FileRows): RowFormat | undefined {
   return format ?? formatOfName(file);
 }

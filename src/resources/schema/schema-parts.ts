@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { hintAmong, hintAt, nearest } from '../../near.ts';
 import { formatPath } from '../problem.ts';
 
-/** What the schemas of several kinds of resources are made of. */
+/** Parts that the schemas of several kinds of resources share. */
 
 /** What `get` prints in a secret's place. Refused as a value, so that its output cannot be applied by mistake. */
 export const secretMask = '(set, not shown)';
@@ -76,7 +76,8 @@ export interface Issue {
 }
 
 /**
- * Zod's issues, one for each unknown field; that the right name of a misspelt field is missing is no second one.
+ * Zod's issues, one for each unknown field. If a field is misspelt, the missing right name is not reported as
+ * a second issue.
  * @param fieldsAt which fields are allowed at this path
  */
 export function issuesOf(

@@ -29,8 +29,8 @@ import { urlProblem } from './url.ts';
 type Parsed = { readonly resource: Resource } | { readonly issues: readonly Issue[] };
 
 /**
- * The border between documents and resources: a document becomes a complete, deeply frozen resource,
- * or the list of everything that is wrong with it.
+ * The border between documents and resources: a document becomes a complete, deeply frozen resource, or a
+ * list of all its problems.
  */
 export function parseResource(document: unknown): Parsed {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
@@ -141,7 +141,7 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
   NoticeHook: noticeHook.transform(withoutEmptySecret),
 };
 
-/** An empty secret signs nothing: it is the same as none. */
+/** An empty secret signs nothing, so it is the same as none. */
 function withoutEmptySecret<T extends { readonly sharedSecret?: string }>({
   sharedSecret,
   ...rest
@@ -149,7 +149,7 @@ function withoutEmptySecret<T extends { readonly sharedSecret?: string }>({
   return sharedSecret === undefined || sharedSecret === '' ? rest : { ...rest, sharedSecret };
 }
 
-/** Shorter than a restart of the endpoint it would be a nuisance. */
+/** A time shorter than a restart of the endpoint would pause destinations needlessly. */
 function isLongEnough(durationMs: number): boolean {
   return durationMs >= 60_000 && durationMs <= 90 * 86_400_000;
 }

@@ -19,7 +19,7 @@ export function traitName(name: string): string {
   );
 }
 
-/** Whether a trait that was given beside the name can be one. */
+/** Whether a trait that was given beside the name is valid. */
 export function isTraitName(text: string): boolean {
   return /^[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)*$/u.test(text);
 }

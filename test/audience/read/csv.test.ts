@@ -193,13 +193,13 @@ test('what cannot be read is a sentence with file, line or column, and without t
     ['none/a.txt', /^none\/a\.txt does not say what it is; set format to csv, ndjson or parquet$/],
     ['mix', /^mix holds csv and ndjson files; set format to one$/],
     ['mix/a.csv', /^.*\/mix\/a\.csv has no column customer; it has one column$/],
-    ['empty.csv', /\/empty\.csv is empty: it has not even a header$/],
+    ['empty.csv', /\/empty\.csv is empty, without even a header$/],
     ['cut.csv.gz', /\/cut\.csv\.gz is not a whole gzip file: it is cut off or damaged$/],
     ['no-gzip.csv.gz', /\/no-gzip\.csv\.gz is not a whole gzip file/],
     ['short.csv', /\/short\.csv:3: has more or fewer columns than the first line$/],
     ['quote.csv', /\/quote\.csv:3: has a quote that is not closed/],
     ['latin.csv', /\/latin\.csv:2: is not UTF-8$/],
-    ['mixed.csv', /\/mixed\.csv: is no valid CSV: a quote is not closed, or line ends are mixed$/],
+    ['mixed.csv', /\/mixed\.csv: is not valid CSV: a quote is not closed, or line ends are mixed$/],
   ] as const)
     await assert.rejects(
       members({ file: name, userId: name === 'mix/a.csv' ? 'customer' : 'id' }),

@@ -6,7 +6,8 @@ import { makeLink } from '../../../src/console/access/customer-link.ts';
 import type { Session } from '../../../src/console/api/model.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
-import { client, freePort, startProvider } from './provider.ts';
+import { freePort } from '../../harness/free-ports.ts';
+import { client, startProvider } from './provider.ts';
 import { sessionKey, startStand, tokensFile, twoTokens, type Ending } from './stand.ts';
 
 /** What only a browser does: it decides by itself which cookies and headers go where. */

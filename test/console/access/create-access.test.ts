@@ -27,7 +27,7 @@ test('without log-in it is open, on loopback alone', () => {
   for (const host of ['0.0.0.0', '::', '10.0.0.5', 'console', 'localhost.evil.example', '127.1'])
     assert.throws(() => isOpen({ CONSOLE_HOST: host }), {
       code: 'setting-invalid',
-      message: `CONSOLE_HOST is ${host}, which others can reach, and nobody has to log in: set CONSOLE_OIDC_ISSUER or CONSOLE_TOKENS_FILE, or leave CONSOLE_HOST at 127.0.0.1`,
+      message: `CONSOLE_HOST is ${host}, which other machines can reach, and log-in is off: set CONSOLE_OIDC_ISSUER or CONSOLE_TOKENS_FILE, or leave CONSOLE_HOST at 127.0.0.1`,
     });
 });
 

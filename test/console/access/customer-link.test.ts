@@ -111,7 +111,7 @@ test('one that has expired, was changed or is by another key opens nothing, and 
   })) {
     const { status, setCookies, text } = await new Browser(stand.url).get(path);
     assert.deepEqual([status, setCookies], [403, []], how);
-    assert.match(text, /This link has expired or is not whole\./);
+    assert.match(text, /This link has expired or is incomplete\./);
     assert.doesNotMatch(text, /<script/);
   }
 });

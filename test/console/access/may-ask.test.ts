@@ -81,6 +81,7 @@ test('a route that no rule is for cannot be added', async () => {
       api.get('/forgotten', () => ({}));
     },
     onFailure: () => undefined,
+    onAnswer: () => undefined,
   });
   await assert.rejects(adding, /no rule says who may ask GET \/api\/v1\/forgotten/);
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OidcSettings } from '../../../src/console/access/settings.ts';
-import { client, freePort, logInAt, startProvider, type TestProvider } from './provider.ts';
+import { freePort } from '../../harness/free-ports.ts';
+import { client, logInAt, startProvider, type TestProvider } from './provider.ts';
 import {
   Browser,
   sessionKey,
@@ -120,7 +121,10 @@ test('an address that somebody else came back to is worth nothing', async (t) =>
   for (const browser of [victim, new Browser(stand.url)]) {
     const { status, text, setCookies } = await browser.get(back);
     assert.deepEqual([status, setCookies], [403, []]);
-    assert.match(text, /This log-in was begun elsewhere or too long ago; begin again\./);
+    assert.match(
+      text,
+      /This log-in was started in another browser, or too long ago; start again\./,
+    );
   }
 });
 
@@ -230,7 +234,7 @@ test('while the provider is away the console runs, and log-in says so; then it w
     away.text,
     /The identity provider .* does not answer as it should; try again later\./,
   );
-  assert.ok(said.includes('the identity provider lets nobody in to the console'));
+  assert.ok(said.includes('nobody can log in to the console with the identity provider'));
   assert.equal((await browser.get('/api/v1/session')).status, 401);
 
   const provider = await startProvider(t, `${url}/login/callback`, { port: providerPort });

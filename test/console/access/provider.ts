@@ -94,11 +94,3 @@ export async function logInAt(start: string, login: string): Promise<string> {
   }
   throw new Error(`the provider goes round and round, at ${address}`);
 }
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

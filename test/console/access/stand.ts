@@ -99,6 +99,7 @@ export async function startStand(
         });
     },
     onFailure: () => undefined,
+    onAnswer: () => undefined,
   });
   await server.listen({ port, host: '127.0.0.1' });
   t.after(() => server.close());

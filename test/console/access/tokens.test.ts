@@ -110,7 +110,7 @@ test('a token that is taken out of the file ends its sessions, and a wrong file 
   const [olga, vera] = [await loggedIn(stand, 'olga'), await loggedIn(stand, 'vera')];
   writeFileSync(file, 'not: [right');
   await eventually(() => {
-    assert.ok(said.includes('the tokens of before stay in force'));
+    assert.ok(said.includes('the previous tokens stay in force'));
   });
   assert.equal((await olga.get('/api/v1/session')).status, 200);
 

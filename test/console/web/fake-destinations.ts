@@ -114,7 +114,11 @@ export function fakeDestinations(
       urls: index % 3 === 0 ? [url, second] : [url],
       waitingBy: {
         here: waiting - tier - Math.round(tier / 2),
-        tiers: { '10s': 0, '1m': Math.round(tier / 2), '10m': tier, '1h': 0 },
+        tiers: { '1m': Math.round(tier / 2), '5m': tier },
+        due: {
+          '1m': { from: later(0.2), until: later(1) },
+          '5m': { from: later(1), until: later(4.6) },
+        },
       },
       resource: {
         kind: 'Destination',

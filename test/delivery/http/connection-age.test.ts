@@ -81,16 +81,18 @@ test('connections that were opened together do not end together', async () => {
   });
   const sender = createSender({ clock });
   const together = 20;
-  for (; second <= greatestAgeS + 10; second += 5) {
+  const everyS = 5;
+  for (; second <= greatestAgeS + 10; second += everyS) {
     const posts = Array.from({ length: together }, () => post(url, { sender }));
     for (const { verdict } of await Promise.all(posts)) assert.equal(verdict, 'delivered');
     await backInPool();
-    await clock.pass(5 * secondMs);
+    await clock.pass(everyS * secondMs);
   }
   assert.equal(lastS.length, together);
   const [first, last] = [Math.min(...lastS), Math.max(...lastS)];
   const between = `all between ${first} and ${last} s`;
-  assert.ok(first >= leastAgeS && last <= greatestAgeS, between);
+  // One that becomes old between two requests is closed then, and its last request was before.
+  assert.ok(first >= leastAgeS - everyS && last <= greatestAgeS, between);
   assert.ok(last - first >= 10, between);
 });
 

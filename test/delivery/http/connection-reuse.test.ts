@@ -75,6 +75,17 @@ describe('connections', () => {
     assert.equal(ports.size, 1);
   });
 
+  test('are as many as requests in flight, where each answer is followed by a request at once', async () => {
+    const { url, connections, requests } = await serve(({ socket }) => socket.write(ok));
+    const sender = createSender({ timeoutMs: 10_000 });
+    const inFlight = 64;
+    const sendOneByOne = async (): Promise<void> => {
+      for (let i = 0; i < 20; i++) assert.equal((await post(url, { sender })).verdict, 'delivered');
+    };
+    await Promise.all(Array.from({ length: inFlight }, sendOneByOne));
+    assert.deepEqual([requests(), connections()], [20 * inFlight, inFlight]);
+  });
+
   test('are not kept while there are very many', async () => {
     const sender = createSender({ maxKept: 2 });
     const closed = new Set<number>();

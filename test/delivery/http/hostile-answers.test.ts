@@ -150,6 +150,9 @@ function head(count: number, valueBytes: number): string {
   return `${headers(count, valueBytes)}Content-Length: 0\r\n\r\n`;
 }
 
+/** An endless answer meets a limit of size, which must come before that of time on any machine. */
+const patient = createSender({ timeoutMs: 10_000 });
+
 describe('an answer', () => {
   for (const [group, rows] of [
     ['without an end:', endlessAnswers],
@@ -160,7 +163,8 @@ describe('an answer', () => {
   ] as const)
     for (const [answer, outcome, bytes] of rows)
       test(`${group} ${answer}: ${outcome}`.trim(), async () => {
-        const { verdict, tookMs } = await post(await raw(bytes));
+        const options = rows === endlessAnswers ? { sender: patient } : {};
+        const { verdict, tookMs } = await post(await raw(bytes), options);
         assert.equal(verdict, outcome);
         if (outcome === 'retryable: timeout') assert.ok(tookMs >= timeoutMs);
       });

@@ -76,7 +76,7 @@ const refusedForNow = 'retryable: dns, not a public address';
 function verdictOf({ outcome, verdict }: Result): string {
   const isRefused =
     outcome.kind === 'retryable' &&
-    /leads to \S+, which is not a public address; DELIVERY_ALLOW_NETWORKS can allow it$/.test(
+    /resolves to \S+, which is not a public address; DELIVERY_ALLOW_NETWORKS can allow it$/.test(
       outcome.detail,
     );
   return isRefused ? `${verdict}, not a public address` : verdict;
@@ -152,7 +152,7 @@ describe('a name', () => {
     const { sender } = await scene(zone(...a(open, '10.0.0.1')));
     const { outcome } = await post(`http://crm.example:${port}/`, { sender });
     assert.ok(outcome.kind === 'retryable' && outcome.cause === 'dns');
-    assert.match(outcome.detail, /crm\.example leads to 10\.0\.0\.1, /);
+    assert.match(outcome.detail, /crm\.example resolves to 10\.0\.0\.1, /);
     assert.equal(conditionShownBy(outcome), 'down');
   });
 

@@ -124,25 +124,6 @@ describe('a certificate', () => {
     }
   });
 
-  test('is verified again on each connection, also where the server would resume a session', async () => {
-    const ticketKeys = Buffer.alloc(48, 1);
-    const maxVersion = 'TLSv1.2';
-    const { server, port, received } = await serve({
-      ...makeCertificate({ by: authority }),
-      ticketKeys,
-      maxVersion,
-    });
-    const url = `https://crm.example:${port}/`;
-    assert.equal((await post(url, { sender })).verdict, 'delivered');
-    const before = received();
-    const other = makeCertificate({ by: authority, hosts: ['other.example'] });
-    server.setSecureContext({ ...other, ticketKeys, maxVersion });
-    assert.deepEqual(
-      [(await post(url, { sender })).verdict, received()],
-      ['retryable: tls', before],
-    );
-  });
-
   test('of an authority in NODE_EXTRA_CA_CERTS is accepted', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'postrider-tls-'));
     closeAfterwards(() => rm(folder, { recursive: true }));

@@ -114,6 +114,18 @@ test('a lane whose limit may be its own holds everything back until that is know
   assert.deepEqual([rate.isElsewhere, rate.waitBehindMs(0)], [false, 10]);
 });
 
+test('a lane that waits for its limit is called once, however often it has asked', async () => {
+  const clock = new SimulatedClock();
+  const shares = new WorkShares();
+  let calls = 0;
+  const rate = new LaneRate({ clock, shares, onReady: () => (calls += 1) });
+  shares.set({ indexes: new Set([0]), count: 1 }, clock.steadyNow());
+  rate.update(exampleDestination({ rateLimit: '1/s' }));
+  for (let n = 0; n < 5; n += 1) rate.await();
+  await clock.pass(5_000);
+  assert.equal(calls, 1);
+});
+
 describe('the share of a worker', () => {
   const shared = { id: 'crm', topic: 'shared' } as const;
   const dedicated = { id: 'crm', topic: 'dedicated' } as const;

@@ -22,7 +22,7 @@ function assign(
   const topics = Object.keys(counts);
   const members = Object.entries(owned).map(([memberId, indices]) => ({
     memberId,
-    ...decodeWishes(encodeWishes({ topics, owned: indices })),
+    ...decodeWishes(encodeWishes({ topics, owned: indices, readLevel: 1 })),
   }));
   const indices = assignIndices(Math.max(...Object.values(counts)), members, protocol);
   return Object.fromEntries(
@@ -60,7 +60,7 @@ test('a member whose user data is not ours gets its share all the same', () => {
     const encoded = { version: 0, topics: ['t'], userData: Buffer.from(userData) };
     const metadata = AssignerProtocol.MemberMetadata.encode(encoded);
     const wishes = decodeWishes(metadata);
-    assert.deepEqual(wishes, { topics: ['t'], owned: [] });
+    assert.deepEqual(wishes, { topics: ['t'], owned: [], readLevel: 1 });
     const shares = assignIndices(2, [{ memberId: 'm', ...wishes }], eagerProtocol);
     assert.deepEqual(shares.get('m'), [0, 1]);
   }
@@ -220,4 +220,33 @@ test('whoever comes, goes or dies, no index ever has two owners, and the group s
     }),
     { numRuns: 500 },
   );
+});
+
+test('whatever a member claims to own, every index has one owner', () => {
+  const claims = [[-1, 0.5, 1e300, 3], [null, '1', { readLevel: 0 }], []];
+  for (const claim of claims) {
+    const userData = Buffer.from(JSON.stringify(claim));
+    const metadata = AssignerProtocol.MemberMetadata.encode({
+      version: 1,
+      topics: ['t'],
+      userData,
+    });
+    const members = [
+      { memberId: 'a', ...decodeWishes(metadata) },
+      { memberId: 'b', owned: [0, 1] },
+    ];
+    const dealt = [...shareIndices(4, members).values()].flat();
+    assert.deepEqual(dealt.sort(), [0, 1, 2, 3], JSON.stringify(claim));
+  }
+});
+
+test("a member's metadata that cannot be read says nothing, and takes no memory", () => {
+  const nothing = { topics: [], owned: [], readLevel: 1 };
+  const countOf32Million = Buffer.from([0, 1, 1, 255, 255, 255]);
+  for (const metadata of [Buffer.alloc(0), Buffer.from([0]), countOf32Million]) {
+    const before = process.resourceUsage().maxRSS;
+    assert.deepEqual(decodeWishes(metadata), nothing);
+    assert.throws(() => decodeAssignment(Buffer.concat([metadata, Buffer.from([0])])), RangeError);
+    assert.ok(process.resourceUsage().maxRSS - before < 64 * 1024, 'in KB');
+  }
 });

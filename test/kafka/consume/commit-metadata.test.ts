@@ -100,3 +100,14 @@ test('nothing that somebody else wrote is an error', () => {
     }),
   );
 });
+
+test('what cannot be an epoch or an offset has no information', () => {
+  const nothing = { epoch: -1, ahead: undefined };
+  // An epoch is sent to brokers as 32 bits.
+  for (const epoch of ['2147483648', '99999999999', '-2', '-0', '9'.repeat(400)])
+    assert.deepEqual(decodeCommitMetadata(5, `1;${epoch}`), nothing, epoch);
+  const withoutAhead = { epoch: 7, ahead: undefined };
+  assert.deepEqual(decodeCommitMetadata(5, `1;7;${'9'.repeat(20)};AQ`), withoutAhead);
+  const endless = Buffer.from([...Array<number>(200).fill(0x80), 1]).toString('base64');
+  assert.deepEqual(decodeCommitMetadata(5, `1;7;10;${endless}`), withoutAhead);
+});

@@ -205,3 +205,20 @@ test('a partition that somebody else may have gone on with is not committed', as
   assert.equal(await committer.commit(), true);
   assert.deepEqual(sent, []);
 });
+
+test('commits that Kafka’s ACLs refuse are sent again with growing pauses, and soon again when they may', async () => {
+  const { committer, clock, sent, errors, finish } = scene();
+  errors.set(0, 'GROUP_AUTHORIZATION_FAILED');
+  finish(0, 0);
+  committer.start();
+  await clock.pass(10_000);
+  // After 0.2, 1.2, 3.2 and 7.2 s.
+  assert.equal(sent.length, 4);
+  errors.clear();
+  await clock.pass(8_000);
+  assert.equal(sent.length, 5);
+  finish(0, 1);
+  await clock.pass(200);
+  assert.equal(sent.length, 6);
+  committer.stop();
+});

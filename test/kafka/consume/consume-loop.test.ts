@@ -90,6 +90,28 @@ describe('a consume loop', { concurrency: true }, () => {
     assert.ok(most <= 4 * (10 + 128), `${most} in flight`);
   });
 
+  test('asks each broker twice a second while there is nothing to read, and has what comes at once', async (t) => {
+    const scene = new LoopScene(t, 6);
+    const member = await scene.joined();
+    await delay(500);
+    const before = scene.brokers.count('Fetch');
+    const fromMs = performance.now();
+    await delay(2_000);
+    const most = 3 * (Math.ceil((performance.now() - fromMs) / 500) + 1);
+    const asked = scene.brokers.count('Fetch') - before;
+    assert.ok(asked > 0 && asked <= most, `${asked} fetches, at most ${most} expected`);
+    const waitedMs: number[] = [];
+    for (const value of ['a', 'b', 'c', 'd']) {
+      const appendedMs = performance.now();
+      scene.logOf(4).append(value);
+      await until(() => {
+        assert.ok(valuesOf(member, 4).endsWith(value));
+      });
+      waitedMs.push(performance.now() - appendedMs);
+    }
+    assert.ok(Math.min(...waitedMs) < 200, waitedMs.join());
+  });
+
   test('has windows of their own for some topics', async (t) => {
     const scene = new LoopScene(t, 1);
     const [small] = scene.brokers.makeTopic('small', 1);

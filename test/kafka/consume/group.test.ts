@@ -299,6 +299,17 @@ test('a full window pauses its partition until half of it is finished', async ()
   assert.equal(cursor.isPaused, false);
 });
 
+test('a member whose session is over by its own clock takes in nothing, and goes on where it was if it was not', async () => {
+  const { member } = await reading(4);
+  member.fetch(0, 2);
+  member.intake.unheard(true);
+  member.fetch(0, all);
+  assert.deepEqual(member.received, [0, 1]);
+  member.intake.unheard(false);
+  member.fetch(0, all);
+  assert.deepEqual(member.received, [0, 1, 2, 3]);
+});
+
 test('a partition that the stage paused stays paused until the stage resumes it', async () => {
   const { model, member } = await reading(2);
   member.intake.hold({ topic, partition: 0 }, true);

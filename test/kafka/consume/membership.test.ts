@@ -22,12 +22,14 @@ function member(t: TestContext, brokers: FakeBrokers, topics: readonly string[] 
   const refusals: string[] = [];
   let owned: readonly number[] = [];
   let expelled = 0;
+  const unheard: boolean[] = [];
   const [joinCluster, cluster] = [brokers.openCluster(), brokers.openCluster()];
   const membership = new Membership({
     joinCluster,
     cluster,
     groupId,
     topics,
+    readLevel: 1,
     log,
     signal: stopping.signal,
     ownedIndices: () => owned,
@@ -40,6 +42,7 @@ function member(t: TestContext, brokers: FakeBrokers, topics: readonly string[] 
       expelled += 1;
       owned = [];
     },
+    unheard: (isUnheard) => unheard.push(isUnheard),
     troubled: ({ message }) => troubles.push(message),
     refused: ({ message }) => refusals.push(message),
   });
@@ -62,6 +65,7 @@ function member(t: TestContext, brokers: FakeBrokers, topics: readonly string[] 
     refusals,
     stop,
     expelled: () => expelled,
+    unheard,
     /** What it was assigned last. */
     partitions: () => assigned.at(-1)?.partitions,
     /** Gives all up, as if it had let go of them. */
@@ -91,7 +95,7 @@ async function until(check: () => void): Promise<void> {
 /** Somebody else in the group, whom the test plays. */
 async function other(brokers: FakeBrokers, protocol: string): Promise<string> {
   const group = brokers.group(groupId);
-  const metadata = encodeWishes({ topics: ['calls'], owned: [] });
+  const metadata = encodeWishes({ topics: ['calls'], owned: [], readLevel: 1 });
   const groupProtocols = [{ name: protocol, metadata }];
   const { memberId } = await group.join({ memberId: '', groupProtocols });
   void group
@@ -114,6 +118,26 @@ describe('a member of a group', { concurrency: true }, () => {
       [true],
     );
     assert.ok(brokers.group(groupId).isStable);
+  });
+
+  test('knows when its session must be over although nobody says so, and that it was not when it is heard again', async (t) => {
+    const brokers = brokersWith({ calls: 1 });
+    const { partitions, unheard, expelled } = member(t, brokers);
+    await until(() => {
+      assert.deepEqual(partitions(), ['calls/0']);
+    });
+    const { generation } = brokers.group(groupId);
+    brokers.group(groupId).heartbeatError = 'COORDINATOR_LOAD_IN_PROGRESS';
+    const fromMs = performance.now();
+    await until(() => {
+      assert.deepEqual(unheard, [true]);
+    });
+    assert.ok(performance.now() - fromMs > 8_000, 'its session lasts for 10 s');
+    brokers.group(groupId).heartbeatError = undefined;
+    await until(() => {
+      assert.deepEqual(unheard, [true, false]);
+    });
+    assert.deepEqual([expelled(), brokers.group(groupId).generation], [0, generation]);
   });
 
   test('reads what is missing as soon as it is there, and says once that it is not', async (t) => {
@@ -387,6 +411,41 @@ describe('a member of a group', { concurrency: true }, () => {
         assert.match(refusals.join(), /group group: GROUP_AUTHORIZATION_FAILED/);
       });
     });
+
+  test('whose right to the group is taken away asks with growing pauses, and goes on with it', async (t) => {
+    const brokers = brokersWith({ calls: 1 });
+    const { refusals, partitions, log } = member(t, brokers);
+    await until(() => {
+      assert.deepEqual(partitions(), ['calls/0']);
+    });
+    brokers.group(groupId).heartbeatError = denied;
+    await until(() => {
+      const said = log.visible.filter((line) => line.includes('ACLs refuse'));
+      assert.deepEqual(
+        said.slice(0, 2).map((line) => /asking again in \d s/.exec(line)?.[0]),
+        ['asking again in 1 s', 'asking again in 2 s'],
+      );
+    });
+    brokers.group(groupId).heartbeatError = undefined;
+    const asked = brokers.count('Heartbeat');
+    await until(() => {
+      assert.ok(brokers.count('Heartbeat') > asked + 1);
+    });
+    assert.deepEqual([refusals, partitions()], [[], ['calls/0']]);
+  });
+
+  test('whose right to a topic is taken away says so, and keeps its partitions', async (t) => {
+    const brokers = brokersWith({ calls: 1, secret: 1 });
+    const { refusals, assigned, log } = member(t, brokers, ['calls', 'secret']);
+    await until(() => {
+      assert.equal(assigned.length, 1);
+    });
+    brokers.topicErrors.set('secret', 'TOPIC_AUTHORIZATION_FAILED');
+    await until(() => {
+      assert.match(log.visible.join('\n'), /^error: Kafka's ACLs hide this topic.*"secret"/m);
+    });
+    assert.deepEqual([refusals, assigned.length], [[], 1]);
+  });
 
   test('that has no right to a topic says so, and not that there is none', async (t) => {
     const brokers = brokersWith({ calls: 1, secret: 1 });

@@ -42,6 +42,17 @@ test('markers after the last record are finished once it is', () => {
   assert.equal(tracker.finishedUpTo, 4);
 });
 
+test('records in flight from before a time are counted, finished ones are not', () => {
+  const tracker = new OffsetTracker(0);
+  assert.equal(tracker.newestMs, undefined);
+  const slots = [10, 20, 30].map((timeMs, offset) => tracker.add(offset, 1, timeMs) ?? NaN);
+  assert.equal(tracker.newestMs, 30);
+  assert.equal(tracker.inFlightBefore(30), 2);
+  tracker.finish(slots[1] ?? NaN);
+  assert.equal(tracker.inFlightBefore(30), 1);
+  assert.equal(tracker.inFlightBefore(31), 2);
+});
+
 test('finishing a record twice counts once', () => {
   const tracker = new OffsetTracker(0);
   const [first, second] = [tracker.add(0, 5, 0) ?? NaN, tracker.add(1, 5, 0) ?? NaN];

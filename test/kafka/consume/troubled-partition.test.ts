@@ -122,9 +122,11 @@ describe('troubled partitions', { concurrency: true }, () => {
       scene.logOf(0).removeBefore(5);
       scene.group.commits.set(`${topic}/0`, { offset: 1, metadata: '1;0' });
       const member = await scene.joined();
-      member.finishes = true;
       await until(() => {
         assert.equal(valuesOf(member, 0), 'f g');
+      });
+      member.finishAll();
+      await until(() => {
         assert.deepEqual(scene.committed(), [7]);
       });
       assert.deepEqual(scene.observed, ['0: 4 gone']);
@@ -216,7 +218,7 @@ describe('troubled partitions', { concurrency: true }, () => {
       await until(() => {
         assert.deepEqual(scene.committed(), [0, 0]);
       });
-      assert.match(scene.log.visible.join(), /^warn: a topic was deleted and made again/m);
+      assert.match(scene.log.visible.join(), /^warn: a topic was deleted and created again/m);
     });
 
     test('is not settled by a topic that is gone, and others are read meanwhile', async (t) => {

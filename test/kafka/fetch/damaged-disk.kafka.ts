@@ -97,7 +97,7 @@ test('one bit that has turned on a broker’s disk stops its partition, and noth
   assert.deepEqual(others, []);
   assert.match(
     line?.message ?? '',
-    /cannot be read; its partition stops before it, all others go on/,
+    /cannot be read; its partition stops before it, and all others continue/,
   );
   const { partition, offset, reason } = (line?.fields ?? {}) as Record<string, unknown>;
   assert.deepEqual([partition, offset], [0, 1]);

@@ -190,3 +190,37 @@ test('a broker is asked once in a while when nothing is wanted of it', async (t)
   const { user } = process.cpuUsage(usedMs);
   assert.ok(user < 250_000, `${user / 1_000} ms of CPU time`);
 });
+
+test('a partition that is wanted again is asked for at once, however long its broker was left alone', async (t) => {
+  const { logs, owner, fetcher, cursors } = reading(t, 1);
+  const [cursor] = cursors;
+  if (cursor === undefined) return;
+  const waitedMs: number[] = [];
+  for (let n = 0; n < 5; n += 1) {
+    fetcher.pause(cursor);
+    logs[0]?.append(n);
+    await delay(50);
+    const fromMs = performance.now();
+    fetcher.resume(cursor);
+    await until(owner, { 0: Array.from({ length: n + 1 }, (_, each) => each).join(' ') });
+    waitedMs.push(performance.now() - fromMs);
+  }
+  assert.ok(Math.min(...waitedMs) < 100, waitedMs.join());
+});
+
+test('who says how long a fetch waits knows how many partitions would have to wait for its end', async (t) => {
+  const leftOut: number[] = [];
+  const { fetcher, cursors } = reading(t, 4, {
+    maxWaitMs: ([first], left) => {
+      if (first?.leader === 1) leftOut.push(left);
+      return 5;
+    },
+  });
+  await eventually(() => {
+    assert.equal(leftOut.at(-1), 0);
+  });
+  if (cursors[0] !== undefined) fetcher.pause(cursors[0]);
+  await eventually(() => {
+    assert.equal(leftOut.at(-1), 1);
+  });
+});

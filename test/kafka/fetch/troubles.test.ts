@@ -136,7 +136,7 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     logs[1]?.append('x');
     await until(owner, { 1: 'x' });
     await eventually(() => {
-      assert.match(log.visible.join(), /warn: Kafka brings no records.*ECONNREFUSED/);
+      assert.match(log.visible.join(), /warn: Kafka returns no records.*ECONNREFUSED/);
     });
     brokers.nodes.set(1, 'up');
     await until(owner, { 0: 'a b' });
@@ -197,6 +197,35 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     });
     assert.equal(brokers.count('Fetch'), 0);
   });
+});
+
+test('a right that is taken away is asked for again with growing pauses, and reading goes on with it', async (t) => {
+  const pass = passTime(t);
+  const { logs, owner, log, cursors } = reading(t, 1);
+  const [[mine], [cursor]] = [logs, cursors];
+  assert.ok(mine && cursor);
+  mine.append('a');
+  await until(owner, { 0: 'a' });
+  mine.fetchError = 'TOPIC_AUTHORIZATION_FAILED';
+  await eventually(() => {
+    assert.match(log.visible.join('\n'), /^warn: .*ACLs refuse this principal .* topic topic"/m);
+  });
+  mine.append('b');
+  for (const [times, leastMs] of [
+    [2, 1_000],
+    [3, 2_000],
+    [4, 4_000],
+  ] as const) {
+    pass(leastMs);
+    await eventually(() => {
+      assert.ok((cursor.refusals ?? 0) >= times);
+      assert.ok(cursor.restUntilMs - performance.now() > leastMs);
+    });
+  }
+  assert.equal(owner.refusal, undefined);
+  mine.fetchError = undefined;
+  pass(15_000);
+  await until(owner, { 0: 'a b' });
 });
 
 test('before a batch that cannot be read everything is handed over, and behind it nothing until it can', async (t) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   loadFollower,
   startFollower,
@@ -151,6 +152,58 @@ describe('a follower', { concurrency: true }, () => {
     await until(() => {
       assert.equal(follower.isFresh(), true);
     });
+  });
+
+  test('that is paused before it has found its partitions reads none of them', async (t) => {
+    const scene = followed(2);
+    for (const partition of [0, 1]) scene.logOf(partition).append('a');
+    const follower = await scene.follow(t);
+    follower.pause();
+    await until(() => {
+      assert.notEqual(follower.topicId, undefined);
+    });
+    // A fetch would have been answered by then.
+    const pausedMs = performance.now();
+    await until(() => {
+      assert.ok(performance.now() - pausedMs > 300);
+    });
+    assert.equal(scene.values(), '');
+    follower.resume();
+    await follower.loaded;
+    assert.equal(scene.values(), 'a | a');
+  });
+
+  test('that is paused by the first record after it was resumed rests in all partitions', async (t) => {
+    const scene = followed(6);
+    const partitions = [0, 1, 2, 3, 4, 5];
+    // Several pieces of 128 records each, in several batches.
+    const all = Array.from({ length: 1_000 }, (_, index) => index);
+    for (const partition of partitions)
+      for (let from = 0; from < all.length; from += 200)
+        scene.logOf(partition).append(...all.slice(from, from + 200));
+    let handedOver = 0;
+    const follower: Follower = await scene.follow(t, {
+      onRecord: () => {
+        handedOver += 1;
+        follower.pause();
+      },
+    });
+    const settled = async (): Promise<number> => {
+      for (let before = -1; before !== handedOver;) {
+        before = handedOver;
+        for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+      }
+      return handedOver;
+    };
+    await until(() => {
+      assert.ok(handedOver > 0);
+    });
+    for (let round = 0; round < 5; round += 1) {
+      const before = await settled();
+      follower.resume();
+      const after = await settled();
+      assert.ok(after > before && after - before <= 128, `${after - before} after one resume`);
+    }
   });
 
   test('is not fresh while nobody leads one of its partitions', async (t) => {
@@ -383,12 +436,9 @@ test('one that becomes unreadable later makes a follower stale', async (t) => {
   scene.logOf(0).append('a');
   await follower.caughtUp();
   const caughtUp = (): Promise<boolean> => isMet(follower.caughtUp());
-  scene.brokers.before = ({ api }) => {
-    if (api !== 'Fetch' || scene.logOf(0).end !== 2) return;
-    scene.brokers.before = () => undefined;
-    scene.logOf(0).damage(1);
-  };
+  // In one turn: whoever waits for something new sees the batch as it is then.
   scene.logOf(0).append('b');
+  scene.logOf(0).damage(1);
   await until(() => {
     assert.equal(follower.isFresh(), false);
   });

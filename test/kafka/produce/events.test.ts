@@ -16,7 +16,7 @@ test('each reason is counted each time, and said once in ten seconds', async () 
   for (const reason of ['A', 'B', 'A']) fail(reason);
   await clock.pass(9_999);
   fail('A');
-  const what = 'Kafka did not take a batch, trying again';
+  const what = 'Kafka did not accept a batch; trying again';
   assert.deepEqual(lines, [`${what}: A`, `${what}: B`]);
   await clock.pass(1);
   fail('A');

@@ -215,7 +215,7 @@ for (const error of [
     );
     assert.equal(cluster.identities, 1);
     assert.equal(lines.length, 1);
-    assert.match(lines[0] ?? '', new RegExp(`${error}.*forgotten`));
+    assert.match(lines[0] ?? '', new RegExp(`${error}.*no longer has`));
   });
 }
 
@@ -277,7 +277,7 @@ test('a producer id is asked for once, until there is one, and its lack is said'
   await Promise.all(sent);
   assert.equal(given, 1);
   assert.deepEqual(lines, [
-    "Kafka gives no producer id, trying again: InitProducerId: CLUSTER_AUTHORIZATION_FAILED: Kafka's ACLs let this principal write to no topic",
+    "Kafka returns no producer id; trying again: InitProducerId: CLUSTER_AUTHORIZATION_FAILED: Kafka's ACLs let this principal write to no topic",
   ]);
   assert.deepEqual([...cluster.log('a', 1).producers.keys()], ['5']);
 });

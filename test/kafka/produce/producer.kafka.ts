@@ -132,7 +132,7 @@ test('a partition that Kafka does not have yet is not taken for written', async 
     assert.ok(failures.includes('UNKNOWN_TOPIC_OR_PARTITION'));
   });
   assert.equal(isWritten, false);
-  await withAdmin(kafka, (admin) => admin.extendPartitions(topic, 3));
+  await withAdmin(kafka, (admin) => admin.extendPartitions([{ name: topic, partitions: 3 }]));
   await eventually(() => {
     assert.ok(isWritten);
   });

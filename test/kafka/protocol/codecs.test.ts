@@ -120,3 +120,25 @@ test('LZ4 is the frame format with independent blocks, the only ones that Java r
   assert.equal(frame.readUInt32LE(0), 0x184d2204);
   assert.notEqual((frame[4] ?? 0) & 0b0010_0000, 0);
 });
+
+test('a snappy block is read as its format says, and ends for any bytes', () => {
+  const bare = (...bytes: number[]): Buffer => codecs.snappy.decompress(Buffer.from(bytes));
+  const long = 'x'.repeat(70);
+  assert.equal(bare(70, 0xf0, 69, ...Buffer.from(long)).toString(), long, 'one byte of length');
+  assert.equal(bare(70, 0xfc, 69, 0, 0, 0, ...Buffer.from(long)).toString(), long, 'four bytes');
+  assert.equal(bare(7, 4, 97, 98, 0x0a, 2, 0, 0x06, 2, 0).toString(), 'abababa', 'copies');
+  const wrong = [
+    // A literal of almost 4 GB, which a signed number takes for one of less than nothing.
+    [5, 0xfc, 0xf0, 0xff, 0xff, 0xff, 1, 2, 3],
+    [5, 0, 97],
+    [1, 4, 97, 98],
+    [4, 0, 97, 0x01, 0],
+    [4, 0, 97, 0x01, 2],
+    [5, 0, 97, 0x02, 1],
+    [0x80],
+    [0x80, 0x80, 0x80, 0x80, 0x80, 1],
+    [],
+  ];
+  for (const bytes of wrong) assert.throws(() => bare(...bytes), /not a whole snappy block/);
+  assert.throws(() => bare(0xff, 0xff, 0xff, 0xff, 0x0f), /4294967295 bytes, allowed: 67108864/);
+});

@@ -139,3 +139,10 @@ test('a time is the producer’s, or the broker’s where the batch says so', ()
   assert.deepEqual(times(0), [2 ** 46 + 1, 2 ** 46 + 2 ** 45, 2 ** 46 - 2 ** 45]);
   assert.deepEqual(times(logAppendTime), [99, 99, 99]);
 });
+
+test('an offset that a number cannot hold exactly is a problem, not a record to read again and again', () => {
+  const batch = makeBatch({ firstOffset: 2 ** 60, records: [{ value: 'v' }] });
+  const fetched = new FetchedRecords(batch, 0, []);
+  assert.equal(fetched.next(), false);
+  assert.match(fetched.problem?.message ?? '', /its last offset is beyond what can be read/);
+});

@@ -75,7 +75,7 @@ test('a source and destinations that do not exist or are not connected are refus
   const b = exampleSource({ id: 'b', writeKeys: [] });
   assert.deepEqual(apply([audience], storedOf(shop, crm, other, b)), [
     'f.yaml:1: destinations[1]: destination gone does not exist',
-    "f.yaml:1: destinations[2]: destination other takes nothing from source shop; add it to the destination's sources",
+    'f.yaml:1: destinations[2]: destination other does not receive calls of source shop; add the source to its sources',
   ]);
   assert.deepEqual(apply([exampleAudience({ source: 'x' })], storedOf(shop)), [
     'f.yaml:1: source: source x does not exist',
@@ -115,7 +115,7 @@ test('an audience and a computed trait cannot have the same id', () => {
 test('a trait stays when the name changes, and apply says so once', () => {
   const renamed = withoutTrait(exampleAudience({ name: 'Whales' }));
   assert.deepEqual(apply([renamed], storedOf(shop, exampleAudience())), [
-    'update Audience big-spenders: name (still delivered as big_spenders, because at the receivers big_spenders would stay as it is; --rename makes it whales)',
+    'update Audience big-spenders: name (the trait stays big_spenders, because at the receivers big_spenders would stay as it is; to change it to whales, use --rename)',
   ]);
   const kept = exampleAudience({ name: 'Whales', trait: 'big_spenders' });
   assert.deepEqual(apply([renamed], storedOf(shop, kept)), ['unchanged Audience big-spenders']);
@@ -136,7 +136,7 @@ test('with --rename the trait follows the name', () => {
   const renamed = withoutTrait(exampleAudience({ name: 'Whales' }));
   const stored = storedOf(shop, exampleAudience());
   assert.deepEqual(apply([renamed], stored, { rename: true }), [
-    'update Audience big-spenders: name, trait (delivered as whales from now on; at the receivers, big_spenders stays as it is)',
+    'update Audience big-spenders: name, trait (the trait becomes whales; big_spenders stays as it is at the receivers)',
   ]);
 });
 
@@ -146,7 +146,10 @@ test('another trait that is given expressly is refused without --rename', () => 
   assert.deepEqual(apply([given], stored), [
     'f.yaml:1: trait: is big_spenders and changes with --rename only, because at the receivers big_spenders would stay as it is',
   ]);
-  assert.match(apply([given], stored, { rename: true }).join(), /^update .*: trait \(delivered as/);
+  assert.match(
+    apply([given], stored, { rename: true }).join(),
+    /^update .*: trait \(the trait becomes/,
+  );
 });
 
 test('what is no URL of a PostgreSQL database is refused without being repeated', () => {

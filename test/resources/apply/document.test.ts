@@ -126,7 +126,7 @@ test('an empty variable is refused like a missing one: it would turn signing off
 });
 
 test('a variable without braces is refused, because it would be taken for the text itself', () => {
-  const reason = "$TOKEN would be taken as it is; write ${TOKEN} for the variable's value";
+  const reason = '$TOKEN is not replaced by a value; write ${TOKEN} for the value of the variable';
   assert.deepEqual(problemsOf('a: $TOKEN\nb: { c: Bearer $TOKEN }\n', { TOKEN: 'x' }), [
     `f.yaml:1: a: ${reason}`,
     `f.yaml:2: b.c: ${reason}`,
@@ -167,8 +167,8 @@ test('a problem in one document does not hide those of the others', () => {
 test('an alias that has no end, or no beginning, is told with its place', () => {
   const circles = 'kind: &k\n  - *k\n---\n&all\nid: { in: [*all] }\n---\nid: *gone\n';
   assert.deepEqual(problemsOf(circles), [
-    'f.yaml:2: kind[0]: *k stands for something that it is in itself, which has no end',
-    'f.yaml:5: id.in[0]: *all stands for something that it is in itself, which has no end',
+    'f.yaml:2: kind[0]: *k refers to a value that contains itself',
+    'f.yaml:5: id.in[0]: *all refers to a value that contains itself',
     'f.yaml:7: id: *gone has no &gone before it',
   ]);
 });
@@ -186,4 +186,20 @@ test('aliases work, but cannot grow a small file into a large one', () => {
 test('hostile nesting and keys are refused', () => {
   assert.match(problemsOf('['.repeat(20_000)).join(), /is not valid YAML/);
   assert.match(problemsOf('a: 1\n__proto__: {a: 1}').join(), /f\.yaml:2: __proto__ is not allowed/);
+});
+
+test('a file that the library cannot read has a sentence about the file', () => {
+  const deep = '['.repeat(5_000) + ']'.repeat(5_000);
+  assert.deepEqual(problemsOf(deep), ['f.yaml:1: is not valid YAML: it is nested too deep']);
+  assert.deepEqual(problemsOf('%YAML 1.1\n---\n<<: 5\n'), [
+    'f.yaml:3: is not valid YAML: Merge sources must be maps or map aliases',
+  ]);
+});
+
+test('20,000 aliases are refused at once', () => {
+  const start = process.cpuUsage();
+  assert.deepEqual(problemsOf(`a: &a x\nb: [${'*a,'.repeat(20_000)}]`), [
+    'f.yaml:1: uses aliases more than 100 times',
+  ]);
+  assert.ok(process.cpuUsage(start).user < 5_000_000, 'in microseconds');
 });

@@ -294,3 +294,8 @@ test('a maxInFlight that was applied with another setting stands in the way of n
   const stored = storedOf(exampleSource(), exampleDestination({ maxInFlight: 1_024 }));
   assert.deepEqual(problemsOf(filesOf(exampleSource({ name: 'Shop' })), stored), []);
 });
+
+test('an id that is a mapping is a problem at its place, whatever is in it', () => {
+  const file = parseDocuments('f.yaml', 'kind: Source\nid: {toString: 1}\n', 'yaml', {});
+  assert.throws(() => plan(file), InvalidResources);
+});

@@ -22,6 +22,13 @@ function recordOf(resource: Resource, keys: SecretKeys = exampleKeys): TopicReco
 function load(
   topic: readonly TopicRecord[],
   keys: SecretKeys = exampleKeys,
+): ReturnType<typeof loadWith> {
+  return loadWith(keys, topic);
+}
+
+function loadWith(
+  keys: SecretKeys | undefined,
+  topic: readonly TopicRecord[],
 ): { records: ConfigRecords; errors: string[] } {
   const errors: string[] = [];
   const log: Logger = {
@@ -44,6 +51,22 @@ test('what was loaded can be looked up', () => {
   assert.deepEqual(index.destinationsOf('shop'), [exampleDestination()]);
   assert.deepEqual(index.destinationsOf('none'), []);
   assert.deepEqual(errors, []);
+});
+
+test('without keys, destinations are there for routing, and nothing is said of their secrets', () => {
+  const topic = [recordOf(exampleSource()), recordOf(exampleDestination(), otherKeys)];
+  const { records, errors } = loadWith(undefined, topic);
+  const [routed] = records.index.destinationsOf('shop');
+  assert.equal(routed?.id, 'crm');
+  const { sharedSecret = '', webhooks } = exampleDestination();
+  assert.notEqual(sharedSecret, '');
+  const shown = JSON.stringify(records.index.destination('crm'));
+  for (const secret of [sharedSecret, ...webhooks.flatMap(({ headers }) => Object.values(headers))])
+    assert.ok(!shown.includes(secret));
+  assert.deepEqual([records.notFollowed, records.wrongKey, errors], [0, undefined, []]);
+
+  records.accept(...recordOf(exampleDestination({ sources: ['other'] }), otherKeys));
+  assert.deepEqual(records.index.destinationsOf('shop'), []);
 });
 
 test('a change takes effect at once and says what changed', () => {

@@ -115,7 +115,7 @@ test('what only CSV needs is refused elsewhere', () => {
     { ...members, file: 'm.ndjson', delimiter: ';' },
     { ...members, file: 'members/', delimiter: ';' },
   ])
-    assert.match(membersIssue(given), /is for CSV only; say `format: csv` if/);
+    assert.match(membersIssue(given), /is for CSV only; set `format: csv` if/);
   assert.match(issuesOf({ ...trait, values: { ...values, type: 'text' } }).join(), /CSV only/);
   for (const delimiter of ['', ';;', '"', '\n', 'a', '1'])
     assert.match(membersIssue({ ...members, delimiter }), /^members\.delimiter: must be one char/);

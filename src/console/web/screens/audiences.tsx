@@ -18,7 +18,7 @@ export function AudiencesPage(): JSX.Element {
     <>
       <PageHead
         title="Audiences"
-        lead="What destinations were told of users, and what the last syncs did."
+        lead="The traits that destinations have of users, and what the last syncs did."
       />
       <Shown of={audiences}>
         {({ items, next }) =>

@@ -15,7 +15,7 @@ export function NoticesPage(): JSX.Element {
     <>
       <PageHead
         title="Notices"
-        lead="What a person should know: a destination that fails for long, was disabled, or is well again."
+        lead="Messages about destinations that fail for long, were disabled, or work again."
       />
       <Shown of={notices}>
         {({ items, next }) =>

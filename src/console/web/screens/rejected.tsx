@@ -26,7 +26,7 @@ export function RejectedPage({ place }: { readonly place: Place }): JSX.Element 
     <>
       <PageHead
         title="Rejected calls"
-        lead="Calls that could not be routed: nobody gets them until somebody mends the cause."
+        lead="Calls that could not be routed. They are not delivered until the cause is fixed."
       />
       <Shown of={summary}>
         {({ items }) => <Groups items={items} source={source} reason={reason} />}

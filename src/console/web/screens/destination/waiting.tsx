@@ -9,12 +9,14 @@ import { Section } from '../../parts/page.tsx';
 export function Waiting({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { waiting, waitingBy, nextTry, deadline } = destination;
   const places = [
-    ['Ready to send', waitingBy.here] as const,
-    ...Object.entries(waitingBy.tiers).map(
-      ([tier, events]) => [`Retry in ${tier}`, events] as const,
-    ),
+    { name: 'Ready to send', events: waitingBy.here, due: undefined },
+    ...Object.entries(waitingBy.tiers).map(([tier, events]) => ({
+      name: `Retry after ${tier}`,
+      events,
+      due: waitingBy.due[tier],
+    })),
   ];
-  const most = Math.max(1, ...places.map(([, events]) => events));
+  const most = Math.max(1, ...places.map(({ events }) => events));
   return (
     <Section title="Waiting">
       {waiting === 0 ? (
@@ -22,7 +24,7 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
       ) : (
         <div class="panel">
           <dl class="tiers">
-            {places.map(([name, events]) => (
+            {places.map(({ name, events, due }) => (
               <div key={name}>
                 <dt>{name}</dt>
                 <dd>
@@ -36,6 +38,13 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
                     <rect class="tier-bar" width={(events / most) * 100} height="8" />
                   </svg>
                   <span class="tier-count">{count(events)}</span>
+                  <span class="tier-due quiet">
+                    {due === undefined || events === 0 ? null : (
+                      <>
+                        due <Time at={due.from} /> to <Time at={due.until} />
+                      </>
+                    )}
+                  </span>
                 </dd>
               </div>
             ))}

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import type { WorkerStatus } from '../../../event/destination-status.ts';
+import {
+  stages,
+  type AudienceRow,
+  type AuditEntry,
+  type Configuration,
+  type Notice,
+  type Pipeline,
+  type Redrive,
+  type Session,
+} from '../model.ts';
+import { count, maybe, ms, named, resource, time } from './shapes.ts';
+
+export const session: z.ZodType<Session> = named<Session>(
+  'Session',
+  z.object({
+    user: z.string(),
+    role: z.enum(['viewer', 'operator', 'customer']),
+    destination: maybe(z.string().describe('Of a customer: the only one that may be seen.')),
+    bodies: z.boolean().describe('Whether bodies of events may be seen.'),
+    csrf: z.string().describe('To be sent with every POST, as the header x-csrf-token.'),
+    isOpen: z.boolean().describe('Nobody has to log in.'),
+  }),
+);
+
+const worker: z.ZodType<WorkerStatus> = z.object({
+  kind: z.literal('worker'),
+  worker: z.string(),
+  at: time,
+  expiresAt: time,
+  startedAt: time,
+  inFlight: count,
+  queued: count,
+  isCutOff: z.boolean(),
+  topics: z.record(z.string(), z.object({ lag: count, oldestMs: ms })),
+});
+
+const stage = z.enum(stages);
+export const pipeline: z.ZodType<Pipeline> = named<Pipeline>(
+  'Pipeline',
+  z.object({
+    at: time,
+    backlog: z.array(
+      z.object({
+        stage: z.enum(['router', 'delivery', 'retry']),
+        topic: z.string(),
+        records: count,
+        oldest: time.optional(),
+      }),
+    ),
+    deadLetters: count.describe('Of the last hour.'),
+    rejectedCalls: count.describe('Of the last hour.'),
+    workers: z.array(worker),
+    rates: z
+      .array(z.object({ stage, perMinute: ms }))
+      .describe('What passed in the last minute, left to right.'),
+    behind: maybe(stage.describe('The stage that holds the flow back.')),
+  }),
+);
+
+export const audience: z.ZodType<AudienceRow> = named<AudienceRow>(
+  'Audience',
+  z.object({
+    id: z.string(),
+    resource: maybe(resource),
+    told: z.array(
+      z.object({
+        source: z.string(),
+        trait: z.string(),
+        members: count,
+        destinations: maybe(z.array(z.string())),
+      }),
+    ),
+    syncs: z.array(
+      z.object({
+        sync: z.string(),
+        action: z.string(),
+        source: z.string(),
+        trait: z.string(),
+        startedAt: time,
+        durationMs: ms,
+        outcome: z.enum(['done', 'unfinished', 'refused', 'failed']),
+        reason: maybe(z.string()),
+        members: count,
+        added: count,
+        removed: count,
+        changed: count,
+        baseline: count,
+        forgotten: count,
+      }),
+    ),
+  }),
+);
+
+export const configuration: z.ZodType<Configuration> = named<Configuration>(
+  'Configuration',
+  z.object({
+    resources: z.array(resource).describe('As in resource files, secrets masked.'),
+    unreadable: z.array(z.object({ name: z.string(), reason: z.string() })),
+  }),
+);
+
+export const notice: z.ZodType<Notice> = named<Notice>(
+  'Notice',
+  z.object({
+    id: z.string(),
+    at: time,
+    kind: z.string(),
+    destination: maybe(z.string()),
+    text: z.string(),
+  }),
+);
+
+export const auditEntry: z.ZodType<AuditEntry> = named<AuditEntry>(
+  'AuditEntry',
+  z.object({
+    id: z.string(),
+    at: time,
+    user: z.string(),
+    action: z.enum(['send-test', 'pause', 'resume', 'redrive']),
+    destination: maybe(z.string()),
+    detail: maybe(z.string()),
+  }),
+);
+
+export const redrive: z.ZodType<Redrive> = named<Redrive>(
+  'Redrive',
+  z.object({
+    id: z.string(),
+    state: z.enum(['counting', 'running', 'done', 'failed']),
+    found: count,
+    sent: count,
+    outcome: maybe(z.object({ delivered: count, refused: count, waiting: count, other: count })),
+    detail: maybe(z.string()),
+  }),
+);

@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { eventTypes } from '../../../event/call.ts';
+import { destinationStates } from '../../../event/destination-state.ts';
+import type { DueSpan, LastAnswer, UrlStatus } from '../../../event/destination-status.ts';
+import type { TestAnswer } from '../../actions/operations.ts';
+import type {
+  AttemptRow,
+  DestinationDetail,
+  DestinationList,
+  DestinationRow,
+  Series,
+} from '../model.ts';
+import { count, maybe, ms, named, resource, time } from './shapes.ts';
+
+const state = z.enum(destinationStates);
+
+const lastAnswer: z.ZodType<LastAnswer> = named<LastAnswer>(
+  'LastAnswer',
+  z.object({
+    at: time,
+    outcome: z.enum(['delivered', 'failed', 'refused']),
+    status: maybe(z.int()),
+    detail: maybe(z.string()),
+    answer: maybe(z.string().describe('How its body begins, if it was no delivery.')),
+  }),
+);
+
+const urlStatus: z.ZodType<UrlStatus> = named<UrlStatus>(
+  'UrlStatus',
+  z.object({
+    url: z.string().describe('Without credentials and query.'),
+    breaker: z.enum(['closed', 'open', 'half-open']),
+    failingSince: maybe(time),
+    lastAnswer: maybe(lastAnswer),
+    nextProbe: maybe(time),
+  }),
+);
+
+const rowFields = {
+  id: z.string(),
+  name: z.string(),
+  state,
+  since: maybe(time),
+  until: maybe(time),
+  lastAnswer: maybe(lastAnswer),
+  waiting: count.describe('Events.'),
+  oldest: maybe(time),
+  nextTry: maybe(time),
+  deadline: maybe(time.describe('When the first event that waits is given up.')),
+  perMinute: z
+    .object({ delivered: ms, failed: ms })
+    .describe('Of the last three minutes: events delivered, and attempts that were no delivery.'),
+  p99Ms: maybe(ms),
+  deadLetters: count.describe('Of the last 24 hours.'),
+  lastHour: z.object({
+    successRate: maybe(z.number().min(0).max(1)),
+    points: z
+      .array(z.tuple([count, count, ms.nullable()]))
+      .describe('Twelve of five minutes, the oldest first: delivered, failed, p99 in ms.'),
+  }),
+};
+const destinationRow: z.ZodType<DestinationRow> = named<DestinationRow>(
+  'Destination',
+  z.object(rowFields),
+);
+
+export const destinationList: z.ZodType<DestinationList> = named<DestinationList>(
+  'DestinationList',
+  z.object({
+    items: z.array(destinationRow),
+    next: maybe(z.string()),
+    counts: z.record(state, count).describe('Of all that the search finds, whatever their state.'),
+    indexing: z.object({ isCaughtUp: z.boolean(), since: maybe(time) }),
+  }),
+);
+
+const dueSpan = z.object({ from: time, until: time }) satisfies z.ZodType<DueSpan>;
+
+export const destinationDetail: z.ZodType<DestinationDetail> = named<DestinationDetail>(
+  'DestinationDetail',
+  z.object({
+    ...rowFields,
+    urls: z.array(urlStatus),
+    waitingBy: z.object({
+      here: count.describe("In the workers' memory."),
+      tiers: z.record(z.string(), count).describe('In retry topics, by their delay.'),
+      due: z.record(z.string(), dueSpan).describe('When what waits in a retry topic is due.'),
+    }),
+    resource: resource.describe('As in resource files, its secrets masked.'),
+    pause: maybe(z.object({ since: time })),
+  }),
+);
+
+export const series: z.ZodType<Series> = named<Series>(
+  'Series',
+  z.object({
+    from: time,
+    stepS: z.int(),
+    points: z.array(
+      z.object({
+        at: time,
+        delivered: count,
+        failed: count,
+        refused: count,
+        p50Ms: ms.nullable(),
+        p99Ms: ms.nullable(),
+      }),
+    ),
+    urls: z.array(
+      z.object({
+        url: z.string(),
+        bands: z.array(z.object({ from: time, to: time, delivered: count, failed: count })),
+        breaker: maybe(z.enum(['closed', 'open', 'half-open'])),
+      }),
+    ),
+  }),
+);
+
+const lineFields = {
+  seq: z.string().describe('It grows: `after` asks for what is newer.'),
+  at: time,
+  destination: z.string(),
+};
+const eventFields = {
+  ...lineFields,
+  source: z.string(),
+  messageId: z.string(),
+  user: z.string(),
+  type: z.enum(eventTypes),
+  redrivenAt: maybe(time),
+};
+const attempts = count.describe('Made so far.');
+export const attemptRow: z.ZodType<AttemptRow> = named<AttemptRow>(
+  'Attempt',
+  z.union([
+    z.object({
+      ...eventFields,
+      kind: z.literal('attempt'),
+      attempt: z.int().min(1),
+      url: z.string(),
+      outcome: z.enum(['delivered', 'failed', 'refused']),
+      status: maybe(z.int()),
+      tookMs: ms,
+      cause: maybe(z.string()),
+      detail: maybe(z.string()),
+      answer: maybe(z.string()),
+      retryAfterMs: maybe(ms),
+    }),
+    z.object({
+      ...eventFields,
+      kind: z.enum(['retry', 'deferred']),
+      attempts,
+      cause: maybe(z.string()),
+      until: maybe(time),
+      deadline: maybe(time),
+    }),
+    z.object({
+      ...lineFields,
+      kind: z.literal('bundle-deferred'),
+      events: count,
+      cause: z.string(),
+      until: time,
+    }),
+    z.object({
+      ...eventFields,
+      kind: z.literal('dead-letter'),
+      attempts,
+      reason: z.string(),
+      detail: z.string(),
+    }),
+    z.object({ ...eventFields, kind: z.literal('kept'), attempts }),
+    z.object({ ...eventFields, kind: z.literal('dropped'), by: z.string() }),
+  ]),
+);
+
+export const testAnswer: z.ZodType<TestAnswer> = named<TestAnswer>(
+  'TestAnswer',
+  z.object({
+    url: z.string(),
+    outcome: z.enum(['delivered', 'failed', 'refused']),
+    status: maybe(z.int()),
+    detail: maybe(z.string()),
+    answer: maybe(z.string()),
+    tookMs: ms,
+  }),
+);

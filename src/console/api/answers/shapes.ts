@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import type { Page } from '../model.ts';
+
+/** What schemas of answers are made of. */
+
+export const models: z.core.$ZodRegistry<{ id: string }> = z.registry<{ id: string }>();
+
+/** A schema with a name of its own in the document. */
+export function named<T>(id: string, schema: z.ZodType<T>): z.ZodType<T> {
+  models.add(schema, { id });
+  return schema;
+}
+
+export const time: z.ZodString = z.string().meta({ format: 'date-time' });
+export const count: z.ZodInt = z.int().min(0);
+export const ms: z.ZodNumber = z.number().min(0);
+export const maybe: typeof z.exactOptional = z.exactOptional;
+
+export function pageOf<T>(id: string, item: z.ZodType<T>): z.ZodType<Page<T>> {
+  const next = z.string().describe('The cursor of the page behind this one; absent at the end.');
+  return named(id, z.object({ items: z.array(item), next: maybe(next) }));
+}
+
+/** A resource is as in files, its secrets masked. */
+export const resource: z.ZodType<object> = z.looseObject({});

@@ -1,0 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ProblemError } from './problem.ts';
+
+/** As long as a command of the command line tries. */
+const mostMs = 10_000;
+
+/**
+ * What Kafka is asked for a request. While Kafka is away its clients try for ever, and a browser would wait with
+ * them.
+ * @throws ProblemError 503 after ten seconds; the work goes on by itself
+ */
+export async function inTime<T>(work: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const late = delay(mostMs, undefined, { ref: false, signal: over.signal }).then(() => {
+    // Whoever asked has been answered.
+    work.catch(() => undefined);
+    throw new ProblemError(503, 'Kafka has not answered for ten seconds; try again later.');
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+    late.catch(() => undefined);
+  }
+}

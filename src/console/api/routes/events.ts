@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify';
+import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
+import { answer } from '../answers/answers.ts';
+import { withCopies } from '../copies.ts';
+import { decodeCursor } from '../cursor.ts';
+import { inTime } from '../in-time.ts';
+import { accept } from '../parameters.ts';
+import { ProblemError } from '../problem.ts';
+import { opened, page, type Paged, type RouteDeps } from './route.ts';
+
+/** A story reads Kafka for a second or more. */
+const mostStories = 4;
+
+/** One event, and how to find it. */
+export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
+  const { index } = deps;
+  let telling = 0;
+  api.get<{ Querystring: { message: string; user?: string } }>(
+    '/events',
+    {
+      schema: {
+        summary: 'What became of an event at each destination, and why',
+        response: answer('story'),
+        querystring: accept(['message', 'user'], ['message']),
+      },
+    },
+    async ({ query: { message, user } }) => {
+      if (telling >= mostStories)
+        throw new ProblemError(503, 'Several events are being looked up; try again in a moment.');
+      telling += 1;
+      try {
+        // With the user, only one partition of each topic has to be read.
+        const known = user ?? (await whoseMessage(opened(index), message));
+        const explained = await inTime(deps.explain(message, known));
+        if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
+        return withCopies(explained, deps.live.resources);
+      } finally {
+        telling -= 1;
+      }
+    },
+  );
+  api.get<{ Querystring: Paged & { user: string } }>(
+    '/events/search',
+    {
+      schema: {
+        summary: 'The events of a user, the newest first',
+        response: answer('eventPage'),
+        querystring: accept(['user', 'cursor', 'limit'], ['user']),
+      },
+    },
+    async ({ query: { user, cursor, limit } }) => {
+      const [beforeMs] = decodeCursor(cursor, 'number') ?? [];
+      const { items, nextAtMs } = await eventsOfUser(opened(index), user, beforeMs, limit);
+      return page(items, nextAtMs === undefined ? undefined : [nextAtMs]);
+    },
+  );
+}

@@ -1,0 +1,121 @@
+import type { FastifyInstance } from 'fastify';
+import type { OpenIndex } from '../../index/index.ts';
+import {
+  countLetters,
+  findLetters,
+  type FoundLetters,
+  type LetterCount,
+  type LetterTable,
+} from '../../index/letter-queries.ts';
+import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
+import { answer } from '../answers/answers.ts';
+import { decodeCursor } from '../cursor.ts';
+import type { DeadLetterCount, Page, RejectedCount } from '../model.ts';
+import { accept } from '../parameters.ts';
+import { opened, page, type OfDestination, type Paged, type RouteDeps } from './route.ts';
+
+const dayMs = 86_400_000;
+
+interface Query {
+  readonly destination?: string;
+  readonly source?: string;
+  readonly reason?: string;
+  readonly since?: string;
+}
+
+/** What was given up, and what could not be routed. */
+export function addLetterRoutes(api: FastifyInstance, { index, clock }: RouteDeps): void {
+  const find = async (
+    table: LetterTable,
+    whose: string | undefined,
+    { reason, since, cursor, limit }: Paged & Query,
+  ): Promise<FoundLetters> => {
+    const place = decodeCursor(cursor, 'number', 'number', 'number');
+    const [atMs = 0, partition = 0, offset = 0] = place ?? [];
+    return findLetters(opened(index), table, {
+      whose,
+      reason,
+      sinceMs: since === undefined ? undefined : Date.parse(since),
+      before: place === undefined ? undefined : { atMs, partition, offset },
+      limit,
+    });
+  };
+  const pageOfLetters = <T>(
+    { rows, next }: FoundLetters,
+    of: (row: FoundLetters['rows'][number]) => T,
+  ): Page<T> =>
+    page(rows.map(of), next === undefined ? undefined : [next.atMs, next.partition, next.offset]);
+  const words = (): OpenIndex['words'] => opened(index).words;
+
+  api.get<{ Querystring: Paged & Query }>(
+    '/dead-letters',
+    {
+      schema: {
+        summary: 'Events given up, the newest first',
+        response: answer('deadLetterPage'),
+        querystring: accept(['destination', 'reason', 'since', 'cursor', 'limit']),
+      },
+    },
+    async ({ query }) =>
+      pageOfLetters(await find('dead_letters', query.destination, query), (row) =>
+        deadLetterOf(row, words()),
+      ),
+  );
+  api.get<{ Params: OfDestination; Querystring: Paged & Query }>(
+    '/destinations/:id/dead-letters',
+    {
+      schema: {
+        summary: 'Events of a destination that were given up, the newest first',
+        response: answer('deadLetterPage'),
+        params: accept(['id'], ['id']),
+        querystring: accept(['reason', 'since', 'cursor', 'limit']),
+      },
+    },
+    async ({ params: { id }, query }) =>
+      pageOfLetters(await find('dead_letters', id, query), (row) => deadLetterOf(row, words())),
+  );
+  api.get<{ Querystring: Paged & Query }>(
+    '/rejected',
+    {
+      schema: {
+        summary: 'Calls that could not be routed, the newest first',
+        response: answer('rejectedPage'),
+        querystring: accept(['source', 'reason', 'since', 'cursor', 'limit']),
+      },
+    },
+    async ({ query }) =>
+      pageOfLetters(await find('rejected', query.source, query), (row) => rejectedOf(row, words())),
+  );
+  const countsOf = async <T>(
+    table: LetterTable,
+    { since }: Query,
+    of: (count: LetterCount) => T,
+  ): Promise<Page<T>> => {
+    const sinceMs = since === undefined ? clock.now() - 30 * dayMs : Date.parse(since);
+    return page((await countLetters(opened(index), table, sinceMs)).map(of), undefined);
+  };
+  api.get<{ Querystring: Query }>(
+    '/dead-letters/summary',
+    {
+      schema: {
+        summary: 'How many events were given up, by destination, reason and day',
+        response: answer('deadLetterCounts'),
+        querystring: accept(['since']),
+      },
+    },
+    ({ query }): Promise<Page<DeadLetterCount>> =>
+      countsOf('dead_letters', query, ({ whose, ...rest }) => ({ destination: whose, ...rest })),
+  );
+  api.get<{ Querystring: Query }>(
+    '/rejected/summary',
+    {
+      schema: {
+        summary: 'How many calls could not be routed, by source, reason and day',
+        response: answer('rejectedCounts'),
+        querystring: accept(['since']),
+      },
+    },
+    ({ query }): Promise<Page<RejectedCount>> =>
+      countsOf('rejected', query, ({ whose, ...rest }) => ({ source: whose, ...rest })),
+  );
+}

@@ -1,0 +1,53 @@
+import type { KafkaClient } from '../../../kafka/client.ts';
+import type { Clock } from '../../../ops/clock.ts';
+import type { Topology } from '../../../topology.ts';
+import type { Audit } from '../../actions/audit.ts';
+import type { Index, OpenIndex } from '../../index/index.ts';
+import type { LiveState } from '../../index/live-state.ts';
+import type { ExplainedEvent } from '../copies.ts';
+import { encodeCursor } from '../cursor.ts';
+import type { Said, SaidNow } from '../destinations.ts';
+import type { ReadBacklog } from '../flow.ts';
+import type { Page } from '../model.ts';
+import { ProblemError } from '../problem.ts';
+
+export interface RouteDeps {
+  readonly index: Index;
+  readonly live: LiveState;
+  readonly audit: Pick<Audit, 'entries'>;
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly clock: Clock;
+  readonly saidNow: SaidNow;
+  readonly readBacklog: ReadBacklog;
+  /** As `postrider explain` tells it; undefined where nothing of the call is kept. */
+  explain(messageId: string, user: string | undefined): Promise<ExplainedEvent | undefined>;
+}
+
+/** What routes of lists take. */
+export interface Paged {
+  readonly cursor?: string;
+  readonly limit: number;
+}
+
+export interface OfDestination {
+  readonly id: string;
+}
+
+export function saidBy({ saidNow, live, clock }: RouteDeps): Said {
+  return saidNow(live.statuses(), clock.now());
+}
+
+/** @throws ProblemError for the moment in which it is made again */
+export function opened({ current }: Index): OpenIndex {
+  if (current === undefined)
+    throw new ProblemError(503, 'The index is being made again; try again in a moment.');
+  return current;
+}
+
+export function page<T>(
+  items: readonly T[],
+  next: readonly (string | number)[] | undefined,
+): Page<T> {
+  return { items, ...(next === undefined ? {} : { next: encodeCursor(next) }) };
+}

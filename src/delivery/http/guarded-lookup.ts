@@ -1,0 +1,57 @@
+import type { LookupAddress } from 'node:dns';
+import { isIP } from 'node:net';
+import type { LookupFunction } from 'node:net';
+import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
+import type { AddressGuard } from './address-guard.ts';
+import type { NameResolver } from './name-resolver.ts';
+
+/** A `lookup` for Node's sockets that resolves names only to addresses that the guard allows. */
+export function guardedLookup(guard: AddressGuard, resolver: NameResolver): LookupFunction {
+  return (hostname, options, callback) => {
+    const name = withoutRoot(hostname);
+    const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {
+      if (error !== null) {
+        callback(error, []);
+        return;
+      }
+      // One forbidden address refuses all of them: a name with public and private addresses is probably an
+      // attack.
+      const forbidden = addresses.find(({ address }) => !guard.allows(address));
+      const first = addresses[0];
+      if (forbidden !== undefined) {
+        resolver.distrust(name);
+        callback(refusal(hostname, forbidden.address), []);
+      } else if (options.all === true) callback(null, [...addresses]);
+      else callback(null, first?.address ?? '', first?.family ?? 0);
+    };
+    if (isLocalhost(hostname)) process.nextTick(reply, null, loopback(guard));
+    else resolver.resolve(name, reply);
+  };
+}
+
+/** What is wrong with a host that led to this address. */
+export function refusal(host: string, address: string): Error {
+  const isSaidByUrl = isIP(host) !== 0 || isLocalhost(host);
+  return isSaidByUrl ? new AddressRefusedError(address) : new NameRefusedError(host, address);
+}
+
+export function withoutRoot(hostname: string): string {
+  return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
+}
+
+/** RFC 6761 §6.3: such names are loopback, whatever a name server would say. */
+function isLocalhost(hostname: string): boolean {
+  const name = withoutRoot(hostname);
+  return name === 'localhost' || name.endsWith('.localhost');
+}
+
+/** localhost has exactly these two addresses, so one of them may be allowed without the other. */
+function loopback(guard: AddressGuard): readonly LookupAddress[] {
+  const allowed = loopbackAddresses.filter(({ address }) => guard.allows(address));
+  return allowed.length > 0 ? allowed : loopbackAddresses;
+}
+
+const loopbackAddresses: readonly LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];

@@ -1,0 +1,75 @@
+import type { SteadyClock } from '../../ops/clock.ts';
+import type { Validity } from './server-identity.ts';
+
+/** A full handshake, in which the server's certificate was verified. */
+export interface Verification {
+  /** The server's address. */
+  readonly address: string;
+  /** By the steady clock. */
+  readonly atMs: number;
+  readonly validity: Validity;
+}
+
+interface KeptSession {
+  readonly verification: Verification;
+  readonly session: Buffer;
+}
+
+/**
+ * A resumed session shows no certificate, so this is how long a certificate that was replaced may still
+ * count. It is about as long as a kept connection, which shows none either.
+ */
+const longestMs = 600_000;
+/** With a certificate of RSA-2048 and a ticket, a session has 2 KB; these sessions have 16 MB at most. */
+const maxSessions = 2_000;
+const maxSessionBytes = 8_192;
+
+/**
+ * TLS sessions by origin, the last one of each. A session is given out only for the address where it was
+ * made, while its certificates are valid, and no longer than ten minutes after they were verified. Sessions
+ * that come from a resumed one count from the same verification. Whoever resumes a session has its keys,
+ * which only the verified server got.
+ */
+export class TlsSessions {
+  readonly #clock: SteadyClock;
+  /** The longest unused one first. */
+  readonly #kept = new Map<string, KeptSession>();
+
+  constructor(clock: SteadyClock) {
+    this.#clock = clock;
+  }
+
+  /** The session to resume, if that is safe. Otherwise what is kept for the origin is forgotten. */
+  find(origin: string, address: string): KeptSession | undefined {
+    const kept = this.#kept.get(origin);
+    if (kept === undefined) return undefined;
+    this.#kept.delete(origin);
+    if (!this.#isSafe(kept.verification, address)) return undefined;
+    this.#kept.set(origin, kept);
+    return kept;
+  }
+
+  keep(origin: string, kept: KeptSession): void {
+    this.#kept.delete(origin);
+    if (kept.session.length > maxSessionBytes) return;
+    this.#kept.set(origin, kept);
+    if (this.#kept.size <= maxSessions) return;
+    const [longestUnused] = this.#kept.keys();
+    if (longestUnused !== undefined) this.#kept.delete(longestUnused);
+  }
+
+  forget(origin: string): void {
+    this.#kept.delete(origin);
+  }
+
+  #isSafe(verification: Verification, address: string): boolean {
+    const { atMs, validity } = verification;
+    const nowMs = this.#clock.now();
+    return (
+      verification.address === address &&
+      this.#clock.steadyNow() - atMs < longestMs &&
+      validity.fromMs <= nowMs &&
+      nowMs < validity.untilMs
+    );
+  }
+}

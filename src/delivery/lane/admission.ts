@@ -1,0 +1,173 @@
+import type { Destination } from '../../resources/resource.ts';
+import type { Bundle } from '../bundle/bundle.ts';
+import type { Job } from '../job.ts';
+import { circumstances } from '../retry-policy.ts';
+import { decide, decideOnBundle, isEnding } from '../verdict.ts';
+import { deferralOf } from './deferral.ts';
+import type { Deferral, LaneView, Prospects } from './deferral.ts';
+import type { DrainRate } from './drain-rate.ts';
+import type { LaneEndpoints } from './endpoints.ts';
+import type { LaneHold } from './hold.ts';
+import type { LaneContext } from './lane-context.ts';
+import { OddOneOut } from './odd-one-out.ts';
+import type { LaneRate } from './rate.ts';
+import { aheadOf, type LaneSlots } from './slots.ts';
+import type { LaneSpeed } from './speed.ts';
+import type { WaitingJobs } from './waiting-jobs.ts';
+
+/** What a lane consists of, as far as it decides who waits. */
+export interface AdmissionDeps {
+  readonly context: LaneContext;
+  readonly waiting: WaitingJobs;
+  readonly endpoints: LaneEndpoints;
+  readonly hold: LaneHold;
+  readonly rate: LaneRate;
+  readonly slots: LaneSlots;
+  readonly speed: LaneSpeed;
+  readonly drain: DrainRate;
+  readonly lane: { readonly destination: Destination; readonly isSlowRefused: boolean };
+}
+
+/** Bundles are unpacked only while fewer events than this wait: some tenths of a second of a lane's work. */
+const enoughWaiting = 512;
+
+/** Who waits in a lane, and who is put off. */
+export class Admission {
+  readonly #deps: AdmissionDeps;
+  readonly #oddOneOut = new OddOneOut();
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+  }
+
+  /** The lane is behind while others are not. */
+  get isOddOneOut(): boolean {
+    return this.#oddOneOut.isOne;
+  }
+
+  /** Time until the turn of the event that waits longest here. */
+  get longestTurnMs(): number {
+    const { size, longestLine } = this.#deps.waiting;
+    return size > 0 ? this.#turnMs(longestLine) : 0;
+  }
+
+  /** Lets the job wait, puts it off or gives it up. */
+  offer(job: Job): void {
+    if (this.#isAtEase) this.#deps.waiting.add(job);
+    else this.#judge(job, 'offer');
+  }
+
+  /** Conditions have become worse: events that may no longer wait are put off. */
+  review(): void {
+    for (const job of this.#deps.waiting.takeAll()) this.#judge(job, 'review');
+  }
+
+  /** Puts the whole bundle off, if each of its events would be put off. */
+  putOff(bundle: Bundle): boolean {
+    const { context } = this.#deps;
+    const deferral = this.#deferralOfBundle();
+    const verdict =
+      deferral === undefined
+        ? undefined
+        : decideOnBundle(bundle.header, deferral, circumstances(context));
+    if (verdict === undefined) return false;
+    context.disposal.deferBundle(bundle, verdict);
+    return true;
+  }
+
+  /**
+   * To be called about once a second.
+   * @param usualTurnMs time until a turn in lanes that are not behind
+   */
+  tick(usualTurnMs: number): void {
+    this.#oddOneOut.tick(this.longestTurnMs, usualTurnMs);
+    if (this.#mayHaveTooMuch) this.review();
+  }
+
+  /** Nothing prevents an event from waiting here for a slot. */
+  get #isAtEase(): boolean {
+    const { endpoints, hold, rate, lane } = this.#deps;
+    const isHeldUp = endpoints.troubled || hold.isOn || rate.isLimited || lane.isSlowRefused;
+    return !isHeldUp && !this.#oddOneOut.isOne;
+  }
+
+  /** Whether events that wait here may have to be put off. */
+  get #mayHaveTooMuch(): boolean {
+    const { waiting, rate, lane } = this.#deps;
+    if (waiting.size === 0) return false;
+    // What has come back takes turns under the rate limit that fresh records were to have.
+    const isOvertaken = rate.isLimited && waiting.returned > 0;
+    return isOvertaken || this.#oddOneOut.isOne || lane.isSlowRefused || this.#isDedicated;
+  }
+
+  get #isDedicated(): boolean {
+    return this.#deps.lane.destination.topic === 'dedicated';
+  }
+
+  #judge(job: Job, kind: 'offer' | 'review'): void {
+    const { context, rate, waiting } = this.#deps;
+    const lane = this.#view();
+    const prospects = this.#prospectsOf(job, lane);
+    const verdict = decide(job, { kind, lane, prospects }, circumstances(context));
+    if (isEnding(verdict)) {
+      if (verdict.kind === 'put-off' && verdict.cause === 'rate-limit')
+        rate.reserve(prospects.rateTurnMs);
+      context.disposal.carryOut(job, verdict);
+      return;
+    }
+    if (verdict.kind === 'hurry') job.urgent = true;
+    if (verdict.kind === 'wait') job.deadlineMs ??= verdict.deadlineMs;
+    waiting.add(job);
+  }
+
+  /** The deferral that applies to all events of a bundle; undefined if there is none. */
+  #deferralOfBundle(): Deferral | undefined {
+    const view = this.#view();
+    const { waiting, returned } = view;
+    const rateWaitMs = this.#deps.rate.waitBehindMs(aheadOf(true, returned, waiting));
+    const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: 0 };
+    const deferral = deferralOf(view, prospects, true);
+    if (deferral !== undefined || waiting < enoughWaiting) return deferral;
+    // A packed bundle takes less memory than events that wait here.
+    return { cause: 'lane', wantedMs: view.drainMs };
+  }
+
+  #view(): LaneView {
+    const { context, waiting, endpoints, hold, rate, slots, speed, drain, lane } = this.#deps;
+    const { clock } = context;
+    return {
+      availability: endpoints.availability,
+      openForMs: endpoints.openForMs,
+      waiting: waiting.size,
+      returned: waiting.returned,
+      maxInFlight: slots.max,
+      heldMs: hold.leftMs(clock.now()),
+      isRateElsewhere: rate.isElsewhere,
+      isSlowRefused: lane.isSlowRefused,
+      failingForMs: speed.failingForMs(clock.steadyNow()),
+      drainMs: drain.drainMs(waiting.size),
+      isOddOneOut: this.#oddOneOut.isOne,
+      isDedicated: this.#isDedicated,
+    };
+  }
+
+  #prospectsOf(job: Job, { returned, waiting }: LaneView): Prospects {
+    const { rate } = this.#deps;
+    const rateWaitMs = rate.waitBehindMs(aheadOf(job.hasReturned, returned, waiting));
+    return {
+      rateWaitMs,
+      rateTurnMs: rate.turnMs(rateWaitMs),
+      turnMs: this.#turnMs(this.#deps.waiting.aheadOf(job)),
+      fullness: job.claim.fullness(),
+    };
+  }
+
+  /**
+   * Time until the turn of an event that comes now. Each of the user's earlier events waits for a slot, too.
+   */
+  #turnMs(aheadOfUser: number): number {
+    const { drain, waiting, speed } = this.#deps;
+    const slotMs = drain.drainMs(waiting.queued);
+    return (aheadOfUser + 1) * slotMs + aheadOfUser * speed.averageMs;
+  }
+}

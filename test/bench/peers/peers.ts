@@ -1,0 +1,75 @@
+import { createRequire } from 'node:module';
+import type { BenchResult } from '../measure.ts';
+import { plainBento, tunedBento } from './bento.ts';
+import { buildBento } from './build-bento.ts';
+import { cells, type Cell } from './cells.ts';
+import { measureCrash, measureHanging, measureLatency } from './experiments.ts';
+import { batchedKafkajs, plainKafkajs } from './kafkajs.ts';
+import { runMatrix } from './matrix.ts';
+import type { Peer } from './peer.ts';
+import { postrider } from './postrider.ts';
+import { startReceiver } from './receiver-process.ts';
+import { crashResult, hangingResult, latencyResult, matrixResults } from './results.ts';
+
+/** Postrider beside what else delivers from Kafka to HTTP, on the same events, endpoints, broker and machine. */
+
+export interface PeersBenchOptions {
+  readonly brokers: readonly string[];
+  /** Of topics and groups that nobody else uses. */
+  readonly prefix: string;
+  readonly log?: (line: string) => void;
+}
+
+/** `PEERS_ROUNDS` and `PEERS_EVENTS` make it longer; with one cell's name, or its beginning, in `PEERS_CELLS`, only such are measured. */
+const rounds = Number(process.env['PEERS_ROUNDS'] ?? 3);
+const events = Number(process.env['PEERS_EVENTS'] ?? 20_000);
+const chosen = process.env['PEERS_CELLS'] ?? '';
+
+export async function benchPeers(options: PeersBenchOptions): Promise<BenchResult[]> {
+  const { prefix, log = () => undefined } = options;
+  const bento = await buildBento(log);
+  const receiver = await startReceiver();
+  const plain = plainBento(bento);
+  const tuned = tunedBento(bento);
+  const all = [postrider, plain, tuned, plainKafkajs, batchedKafkajs];
+  // Many destinations are many hosts: two idle connections for each are enough.
+  const peersOf = ({ destinations }: Cell): Peer[] =>
+    destinations === 1 ? all : all.filter((peer) => peer !== tuned);
+  try {
+    const matrix = await runMatrix({
+      ...options,
+      receiver,
+      cells: cells.filter(({ name }) => name.startsWith(chosen)),
+      peersOf,
+      rounds,
+      amount: { warmUpEvents: events / 2, events },
+      log,
+    });
+    const steady = {
+      ...options,
+      receiver,
+      peers: [postrider, plain, plainKafkajs, batchedKafkajs],
+    };
+    const found = [
+      ...matrixResults(matrix, all, {
+        Bento: bento.version,
+        kafkajs: versionOf('kafkajs'),
+        'Node.js': process.version,
+      }),
+    ];
+    log('latency: all of them beside each other');
+    found.push(latencyResult(await measureLatency({ ...steady, prefix: `${prefix}l.` }, rounds)));
+    log('one destination hangs');
+    found.push(hangingResult(await measureHanging({ ...steady, prefix: `${prefix}h.` })));
+    log('kill -9');
+    found.push(crashResult(await measureCrash({ ...steady, prefix: `${prefix}c.` })));
+    return found;
+  } finally {
+    await receiver.close();
+  }
+}
+
+function versionOf(name: string): string {
+  const { version } = createRequire(import.meta.url)(`${name}/package.json`) as { version: string };
+  return version;
+}

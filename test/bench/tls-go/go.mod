@@ -1,0 +1,3 @@
+module tls-client
+
+go 1.22

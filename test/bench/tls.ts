@@ -1,0 +1,173 @@
+import { execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
+import { cpuPerUnit } from './compare.ts';
+import { medianOf, roleArgv, runMeasured, summarize } from './measure.ts';
+import type { BenchResult, Measurement } from './measure.ts';
+import { bodyText, type TlsLoad } from './tls-load.ts';
+import type { ReceiverOptions } from './tls-receiver.ts';
+
+/**
+ * What a delivery over TLS costs: on kept connections, with a full handshake, with a resumed session, and to
+ * endpoints that get an event every 40 s; against Go's net/http, which Bento sends with, where Go is installed.
+ */
+
+export interface TlsBenchOptions {
+  /** Default 5. */
+  readonly rounds?: number;
+  readonly log?: (line: string) => void;
+}
+
+const run = promisify(execFile);
+const arms = ['kept', 'full', 'resumed', 'sparse'] as const;
+type Arm = (typeof arms)[number];
+
+const receiverOf: Readonly<Record<Arm, Pick<ReceiverOptions, 'closes' | 'forgets'>>> = {
+  kept: { closes: false, forgets: false },
+  full: { closes: true, forgets: true },
+  resumed: { closes: true, forgets: false },
+  sparse: { closes: false, forgets: false },
+};
+const sparseOrigins = 200;
+const periodMs = 40_000;
+
+type Size = Pick<TlsLoad, 'origins' | 'events' | 'warmUp' | 'inFlight' | 'everyMs'>;
+const busy = { origins: 1, inFlight: 64, everyMs: 0 };
+const sizes: Readonly<Record<Arm, Size>> = {
+  kept: { ...busy, events: 60_000, warmUp: 20_000 },
+  full: { ...busy, events: 6_000, warmUp: 3_000 },
+  resumed: { ...busy, events: 6_000, warmUp: 3_000 },
+  sparse: {
+    origins: sparseOrigins,
+    inFlight: 64,
+    everyMs: periodMs / sparseOrigins,
+    events: 4 * sparseOrigins,
+    warmUp: sparseOrigins,
+  },
+};
+
+interface Pair {
+  readonly own: number;
+  readonly go: number | undefined;
+}
+
+export async function benchTls({ rounds = 5, log }: TlsBenchOptions): Promise<BenchResult[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-tls-'));
+  const receivers: ReturnType<typeof fork>[] = [];
+  try {
+    const authority = makeAuthority('Bench Authority');
+    const authorityFile = join(folder, 'authority.pem');
+    await writeFile(authorityFile, authority.cert);
+    const hosts = Array.from({ length: sparseOrigins }, (_, index) => `127.0.0.${index + 1}`);
+    const certificate = makeCertificate({ by: authority, hosts });
+    const client = await buildGo(folder).catch((error: unknown) => {
+      log?.(`without Go: ${String(error)}`);
+      return undefined;
+    });
+    const measure = async (arm: Arm): Promise<Pair> => {
+      const options: ReceiverOptions = { ...certificate, ...receiverOf[arm] };
+      const script = new URL('tls-receiver.ts', import.meta.url);
+      const receiver = fork(script, [JSON.stringify(options)]);
+      receivers.push(receiver);
+      const [port] = (await once(receiver, 'message')) as [number];
+      const load: TlsLoad = { ...sizes[arm], port, authorityFile, resumes: arm === 'resumed' };
+      // They run side by side where they only wait, and otherwise one after the other.
+      const ofOwn = (): Promise<Measurement> => runOwn(load);
+      const ofGo = (): Promise<Measurement | undefined> =>
+        client === undefined ? Promise.resolve(undefined) : runGo(client, load);
+      const [own, go] =
+        arm === 'sparse' ? await Promise.all([ofOwn(), ofGo()]) : [await ofOwn(), await ofGo()];
+      receiver.kill();
+      const pair = { own: cpuPerUnit(own), go: go === undefined ? undefined : cpuPerUnit(go) };
+      log?.(`${arm}: ${pair.own.toFixed(1)} µs; Go ${pair.go?.toFixed(1) ?? '–'} µs`);
+      return pair;
+    };
+    const pairs: Record<Arm, Pair[]> = { kept: [], full: [], resumed: [], sparse: [] };
+    for (let round = 0; round < rounds; round += 1)
+      for (const arm of arms)
+        // Each takes minutes of waiting.
+        if (arm !== 'sparse' || round < 2) pairs[arm].push(await measure(arm));
+    return resultsOf(pairs);
+  } finally {
+    for (const receiver of receivers) receiver.kill();
+    await rm(folder, { recursive: true });
+  }
+}
+
+function resultsOf(pairs: Readonly<Record<Arm, readonly Pair[]>>): BenchResult[] {
+  const resumed = pairs.resumed.map(({ own }, round) => own / (pairs.full[round]?.own ?? NaN));
+  return [
+    result(
+      'CPU time of a delivery with a resumed session, as a share of a full handshake',
+      0.5,
+      resumed,
+      {
+        'full, CPU µs a delivery': medianOf(pairs.full.map(({ own }) => own)),
+        'resumed, CPU µs a delivery': medianOf(pairs.resumed.map(({ own }) => own)),
+      },
+    ),
+    ...arms.flatMap((arm) => {
+      const known = pairs[arm].filter((pair): pair is Required<Pair> => pair.go !== undefined);
+      if (known.length === 0) return [];
+      const ratios = known.map(({ own, go }) => own / (go ?? NaN));
+      return [
+        result(`${titles[arm]}: CPU time of a delivery, as a share of Go's`, bars[arm], ratios, {
+          'ours, CPU µs a delivery': medianOf(known.map(({ own }) => own)),
+          "Go's, CPU µs a delivery": medianOf(known.map(({ go }) => go ?? NaN)),
+        }),
+      ];
+    }),
+  ];
+}
+
+const titles: Readonly<Record<Arm, string>> = {
+  kept: 'kept connections',
+  full: 'a full handshake for each',
+  resumed: 'a resumed session for each',
+  sparse: 'an event every 40 s for each endpoint',
+};
+
+const bars: Readonly<Record<Arm, number | undefined>> = {
+  kept: undefined,
+  full: 1.2,
+  resumed: undefined,
+  sparse: 1,
+};
+
+function result(
+  name: string,
+  most: number | undefined,
+  ratios: readonly number[],
+  absolutes: Readonly<Record<string, number>>,
+): BenchResult {
+  const texts = Object.entries(absolutes).map(([what, us]) => [what, us.toFixed(1)] as const);
+  return {
+    name: `TLS, ${name}`,
+    required: most === undefined ? 'nothing, only stated' : `at most ${most}`,
+    ...summarize(ratios),
+    passed: most === undefined || medianOf(ratios) <= most,
+    absolutes: Object.fromEntries(texts),
+  };
+}
+
+function runOwn(load: TlsLoad): Promise<Measurement> {
+  process.env['NODE_EXTRA_CA_CERTS'] = load.authorityFile;
+  return runMeasured(new URL('tls-role.ts', import.meta.url), load, roleArgv);
+}
+
+async function buildGo(folder: string): Promise<string> {
+  const client = join(folder, 'tls-client');
+  const cwd = fileURLToPath(new URL('tls-go/', import.meta.url));
+  await run('go', ['build', '-o', client, '.'], { cwd });
+  return client;
+}
+
+async function runGo(client: string, load: TlsLoad): Promise<Measurement> {
+  const { stdout } = await run(client, [JSON.stringify(load), bodyText]);
+  return JSON.parse(stdout) as Measurement;
+}

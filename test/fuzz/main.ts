@@ -1,0 +1,92 @@
+import { parseArgs } from 'node:util';
+import { hintAmong } from '../../src/near.ts';
+import { saveInput } from './engine/corpus.ts';
+import { describeFinding, fuzzApart } from './engine/apart.ts';
+import { moduleOf, targetNames } from './engine/targets.ts';
+import { floodEndpoints } from './floods/endpoint-flood.ts';
+import { floodGateway } from './floods/gateway-flood.ts';
+import { circumstances } from '../harness/recorded-page.ts';
+import { writeReliability } from '../harness/reliability-page.ts';
+import { reportSection, type FuzzRow } from './report.ts';
+
+/**
+ * `npm run fuzz -- [TARGET…] [--minutes N] [--seed N] [--report]`: changed inputs for each reader of bytes,
+ * and the two floods, for so many minutes each. Inputs that break a rule are kept in `corpus`. Ends with 1 if
+ * there is one.
+ */
+const floods = {
+  'gateway-flood': (seed: number, share: number) => floodGateway(seed, Math.ceil(100_000 * share)),
+  'endpoint-flood': (seed: number, share: number) =>
+    floodEndpoints(seed, Math.ceil(10_000 * share)),
+} as const;
+const floodNames = ['gateway-flood', 'endpoint-flood'] as const;
+const names: readonly string[] = [...targetNames, ...floodNames];
+const usage = 'npm run fuzz -- [TARGET…] [--minutes 10] [--seed 1] [--report]';
+
+function refuse(sentence: string): never {
+  console.error(`${sentence}\nusage: ${usage}`);
+  process.exit(2);
+}
+
+function readArguments(): {
+  readonly chosen: readonly string[];
+  readonly minutes: number;
+  readonly seed: number;
+  readonly report: boolean;
+} {
+  try {
+    const { positionals, values } = parseArgs({
+      allowPositionals: true,
+      options: {
+        minutes: { type: 'string', default: '10' },
+        seed: { type: 'string', default: '1' },
+        report: { type: 'boolean', default: false },
+      },
+    });
+    const unknown = positionals.find((name) => !names.includes(name));
+    if (unknown !== undefined)
+      refuse(`there is no target ${unknown}${hintAmong(unknown, names, 'allowed')}`);
+    const minutes = Number(values.minutes);
+    if (!(minutes > 0 && minutes <= 1_440))
+      refuse(`--minutes is ${values.minutes}, allowed: a number above 0, up to 1440`);
+    if (!/^\d{1,9}$/.test(values.seed))
+      refuse(`--seed is ${values.seed}, allowed: a whole number of at most 9 digits`);
+    const chosen = names.filter((name) => positionals.length === 0 || positionals.includes(name));
+    return { chosen, minutes, seed: Number(values.seed), report: values.report };
+  } catch (error) {
+    refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const { chosen, minutes, seed, report } = readArguments();
+const rows: FuzzRow[] = [];
+let isClean = true;
+for (const name of targetNames.filter((each) => chosen.includes(each))) {
+  const limits = { seed, durationMs: minutes * 60_000, leastRuns: 0, mostRuns: Infinity };
+  const { runs, corpus, blocks, findings } = await fuzzApart(moduleOf(name), limits);
+  rows.push({ name, runs, blocks, findings: findings.length });
+  console.log(`${name}: ${runs} inputs, ${corpus} kept, ${blocks} blocks of code reached`);
+  for (const finding of findings) {
+    isClean = false;
+    const file = saveInput(name, finding.input);
+    console.log(`  ${describeFinding(finding)}\n  kept as ${file}`);
+  }
+}
+const flooded: string[] = [];
+for (const name of floodNames.filter((each) => chosen.includes(each))) {
+  // The figures that are promised for ten minutes.
+  const { text, problems } = await floods[name](seed, Math.min(1, minutes / 10));
+  flooded.push(text);
+  console.log(`${name}: ${text}`);
+  for (const problem of problems) {
+    isClean = false;
+    console.log(`  ${problem}`);
+  }
+}
+if (report) {
+  writeReliability(
+    'fuzzing',
+    reportSection({ when: circumstances(), minutes, seed, rows, floods: flooded }),
+  );
+}
+process.exit(isClean ? 0 : 1);

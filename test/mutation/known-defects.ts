@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Mutant } from './operators.ts';
+import { root } from './targets.ts';
+
+/** A defect that the project had, as a change that brings it back. */
+export interface KnownDefect {
+  readonly says: string;
+  readonly file: string;
+  /** Stands exactly once in the file. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** By id. */
+export const knownDefects: Readonly<Record<string, KnownDefect>> = {
+  'unanswered-partition': {
+    says: 'The producer counted a partition that an answer left out as written, so its records were lost.',
+    file: 'src/kafka/produce/sender.ts',
+    find: "answer?.error ?? 'PartitionUnanswered'",
+    replace: "answer?.error ?? 'NONE'",
+  },
+  'duplicate-is-error': {
+    says: 'A batch that was in the log already, because only its answer was lost, was sent again without end.',
+    file: 'src/kafka/produce/judge-answer.ts',
+    find: "['DUPLICATE_SEQUENCE_NUMBER', 'written']",
+    replace: "['DUPLICATE_SEQUENCE_NUMBER', 'again']",
+  },
+  'new-number-after-failure': {
+    says: 'A batch that was sent again got a new number, so Kafka wrote its records twice.',
+    file: 'src/kafka/produce/outgoing-batch.ts',
+    find: '    if (this.#bytes !== undefined) return;\n    this.queue.sequence ??= firstSequence(identity);',
+    replace: '    this.queue.sequence = firstSequence(identity);',
+  },
+  'passes-unreadable-batch': {
+    says: 'A reader moved over a batch that it could not read, and committed that.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: '    if (problem !== undefined) {\n',
+    replace: '    if (problem !== undefined) {\n      cursor.offset = end;\n',
+  },
+  'resume-hands-over': {
+    says: 'An owner that resumed one partition got records of it before it had resumed the others, and paused those again in vain.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: '      queueMicrotask(() => {\n        void this.#handOver(cursor);\n      });',
+    replace: '      void this.#handOver(cursor);',
+  },
+  'commits-unfinished': {
+    says: 'What was committed was how far a partition was read, and not how far it was finished.',
+    file: 'src/kafka/consume/owned-partition.ts',
+    find: 'const { finishedUpTo: offset, finishes } = tracker;',
+    replace: 'const { next: offset, finishes } = tracker;',
+  },
+  'missing-commit': {
+    says: 'A partition that the answer about committed offsets left out counted as never read, and was read from its beginning.',
+    file: 'src/kafka/consume/coordinator.ts',
+    find: 'if (committed.length < partitions.length)',
+    replace: 'if (committed.length > partitions.length)',
+  },
+  'expelled-goes-on': {
+    says: 'A member that its group had gone on without kept its positions, although others had read on.',
+    file: 'src/kafka/consume/membership.ts',
+    find: '      this.#options.expelled();\n',
+    replace: '',
+  },
+  'unheard-goes-on': {
+    says: 'A member that was cut off took in what another member had read meanwhile, before it heard that it was expelled.',
+    file: 'src/kafka/consume/intake.ts',
+    find: 'const mustWait = this.#isClosing || this.#isUnheard;',
+    replace: 'const mustWait = this.#isClosing;',
+  },
+  'hands-over-in-flight': {
+    says: 'A partition went to another member while records of it were in flight, and both finished them.',
+    file: 'src/kafka/consume/intake.ts',
+    find: '    await waitAtMost(drainMs, this.#drained(partitions));\n',
+    replace: '',
+  },
+  'fresh-without-evidence': {
+    says: 'A follower was fresh although a partition of its topic had never answered.',
+    file: 'src/kafka/follow/follower-progress.ts',
+    find: 'reachedAtMs ?? -Infinity);',
+    replace: 'reachedAtMs ?? Infinity);',
+  },
+  'paused-resumes': {
+    says: 'A follower that was paused while it opened its partitions read on.',
+    file: 'src/kafka/follow/follower.ts',
+    find: '      cursor.isPaused = this.#isPaused;\n',
+    replace: '',
+  },
+  'stale-fence-opens': {
+    says: 'Events were sent although deletions could have been missed.',
+    file: 'src/delivery/fencing.ts',
+    find: 'const isFresh = this.#fence.isFresh();',
+    replace: 'const isFresh = this.#fence.isFresh() || this.#isStale;',
+  },
+  'gate-forgets-one': {
+    says: 'The gate of the retry topics forgot the last record but one of a partition.',
+    file: 'src/delivery/due-gate.ts',
+    find: 'if (heap.length > 0) this.#sink(last);',
+    replace: 'if (heap.length > 1) this.#sink(last);',
+  },
+  'breaker-stays-open': {
+    says: 'A breaker whose probe succeeded stayed open.',
+    file: 'src/delivery/lane/breaker.ts',
+    find: '    if (alive) probing?.resolve();\n    else probing?.reject(failure);',
+    replace: '    probing?.reject(failure);',
+  },
+  'default-without-quarter': {
+    says: 'A destination without a limit of its own could have all slots of a worker.',
+    file: 'src/delivery/lane/max-in-flight.ts',
+    find: 'return Math.min(context.maxInFlightPerDestination, most);',
+    replace: 'return context.maxInFlightPerDestination;',
+  },
+  'limit-moves-early': {
+    says: 'A rate limit that went to another worker was exceeded by one event.',
+    file: 'src/delivery/lane/rate-limit.ts',
+    find: 'this.#nextMs = sinceMs + burstMs + this.#intervalMs;',
+    replace: 'this.#nextMs = sinceMs + burstMs;',
+  },
+  'held-lane-sends-another': {
+    says: 'An endpoint that had asked for peace got an event in the place of one that was dropped.',
+    file: 'src/delivery/lane/lane.ts',
+    find: 'job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;',
+    replace: 'job = this.waiting.next(turn);',
+  },
+  'large-ids-in-bundle': {
+    says: 'An event with large ids was put into a bundle, which was then too large to be read.',
+    file: 'src/delivery/bundle/gathering.ts',
+    find: 'return packedBytes(record.key, envelopeBytes, body) >= mostBundleBytes;',
+    replace: 'return envelopeBytes + body.length >= mostBundleBytes;',
+  },
+  'clock-starts-again': {
+    says: 'Every failed attempt started the retry window anew, so an event could be tried without end.',
+    file: 'src/delivery/retry-policy.ts',
+    find: 'const deadlineMs = state.deadlineMs ?? nowMs + policy.windowMs;\n  return schedule',
+    replace: 'const deadlineMs = nowMs + policy.windowMs;\n  return schedule',
+  },
+};
+
+/** @throws Error if the code of a defect has changed, and the defect must be written anew */
+export function defectMutants(): Mutant[] {
+  return Object.entries(knownDefects).map(([id, { file, find, replace }]) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    const start = text.indexOf(find);
+    if (start < 0 || text.indexOf(find, start + 1) >= 0)
+      throw new Error(
+        `test/mutation/known-defects.ts: '${id}' must find its text once in ${file}; write it anew: ${find}`,
+      );
+    const line = text.slice(0, start).split('\n').length;
+    return { file, id, line, start, end: start + find.length, replacement: replace };
+  });
+}

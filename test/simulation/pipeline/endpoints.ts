@@ -1,0 +1,176 @@
+import {
+  deliveredWith,
+  outcomeOfError,
+  outcomeOfStatus,
+  timedOut,
+  unreachedInTime,
+  type Outcome,
+} from '../../../src/delivery/outcome.ts';
+import type { PreparedEndpoint } from '../../../src/delivery/prepared-destination.ts';
+import type { Sender, Sending } from '../../../src/delivery/sender.ts';
+import type { EndpointPlan, Scenario, Trouble } from './scenario.ts';
+import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
+
+/** A request that an endpoint got, or a try that did not reach it. */
+export interface Attempt {
+  readonly destinationId: string;
+  readonly url: string;
+  readonly messageId: string;
+  readonly atMs: number;
+  readonly process: SimulatedProcess;
+  /** The endpoint has taken the event, whether or not anybody heard of it. */
+  isTaken: boolean;
+  /** The process knows how it ended. */
+  isSettled: boolean;
+  /** Of the destination, when it was made, this one included. */
+  readonly inFlight: number;
+}
+
+interface Endpoint {
+  readonly plan: EndpointPlan;
+  readonly destinationId: string;
+  /** When each of its places is free again. */
+  readonly freeMs: number[];
+}
+
+export const timeoutMs = 5_000;
+
+/** All endpoints of a scenario, and what came to them. */
+export class SimulatedEndpoints {
+  readonly attempts: Attempt[] = [];
+  /** `destination message` of the events that an endpoint has taken. */
+  readonly taken: Set<string> = new Set();
+  /** Troubles end here, whatever was planned. */
+  healedMs: number = Infinity;
+  onAttempt: (attempt: Attempt) => void = () => undefined;
+  readonly #time: VirtualTime;
+  readonly #byUrl = new Map<string, Endpoint>();
+  /** By process and destination. */
+  readonly #inFlight = new Map<SimulatedProcess, Map<string, number>>();
+
+  constructor(time: VirtualTime, { destinations }: Scenario) {
+    this.#time = time;
+    for (const { id, urls } of destinations)
+      for (const plan of urls) {
+        const freeMs = Array.from({ length: Math.min(plan.capacity, 64) }, () => 0);
+        this.#byUrl.set(plan.url, { plan, destinationId: id, freeMs });
+      }
+  }
+
+  /** What sends for a process, in place of sockets. */
+  senderFor(owner: SimulatedProcess): Sender {
+    return {
+      send: (sending, endpoint, index) => {
+        this.#send(owner, sending, endpoint, index);
+      },
+      close: () => Promise.resolve(),
+    };
+  }
+
+  #send(owner: SimulatedProcess, sending: Sending, { url }: PreparedEndpoint, index: number): void {
+    const endpoint = this.#byUrl.get(url.replace(/\?.*$/, ''));
+    if (endpoint === undefined) throw new Error(`nobody planned ${url}`);
+    const time = this.#time;
+    time.happened();
+    const { destinationId } = endpoint;
+    const ofProcess = this.#inFlight.get(owner) ?? new Map<string, number>();
+    this.#inFlight.set(owner, ofProcess);
+    const inFlight = (ofProcess.get(destinationId) ?? 0) + 1;
+    ofProcess.set(destinationId, inFlight);
+    const { messageId } = sending;
+    const attempt: Attempt = {
+      destinationId,
+      url,
+      messageId,
+      atMs: time.nowMs,
+      process: owner,
+      isTaken: false,
+      isSettled: false,
+      inFlight,
+    };
+    this.attempts.push(attempt);
+    this.onAttempt(attempt);
+    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint);
+    if (takenAfterMs !== undefined)
+      time.after(takenAfterMs, () => {
+        attempt.isTaken = true;
+        this.taken.add(`${destinationId} ${messageId}`);
+        time.happened();
+      });
+    time.after(
+      Math.min(afterMs, timeoutMs),
+      () => {
+        time.happened();
+        attempt.isSettled = true;
+        ofProcess.set(destinationId, (ofProcess.get(destinationId) ?? 1) - 1);
+        sending.settled(
+          afterMs > timeoutMs ? timedOut : outcome,
+          index,
+          Math.min(afterMs, timeoutMs),
+        );
+      },
+      owner,
+    );
+  }
+
+  #answer(endpoint: Endpoint): Answer {
+    const time = this.#time;
+    const nowMs = time.nowMs - time.startMs;
+    if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity))
+      return { outcome: outcomeOfStatus(503, undefined, nowMs), afterMs: 20 };
+    const trouble =
+      time.nowMs >= this.healedMs
+        ? undefined
+        : endpoint.plan.troubles.find(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
+    const [least, most] = endpoint.plan.latencyMs;
+    const workMs = Math.round(least + (most - least) * time.random());
+    if (trouble !== undefined) {
+      const troubled = this.#troubled(trouble, workMs, nowMs);
+      if (troubled !== undefined) return troubled;
+    }
+    const place = endpoint.freeMs.indexOf(Math.min(...endpoint.freeMs));
+    const beginsMs = Math.max(endpoint.freeMs[place] ?? 0, time.nowMs);
+    endpoint.freeMs[place] = beginsMs + workMs;
+    const afterMs = beginsMs + workMs - time.nowMs;
+    return { outcome: deliveredWith(200), afterMs, takenAfterMs: afterMs };
+  }
+
+  #troubled({ kind, fromMs }: Trouble, workMs: number, nowMs: number): Answer | undefined {
+    const failed = (code: string): Outcome =>
+      outcomeOfError(Object.assign(new Error(kind), { code }), 'unreached');
+    switch (kind) {
+      case 'hangs':
+        return { outcome: timedOut, afterMs: timeoutMs };
+      case 'answers 503':
+        return { outcome: outcomeOfStatus(503, undefined, nowMs), afterMs: workMs };
+      case 'answers 429': {
+        const retryAfter =
+          this.#time.random() < 0.5 ? String(6 + Math.floor(this.#time.random() * 120)) : undefined;
+        return { outcome: outcomeOfStatus(429, retryAfter, nowMs), afterMs: workMs };
+      }
+      case 'answers 410':
+        return { outcome: outcomeOfStatus(410, undefined, nowMs), afterMs: workMs };
+      case 'flaps':
+        return Math.floor((nowMs - fromMs) / 20_000) % 2 === 0
+          ? { outcome: outcomeOfStatus(500, undefined, nowMs), afterMs: workMs }
+          : undefined;
+      case 'refuses connections':
+        return { outcome: failed('ECONNREFUSED'), afterMs: 1 };
+      case 'has no name':
+        return this.#time.random() < 0.5
+          ? { outcome: failed('EDNS'), afterMs: 20 }
+          : { outcome: unreachedInTime, afterMs: timeoutMs };
+      case 'has a bad certificate':
+        return { outcome: failed('CERT_HAS_EXPIRED'), afterMs: 10 };
+      case 'loses its answers':
+        return { outcome: timedOut, afterMs: timeoutMs, takenAfterMs: workMs };
+    }
+  }
+}
+
+interface Answer {
+  readonly outcome: Outcome;
+  readonly afterMs: number;
+  /** When the endpoint has the event; undefined: it does not get it. */
+  readonly takenAfterMs?: number;
+}

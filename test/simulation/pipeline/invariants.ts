@@ -1,0 +1,173 @@
+import type { SimulatedDeployment } from './deployment.ts';
+import type { Attempt } from './endpoints.ts';
+import type { Ledger } from './ledger.ts';
+import { retryWindowMs } from './roles.ts';
+import type { EndpointPlan, Scenario } from './scenario.ts';
+
+/** A promise that was broken. */
+export interface Violation {
+  readonly rule: string;
+  readonly what: string;
+}
+
+export interface Aftermath {
+  readonly scenario: Scenario;
+  readonly deployment: SimulatedDeployment;
+  readonly ledger: Ledger;
+  /** From when all was well until nothing was left, or nobody waited any more. */
+  readonly settledMs: number;
+}
+
+type Rule = (aftermath: Aftermath) => Iterable<string>;
+
+/** What a worker may need to hear of a deletion, and to end what it has begun: `fenceMs` of the contract. */
+const deletionMs = 7_000;
+const mostNamed = 5;
+/** An event is tried at least this often: the longest tier, its spread, and a deferral behind a breaker. */
+const chanceMs = 90 * 60_000;
+const expired: ReadonlySet<string> = new Set(['expired', 'expired-late']);
+
+/** Everything that was promised, and is not so. */
+export function judge(aftermath: Aftermath): Violation[] {
+  return Object.entries(rules).flatMap(([rule, broken]) =>
+    [...broken(aftermath)].slice(0, mostNamed).map((what) => ({ rule, what })),
+  );
+}
+
+export const rules: Readonly<Record<string, Rule>> = {
+  'every accepted event comes to an end': function* ({ scenario, ledger }) {
+    ledger.readLogs();
+    yield* ledger.open(scenario.destinations.map(({ id }) => id));
+  },
+
+  'everything that was read is finished and committed': function* ({ ledger }) {
+    yield* ledger.uncommitted();
+  },
+
+  'nothing is sent that nobody has produced': function* ({ deployment, ledger }) {
+    for (const { messageId } of deployment.endpoints.attempts)
+      if (!ledger.calls.has(messageId)) yield messageId;
+  },
+
+  'nothing is sent after the deletion of its user': function* ({ deployment, ledger }) {
+    for (const attempt of deployment.endpoints.attempts) {
+      const call = ledger.calls.get(attempt.messageId);
+      if (call?.acceptedMs === undefined) continue;
+      const { acceptedMs } = call;
+      const late = ledger.deletions
+        .get(call.user)
+        ?.find(({ fromMs, ackMs }) => acceptedMs < fromMs && attempt.atMs > ackMs + deletionMs);
+      if (late !== undefined)
+        yield `${named(attempt)} ${attempt.atMs - late.ackMs} ms after the deletion of ${call.user}`;
+    }
+  },
+
+  'nothing is sent after its retry window': function* ({ scenario, deployment }) {
+    // The window begins with the first attempt, or when an event is first put off; a set clock moves its end.
+    const setBy = scenario.faults.some(({ kind }) => kind === 'set clock') ? 600_000 : 0;
+    for (const [, attempts] of byEvent(deployment.endpoints.attempts)) {
+      const first = attempts[0];
+      const last = attempts.at(-1);
+      if (first === undefined || last === undefined) continue;
+      if (last.atMs - first.atMs > retryWindowMs + setBy + 60_000)
+        yield `${named(last)} ${last.atMs - first.atMs} ms after its first attempt`;
+    }
+  },
+
+  'no more of a destination is in flight than its limit': function* ({ scenario, deployment }) {
+    const most = new Map(
+      scenario.destinations.map(({ id, maxInFlight = 64, urls }) => [
+        id,
+        Math.min(maxInFlight, Math.max(1, scenario.maxInFlight / 4)) * urls.length,
+      ]),
+    );
+    for (const attempt of deployment.endpoints.attempts)
+      if (attempt.inFlight > Math.ceil(most.get(attempt.destinationId) ?? 0))
+        yield `${named(attempt)} is one of ${attempt.inFlight}`;
+  },
+
+  'only what its endpoint refused, or failed for the whole window, is a dead letter': function* ({
+    scenario,
+    deployment: { time, endpoints },
+    ledger,
+  }) {
+    for (const [name, reason] of ledger.letters) {
+      const [destinationId = '', messageId = ''] = name.split(' ');
+      const fromMs = (ledger.calls.get(messageId)?.producedMs ?? time.startMs) - time.startMs;
+      const urls = scenario.destinations.find(({ id }) => id === destinationId)?.urls ?? [];
+      const isRefused = urls.some(({ troubles }) =>
+        troubles.some(({ kind }) => kind === 'answers 410'),
+      );
+      const hadNoChance = (): boolean =>
+        urls.every(
+          (url) => longestWellMs(url, fromMs, endpoints.healedMs - time.startMs) < chanceMs,
+        );
+      const isExplained = reason === 'http-410' ? isRefused : expired.has(reason) && hadNoChance();
+      if (!isExplained) yield `${name} (${reason})`;
+    }
+  },
+
+  'without faults, what was taken is not sent again': function* ({ scenario, deployment }) {
+    if (scenario.faults.length > 0) return;
+    const mayRepeat = new Set(
+      scenario.destinations
+        .filter(
+          ({ urls }) =>
+            urls.length > 1 ||
+            urls.some(
+              ({ troubles, goneFromMs }) => troubles.length > 0 || goneFromMs !== undefined,
+            ),
+        )
+        .map(({ id }) => id),
+    );
+    for (const [, attempts] of byEvent(deployment.endpoints.attempts)) {
+      const [first, second] = attempts;
+      if (first === undefined || second === undefined) continue;
+      if (!mayRepeat.has(first.destinationId) && !isTooSlow(scenario, first)) yield named(second);
+    }
+  },
+
+  'no process ends by itself': function* ({ deployment, scenario }) {
+    // Whoever starts while Kafka is away is told so, and ends.
+    const mayNotStart = scenario.faults.some(({ kind }) => kind === 'broker' || kind === 'weather');
+    if (!mayNotStart) yield* deployment.crashes;
+  },
+};
+
+/** The longest time within the retry window in which an endpoint was well. */
+function longestWellMs(
+  { troubles, goneFromMs = Infinity }: EndpointPlan,
+  fromMs: number,
+  healedMs: number,
+): number {
+  const endMs = Math.min(fromMs + retryWindowMs, goneFromMs);
+  let longestMs = 0;
+  let wellFromMs = fromMs;
+  for (const trouble of troubles.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    const beginsMs = Math.min(trouble.fromMs, healedMs, endMs);
+    longestMs = Math.max(longestMs, beginsMs - wellFromMs);
+    wellFromMs = Math.max(wellFromMs, Math.min(trouble.untilMs, healedMs));
+  }
+  return Math.max(longestMs, endMs - wellFromMs);
+}
+
+function byEvent(attempts: readonly Attempt[]): Map<string, Attempt[]> {
+  const events = new Map<string, Attempt[]>();
+  for (const attempt of attempts) {
+    const name = `${attempt.url} ${attempt.messageId}`;
+    const known = events.get(name);
+    if (known === undefined) events.set(name, [attempt]);
+    else known.push(attempt);
+  }
+  return events;
+}
+
+/** Its endpoint has so few places that requests wait in it beyond their time. */
+function isTooSlow({ destinations }: Scenario, { url }: Attempt): boolean {
+  const plan = destinations.flatMap(({ urls }) => urls).find((each) => url.startsWith(each.url));
+  return (plan?.capacity ?? 0) < 64;
+}
+
+function named({ destinationId, messageId, process }: Attempt): string {
+  return `${messageId} to ${destinationId} by ${process.name}`;
+}

@@ -1,0 +1,344 @@
+import {
+  earliestTime,
+  type ListedOffset,
+  type ListOffsetsRequest,
+} from '../../../../src/kafka/cluster/cluster.ts';
+import type { KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
+import type { EpochEndAnswer, EpochEndRequest } from '../../../../src/kafka/protocol/epoch-end.ts';
+import type {
+  FetchAnswer,
+  FetchedPartition,
+  FetchRequest,
+} from '../../../../src/kafka/protocol/fetch.ts';
+import type { ProducedPartition, ProduceRequest } from '../../../../src/kafka/protocol/produce.ts';
+import type { VirtualTime } from '../virtual-time.ts';
+import { SimulatedGroup } from './group.ts';
+import { SimulatedPartition } from './partition.ts';
+
+export interface SimulatedTopic {
+  readonly name: string;
+  readonly id: string;
+  readonly config: Readonly<Record<string, string>>;
+  readonly partitions: readonly SimulatedPartition[];
+}
+
+/** `suspended`: it keeps its connections, and does nothing. */
+export type NodeState = 'up' | 'suspended' | 'down';
+
+/** How the network and the brokers are at a time; scenarios change it. */
+export interface Weather {
+  /** Each way, at least and at most. */
+  latencyMs: readonly [number, number];
+  /** The share of requests that get lost with their connection, and of answers to what was done. */
+  lostRequests: number;
+  lostAnswers: number;
+  /** The share of fetches of which a partition's records arrive damaged. */
+  damagedFetches: number;
+  /** The share of produce answers in which a partition is left out, or has another error although it was written. */
+  oddAnswers: number;
+  /** Brokers hold answers back for so long. */
+  throttleMs: number;
+}
+
+export const fairWeather: Weather = {
+  latencyMs: [1, 4],
+  lostRequests: 0,
+  lostAnswers: 0,
+  damagedFetches: 0,
+  oddAnswers: 0,
+  throttleMs: 0,
+};
+
+const replicationMs = 3;
+/** Kafka's replica.lag.time.max.ms is 30 s; short, so that it happens. */
+const lagMs = 10_000;
+/** Until the controller misses a broker, and a broker that is back has caught up. */
+const missedMs = [1_000, 9_000] as const;
+const catchUpMs = [1_000, 5_000] as const;
+const minInSync = 2;
+const replicas = 3;
+/**
+ * While there is nothing to tell, brokers answer late: that saves the simulation most of its turns. Followers have to
+ * know that there is nothing. A consumer that waits for half a second leaves no partition out, so that only one which
+ * is assigned meanwhile has to wait with it.
+ */
+const followerWaitMs = 500;
+const patientMs = 500;
+const consumerWaitMs = 2_500;
+
+/** Kafka in memory, request by request. Whoever asks does so through a `SimulatedCluster`. */
+export class SimulatedBrokers {
+  readonly time: VirtualTime;
+  readonly topics: Map<string, SimulatedTopic> = new Map();
+  readonly groups: Map<string, SimulatedGroup> = new Map();
+  readonly nodes: Map<number, NodeState> = new Map();
+  weather: Weather = fairWeather;
+  /** Topics whose records are no event: they are written from time to time in any case. */
+  readonly chatter: Set<string> = new Set();
+  /** What has been written where; before anybody has it but the leader. */
+  onAppend: (topic: string, partition: number) => void = () => undefined;
+  readonly #byId = new Map<string, SimulatedTopic>();
+  #producerIds = 1_000;
+
+  constructor(time: VirtualTime, nodes: number) {
+    this.time = time;
+    for (let nodeId = 1; nodeId <= nodes; nodeId += 1) this.nodes.set(nodeId, 'up');
+  }
+
+  makeTopic(name: string, count: number, config: Readonly<Record<string, string>>): void {
+    const ids = [...this.nodes.keys()];
+    const partitions = Array.from({ length: count }, (_, index) => {
+      const from = (index + this.topics.size) % ids.length;
+      const turned = [...ids.slice(from), ...ids.slice(0, from)];
+      return new SimulatedPartition(name, index, turned.slice(0, replicas));
+    });
+    const id = String(this.topics.size + 1).padStart(32, '0');
+    const topic = { name, id, config, partitions };
+    this.topics.set(name, topic);
+    this.#byId.set(id, topic);
+  }
+
+  group(id: string): SimulatedGroup {
+    const known = this.groups.get(id);
+    if (known !== undefined) return known;
+    const ids = [...this.nodes.keys()];
+    const made = new SimulatedGroup(this.time, ids[this.groups.size % ids.length] ?? 1);
+    this.groups.set(id, made);
+    return made;
+  }
+
+  readonly isUp = (nodeId: number): boolean => this.nodes.get(nodeId) === 'up';
+
+  /** A broker is killed, stopped for a while, or back. */
+  setNode(nodeId: number, state: NodeState): void {
+    const former = this.nodes.get(nodeId);
+    if (former === state) return;
+    const { time } = this;
+    time.happened();
+    this.nodes.set(nodeId, state);
+    if (state === 'up') {
+      time.after(this.between(catchUpMs), () => {
+        if (this.isUp(nodeId)) this.#welcome(nodeId);
+      });
+      return;
+    }
+    if (former === 'up') {
+      time.after(this.between(missedMs), () => {
+        if (!this.isUp(nodeId)) this.#replace(nodeId);
+      });
+      time.after(lagMs, () => {
+        if (this.isUp(nodeId)) return;
+        for (const partition of this.#partitions())
+          if (partition.leader !== nodeId) partition.dropReplica(nodeId);
+      });
+    }
+  }
+
+  /** Another broker leads the partition, or coordinates the group, though all are well. */
+  moveLeader(partition: SimulatedPartition): void {
+    partition.elect(this.isUp);
+    this.time.happened();
+  }
+
+  between([least, most]: readonly [number, number]): number {
+    return Math.round(least + (most - least) * this.time.random());
+  }
+
+  chance(share: number): boolean {
+    return share > 0 && this.time.random() < share;
+  }
+
+  // What a node answers
+
+  newProducerId(): number {
+    this.#producerIds += 1;
+    return this.#producerIds;
+  }
+
+  async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
+    const answers = request.topics.flatMap(({ topic, partitions }) =>
+      partitions.map(async ({ partition, batch }) => ({
+        topic,
+        partition,
+        message: null,
+        ...(await this.#write(nodeId, topic, partition, batch, request.timeoutMs)),
+      })),
+    );
+    const all: ProducedPartition[] = await Promise.all(answers);
+    if (!this.chance(this.weather.oddAnswers)) return all;
+    const odd = Math.floor(this.time.random() * all.length);
+    if (this.chance(0.5)) return all.filter((_, index) => index !== odd);
+    return all.map((answer, index) =>
+      index === odd ? { ...answer, error: 'NOT_ENOUGH_REPLICAS_AFTER_APPEND' as const } : answer,
+    );
+  }
+
+  async #write(
+    nodeId: number,
+    topic: string,
+    index: number,
+    batch: Buffer,
+    timeoutMs: number,
+  ): Promise<{ error: KafkaErrorName; baseOffset: number }> {
+    const partition = this.topics.get(topic)?.partitions[index];
+    if (partition === undefined) return refused('UNKNOWN_TOPIC_OR_PARTITION');
+    if (partition.leader !== nodeId) return refused('NOT_LEADER_FOR_PARTITION');
+    if (partition.inSync.size < minInSync) return refused('NOT_ENOUGH_REPLICAS');
+    const { time } = this;
+    const upTo = partition.end;
+    const appended = partition.append(batch, time.nowMs);
+    if (appended.error !== 'NONE') return appended;
+    if (partition.end > upTo) {
+      if (!this.chatter.has(topic)) time.happened();
+      this.onAppend(topic, index);
+    }
+    time.after(replicationMs, () => {
+      partition.replicate(this.isUp);
+    });
+    const error = await new Promise<KafkaErrorName>((resolve) => {
+      const end = partition.end;
+      const timer = time.after(timeoutMs, () => {
+        resolve('REQUEST_TIMED_OUT');
+      });
+      partition.whenReplicated(end, (settled) => {
+        timer.isCancelled = true;
+        resolve(settled);
+      });
+    });
+    return { error, baseOffset: error === 'NONE' ? appended.baseOffset : -1 };
+  }
+
+  async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
+    const { time } = this;
+    const first = this.#fetchNow(nodeId, request);
+    if (request.maxWaitMs === 0 || !isEmpty(first)) return this.#weathered(first);
+    const watched: SimulatedPartition[] = [];
+    let isFollower = false;
+    for (const { id, partitions } of request.topics) {
+      const topic = this.#byId.get(id);
+      if (topic === undefined) continue;
+      isFollower ||= topic.config['cleanup.policy']?.includes('compact') === true;
+      for (const { partition } of partitions) {
+        const log = topic.partitions[partition];
+        if (log !== undefined) watched.push(log);
+      }
+    }
+    const quietMs = isFollower ? followerWaitMs : consumerWaitMs;
+    const isPatient = isFollower || request.maxWaitMs >= patientMs;
+    const waitMs = isPatient ? Math.max(request.maxWaitMs, quietMs) : request.maxWaitMs;
+    const isNews = await new Promise<boolean>((resolve) => {
+      const end = (isTold: boolean): void => {
+        for (const { readers } of watched) readers.delete(told);
+        resolve(isTold);
+      };
+      const timer = time.after(waitMs, () => {
+        end(false);
+      });
+      timer.isPoll = true;
+      const told = (): void => {
+        timer.isCancelled = true;
+        end(true);
+      };
+      for (const { readers } of watched) readers.add(told);
+    });
+    return this.#weathered(isNews ? this.#fetchNow(nodeId, request) : first);
+  }
+
+  listOffsets(nodeId: number, { topic, partitions, timeMs }: ListOffsetsRequest): ListedOffset[] {
+    return partitions.map((partition) => {
+      const log = this.topics.get(topic)?.partitions[partition];
+      if (log === undefined) return { partition, error: 'UNKNOWN_TOPIC_OR_PARTITION', offset: -1 };
+      if (log.leader !== nodeId)
+        return { partition, error: 'NOT_LEADER_FOR_PARTITION', offset: -1 };
+      return { partition, error: 'NONE', offset: timeMs === earliestTime ? 0 : log.highWatermark };
+    });
+  }
+
+  epochEnd(nodeId: number, { topic, partition, epoch }: EpochEndRequest): EpochEndAnswer {
+    const log = this.topics.get(topic)?.partitions[partition];
+    if (log === undefined) return { error: 'UNKNOWN_TOPIC_OR_PARTITION', epoch: -1, endOffset: -1 };
+    if (log.leader !== nodeId)
+      return { error: 'NOT_LEADER_FOR_PARTITION', epoch: -1, endOffset: -1 };
+    return { error: 'NONE', ...log.epochEnd(epoch) };
+  }
+
+  #fetchNow(nodeId: number, { maxBytes, topics }: FetchRequest): FetchAnswer {
+    let leftBytes = maxBytes;
+    const partitions = topics.flatMap(({ id, partitions: positions }) =>
+      positions.map((position): FetchedPartition => {
+        const log = this.#byId.get(id)?.partitions[position.partition];
+        const place = { topicId: id, partition: position.partition };
+        if (log === undefined) return { ...place, ...empty, error: 'UNKNOWN_TOPIC_ID' };
+        if (log.leader !== nodeId) return { ...place, ...empty, error: 'NOT_LEADER_FOR_PARTITION' };
+        const answer = log.fetch(position, leftBytes, leftBytes === maxBytes);
+        leftBytes -= answer.records.length;
+        return { ...place, ...answer };
+      }),
+    );
+    return { error: 'NONE', throttleMs: 0, partitions };
+  }
+
+  /** A bit of one partition's records may be another one when they arrive; on the disk they are well. */
+  #weathered(answer: FetchAnswer): FetchAnswer {
+    if (!this.chance(this.weather.damagedFetches)) return answer;
+    const full = answer.partitions.filter(({ records }) => records.length > 0);
+    const hit = full[Math.floor(this.time.random() * full.length)];
+    if (hit === undefined) return answer;
+    const records = Buffer.from(hit.records);
+    const at = Math.floor(this.time.random() * records.length);
+    records[at] = (records[at] ?? 0) ^ (1 << Math.floor(this.time.random() * 8));
+    return {
+      ...answer,
+      partitions: answer.partitions.map((each) => (each === hit ? { ...each, records } : each)),
+    };
+  }
+
+  /** The controller has missed a broker. */
+  #replace(nodeId: number): void {
+    this.time.happened();
+    for (const partition of this.#partitions()) {
+      if (partition.leader === nodeId) partition.elect(this.isUp);
+      partition.dropReplica(nodeId);
+    }
+    for (const group of this.groups.values())
+      if (group.coordinator === nodeId) {
+        const up = [...this.nodes.keys()].find((id) => this.isUp(id));
+        if (up !== undefined) group.coordinator = up;
+      }
+  }
+
+  #welcome(nodeId: number): void {
+    this.time.happened();
+    for (const partition of this.#partitions()) {
+      if (partition.leader < 0 || !this.isUp(partition.leader)) partition.elect(this.isUp);
+      partition.addReplica(nodeId);
+      partition.replicate(this.isUp);
+    }
+    for (const group of this.groups.values())
+      if (!this.isUp(group.coordinator)) group.coordinator = nodeId;
+  }
+
+  *#partitions(): Generator<SimulatedPartition> {
+    for (const { partitions } of this.topics.values()) yield* partitions;
+  }
+}
+
+function refused(error: KafkaErrorName): { error: KafkaErrorName; baseOffset: number } {
+  return { error, baseOffset: -1 };
+}
+
+function isEmpty({ partitions }: FetchAnswer): boolean {
+  return partitions.every(
+    ({ error, records, diverging }) =>
+      error === 'NONE' && records.length === 0 && diverging === undefined,
+  );
+}
+
+const empty = {
+  highWatermark: -1,
+  lastStableOffset: -1,
+  aborted: [],
+  preferredReplica: -1,
+  diverging: undefined,
+  records: Buffer.alloc(0),
+} as const;

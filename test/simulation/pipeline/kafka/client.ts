@@ -1,0 +1,261 @@
+import type {
+  Cluster,
+  ListedOffset,
+  ListOffsetsRequest,
+  TopicMetadata,
+} from '../../../../src/kafka/cluster/cluster.ts';
+import type { KafkaClient } from '../../../../src/kafka/client.ts';
+import type { Compressor } from '../../../../src/kafka/protocol/compressor.ts';
+import type { EpochEndAnswer, EpochEndRequest } from '../../../../src/kafka/protocol/epoch-end.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
+import type { FetchAnswer, FetchRequest } from '../../../../src/kafka/protocol/fetch.ts';
+import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
+import type { ProducedPartition, ProduceRequest } from '../../../../src/kafka/protocol/produce.ts';
+import type { SimulatedProcess, VirtualTime } from '../virtual-time.ts';
+import type { GroupRequest } from '../../../kafka/ask-group.ts';
+import { asWritten } from '../../../kafka/fake-cluster.ts';
+import { SimulatedAdmin } from './admin.ts';
+import { fairWeather, type SimulatedBrokers } from './brokers.ts';
+
+/** As of the real cluster's connections. */
+const answerMs = 5_000;
+const graceMs = 3_000;
+const quietMs = 1_000;
+const lookAgainMs = 250;
+/** What is asked again and again; in fair weather, it makes no difference how long the answer is on its way. */
+const unhurried: ReadonlySet<string> = new Set(['Fetch', 'Metadata', 'Heartbeat']);
+
+const uncompressed: Compressor = {
+  pack: (records) => ({ codecId: 0, bytes: Buffer.from(records) }),
+};
+
+/** What a process has of Kafka; `as` the client that roles are given. */
+export function simulatedClient(brokers: SimulatedBrokers, owner: SimulatedProcess): KafkaClient {
+  return {
+    rack: '',
+    compressor: uncompressed,
+    openCluster: () => new SimulatedCluster(brokers, owner),
+    admin: () => new SimulatedAdmin(brokers, owner),
+  } as unknown as KafkaClient;
+}
+
+/**
+ * A client's connections: what is asked takes time both ways, may get lost before or after a broker has done it,
+ * and is given up when no answer comes.
+ */
+export class SimulatedCluster implements Cluster {
+  readonly #brokers: SimulatedBrokers;
+  readonly #owner: SimulatedProcess;
+  readonly #topics = new Map<string, TopicMetadata>();
+  readonly #errors = new Map<string, KafkaErrorName>();
+  /** Brokers answer one request of a connection after the other. */
+  readonly #busy = new Map<string, Promise<undefined>>();
+  readonly #pending = new Set<(error: Error) => void>();
+  #isClosed = false;
+
+  constructor(brokers: SimulatedBrokers, owner: SimulatedProcess) {
+    this.#brokers = brokers;
+    this.#owner = owner;
+  }
+
+  async refresh(topics: readonly string[]): Promise<void> {
+    await this.#askAny('Metadata', () => {
+      for (const name of topics) this.#learn(name);
+    });
+  }
+
+  topic(name: string): TopicMetadata | undefined {
+    return this.#topics.get(name);
+  }
+
+  topicError(name: string): KafkaErrorName | undefined {
+    return this.#errors.get(name);
+  }
+
+  async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
+    const written = asWritten(request);
+    return this.#ask('Fetch', nodeId, request.maxWaitMs + graceMs, () =>
+      this.#brokers.fetch(nodeId, written),
+    );
+  }
+
+  async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
+    return this.#ask('Produce', nodeId, request.timeoutMs + graceMs, () =>
+      this.#brokers.produce(nodeId, request),
+    );
+  }
+
+  async initProducerId(): Promise<ProducerIdentity> {
+    return this.#askAny('InitProducerId', () => ({ id: this.#brokers.newProducerId(), epoch: 0 }));
+  }
+
+  async epochEnd(nodeId: number, request: EpochEndRequest): Promise<EpochEndAnswer> {
+    return this.#ask('OffsetForLeaderEpoch', nodeId, answerMs, () =>
+      this.#brokers.epochEnd(nodeId, request),
+    );
+  }
+
+  async listOffsets(nodeId: number, request: ListOffsetsRequest): Promise<readonly ListedOffset[]> {
+    return this.#ask('ListOffsets', nodeId, answerMs, () =>
+      this.#brokers.listOffsets(nodeId, request),
+    );
+  }
+
+  async findCoordinator(groupId: string): Promise<number> {
+    return this.#askAny('FindCoordinator', () => {
+      const { coordinator } = this.#brokers.group(groupId);
+      if (this.#brokers.isUp(coordinator)) return coordinator;
+      throw new KafkaAnswerError('COORDINATOR_NOT_AVAILABLE', groupId);
+    });
+  }
+
+  async askCoordinator<T>(
+    nodeId: number,
+    api: string,
+    request: object,
+    timeoutMs: number = answerMs,
+  ): Promise<T> {
+    const { groupId, groupIds } = request as GroupRequest;
+    const group = this.#brokers.group(groupIds?.[0] ?? groupId);
+    return this.#ask(
+      api,
+      nodeId,
+      timeoutMs,
+      async () => (await group.answer(nodeId, api, request as GroupRequest)) as T,
+    );
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#breakAll(new KafkaAnswerError('NETWORK_EXCEPTION', 'the connection was closed'));
+  }
+
+  #learn(name: string): void {
+    const topic = this.#brokers.topics.get(name);
+    if (topic === undefined) {
+      this.#errors.set(name, 'UNKNOWN_TOPIC_OR_PARTITION');
+      this.#topics.delete(name);
+      return;
+    }
+    this.#errors.delete(name);
+    const partitions = topic.partitions.map(({ leader, leaderEpoch: epoch }) => ({
+      leader,
+      epoch,
+    }));
+    this.#topics.set(name, { id: topic.id, partitions });
+  }
+
+  /** Whichever broker is there; one that is suspended costs the time until it is given up. */
+  async #askAny<T>(api: string, answer: () => T | Promise<T>): Promise<T> {
+    const ids = [...this.#brokers.nodes.keys()];
+    const from = Math.floor(this.#time.random() * ids.length);
+    let failure: unknown;
+    for (const nodeId of [...ids.slice(from), ...ids.slice(0, from)]) {
+      try {
+        return await this.#ask(api, nodeId, answerMs, answer);
+      } catch (error) {
+        if (this.#isClosed || !isConnectionError(error)) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #ask<T>(
+    api: string,
+    nodeId: number,
+    timeoutMs: number,
+    answer: () => T | Promise<T>,
+  ): Promise<T> {
+    if (this.#isClosed) throw new KafkaAnswerError('NETWORK_EXCEPTION', 'the connection is closed');
+    const connection = `${nodeId} ${api === 'Fetch' ? api : ''}`;
+    return new Promise<T>((resolve, reject) => {
+      const over = Promise.withResolvers<undefined>();
+      const fail = (error: Error): void => {
+        this.#pending.delete(fail);
+        over.resolve(undefined);
+        reject(error);
+      };
+      this.#pending.add(fail);
+      const before = this.#busy.get(connection) ?? Promise.resolve(undefined);
+      // A connection on which an answer was given up is made anew.
+      this.#busy.set(connection, over.promise);
+      const untilMs = this.#time.livedMs + timeoutMs;
+      before
+        .then(() => this.#travel(api, nodeId, untilMs, answer))
+        .then(
+          (value) => {
+            this.#pending.delete(fail);
+            over.resolve(undefined);
+            resolve(value);
+          },
+          (error: unknown) => {
+            fail(error instanceof Error ? error : new Error(String(error)));
+          },
+        );
+    });
+  }
+
+  /** There, the broker's work, and back. */
+  async #travel<T>(
+    api: string,
+    nodeId: number,
+    untilMs: number,
+    answer: () => T | Promise<T>,
+  ): Promise<T> {
+    const brokers = this.#brokers;
+    const { weather } = brokers;
+    // In fair weather, it makes no difference on which way it takes its time.
+    const isFair = weather === fairWeather;
+    if (!isFair) await this.#pass(brokers.between(weather.latencyMs));
+    if (!brokers.isUp(nodeId)) await this.#reach(api, nodeId, untilMs);
+    if (brokers.chance(weather.lostRequests)) throw broken(nodeId);
+    const answered = await answer();
+    const throttled = brokers.chance(0.2) ? weather.throttleMs : 0;
+    if (!isFair || !unhurried.has(api))
+      await this.#pass(brokers.between(weather.latencyMs) + throttled);
+    if (!brokers.isUp(nodeId)) await this.#reach(api, nodeId, untilMs);
+    if (brokers.chance(weather.lostAnswers)) throw broken(nodeId);
+    return answered;
+  }
+
+  async #pass(ms: number): Promise<void> {
+    // Nothing of what is asked in a quiet matters, and each turn costs the simulation time.
+    if (this.#time.quietMs <= quietMs) await this.#wait(ms);
+  }
+
+  async #wait(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#time.after(ms, resolve, this.#owner).isPoll = true;
+    });
+  }
+
+  /** A broker that is gone refuses; one that is suspended says nothing until it goes on, or is given up. */
+  async #reach(api: string, nodeId: number, untilMs: number): Promise<void> {
+    while (this.#brokers.nodes.get(nodeId) === 'suspended') {
+      if (this.#time.livedMs >= untilMs)
+        throw new KafkaAnswerError('REQUEST_TIMED_OUT', `node ${nodeId} did not answer ${api}`);
+      await this.#wait(lookAgainMs);
+    }
+    if (!this.#brokers.isUp(nodeId)) throw broken(nodeId);
+  }
+
+  #breakAll(error: Error): void {
+    for (const fail of [...this.#pending]) fail(error);
+  }
+
+  get #time(): VirtualTime {
+    return this.#brokers.time;
+  }
+}
+
+function broken(nodeId: number): Error {
+  return new KafkaAnswerError('NETWORK_EXCEPTION', `the connection to node ${nodeId} broke`);
+}
+
+function isConnectionError(error: unknown): boolean {
+  return (
+    error instanceof KafkaAnswerError &&
+    (error.type === 'NETWORK_EXCEPTION' || error.type === 'REQUEST_TIMED_OUT')
+  );
+}

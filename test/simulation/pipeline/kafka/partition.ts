@@ -1,0 +1,264 @@
+import { crc32c } from '../../../../src/kafka/protocol/crc32c.ts';
+import type { KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
+import type {
+  EpochEnd,
+  FetchedPartition,
+  FetchPosition,
+} from '../../../../src/kafka/protocol/fetch.ts';
+import { epochEndOf, judgePosition, type LedLog } from '../../../kafka/leader-epochs.ts';
+
+/** Where fields are, from a batch's first byte. */
+const epochAt = 12;
+const checksumAt = 17;
+const attributesAt = 21;
+const lastOffsetDeltaAt = 23;
+const maxTimestampAt = 35;
+const producerIdAt = 43;
+const producerEpochAt = 51;
+const sequenceAt = 53;
+const logAppendTime = 0x8;
+
+const sequences = 2 ** 31;
+const rememberedBatches = 5;
+
+interface StoredBatch {
+  readonly first: number;
+  readonly last: number;
+  readonly bytes: Buffer;
+}
+
+/** What a partition knows of a producer. */
+interface ProducerState {
+  readonly epoch: number;
+  /** The newest last. */
+  readonly batches: readonly { readonly first: number; readonly last: number; offset: number }[];
+}
+
+interface Waiting {
+  readonly upTo: number;
+  readonly settle: (error: KafkaErrorName) => void;
+}
+
+export interface Appended {
+  readonly error: KafkaErrorName;
+  readonly baseOffset: number;
+}
+
+/**
+ * A partition with its replicas: the leader's log in bytes, how far each replica has it, and what readers may
+ * see of it. A new leader has what its replica had; the rest of the log, which no producer was told of, is gone.
+ */
+export class SimulatedPartition {
+  readonly topic: string;
+  readonly index: number;
+  /** Node id; -1: nobody. */
+  leader: number;
+  leaderEpoch = 0;
+  readonly replicas: readonly number[];
+  readonly inSync: Set<number>;
+  batches: StoredBatch[] = [];
+  end = 0;
+  /** Readers see what is before it: all in-sync replicas have that. */
+  highWatermark = 0;
+  /** Called when readers may see more, or somebody else leads. */
+  readonly readers: Set<() => void> = new Set();
+  #reached = new Map<number, number>();
+  #producers = new Map<number, ProducerState>();
+  #epochs: { readonly epoch: number; readonly start: number }[] = [{ epoch: 0, start: 0 }];
+  #waiting: Waiting[] = [];
+
+  constructor(topic: string, index: number, replicas: readonly number[]) {
+    this.topic = topic;
+    this.index = index;
+    this.replicas = replicas;
+    this.leader = replicas[0] ?? -1;
+    this.inSync = new Set(replicas);
+  }
+
+  /** As brokers do, it gives the batch its place and its time, and says who led. */
+  append(batch: Buffer, nowMs: number): Appended {
+    const producerId = Number(batch.readBigInt64BE(producerIdAt));
+    const delta = batch.readInt32BE(lastOffsetDeltaAt);
+    if (producerId >= 0) {
+      const known = this.#judge(batch, producerId, delta);
+      if (known !== undefined) return known;
+    }
+    const bytes = Buffer.from(batch);
+    const first = this.end;
+    bytes.writeBigInt64BE(BigInt(first), 0);
+    bytes.writeInt32BE(this.leaderEpoch, epochAt);
+    bytes.writeInt16BE(bytes.readInt16BE(attributesAt) | logAppendTime, attributesAt);
+    bytes.writeBigInt64BE(BigInt(nowMs), maxTimestampAt);
+    bytes.writeUInt32BE(crc32c(bytes.subarray(attributesAt)) >>> 0, checksumAt);
+    this.batches.push({ first, last: first + delta, bytes });
+    this.end = first + delta + 1;
+    this.#remember(bytes, first);
+    return { error: 'NONE', baseOffset: first };
+  }
+
+  /** Calls back when all in-sync replicas have everything before this offset, or it is known that they won't. */
+  whenReplicated(upTo: number, settle: (error: KafkaErrorName) => void): void {
+    if (this.highWatermark >= upTo) settle('NONE');
+    else this.#waiting.push({ upTo, settle });
+  }
+
+  /** These replicas fetch what the leader has. */
+  replicate(isUp: (nodeId: number) => boolean): void {
+    if (this.leader < 0 || !isUp(this.leader)) return;
+    for (const nodeId of this.inSync)
+      if (nodeId === this.leader || isUp(nodeId)) this.#reached.set(nodeId, this.end);
+    this.#advance();
+  }
+
+  /** It has not fetched for too long. */
+  dropReplica(nodeId: number): void {
+    if (nodeId === this.leader || this.inSync.size === 1) return;
+    if (this.inSync.delete(nodeId)) this.#advance();
+  }
+
+  /** It has caught up with the leader. */
+  addReplica(nodeId: number): void {
+    if (this.leader < 0) return;
+    this.#reached.set(nodeId, this.end);
+    this.inSync.add(nodeId);
+  }
+
+  /** Somebody who is in sync leads from now on, with what it has; nobody, if none of them is up. */
+  elect(isUp: (nodeId: number) => boolean): void {
+    const former = this.leader;
+    const candidates = this.replicas.filter((id) => this.inSync.has(id) && isUp(id));
+    const next = candidates.find((id) => id !== former) ?? candidates[0] ?? -1;
+    if (next >= 0 && next !== former) {
+      const hadBy = former < 0 ? this.end : (this.#reached.get(next) ?? 0);
+      this.#cutOff(Math.max(hadBy, this.highWatermark));
+      this.leaderEpoch += 1;
+      this.#epochs.push({ epoch: this.leaderEpoch, start: this.end });
+    }
+    this.leader = next;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { settle } of waiting) settle('NOT_LEADER_FOR_PARTITION');
+    this.#tellReaders();
+  }
+
+  epochEnd(epoch: number): EpochEnd {
+    return epochEndOf(this.#led, epoch);
+  }
+
+  /** @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst` */
+  fetch(
+    position: FetchPosition,
+    leftBytes: number,
+    isFirst: boolean,
+  ): Omit<FetchedPartition, 'topicId' | 'partition'> {
+    const problem = judgePosition(this.#led, position);
+    if (typeof problem === 'string') return this.#refusal(problem);
+    if (problem !== undefined) return { ...this.#answer(), diverging: problem };
+    const mostBytes = Math.min(position.maxBytes, leftBytes);
+    return { ...this.#answer(), records: this.#read(position.offset, mostBytes, isFirst) };
+  }
+
+  get #led(): LedLog {
+    return { epoch: this.leaderEpoch, start: 0, end: this.end, epochs: this.#epochs };
+  }
+
+  #read(offset: number, mostBytes: number, isFirst: boolean): Buffer {
+    const wanted: Buffer[] = [];
+    let bytes = 0;
+    for (let at = this.#placeOf(offset); at < this.batches.length && bytes < mostBytes; at += 1) {
+      const batch = this.batches[at];
+      if (batch === undefined || batch.last >= this.highWatermark) break;
+      wanted.push(batch.bytes);
+      bytes += batch.bytes.length;
+    }
+    const [first] = wanted;
+    if (first === undefined) return noRecords;
+    // The first batch comes whole or not at all, and the last one may be cut off, as brokers do it.
+    if (mostBytes < first.length) return isFirst ? first : noRecords;
+    return Buffer.concat(wanted).subarray(0, mostBytes);
+  }
+
+  /** The batch that has this offset, or the first behind it. */
+  #placeOf(offset: number): number {
+    let [low, high] = [0, this.batches.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.batches[middle]?.last ?? Infinity) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #judge(batch: Buffer, producerId: number, delta: number): Appended | undefined {
+    const state = this.#producers.get(producerId);
+    if (state === undefined) return undefined;
+    const epoch = batch.readInt16BE(producerEpochAt);
+    const first = batch.readInt32BE(sequenceAt);
+    const last = (first + delta) % sequences;
+    if (epoch < state.epoch) return { error: 'INVALID_PRODUCER_EPOCH', baseOffset: -1 };
+    const same = state.batches.find((known) => known.first === first && known.last === last);
+    if (epoch === state.epoch && same !== undefined)
+      return { error: 'NONE', baseOffset: same.offset };
+    const expected = epoch > state.epoch ? 0 : ((state.batches.at(-1)?.last ?? -1) + 1) % sequences;
+    if (first !== expected) return { error: 'OUT_OF_ORDER_SEQUENCE_NUMBER', baseOffset: -1 };
+    return undefined;
+  }
+
+  #remember(batch: Buffer, offset: number): void {
+    const producerId = Number(batch.readBigInt64BE(producerIdAt));
+    if (producerId < 0) return;
+    const epoch = batch.readInt16BE(producerEpochAt);
+    const first = batch.readInt32BE(sequenceAt);
+    const last = (first + batch.readInt32BE(lastOffsetDeltaAt)) % sequences;
+    const state = this.#producers.get(producerId);
+    const before = state?.epoch === epoch ? state.batches : [];
+    const batches = [...before, { first, last, offset }].slice(-rememberedBatches);
+    this.#producers.set(producerId, { epoch, batches });
+  }
+
+  #cutOff(offset: number): void {
+    if (offset >= this.end) return;
+    this.batches = this.batches.filter(({ first }) => first < offset);
+    this.#epochs = this.#epochs.filter(({ start }) => start < offset || start === 0);
+    this.end = offset;
+    this.#producers = new Map();
+    for (const { bytes, first } of this.batches) this.#remember(bytes, first);
+  }
+
+  #advance(): void {
+    const had = Array.from(this.inSync, (id) =>
+      id === this.leader ? this.end : (this.#reached.get(id) ?? 0),
+    );
+    const next = Math.min(...had);
+    if (next <= this.highWatermark) return;
+    this.highWatermark = next;
+    const replicated = this.#waiting.filter(({ upTo }) => upTo <= next);
+    this.#waiting = this.#waiting.filter(({ upTo }) => upTo > next);
+    for (const { settle } of replicated) settle('NONE');
+    this.#tellReaders();
+  }
+
+  #tellReaders(): void {
+    for (const tell of [...this.readers]) tell();
+  }
+
+  #answer(): Omit<FetchedPartition, 'topicId' | 'partition'> {
+    const { highWatermark } = this;
+    return {
+      error: 'NONE',
+      highWatermark,
+      lastStableOffset: highWatermark,
+      aborted: none,
+      preferredReplica: -1,
+      diverging: undefined,
+      records: noRecords,
+    };
+  }
+
+  #refusal(error: KafkaErrorName): Omit<FetchedPartition, 'topicId' | 'partition'> {
+    return { ...this.#answer(), error, highWatermark: -1, lastStableOffset: -1 };
+  }
+}
+
+const none: readonly never[] = [];
+const noRecords = Buffer.alloc(0);

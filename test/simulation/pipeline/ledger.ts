@@ -1,0 +1,103 @@
+import type { SimulatedBrokers } from './kafka/brokers.ts';
+import type { SimulatedEndpoints } from './endpoints.ts';
+import { eventsIn } from './read-log.ts';
+import type { Topology } from '../../../src/topology.ts';
+
+export interface AcceptedCall {
+  readonly messageId: string;
+  readonly user: string;
+  /** Before any broker had it. */
+  readonly producedMs: number;
+  /** When all in-sync replicas had it. */
+  acceptedMs: number | undefined;
+}
+
+/** What was accepted, and what has become of it. */
+export class Ledger {
+  readonly calls: Map<string, AcceptedCall> = new Map();
+  /** When deletions were written, by user: asked for, and acknowledged. */
+  readonly deletions: Map<string, { readonly fromMs: number; readonly ackMs: number }[]> =
+    new Map();
+  /** `destination message` of events in the dead-letter topic, with their reasons. */
+  readonly letters: Map<string, string> = new Map();
+  /** Of events that are kept for a paused destination. */
+  readonly kept: Set<string> = new Set();
+  readonly #brokers: SimulatedBrokers;
+  readonly #endpoints: SimulatedEndpoints;
+  readonly #topology: Topology;
+  readonly #read = new Map<string, number>();
+
+  constructor(brokers: SimulatedBrokers, endpoints: SimulatedEndpoints, topology: Topology) {
+    this.#brokers = brokers;
+    this.#endpoints = endpoints;
+    this.#topology = topology;
+  }
+
+  /** Reads what has been written to the topics where events come to an end. */
+  readLogs(): void {
+    const { deadLetter, paused } = this.#topology.topics;
+    this.#readTopic(deadLetter, (name, reason) => this.letters.set(name, reason));
+    this.#readTopic(paused, (name) => this.kept.add(name));
+  }
+
+  /** `destination message` of accepted events with no end yet. */
+  open(destinationIds: readonly string[]): string[] {
+    const { taken } = this.#endpoints;
+    const open: string[] = [];
+    for (const call of this.calls.values()) {
+      if (call.acceptedMs === undefined || this.wasDeleted(call)) continue;
+      for (const id of destinationIds) {
+        const name = `${id} ${call.messageId}`;
+        if (!taken.has(name) && !this.letters.has(name) && !this.kept.has(name)) open.push(name);
+      }
+    }
+    return open;
+  }
+
+  /** How long each event took that its endpoint has taken. */
+  waitsMs(destinationId: string): number[] {
+    const waits = new Map<string, number>();
+    for (const { isTaken, atMs, ...attempt } of this.#endpoints.attempts) {
+      if (!isTaken || attempt.destinationId !== destinationId) continue;
+      const acceptedMs = this.calls.get(attempt.messageId)?.acceptedMs;
+      if (acceptedMs !== undefined && !waits.has(attempt.messageId))
+        waits.set(attempt.messageId, atMs - acceptedMs);
+    }
+    return [...waits.values()];
+  }
+
+  /** Whether its user was deleted after it may have been written: it may be dropped then. */
+  wasDeleted({ user, producedMs }: AcceptedCall): boolean {
+    return (this.deletions.get(user) ?? []).some(({ ackMs }) => ackMs >= producedMs);
+  }
+
+  /** Records of topics on the way that their readers have not committed. */
+  uncommitted(): string[] {
+    const { topics, groups, retryTiersMs } = this.#topology;
+    const places = [
+      ...this.#topology.ingestTopics.map((topic) => [groups.router, topic] as const),
+      ...[topics.delivery, ...retryTiersMs.map((tier) => this.#topology.retryTopic(tier))].map(
+        (topic) => [groups.delivery, topic] as const,
+      ),
+    ];
+    return places.flatMap(([groupId, topic]) => {
+      const { commits } = this.#brokers.group(groupId);
+      const partitions = this.#brokers.topics.get(topic)?.partitions ?? [];
+      return partitions.flatMap(({ index, highWatermark }) => {
+        const left = highWatermark - (commits.get(`${topic}/${index}`)?.offset ?? 0);
+        return left > 0 ? [`${topic}/${index}: ${left}`] : [];
+      });
+    });
+  }
+
+  #readTopic(topic: string, found: (name: string, reason: string) => void): void {
+    for (const partition of this.#brokers.topics.get(topic)?.partitions ?? []) {
+      const place = `${topic}/${partition.index}`;
+      const from = this.#read.get(place) ?? 0;
+      if (partition.highWatermark <= from) continue;
+      this.#read.set(place, partition.highWatermark);
+      for (const { envelope, reason } of eventsIn(partition, from))
+        found(`${envelope.destinationId} ${envelope.messageId}`, reason);
+    }
+  }
+}

@@ -1,0 +1,423 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import timers from 'node:timers';
+import timersPromises from 'node:timers/promises';
+import type { SteadyClock } from '../../../src/ops/clock.ts';
+import { TimerHeap, type Due } from './timer-heap.ts';
+
+/** A process of the simulated deployment: whatever it starts belongs to it, through every promise and timer. */
+export class SimulatedProcess {
+  readonly name: string;
+  /** Its clock is set forward by so much, or back where negative. */
+  clockSetByMs = 0;
+  /** Nothing of it runs before: it was suspended. */
+  suspendedUntilMs = 0;
+  /** Killed: nothing of it runs any more. */
+  isDead = false;
+  /** Called where the process would end itself. */
+  onExit: (code: number) => void = () => undefined;
+  /** Calls back as a part of it. Made once: that takes a third of the time of `AsyncLocalStorage.run`. */
+  enter: Enter | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+type Callback = (...args: unknown[]) => void;
+type Enter = <T>(work: (...args: unknown[]) => T, ...args: unknown[]) => T;
+
+/** What `setTimeout` and the like return here. */
+class VirtualTimer implements Due {
+  atMs: number;
+  order = 0;
+  readonly owner: SimulatedProcess | undefined;
+  readonly delayMs: number;
+  readonly repeats: boolean;
+  readonly callback: Callback;
+  readonly args: readonly unknown[];
+  isCancelled = false;
+  /** Nothing but looking whether something has happened. */
+  isPoll: boolean;
+  /** The one before it did nothing but set this one, so it will hardly do more. */
+  isLook = false;
+
+  constructor(
+    atMs: number,
+    delayMs: number,
+    repeats: boolean,
+    owner: SimulatedProcess | undefined,
+    callback: Callback,
+    args: readonly unknown[],
+  ) {
+    this.atMs = atMs;
+    this.delayMs = delayMs;
+    this.repeats = repeats;
+    this.owner = owner;
+    this.callback = callback;
+    this.args = args;
+    this.isPoll = delayMs <= askAgainMs;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    this.isCancelled = true;
+  }
+}
+
+/** What a process here did with its time: in no time everything. */
+const idle = { idle: 1, active: 0, utilization: 0 };
+
+/** A timer of the roles' clock that waits for longer than this may decide something. */
+const pollMs = 1_000;
+/** These don't, though they are longer: how often a worker looks at its group, and for topics. */
+const longPollsMs: readonly number[] = [2_000, 5_000];
+/** Of all other timers only those that are still longer: the rest is how Kafka is asked again. */
+const askAgainMs = 15_000;
+/** What is not lived through has to be worth it. */
+const leastLeftOutMs = 500;
+/** After time was left out, what is known is old. So long before something may happen, time is lived through again. */
+const aheadMs = 1_200;
+/** The same, after something that was not expected. */
+const refreshedMs = 2_500;
+/** Of timers that only look, before so many time is lived through as before others. */
+const looksBetween = 16;
+
+/**
+ * Time, chance and timers of everything in this Node process, in place of the real ones. Hours take
+ * milliseconds, and a seed makes everything that happens: the code under test is the code of production, which
+ * asks `Date.now`, `performance.now`, `setTimeout`, `Math.random` and `node:crypto` as it always does.
+ *
+ * Time that a quiet system would spend with its polls is left out: where nothing has happened for a while,
+ * timers of up to five seconds move along with the time, and only longer ones end the quiet.
+ */
+export class VirtualTime {
+  readonly startMs: number;
+  /** Of the machine room's clock; a process may be set differently. */
+  nowMs: number;
+  /** Random numbers that are not the product's, by the same seed. */
+  readonly random: () => number;
+  /** Called with what nobody caught. */
+  onUncaught: (error: unknown, owner: SimulatedProcess | undefined) => void = (error) => {
+    throw error;
+  };
+  /** How many turns of the event loop there have been. */
+  turns = 0;
+  /** Time that was left out. */
+  leftOutMs = 0;
+  readonly #heap = new TimerHeap<VirtualTimer>();
+  #immediates: VirtualTimer[] = [];
+  readonly #running = new AsyncLocalStorage<SimulatedProcess | undefined>();
+  #lastEventMs: number;
+  /** Until when time has to be lived through. */
+  #livedUntilMs = 0;
+  #added = 0;
+  #lastAdded: VirtualTimer | undefined;
+  #looks = 0;
+  readonly #enterOutside: Enter;
+  #restore: (() => void) | undefined;
+
+  constructor(seed: number, seededRandom: (seed: number) => () => number) {
+    this.startMs = Date.UTC(2026, 0, 1);
+    this.nowMs = this.startMs;
+    this.#lastEventMs = this.startMs;
+    this.random = seededRandom(seed);
+    this.#enterOutside = AsyncLocalStorage.snapshot();
+    this.#install(seededRandom(seed ^ 0x5eed));
+  }
+
+  /** Gives the real ones back. */
+  close(): void {
+    this.#restore?.();
+    this.#restore = undefined;
+  }
+
+  /** What roles are given as their clock. */
+  get clock(): SteadyClock {
+    return {
+      now: () => Date.now(),
+      steadyNow: () => Math.floor(performance.now()),
+      after: (delayMs, callback) => {
+        const timer = this.#add(delayMs, callback, [], this.process);
+        timer.isPoll = timer.delayMs <= pollMs || longPollsMs.includes(timer.delayMs);
+        return {
+          cancel: () => {
+            timer.isCancelled = true;
+          },
+        };
+      },
+    };
+  }
+
+  get process(): SimulatedProcess | undefined {
+    return this.#running.getStore();
+  }
+
+  runIn<T>(owner: SimulatedProcess | undefined, work: () => T): T {
+    return this.#enter(owner)(work);
+  }
+
+  #enter(owner: SimulatedProcess | undefined): Enter {
+    if (owner === undefined) return this.#enterOutside;
+    owner.enter ??= this.#running.run(owner, () => AsyncLocalStorage.snapshot()) as Enter;
+    return owner.enter;
+  }
+
+  /** Something happened that is more than a poll. */
+  happened(): void {
+    this.#lastEventMs = this.nowMs;
+  }
+
+  get quietMs(): number {
+    return this.nowMs - this.#lastEventMs;
+  }
+
+  /** Of the simulated world itself; never left out. */
+  after(delayMs: number, callback: () => void, owner?: SimulatedProcess): VirtualTimer {
+    const timer = this.#add(delayMs, callback, [], owner);
+    timer.isPoll = false;
+    return timer;
+  }
+
+  /** Time that was lived through, and not left out. */
+  get livedMs(): number {
+    return this.nowMs - this.startMs - this.leftOutMs;
+  }
+
+  /** Lets time pass, and everything happen that falls into it. */
+  async pass(durationMs: number): Promise<void> {
+    const untilMs = this.nowMs + durationMs;
+    await this.#run(() => this.#callNext(untilMs));
+    this.nowMs = untilMs;
+  }
+
+  /** As `pass`, until `isDone`, but no longer. Returns whether it was. */
+  async passUntil(isDone: () => boolean, mostMs: number): Promise<boolean> {
+    const untilMs = this.nowMs + mostMs;
+    await this.#run(() => !isDone() && this.#callNext(untilMs));
+    if (!isDone()) this.nowMs = untilMs;
+    return isDone();
+  }
+
+  async #run(step: () => boolean): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const next = (): void => {
+        try {
+          if (step()) real.setImmediate(next);
+          else resolve();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      };
+      real.setImmediate(next);
+    });
+  }
+
+  /** False: nothing is left until then. */
+  #callNext(untilMs: number): boolean {
+    for (;;) {
+      const timer = this.#immediates.length > 0 ? this.#immediates.shift() : this.#due(untilMs);
+      if (timer === undefined) return false;
+      if (timer.isCancelled || timer.owner?.isDead === true) continue;
+      const { owner } = timer;
+      if (owner !== undefined && owner.suspendedUntilMs > this.nowMs) {
+        timer.atMs = owner.suspendedUntilMs;
+        this.#heap.push(timer);
+        continue;
+      }
+      this.turns += 1;
+      if (timer.repeats) {
+        timer.atMs = this.nowMs + timer.delayMs;
+        this.#heap.push(timer);
+      }
+      const addedBefore = this.#added;
+      try {
+        this.#enter(owner)(timer.callback, ...timer.args);
+        if (!timer.isPoll && timer.delayMs > 0) this.#judgeLook(timer, this.#added - addedBefore);
+      } catch (error) {
+        if (!(error instanceof ProcessEnded)) this.onUncaught(error, owner);
+      }
+      return true;
+    }
+  }
+
+  /** Whether it only looked, and looks again after the same time. */
+  #judgeLook(timer: VirtualTimer, added: number): void {
+    const next = this.#lastAdded;
+    if (added === 1 && next !== undefined && next.delayMs === timer.delayMs) {
+      this.#looks += 1;
+      next.isLook = this.#looks % looksBetween !== 0;
+    } else if (timer.isLook) this.#livedUntilMs = this.nowMs + refreshedMs;
+  }
+
+  #due(untilMs: number): VirtualTimer | undefined {
+    const first = this.#heap.first;
+    if (first === undefined || first.atMs > untilMs) return undefined;
+    const mayLeaveOut = this.quietMs > pollMs && this.nowMs >= this.#livedUntilMs;
+    if (mayLeaveOut && first.isPoll && first.atMs > this.nowMs) this.#leaveOut(untilMs);
+    const timer = this.#heap.first;
+    if (timer === undefined || timer.atMs > untilMs) return undefined;
+    this.#heap.pop();
+    if (timer.atMs > this.nowMs) this.nowMs = timer.atMs;
+    return timer;
+  }
+
+  /** Its polls don't move along: they wait for when it goes on. */
+  #isSuspended(owner: SimulatedProcess | undefined): boolean {
+    return owner !== undefined && owner.suspendedUntilMs > this.nowMs;
+  }
+
+  /** Moves polls along with the time, to shortly before the next thing that may happen. */
+  #leaveOut(untilMs: number): void {
+    let nextMs = untilMs;
+    for (const { isCancelled, owner, isPoll, isLook, atMs } of this.#heap.items)
+      if (!isCancelled && owner?.isDead !== true && (!isPoll || this.#isSuspended(owner)))
+        nextMs = Math.min(
+          nextMs,
+          Math.max(atMs, owner?.suspendedUntilMs ?? 0) - (isLook ? 0 : aheadMs),
+        );
+    const byMs = Math.floor(nextMs - this.nowMs);
+    if (byMs <= leastLeftOutMs) return;
+    for (const timer of this.#heap.items)
+      if (timer.isPoll && !this.#isSuspended(timer.owner)) timer.atMs += byMs;
+    this.#heap.sort();
+    this.nowMs += byMs;
+    this.leftOutMs += byMs;
+  }
+
+  #add(
+    delayMs: number,
+    callback: Callback,
+    args: readonly unknown[],
+    owner: SimulatedProcess | undefined,
+    repeats = false,
+  ): VirtualTimer {
+    const waitMs = Math.max(1, Math.ceil(Number.isFinite(delayMs) ? delayMs : 1));
+    const timer = new VirtualTimer(this.nowMs + waitMs, waitMs, repeats, owner, callback, args);
+    this.#added += 1;
+    this.#lastAdded = timer;
+    this.#heap.push(timer);
+    return timer;
+  }
+
+  #install(random: () => number): void {
+    const here = (): SimulatedProcess | undefined => this.#running.getStore();
+    const steadyMs = (): number => this.nowMs - this.startMs;
+    const wallMs = (): number => this.nowMs + (here()?.clockSetByMs ?? 0);
+    const setTimeout = (callback: Callback, delayMs = 1, ...args: unknown[]): VirtualTimer =>
+      this.#add(delayMs, callback, args, here());
+    const setInterval = (callback: Callback, delayMs = 1, ...args: unknown[]): VirtualTimer =>
+      this.#add(delayMs, callback, args, here(), true);
+    const setImmediate = (callback: Callback, ...args: unknown[]): VirtualTimer => {
+      const timer = new VirtualTimer(this.nowMs, 0, false, here(), callback, args);
+      this.#immediates.push(timer);
+      return timer;
+    };
+    const clear = (timer: unknown): void => {
+      if (timer instanceof VirtualTimer) timer.isCancelled = true;
+    };
+    const delay = (delayMs?: number, value?: unknown, options?: DelayOptions): Promise<unknown> =>
+      abortable(options?.signal, (resolve) => setTimeout(resolve, delayMs, value));
+    const turn = (value?: unknown, options?: DelayOptions): Promise<unknown> =>
+      abortable(options?.signal, (resolve) => setImmediate(resolve, value));
+    const randomBytes = (size: number): Buffer =>
+      Buffer.from(Array.from({ length: size }, () => Math.floor(random() * 256)));
+    const exit = (code: number): never => {
+      const owner = here();
+      if (owner === undefined) return real.exit(code);
+      owner.isDead = true;
+      owner.onExit(code);
+      throw new ProcessEnded(owner.name);
+    };
+    const substitutes = { setTimeout, setInterval, setImmediate, clearTimeout: clear };
+    const all = { ...substitutes, clearInterval: clear, clearImmediate: clear };
+    const undo = [
+      replace(globalThis, all),
+      replace(timers, all),
+      replace(timersPromises, { setTimeout: delay, setImmediate: turn }),
+      replace(Date, { now: wallMs }),
+      replace(performance, { now: steadyMs, eventLoopUtilization: () => idle }),
+      replace(Math, { random }),
+      replace(crypto, { randomBytes, randomUUID: () => uuidOf(randomBytes(16)) }),
+      replace(os, { hostname: () => here()?.name ?? 'machine-room' }),
+      replace(process, { exit }),
+    ];
+    syncBuiltinESMExports();
+    const uncaught = (error: unknown): void => {
+      if (!(error instanceof ProcessEnded)) this.onUncaught(error, here());
+    };
+    process.on('unhandledRejection', uncaught);
+    this.#restore = () => {
+      for (const back of undo) back();
+      syncBuiltinESMExports();
+      process.off('unhandledRejection', uncaught);
+    };
+  }
+}
+
+/** Thrown where `process.exit` would not return. */
+export class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded';
+}
+
+interface DelayOptions {
+  readonly signal?: AbortSignal;
+}
+
+const real = { setImmediate: globalThis.setImmediate, exit: process.exit.bind(process) };
+
+/** @returns what puts it back */
+function replace(target: object, substitutes: Readonly<Record<string, unknown>>): () => void {
+  const former = Object.keys(substitutes).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const,
+  );
+  for (const [name, value] of Object.entries(substitutes))
+    Object.defineProperty(target, name, { value, configurable: true, writable: true });
+  return () => {
+    for (const [name, descriptor] of former) {
+      if (descriptor === undefined) Reflect.deleteProperty(target, name);
+      else Object.defineProperty(target, name, descriptor);
+    }
+  };
+}
+
+function abortable(
+  signal: AbortSignal | undefined,
+  begin: (resolve: (value: unknown) => void) => VirtualTimer,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const timer = begin((value) => {
+      signal?.removeEventListener('abort', ended);
+      resolve(value);
+    });
+    const ended = (): void => {
+      timer.isCancelled = true;
+      reject(signal?.reason as Error);
+    };
+    signal?.addEventListener('abort', ended, { once: true });
+  });
+}
+
+function uuidOf(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return [8, 12, 16, 20, 32]
+    .map((end, index, ends) => hex.slice(ends[index - 1] ?? 0, end))
+    .join('-');
+}
