@@ -29,7 +29,9 @@ const hopeless: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
 /** Commits what is finished of every partition, five times a second at most, all in one request. */
 export class Committer {
   readonly #options: CommitterOptions;
+  /** Set from when something may be due until it is committed. */
   #timer: Timer | undefined;
+  #isStopped = false;
   /** How many times in a row Kafka's ACLs have refused all of a commit. */
   #refusals = 0;
   /** One at a time, so that an older one never comes after a newer. */
@@ -39,18 +41,22 @@ export class Committer {
     this.#options = options;
   }
 
-  start(): void {
+  /** There may be something new to commit. While there is nothing, no timer runs. */
+  soon(): void {
+    if (this.#timer !== undefined || this.#isStopped) return;
     const waitMs = this.#refusals === 0 ? everyMs : refusalPauseMs(this.#refusals);
     this.#timer = this.#options.clock.after(waitMs, () => {
       void this.commit().then(() => {
-        if (this.#timer !== undefined) this.start();
+        this.#timer = undefined;
+        if (this.#isAnythingDue()) this.soon();
       });
     });
   }
 
+  /** From now on it commits only when asked to. */
   stop(): void {
+    this.#isStopped = true;
     this.#timer?.cancel();
-    this.#timer = undefined;
   }
 
   /**
@@ -61,6 +67,12 @@ export class Committer {
   async commit(): Promise<boolean> {
     this.#sending = this.#sending.then(() => this.#commit());
     return this.#sending;
+  }
+
+  /** It was finished during the commit, was refused, or belongs to a partition in doubt. */
+  #isAnythingDue(): boolean {
+    for (const { account } of this.#options.owned()) if (account?.isDue === true) return true;
+    return false;
   }
 
   async #commit(): Promise<boolean> {

@@ -167,7 +167,6 @@ class GroupConsumeLoop implements ConsumeLoop {
       send: (commits) => this.#membership.commit(commits),
       onFailed: (error) => options.observer?.commitFailed?.(error),
     });
-    this.#committer.start();
     this.#membership.start();
   }
 
@@ -268,6 +267,9 @@ class GroupConsumeLoop implements ConsumeLoop {
           signal,
         }),
       commit: () => this.#commitWithin(lastCommitMs),
+      commitSoon: () => {
+        this.#committer.soon();
+      },
       rejoin: () => {
         this.#membership.rejoin();
       },

@@ -21,6 +21,8 @@ export interface IntakeOptions {
   lookUp(partitions: readonly OwnedPartition[]): Promise<readonly Position[] | undefined>;
   /** Commits finished records, unless that has become pointless. */
   commit(): Promise<void>;
+  /** There may be something new to commit. */
+  commitSoon(): void;
   /** This member has let go of partitions, which another member may have now. */
   rejoin(): void;
   limitsOf(topic: string): WindowLimits;
@@ -191,11 +193,14 @@ export class Intake implements CursorOwner {
     }
     if (partition.cursor !== undefined) fetcher.remove(partition.cursor);
     partition.account = account;
+    account.onFinished = this.#options.commitSoon;
     partition.isDoubtful = false;
     partition.isRemade = false;
     partition.cursor = new Cursor(partition, account.tracker.next, maxBytesPerPartition, epoch);
     this.#applyPause(partition);
     fetcher.add(partition.cursor);
+    // A start that is not committed yet, or what was finished in doubt.
+    this.#options.commitSoon();
   }
 
   async #handOver(partitions: readonly OwnedPartition[]): Promise<void> {
@@ -237,6 +242,8 @@ export class Intake implements CursorOwner {
     const { accepted, seen } = partition.accept(partition.account, records, most);
     if (accepted.length > 0) this.#options.onRecords(accepted);
     this.#applyPause(partition);
+    // Markers, and records that a former owner had finished.
+    this.#options.commitSoon();
     return seen;
   }
 
@@ -264,6 +271,7 @@ export class Intake implements CursorOwner {
         'the log was cut off before the position of this reader; reading continues where it diverged',
       );
     }
+    this.#options.commitSoon();
   }
 
   stuck(cursor: Cursor, problem: Error): void {

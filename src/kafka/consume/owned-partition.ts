@@ -24,6 +24,8 @@ export class Account implements RecordOwner {
   isCommittedBare = false;
   /** Set while something waits for records to be settled. */
   onSettled: (() => void) | undefined;
+  /** Called for every record that is finished. */
+  onFinished: (() => void) | undefined;
   /** Leader epoch of the newest record that a former owner had read; -1: unknown. */
   readonly #formerEpoch: number;
 
@@ -51,7 +53,9 @@ export class Account implements RecordOwner {
   }
 
   finish(slot: number): void {
-    if (this.tracker.finish(slot)) this.onSettled?.();
+    if (!this.tracker.finish(slot)) return;
+    this.onSettled?.();
+    this.onFinished?.();
   }
 
   release(slot: number): void {

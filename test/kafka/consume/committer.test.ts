@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { Committer } from '../../../src/kafka/consume/committer.ts';
 import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
 import type { Commit, CommitAnswer } from '../../../src/kafka/consume/coordinator.ts';
@@ -38,6 +38,11 @@ function scene(partitions: number = 1) {
     log: silentLogger,
     onFailed: ({ message }) => failed.push(message),
   });
+  for (const { account } of owned)
+    if (account !== undefined)
+      account.onFinished = () => {
+        committer.soon();
+      };
   return {
     owned,
     clock,
@@ -86,7 +91,7 @@ test('what is finished behind an unfinished record is committed with it', async 
 
 test('at most five commits a second are sent, however much is finished', async () => {
   const { committer, sent, finish, clock } = scene();
-  committer.start();
+  committer.soon();
   for (let slot = 0; slot < 10; slot += 1) {
     finish(0, slot);
     await clock.pass(100);
@@ -97,11 +102,37 @@ test('at most five commits a second are sent, however much is finished', async (
   assert.equal(sent.length, 5);
 });
 
+test('what is finished is committed a fifth of a second later; where nothing is, no timer runs', async () => {
+  const { committer, sent, finish, clock } = scene();
+  await committer.commit();
+  finish(0, 0);
+  await clock.pass(200);
+  assert.equal(sent.length, 2);
+  await clock.pass(200);
+  const { mock: timers } = mock.method(clock, 'after');
+  await clock.pass(10_000);
+  assert.equal(timers.callCount(), 0);
+  finish(0, 1);
+  await clock.pass(200);
+  assert.equal(sent.length, 3);
+});
+
+test('what was finished in doubt is committed when it is known that nobody went on', async () => {
+  const { sent, finish, clock, owned } = scene();
+  for (const each of owned) each.isDoubtful = true;
+  finish(0, 0);
+  await clock.pass(5_000);
+  assert.deepEqual(sent, []);
+  for (const each of owned) each.isDoubtful = false;
+  await clock.pass(200);
+  assert.equal(sent.length, 1);
+});
+
 test('a broker that is slow to answer is not asked for more meanwhile', async () => {
   const { committer, sent, finish, clock, whileSending } = scene();
   const answered = Promise.withResolvers<undefined>();
   whileSending(() => answered.promise);
-  committer.start();
+  committer.soon();
   finish(0, 0);
   await clock.pass(200);
   finish(0, 1);
@@ -210,7 +241,7 @@ test('commits that Kafka’s ACLs refuse are sent again with growing pauses, and
   const { committer, clock, sent, errors, finish } = scene();
   errors.set(0, 'GROUP_AUTHORIZATION_FAILED');
   finish(0, 0);
-  committer.start();
+  committer.soon();
   await clock.pass(10_000);
   // After 0.2, 1.2, 3.2 and 7.2 s.
   assert.equal(sent.length, 4);

@@ -27,8 +27,6 @@ import type { FakeLog } from '../fake-log.ts';
 
 export const topic = 'topic';
 const maxBytes = 1_000_000;
-const stillClock = { now: () => 0, after: () => ({ cancel: () => undefined }) };
-
 /**
  * A group's members with what decides about reading (intake, positions, committer), and around them everything
  * that takes time, each as one step: fetches, answers to questions about positions, rebalances.
@@ -162,6 +160,7 @@ export class GroupModel {
       if (this.#mustRebalance) this.rebalance();
       await turn();
     } while (this.#mustRebalance);
+    for (const member of this.members) member.checkTimer();
   }
 
   member(place: number): ModelMember {
@@ -262,6 +261,8 @@ export class ModelMember {
   readonly committer: Committer;
   readonly cursors: Set<Cursor> = new Set<Cursor>();
   inFlight: ConsumedRecord[] = [];
+  /** What the committer does when its time has come. */
+  #timer: (() => void) | undefined;
   /** What was handed over, by offset, repeats included. */
   readonly received: number[] = [];
   /** What it was told of its partitions, and when it committed. */
@@ -297,6 +298,9 @@ export class ModelMember {
         this.told.push('commit');
         await this.committer.commit();
       },
+      commitSoon: () => {
+        this.committer.soon();
+      },
       rejoin: () => {
         if (this.isKnown && !this.isDead) model.requestRebalance();
       },
@@ -323,7 +327,13 @@ export class ModelMember {
       onRefreshed: () => undefined,
     });
     this.committer = new Committer({
-      clock: stillClock,
+      clock: {
+        now: () => 0,
+        after: (_, callback) => {
+          this.#timer = callback;
+          return { cancel: () => (this.#timer = undefined) };
+        },
+      },
       log: silentLogger,
       owned: () => this.intake.owned(),
       send: (commits) => model.commit(this, commits),
@@ -369,6 +379,20 @@ export class ModelMember {
     cursor.offset = records.position;
     if (records.epoch >= 0) cursor.lastEpoch = records.epoch;
     if (taken < most) cursor.brought = undefined;
+  }
+
+  /** A fifth of a second passes. */
+  async commitDue(): Promise<void> {
+    const due = this.#timer;
+    this.#timer = undefined;
+    due?.();
+    await turn();
+  }
+
+  /** What can be committed is not forgotten. */
+  checkTimer(): void {
+    const isDue = [...this.intake.owned()].some(({ account }) => account?.isDue === true);
+    assert.ok(!isDue || this.#timer !== undefined, 'finished records wait for no commit');
   }
 
   finish(count: number): void {

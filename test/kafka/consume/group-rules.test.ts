@@ -56,7 +56,7 @@ async function play(model: GroupModel, { kind, member: place, partition, count }
   else if (kind === 'hole') model.logs[partition]?.skip(count);
   else if (kind === 'fetch') member.fetch(partition, count);
   else if (kind === 'finish') member.finish(count);
-  else if (kind === 'commit') await member.committer.commit();
+  else if (kind === 'commit') await member.commitDue();
   else if (kind === 'answer') await member.answer();
   else if (kind === 'answerLast') await member.answerLast();
   else if (kind === 'rebalance') model.rebalance();
@@ -89,7 +89,7 @@ async function workItOff(model: GroupModel): Promise<void> {
     await each((member) => {
       member.finish(Infinity);
     });
-    await each((member) => member.committer.commit());
+    await each((member) => member.commitDue());
     const isIdle = model.members.every(
       ({ inFlight, intake }) => inFlight.length === 0 && intake.isJoined,
     );

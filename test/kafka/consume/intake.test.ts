@@ -34,6 +34,7 @@ async function scene() {
       told.push(`commit of ${ours.join() || 'nothing'}`);
       return Promise.resolve();
     },
+    commitSoon: () => undefined,
     rejoin: () => told.push('rejoin'),
     limitsOf: () => ({ records: 10, bytes: 1_000 }),
     onRecords: () => undefined,
