@@ -224,14 +224,26 @@ async function openJournal(deps: DeliveryDeps): Promise<AttemptJournal | undefin
   return new AttemptJournal({ producer, topic, partitions, clock, keeps });
 }
 
+/**
+ * Append times and due times are compared with Kafka's clock. By a clock that is ahead, retries would be due as
+ * soon as they are written, again and again.
+ */
+function asKafka(clock: SteadyClock, producer: Pick<Producer, 'clockAheadMs'>): SteadyClock {
+  return {
+    now: () => clock.now() - producer.clockAheadMs,
+    steadyNow: () => clock.steadyNow(),
+    after: (delayMs, callback) => clock.after(delayMs, callback),
+  };
+}
+
 function createEngine(
   deps: DeliveryDeps,
   events: DeliveryEvents,
   workers: Pick<GroupLevel, 'level'>,
 ): DeliveryEngine {
-  const { topology, config, fence, producer, sender, clock } = deps;
+  const { topology, config, fence, producer, sender } = deps;
   return new DeliveryEngine({
-    clock,
+    clock: asKafka(deps.clock, producer),
     random: Math.random,
     busyShare: busyShareOfProcess(),
     sender,

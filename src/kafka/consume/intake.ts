@@ -193,7 +193,9 @@ export class Intake implements CursorOwner {
     }
     if (partition.cursor !== undefined) fetcher.remove(partition.cursor);
     partition.account = account;
-    account.onFinished = this.#options.commitSoon;
+    account.onFinished = () => {
+      this.#options.commitSoon();
+    };
     partition.isDoubtful = false;
     partition.isRemade = false;
     partition.cursor = new Cursor(partition, account.tracker.next, maxBytesPerPartition, epoch);

@@ -27,6 +27,9 @@ const meanings = new Map([
 /** Each request fails every few seconds during an outage. */
 const sayAgainAfterMs = 10_000;
 
+/** Beyond what the way to Kafka takes, and what keeps clocks from agreeing to the second. */
+const clockOffMs = 10_000;
+
 /** What a broker answers to the first requests while it creates its internal topics. */
 const startingUp: ReadonlySet<string> = new Set([
   'COORDINATOR_LOAD_IN_PROGRESS',
@@ -80,13 +83,25 @@ export class ProducerEvents {
     this.#warn('Kafka returns no producer id; trying again', failure, about);
   }
 
+  /** @param aheadMs of Kafka's clock; negative: behind */
+  clockRead(aheadMs: number): void {
+    if (Math.abs(aheadMs) < clockOffMs || !this.#maySay('clock')) return;
+    const seconds = Math.round(Math.abs(aheadMs) / 1_000);
+    const where = aheadMs > 0 ? 'ahead of' : 'behind';
+    this.#log.warn({ aheadMs }, `This machine's clock is ${seconds} s ${where} Kafka's`);
+  }
+
   #warn(what: string, { reason, message }: ProduceFailure, about: object): void {
-    const now = this.#clock.now();
-    const kind = `${what} ${reason}`;
-    if (now - (this.#saidAt.get(kind) ?? -Infinity) < sayAgainAfterMs) return;
-    this.#saidAt.set(kind, now);
+    if (!this.#maySay(`${what} ${reason}`)) return;
     const meaning = meanings.get(reason);
     const why = meaning === undefined ? message : `${message}: ${meaning}`;
     this.#log.warn({ reason, ...about }, `${what}: ${why}`);
+  }
+
+  #maySay(kind: string): boolean {
+    const now = this.#clock.now();
+    if (Math.abs(now - (this.#saidAt.get(kind) ?? -Infinity)) < sayAgainAfterMs) return false;
+    this.#saidAt.set(kind, now);
+    return true;
   }
 }

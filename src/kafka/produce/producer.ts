@@ -6,6 +6,7 @@ import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { Accumulator } from './accumulator.ts';
+import { ClockOffset } from './clock-offset.ts';
 import { ProducerEvents, type ProducerHooks } from './events.ts';
 import { KnownTopics } from './known-topics.ts';
 import { backoffMs, failureOf } from './produce-failure.ts';
@@ -37,6 +38,8 @@ export interface Producer {
   /** Records that are neither acknowledged nor refused yet. */
   readonly queuedRecords: number;
   readonly queuedBytes: number;
+  /** By how much this process's clock is ahead of Kafka's, as the last answer proves; negative: behind. */
+  readonly clockAheadMs: number;
   /**
    * True while the producer holds 64 MiB. `produce` accepts more; callers without a bound of their own check
    * this.
@@ -108,6 +111,7 @@ export class KafkaProducer implements Producer {
   readonly #accumulator: Accumulator;
   readonly #topics: KnownTopics;
   readonly #pause: ProducerParts['pause'];
+  readonly #clockOffset = new ClockOffset();
   #isClosed = false;
   readonly #stop = new AbortController();
 
@@ -129,7 +133,8 @@ export class KafkaProducer implements Producer {
     };
     const common = { cluster, clock, events, pause };
     const topics = new KnownTopics({ ...common, onCount });
-    const sender = new Sender({ ...common, compressor, topics, accumulator, stop });
+    const clockOffset = this.#clockOffset;
+    const sender = new Sender({ ...common, compressor, topics, accumulator, clockOffset, stop });
     this.#cluster = cluster;
     this.#topics = topics;
     this.#pause = parts.pause;
@@ -142,6 +147,10 @@ export class KafkaProducer implements Producer {
 
   get queuedBytes(): number {
     return this.#accumulator.bytes;
+  }
+
+  get clockAheadMs(): number {
+    return this.#clockOffset.aheadMs;
   }
 
   get isFull(): boolean {

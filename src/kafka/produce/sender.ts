@@ -5,6 +5,7 @@ import { PartitionMap } from '../partition-map.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
+import type { ClockOffset } from './clock-offset.ts';
 import type { ProducerEvents } from './events.ts';
 import { judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';
@@ -21,6 +22,7 @@ export interface SenderOptions {
   readonly accumulator: Accumulator;
   readonly events: ProducerEvents;
   readonly clock: Clock;
+  readonly clockOffset: ClockOffset;
   /** Resolves to false after a stop. */
   pause(ms: number): Promise<boolean>;
   /** After this, nothing is sent, and answers no longer count. */
@@ -91,7 +93,8 @@ export class Sender {
   }
 
   async #ask(leader: number, batches: OutgoingBatch[], failures: number): Promise<void> {
-    const { cluster, stop } = this.#options;
+    const { cluster, clock, stop } = this.#options;
+    const sentMs = clock.now();
     let answers: readonly ProducedPartition[];
     try {
       answers = await cluster.produce(leader, requestOf(batches, ackTimeoutMs));
@@ -102,6 +105,8 @@ export class Sender {
       return;
     }
     if (stop.aborted) return;
+    // What is sent again may have been appended by the request before.
+    if (failures === 0) this.#readClock(answers, sentMs);
     const judged = judgeAll(batches, answers);
     this.#written(judged.written);
     this.#condemned(judged.condemned);
@@ -109,6 +114,14 @@ export class Sender {
     for (const { batch } of judged.forgotten) if (!batch.beginEpoch()) this.#producerId.replace();
     void this.#again([...judged.again, ...judged.renew, ...judged.forgotten], failures + 1);
     void this.#elsewhere(judged.elsewhere, failures + 1, leader);
+  }
+
+  #readClock(answers: readonly ProducedPartition[], sentMs: number): void {
+    const { clock, clockOffset, events } = this.#options;
+    const appendedMs = answers.find((each) => each.appendedMs !== undefined)?.appendedMs;
+    if (appendedMs === undefined) return;
+    clockOffset.answered(appendedMs, sentMs, clock.now());
+    events.clockRead(clockOffset.aheadMs);
   }
 
   #written(written: readonly Answered[]): void {

@@ -30,6 +30,8 @@ export interface ProducedPartition {
   readonly error: KafkaErrorName;
   /** Offset of the first record; -1 after an error. */
   readonly baseOffset: number;
+  /** By the broker's clock; undefined where records keep the time of who wrote them, and after an error. */
+  readonly appendedMs: number | undefined;
   /** What Kafka adds to the error. */
   readonly message: string | null;
 }
@@ -83,8 +85,9 @@ function decodePartition(reader: ByteReader, topic: string): ProducedPartition {
   const partition = reader.int32();
   const error = errorName(reader.int16());
   const baseOffset = reader.int64();
-  const appendTimeAndLogStartBytes = 16;
-  reader.skip(appendTimeAndLogStartBytes);
+  const appendTime = reader.int64();
+  const logStartBytes = 8;
+  reader.skip(logStartBytes);
   const aboutRecords = reader.array(() => {
     const indexBytes = 4;
     reader.skip(indexBytes);
@@ -92,5 +95,6 @@ function decodePartition(reader: ByteReader, topic: string): ProducedPartition {
   });
   const aboutFirst = aboutRecords.find((about) => about !== null);
   const message = reader.nullableString() ?? aboutFirst ?? null;
-  return { topic, partition, error, baseOffset, message };
+  const appendedMs = appendTime < 0 ? undefined : appendTime;
+  return { topic, partition, error, baseOffset, appendedMs, message };
 }

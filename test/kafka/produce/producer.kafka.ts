@@ -194,7 +194,10 @@ test('a partition that misses a batch of this producer takes what comes in a new
   let isLost = false;
   const client = between((produce) => async (nodeId, request) => {
     // Like a log that was cut off before what it had acknowledged.
-    if (isLost) return [{ topic, partition: 0, error: 'NONE', baseOffset: 0, message: null }];
+    if (isLost)
+      return [
+        { topic, partition: 0, error: 'NONE', baseOffset: 0, appendedMs: undefined, message: null },
+      ];
     return produce(nodeId, request);
   });
   const bereft = await createProducer(client, {

@@ -398,3 +398,33 @@ test('whoever waits for room learns that the producer is closed', async () => {
   ]);
   await producer.whenRoom();
 });
+
+test('how far the clock is off Kafka’s is known from the answers, and said where it matters', async () => {
+  const { log, lines } = keptLog();
+  const clock = new SimulatedClock();
+  const { cluster, producer } = openScene({ clock, log });
+  const write = async (value: string): Promise<number> => {
+    const sent = producer.send([record('a', value)]);
+    await clock.pass(1_000);
+    await sent;
+    return producer.clockAheadMs;
+  };
+  assert.equal(await write('records keep their writers’ times'), 0);
+  cluster.nowMs = clock.now() - 300_000;
+  assert.ok((await write('ahead')) >= 300_000);
+  assert.deepEqual(lines, ["This machine's clock is 300 s ahead of Kafka's"]);
+  cluster.nowMs = clock.now() + 60_000;
+  assert.ok((await write('behind')) <= -59_000);
+});
+
+test('the answer to what is sent again says nothing of the clock: the first request may have appended it', async () => {
+  const clock = new SimulatedClock();
+  const { cluster, producer } = openScene({ clock });
+  cluster.nowMs = clock.now() - 300_000;
+  cluster.lose = ({ batches }) =>
+    batches.length > 0 && cluster.requests.length < 2 ? 'answer' : undefined;
+  const sent = producer.send([record('a', 'x')]);
+  await clock.pass(1_000);
+  await sent;
+  assert.equal(producer.clockAheadMs, 0);
+});

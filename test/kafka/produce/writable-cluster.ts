@@ -111,6 +111,8 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
   readonly requests: ReceivedRequest[] = [];
   readonly refreshed: (readonly string[])[] = [];
   identities = 0;
+  /** By the brokers' clock; undefined: records keep the time of who wrote them. */
+  nowMs: number | undefined;
   isClosed = false;
   /** Asked about each batch as it arrives. */
   fault: (batch: ReceivedBatch, ...place: Names) => Fault = () => undefined;
@@ -202,14 +204,14 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
   #append(nodeId: number, batch: ReceivedRequest['batches'][number]): ProducedPartition[] {
     const { topic, partition } = batch;
     const log = this.logs.get(topic)?.partitions[partition];
-    const answer = { topic, partition, baseOffset: -1, message: null };
+    const answer = { topic, partition, baseOffset: -1, appendedMs: undefined, message: null };
     if (log === undefined) return [{ ...answer, error: 'UNKNOWN_TOPIC_OR_PARTITION' }];
     if (log.leader !== nodeId) return [{ ...answer, error: 'NOT_LEADER_FOR_PARTITION' }];
     const fault = this.fault(batch, topic, partition);
     if (fault === 'unanswered') return [];
     const { error, message = null, afterAppend = false } = fault ?? { error: undefined };
     if (error !== undefined && !afterAppend) return [{ ...answer, error, message }];
-    const appended = log.append(batch);
+    const appended = { ...log.append(batch), appendedMs: this.nowMs };
     return [{ ...answer, ...appended, error: error ?? appended.error, message }];
   }
 }

@@ -57,28 +57,43 @@ test('a request is written field by field, into a buffer of its size', () => {
 test('each partition has its own error, and what Kafka says of it', () => {
   const writer = new ByteWriter(200);
   const partitions = [
-    { partition: 0, error: 0, offset: 5_000_000_000, records: [], message: null },
-    { partition: 3, error: 19, offset: -1, records: [], message: 'too few' },
-    { partition: 4, error: 87, offset: -1, records: [null, 'no key'], message: null },
-    { partition: 5, error: 87, offset: -1, records: ['no key', 'no value'], message: null },
-    { partition: 6, error: 999, offset: -1, records: [], message: null },
+    {
+      ...{ partition: 0, error: 0, offset: 5_000_000_000, appended: 1_767_225_600_000 },
+      ...{ records: [], message: null },
+    },
+    { partition: 3, error: 19, offset: -1, appended: -1, records: [], message: 'too few' },
+    { partition: 4, error: 87, offset: -1, appended: -1, records: [null, 'no key'], message: null },
+    {
+      partition: 5,
+      error: 87,
+      offset: -1,
+      appended: -1,
+      records: ['no key', 'no value'],
+      message: null,
+    },
+    { partition: 6, error: 999, offset: -1, appended: -1, records: [], message: null },
   ];
   writer.array(['calls'], (topic) => {
-    writer.string(topic).array(partitions, ({ partition, error, offset, records, message }) => {
-      writer.int32(partition).int16(error).int64(offset).int64(-1).int64(0);
-      writer.array(records, (record) => writer.int32(7).string(record)).string(message);
-    });
+    writer
+      .string(topic)
+      .array(partitions, ({ partition, error, offset, appended, records, message }) => {
+        writer.int32(partition).int16(error).int64(offset).int64(appended).int64(0);
+        writer.array(records, (record) => writer.int32(7).string(record)).string(message);
+      });
   });
   writer.int32(250);
   assert.deepEqual(decodeProduceAnswer(writer.buffer), {
     throttleMs: 250,
     partitions: [
-      { error: 'NONE', baseOffset: 5_000_000_000, partition: 0, message: null },
+      {
+        ...{ error: 'NONE', partition: 0, message: null },
+        ...{ baseOffset: 5_000_000_000, appendedMs: 1_767_225_600_000 },
+      },
       { error: 'NOT_ENOUGH_REPLICAS', baseOffset: -1, partition: 3, message: 'too few' },
       { error: 'INVALID_RECORD', baseOffset: -1, partition: 4, message: 'no key' },
       { error: 'INVALID_RECORD', baseOffset: -1, partition: 5, message: 'no key' },
       { error: 'ERROR_999', baseOffset: -1, partition: 6, message: null },
-    ].map((partition) => ({ topic: 'calls', ...partition })),
+    ].map((partition) => ({ topic: 'calls', appendedMs: undefined, ...partition })),
   });
 });
 

@@ -69,6 +69,7 @@ export class SimulatedDeployment {
       this.brokers.makeTopic(name, partitions, config);
     const { destinationStatus, attempts } = this.topology.topics;
     this.brokers.chatter.add(destinationStatus).add(attempts);
+    time.isSettled = () => this.brokers.isSettled && this.#isSettled();
   }
 
   /** Writes the configuration, then starts all processes. */
@@ -160,6 +161,16 @@ export class SimulatedDeployment {
     return [...this.#slots.values()].filter(
       (slot) => slot.kind === kind && slot.running?.role.ready() === true,
     ).length;
+  }
+
+  /** Every process is ready, goes on, and has written what it had to. */
+  #isSettled(): boolean {
+    if ((this.#producer?.queuedRecords ?? 0) > 0) return false;
+    for (const { isWanted, process, running } of this.#slots.values()) {
+      if (process.suspendedUntilMs > this.time.nowMs) return false;
+      if (isWanted ? running?.isSettled() !== true : !process.isDead) return false;
+    }
+    return true;
   }
 
   #end(slot: Slot): void {

@@ -127,6 +127,13 @@ export const rules: Readonly<Record<string, Rule>> = {
     }
   },
 
+  'what is put off waits before it comes back': function* ({ ledger }) {
+    // Six by the shortest tier, as many of each copy that a crash leaves, and some by a clock that has just been set.
+    const most = 40;
+    for (const [name, count] of ledger.mostPutOffsInAMinute())
+      if (count > most) yield `${name} ${count} times in a minute`;
+  },
+
   'no process ends by itself': function* ({ deployment, scenario }) {
     // Whoever starts while Kafka is away is told so, and ends.
     const mayNotStart = scenario.faults.some(({ kind }) => kind === 'broker' || kind === 'weather');

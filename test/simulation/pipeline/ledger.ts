@@ -71,6 +71,22 @@ export class Ledger {
     return (this.deletions.get(user) ?? []).some(({ ackMs }) => ackMs >= producedMs);
   }
 
+  /** Of each event, the most writes to retry topics in a minute. */
+  mostPutOffsInAMinute(): Map<string, number> {
+    const writesMs = new Map<string, number[]>();
+    for (const tierMs of this.#topology.retryTiersMs) {
+      const topic = this.#brokers.topics.get(this.#topology.retryTopic(tierMs));
+      for (const { envelope, timestampMs } of topic?.partitions.flatMap((each) => eventsIn(each)) ??
+        []) {
+        const name = `${envelope.destinationId} ${envelope.messageId}`;
+        const known = writesMs.get(name);
+        if (known === undefined) writesMs.set(name, [timestampMs]);
+        else known.push(timestampMs);
+      }
+    }
+    return new Map(Array.from(writesMs, ([name, times]) => [name, mostIn(times, 60_000)]));
+  }
+
   /** Records of topics on the way that their readers have not committed. */
   uncommitted(): string[] {
     const { topics, groups, retryTiersMs } = this.#topology;
@@ -100,4 +116,16 @@ export class Ledger {
         found(`${envelope.destinationId} ${envelope.messageId}`, reason);
     }
   }
+}
+
+/** The most of the times that lie within the duration of one another. */
+function mostIn(times: readonly number[], durationMs: number): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  let most = 0;
+  let first = 0;
+  for (const [last, atMs] of sorted.entries()) {
+    while (atMs - (sorted[first] ?? 0) > durationMs) first += 1;
+    most = Math.max(most, last - first + 1);
+  }
+  return most;
 }

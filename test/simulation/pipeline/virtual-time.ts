@@ -41,8 +41,6 @@ class VirtualTimer implements Due {
   isCancelled = false;
   /** Nothing but looking whether something has happened. */
   isPoll: boolean;
-  /** The one before it did nothing but set this one, so it will hardly do more. */
-  isLook = false;
 
   constructor(
     atMs: number,
@@ -81,28 +79,28 @@ class VirtualTimer implements Due {
 /** What a process here did with its time: in no time everything. */
 const idle = { idle: 1, active: 0, utilization: 0 };
 
-/** A timer of the roles' clock that waits for longer than this may decide something. */
-const pollMs = 1_000;
-/** These don't, though they are longer: how often a worker looks at its group, and for topics. */
-const longPollsMs: readonly number[] = [2_000, 5_000];
-/** Of all other timers only those that are still longer: the rest is how Kafka is asked again. */
+/** How often roles look whether something is to be done, by their clock. Their other timers decide something. */
+const looksMs: readonly number[] = [1_000, 2_000, 5_000];
+/** Of all other timers, only those that are longer decide something: the rest is how Kafka is asked again. */
 const askAgainMs = 15_000;
+/** Nothing has happened for so long: it is quiet. Some topics are asked for a fifth of a second later. */
+const untilQuietMs = 250;
+/** In the longest quiet, all looks are taken once in so many ms. */
+const breathEveryMs = 300_000;
+const breathMs = 1_000;
+/** Promises are settled after each; the kernel is asked for news, of which there is none, only after so many. */
+const turnsAtOnce = 256;
 /** What is not lived through has to be worth it. */
 const leastLeftOutMs = 500;
-/** After time was left out, what is known is old. So long before something may happen, time is lived through again. */
-const aheadMs = 1_200;
-/** The same, after something that was not expected. */
-const refreshedMs = 2_500;
-/** Of timers that only look, before so many time is lived through as before others. */
-const looksBetween = 16;
 
 /**
  * Time, chance and timers of everything in this Node process, in place of the real ones. Hours take
  * milliseconds, and a seed makes everything that happens: the code under test is the code of production, which
  * asks `Date.now`, `performance.now`, `setTimeout`, `Math.random` and `node:crypto` as it always does.
  *
- * Time that a quiet system would spend with its polls is left out: where nothing has happened for a while,
- * timers of up to five seconds move along with the time, and only longer ones end the quiet.
+ * Time that a quiet system would spend with its polls is left out: where all is settled, and nothing has
+ * happened for a while, timers that only look move along with the time, and all others end the quiet. `performance.now`, by which the Kafka client judges how old its knowledge is, stands still meanwhile:
+ * nothing of it gets older.
  */
 export class VirtualTime {
   readonly startMs: number;
@@ -114,6 +112,8 @@ export class VirtualTime {
   onUncaught: (error: unknown, owner: SimulatedProcess | undefined) => void = (error) => {
     throw error;
   };
+  /** False while something is under way that shows by nothing but polls: no time is left out then. */
+  isSettled: () => boolean = () => true;
   /** How many turns of the event loop there have been. */
   turns = 0;
   /** Time that was left out. */
@@ -124,9 +124,6 @@ export class VirtualTime {
   #lastEventMs: number;
   /** Until when time has to be lived through. */
   #livedUntilMs = 0;
-  #added = 0;
-  #lastAdded: VirtualTimer | undefined;
-  #looks = 0;
   readonly #enterOutside: Enter;
   #restore: (() => void) | undefined;
 
@@ -149,10 +146,10 @@ export class VirtualTime {
   get clock(): SteadyClock {
     return {
       now: () => Date.now(),
-      steadyNow: () => Math.floor(performance.now()),
+      steadyNow: () => Math.floor(this.nowMs - this.startMs),
       after: (delayMs, callback) => {
         const timer = this.#add(delayMs, callback, [], this.process);
-        timer.isPoll = timer.delayMs <= pollMs || longPollsMs.includes(timer.delayMs);
+        timer.isPoll = looksMs.includes(timer.delayMs);
         return {
           cancel: () => {
             timer.isCancelled = true;
@@ -181,8 +178,13 @@ export class VirtualTime {
     this.#lastEventMs = this.nowMs;
   }
 
-  get quietMs(): number {
-    return this.nowMs - this.#lastEventMs;
+  /** For so long time is lived through, though nothing may happen. */
+  liveThrough(durationMs: number): void {
+    this.#livedUntilMs = Math.max(this.#livedUntilMs, this.nowMs + durationMs);
+  }
+
+  get isQuiet(): boolean {
+    return this.nowMs - this.#lastEventMs > untilQuietMs;
   }
 
   /** Of the simulated world itself; never left out. */
@@ -213,16 +215,24 @@ export class VirtualTime {
   }
 
   async #run(step: () => boolean): Promise<void> {
+    let isOver = false;
     await new Promise<void>((resolve, reject) => {
       const next = (): void => {
+        if (isOver) return;
         try {
-          if (step()) real.setImmediate(next);
-          else resolve();
+          if (step()) return;
+          resolve();
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
+        isOver = true;
       };
-      real.setImmediate(next);
+      const more = (): void => {
+        if (isOver) return;
+        for (let turn = 0; turn < turnsAtOnce; turn += 1) real.setImmediate(next);
+        real.setImmediate(more);
+      };
+      more();
     });
   }
 
@@ -243,10 +253,8 @@ export class VirtualTime {
         timer.atMs = this.nowMs + timer.delayMs;
         this.#heap.push(timer);
       }
-      const addedBefore = this.#added;
       try {
         this.#enter(owner)(timer.callback, ...timer.args);
-        if (!timer.isPoll && timer.delayMs > 0) this.#judgeLook(timer, this.#added - addedBefore);
       } catch (error) {
         if (!(error instanceof ProcessEnded)) this.onUncaught(error, owner);
       }
@@ -254,19 +262,10 @@ export class VirtualTime {
     }
   }
 
-  /** Whether it only looked, and looks again after the same time. */
-  #judgeLook(timer: VirtualTimer, added: number): void {
-    const next = this.#lastAdded;
-    if (added === 1 && next !== undefined && next.delayMs === timer.delayMs) {
-      this.#looks += 1;
-      next.isLook = this.#looks % looksBetween !== 0;
-    } else if (timer.isLook) this.#livedUntilMs = this.nowMs + refreshedMs;
-  }
-
   #due(untilMs: number): VirtualTimer | undefined {
     const first = this.#heap.first;
     if (first === undefined || first.atMs > untilMs) return undefined;
-    const mayLeaveOut = this.quietMs > pollMs && this.nowMs >= this.#livedUntilMs;
+    const mayLeaveOut = this.isQuiet && this.nowMs >= this.#livedUntilMs;
     if (mayLeaveOut && first.isPoll && first.atMs > this.nowMs) this.#leaveOut(untilMs);
     const timer = this.#heap.first;
     if (timer === undefined || timer.atMs > untilMs) return undefined;
@@ -275,27 +274,18 @@ export class VirtualTime {
     return timer;
   }
 
-  /** Its polls don't move along: they wait for when it goes on. */
-  #isSuspended(owner: SimulatedProcess | undefined): boolean {
-    return owner !== undefined && owner.suspendedUntilMs > this.nowMs;
-  }
-
-  /** Moves polls along with the time, to shortly before the next thing that may happen. */
+  /** Moves polls along with the time, to the next thing that may happen. */
   #leaveOut(untilMs: number): void {
     let nextMs = untilMs;
-    for (const { isCancelled, owner, isPoll, isLook, atMs } of this.#heap.items)
-      if (!isCancelled && owner?.isDead !== true && (!isPoll || this.#isSuspended(owner)))
-        nextMs = Math.min(
-          nextMs,
-          Math.max(atMs, owner?.suspendedUntilMs ?? 0) - (isLook ? 0 : aheadMs),
-        );
+    for (const { isCancelled, owner, isPoll, atMs } of this.#heap.items)
+      if (!isPoll && !isCancelled && owner?.isDead !== true) nextMs = Math.min(nextMs, atMs);
     const byMs = Math.floor(nextMs - this.nowMs);
-    if (byMs <= leastLeftOutMs) return;
-    for (const timer of this.#heap.items)
-      if (timer.isPoll && !this.#isSuspended(timer.owner)) timer.atMs += byMs;
+    if (byMs <= leastLeftOutMs || !this.isSettled()) return;
+    for (const timer of this.#heap.items) if (timer.isPoll) timer.atMs += byMs;
     this.#heap.sort();
     this.nowMs += byMs;
     this.leftOutMs += byMs;
+    if (this.nowMs - this.#livedUntilMs > breathEveryMs) this.liveThrough(breathMs);
   }
 
   #add(
@@ -307,15 +297,12 @@ export class VirtualTime {
   ): VirtualTimer {
     const waitMs = Math.max(1, Math.ceil(Number.isFinite(delayMs) ? delayMs : 1));
     const timer = new VirtualTimer(this.nowMs + waitMs, waitMs, repeats, owner, callback, args);
-    this.#added += 1;
-    this.#lastAdded = timer;
     this.#heap.push(timer);
     return timer;
   }
 
   #install(random: () => number): void {
     const here = (): SimulatedProcess | undefined => this.#running.getStore();
-    const steadyMs = (): number => this.nowMs - this.startMs;
     const wallMs = (): number => this.nowMs + (here()?.clockSetByMs ?? 0);
     const setTimeout = (callback: Callback, delayMs = 1, ...args: unknown[]): VirtualTimer =>
       this.#add(delayMs, callback, args, here());
@@ -349,7 +336,7 @@ export class VirtualTime {
       replace(timers, all),
       replace(timersPromises, { setTimeout: delay, setImmediate: turn }),
       replace(Date, { now: wallMs }),
-      replace(performance, { now: steadyMs, eventLoopUtilization: () => idle }),
+      replace(performance, { now: () => this.livedMs, eventLoopUtilization: () => idle }),
       replace(Math, { random }),
       replace(crypto, { randomBytes, randomUUID: () => uuidOf(randomBytes(16)) }),
       replace(os, { hostname: () => here()?.name ?? 'machine-room' }),

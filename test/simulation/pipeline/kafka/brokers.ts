@@ -65,6 +65,8 @@ const replicas = 3;
 const followerWaitMs = 500;
 const patientMs = 500;
 const consumerWaitMs = 2_500;
+/** A partition that cannot be read rests for half a minute of time that is lived through. */
+const unreadableMs = 31_000;
 
 /** Kafka in memory, request by request. Whoever asks does so through a `SimulatedCluster`. */
 export class SimulatedBrokers {
@@ -134,6 +136,13 @@ export class SimulatedBrokers {
     }
   }
 
+  /** All brokers and members of groups are there, and the network is well. */
+  get isSettled(): boolean {
+    if (this.weather !== fairWeather || [...this.nodes.keys()].some((id) => !this.isUp(id)))
+      return false;
+    return [...this.groups.values()].every((group) => group.isSettled);
+  }
+
   /** Another broker leads the partition, or coordinates the group, though all are well. */
   moveLeader(partition: SimulatedPartition): void {
     partition.elect(this.isUp);
@@ -161,6 +170,7 @@ export class SimulatedBrokers {
         topic,
         partition,
         message: null,
+        appendedMs: undefined,
         ...(await this.#write(nodeId, topic, partition, batch, request.timeoutMs)),
       })),
     );
@@ -179,7 +189,7 @@ export class SimulatedBrokers {
     index: number,
     batch: Buffer,
     timeoutMs: number,
-  ): Promise<{ error: KafkaErrorName; baseOffset: number }> {
+  ): Promise<Pick<ProducedPartition, 'error' | 'baseOffset'> & { readonly appendedMs?: number }> {
     const partition = this.topics.get(topic)?.partitions[index];
     if (partition === undefined) return refused('UNKNOWN_TOPIC_OR_PARTITION');
     if (partition.leader !== nodeId) return refused('NOT_LEADER_FOR_PARTITION');
@@ -205,7 +215,7 @@ export class SimulatedBrokers {
         resolve(settled);
       });
     });
-    return { error, baseOffset: error === 'NONE' ? appended.baseOffset : -1 };
+    return error === 'NONE' ? appended : refused(error);
   }
 
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
@@ -284,6 +294,7 @@ export class SimulatedBrokers {
     const full = answer.partitions.filter(({ records }) => records.length > 0);
     const hit = full[Math.floor(this.time.random() * full.length)];
     if (hit === undefined) return answer;
+    this.time.liveThrough(unreadableMs);
     const records = Buffer.from(hit.records);
     const at = Math.floor(this.time.random() * records.length);
     records[at] = (records[at] ?? 0) ^ (1 << Math.floor(this.time.random() * 8));

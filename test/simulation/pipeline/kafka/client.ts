@@ -20,7 +20,6 @@ import { fairWeather, type SimulatedBrokers } from './brokers.ts';
 /** As of the real cluster's connections. */
 const answerMs = 5_000;
 const graceMs = 3_000;
-const quietMs = 1_000;
 const lookAgainMs = 250;
 /** What is asked again and again; in fair weather, it makes no difference how long the answer is on its way. */
 const unhurried: ReadonlySet<string> = new Set(['Fetch', 'Metadata', 'Heartbeat']);
@@ -221,12 +220,12 @@ export class SimulatedCluster implements Cluster {
 
   async #pass(ms: number): Promise<void> {
     // Nothing of what is asked in a quiet matters, and each turn costs the simulation time.
-    if (this.#time.quietMs <= quietMs) await this.#wait(ms);
+    if (!this.#time.isQuiet) await this.#wait(ms);
   }
 
   async #wait(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.#time.after(ms, resolve, this.#owner).isPoll = true;
+      this.#time.after(ms, resolve, this.#owner);
     });
   }
 

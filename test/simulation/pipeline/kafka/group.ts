@@ -4,6 +4,8 @@ import type { VirtualTime } from '../virtual-time.ts';
 
 const lookMs = 1_000;
 const sessionMs = 10_000;
+/** Members say every second that they are there. */
+const missedMs = 2_000;
 const rebalanceMs = 15_000;
 /** Kafka's default for what travels with a committed offset. */
 const mostMetadataBytes = 4_096;
@@ -30,6 +32,12 @@ export class SimulatedGroup {
 
   get isStable(): boolean {
     return this.#fake.isStable;
+  }
+
+  /** No member comes, goes, or is missed. */
+  get isSettled(): boolean {
+    const heardMs = [...this.#seenMs.values()];
+    return this.isStable && heardMs.every((seenMs) => this.#time.livedMs - seenMs < missedMs);
   }
 
   /** How often members have joined anew. */

@@ -42,6 +42,7 @@ interface Waiting {
 export interface Appended {
   readonly error: KafkaErrorName;
   readonly baseOffset: number;
+  readonly appendedMs?: number;
 }
 
 /**
@@ -93,7 +94,7 @@ export class SimulatedPartition {
     this.batches.push({ first, last: first + delta, bytes });
     this.end = first + delta + 1;
     this.#remember(bytes, first);
-    return { error: 'NONE', baseOffset: first };
+    return { error: 'NONE', baseOffset: first, appendedMs: nowMs };
   }
 
   /** Calls back when all in-sync replicas have everything before this offset, or it is known that they won't. */
