@@ -18,6 +18,7 @@ import type {
   Session,
   Story,
 } from '../../src/console/api/model.ts';
+import { hashOf } from '../../src/console/index/attempt-rows.ts';
 import type { Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';
 import { describedApi, type DescribedApi } from './described.ts';
@@ -126,6 +127,8 @@ test('attempts, dead letters and rejected calls appear', async () => {
   assert.deepEqual(await messagesOf('&failed=true'), ['m-2']);
   assert.deepEqual(await messagesOf('&user=bob'), ['m-3']);
   assert.deepEqual(await messagesOf('&message=m-1'), ['m-1']);
+  assert.deepEqual(await messagesOf('&message=m-1&user=ada'), ['m-1']);
+  assert.deepEqual(await messagesOf('&message=m-1&user=bob'), []);
   assert.deepEqual(await messagesOf('&url=https://other.example/'), []);
   const { items } = await get<Page<AttemptRow>>('/destinations/crm/attempts?failed=true');
   const { seq, ...line } = items[0] ?? assert.fail();
@@ -400,3 +403,32 @@ test('two consoles do not share a folder', async () => {
     /is open in another process; each console needs a CONSOLE_DATA_DIR of its own/,
   );
 });
+
+test('users and messages whose hashes are the same are told apart', async () => {
+  const [first, second] = sameHash();
+  await write(postrider, [
+    attemptsRecord(topology, [
+      attemptLine(first, { user: first }),
+      attemptLine(second, { user: second }),
+    ]),
+  ]);
+  await eventually(async () => {
+    assert.deepEqual(await messagesOf(`&message=${first}`), [first]);
+    assert.deepEqual(await messagesOf(`&user=${second}`), [second]);
+    const found = await get<Page<{ messageId: string }>>(`/events/search?user=${first}`);
+    assert.deepEqual(
+      found.items.map(({ messageId }) => messageId),
+      [first],
+    );
+  });
+});
+
+function sameHash(): readonly [string, string] {
+  const byHash = new Map<number, string>();
+  for (let number = 0; ; number += 1) {
+    const text = `number-${number}`;
+    const other = byHash.get(hashOf(text));
+    if (other !== undefined) return [other, text];
+    byHash.set(hashOf(text), text);
+  }
+}
