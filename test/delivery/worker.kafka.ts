@@ -88,7 +88,8 @@ describe('the delivery role on Kafka', () => {
   interface Stage {
     readonly topology: Topology;
     readonly config: HandMadeConfig;
-    start(): Promise<Role>;
+    /** @param aheadMs of the worker's clock */
+    start(aheadMs?: number): Promise<Role>;
     publish(destinationId: string, user: string, body: string, topic?: string): Promise<void>;
     read(topic: string): Promise<IncomingRecord[]>;
   }
@@ -122,19 +123,22 @@ describe('the delivery role on Kafka', () => {
     return {
       topology,
       config,
-      start: async () => {
+      start: async (aheadMs = 0) => {
+        const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+        const own = await createProducer(kafka, { clock, log: silentLogger });
+        closers.push(() => own.close(5_000));
         const role = await startDelivery({
           fence: new HandMadeFence(),
           pauses: noPauses,
           kafka,
           topology,
           config,
-          producer,
-          clock: systemClock,
+          producer: own,
+          clock,
           log: silentLogger,
           metrics: new Registry(),
           sender: openSender({
-            clock: systemClock,
+            clock,
             timeoutMs: 1_000,
             allowNetworks: ['127.0.0.0/8'],
           }),
@@ -147,6 +151,7 @@ describe('the delivery role on Kafka', () => {
         });
         await eventually(() => {
           assert.ok(role.ready());
+          assert.ok(Math.abs(own.clockAheadMs) >= Math.abs(aheadMs) * 0.9);
         });
         return role;
       },
@@ -251,6 +256,26 @@ describe('the delivery role on Kafka', () => {
     });
     await role.stop(5_000);
   });
+
+  for (const aheadMs of [30_000, -30_000])
+    test(`a retry is in time though the worker's clock is off by ${aheadMs} ms`, async () => {
+      const tierMs = 1_000;
+      const stage = await createStage({ retryTiersMs: [tierMs] });
+      const endpoint = await startEndpoint();
+      closers.push(endpoint.close);
+      const cameMs: number[] = [];
+      endpoint.answer = () => (cameMs.push(performance.now()) < 4 ? 503 : 200);
+      stage.config.put(destination('crm', endpoint.url));
+      const role = await stage.start(aheadMs);
+      closers.push(() => role.stop(0));
+      await stage.publish('crm', 'u', '{"once":"more"}');
+      await eventually(() => {
+        assert.equal(cameMs.length, 4);
+      });
+      for (const [index, atMs] of cameMs.slice(1).entries())
+        assert.ok(atMs - (cameMs[index] ?? 0) >= tierMs * 0.85, `attempts at ${cameMs.join()}`);
+      await role.stop(5_000);
+    });
 
   test('keeps what is refused in the dead letters, with envelope, reason and detail', async () => {
     const stage = await createStage();

@@ -99,8 +99,9 @@ const leastLeftOutMs = 500;
  * asks `Date.now`, `performance.now`, `setTimeout`, `Math.random` and `node:crypto` as it always does.
  *
  * Time that a quiet system would spend with its polls is left out: where all is settled, and nothing has
- * happened for a while, timers that only look move along with the time, and all others end the quiet. `performance.now`, by which the Kafka client judges how old its knowledge is, stands still meanwhile:
- * nothing of it gets older.
+ * happened for a while, timers that only look move along with the time, and all others end the quiet.
+ * `performance.now`, by which the Kafka client judges how old its knowledge is, stands still meanwhile: nothing
+ * of it gets older.
  */
 export class VirtualTime {
   readonly startMs: number;
