@@ -50,6 +50,8 @@ export class Cursor implements TopicPartition, FetchPosition {
   isHandedOver = false;
   /** By the steady clock: it is not asked for before. */
   restUntilMs = 0;
+  /** What the last answer contradicted itself in. */
+  contradiction: string | undefined;
   /** How many times in a row Kafka's ACLs have refused it; undefined: it was not read yet. */
   refusals: number | undefined;
 

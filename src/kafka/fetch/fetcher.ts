@@ -8,6 +8,7 @@ import { Pace } from '../pace.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
+import { contradictionIn } from './contradiction.ts';
 import type { Brought, Cursor } from './cursor.ts';
 import { judgePart } from './judge-part.ts';
 import { Leaders } from './leaders.ts';
@@ -263,6 +264,7 @@ export class Fetcher {
     }
     switch (verdict.kind) {
       case 'records':
+        if (this.#mustAskAgain(cursor, part)) return;
         cursor.brought = {
           from: cursor.offset,
           records: new PartitionRecords(cursor, part.records, cursor.offset, part.aborted),
@@ -307,6 +309,18 @@ export class Fetcher {
           );
         return;
     }
+  }
+
+  /** What is wrong twice in the same way was not changed on the way. */
+  #mustAskAgain(cursor: Cursor, { records, highWatermark }: FetchedPartition): boolean {
+    const { offset, lastEpoch, leaderEpoch, topic, partition } = cursor;
+    const known = { offset, lastEpoch, leaderEpoch, highWatermark };
+    const contradiction = contradictionIn(records, known);
+    const isNew = contradiction !== undefined && contradiction !== cursor.contradiction;
+    cursor.contradiction = contradiction;
+    if (isNew)
+      this.#options.log.debug({ topic, partition, contradiction }, 'an answer is asked for again');
+    return isNew;
   }
 
   #refused(cursor: Cursor, error: Error): void {

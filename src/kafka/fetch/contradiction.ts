@@ -1,0 +1,55 @@
+import { readInt64 } from '../protocol/byte-reader.ts';
+
+/** Positions of fields, from the first byte of a batch. */
+const lengthAt = 8;
+const lengthEnd = 12;
+const epochAt = 12;
+const magicAt = 16;
+const lastOffsetDeltaAt = 23;
+const lastOffsetDeltaEnd = 27;
+
+/** What a reader knows of a partition when an answer comes. */
+export interface Known {
+  /** That was asked for. */
+  readonly offset: number;
+  /** Of the last record that was read; -1: unknown. */
+  readonly lastEpoch: number;
+  /** Of the leader that was asked; -1: unknown. */
+  readonly leaderEpoch: number;
+  /** As the answer says. */
+  readonly highWatermark: number;
+}
+
+/**
+ * What cannot be true of the batches that an answer brought; undefined: nothing. Kafka's checksum leaves out
+ * the fields that say where a batch lies and which leader wrote it. With a bit of them changed on the way, a
+ * reader would leave out all records before the place where it now believes to be.
+ *
+ * A sentence may be wrong: brokers read the high watermark before the records, and it may move in between. So
+ * the answer is asked for again, and what comes twice is taken as it is.
+ */
+export function contradictionIn(records: Buffer, known: Known): string | undefined {
+  let endedAt = known.offset - 1;
+  let { lastEpoch } = known;
+  let isFirst = true;
+  for (let at = 0; at + lastOffsetDeltaEnd <= records.length;) {
+    const length = records.readInt32BE(at + lengthAt);
+    // What is cut off, broken or old is not judged here.
+    if (length <= 0 || at + lengthEnd + length > records.length) return undefined;
+    if (records.readInt8(at + magicAt) !== 2) return undefined;
+    const first = readInt64(records, at);
+    const last = first + records.readInt32BE(at + lastOffsetDeltaAt);
+    const epoch = records.readInt32BE(at + epochAt);
+    const batch = `the batch of offsets ${first} to ${last}, epoch ${epoch},`;
+    if (isFirst ? last <= endedAt : first <= endedAt) return `${batch} comes after ${endedAt}`;
+    if (last >= known.highWatermark) return `${batch} reaches beyond ${known.highWatermark}`;
+    if (epoch < lastEpoch) return `${batch} comes after epoch ${lastEpoch}`;
+    if (known.leaderEpoch >= 0 && epoch > known.leaderEpoch)
+      return `${batch} comes from the leader of epoch ${known.leaderEpoch}`;
+    endedAt = last;
+    lastEpoch = epoch;
+    isFirst = false;
+    at += lengthEnd + length;
+  }
+  return undefined;
+}
