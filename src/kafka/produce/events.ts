@@ -27,7 +27,7 @@ const meanings = new Map([
 /** Each request fails every few seconds during an outage. */
 const sayAgainAfterMs = 10_000;
 
-/** Beyond what the way to Kafka takes, and what keeps clocks from agreeing to the second. */
+/** A change of the difference between two clocks that is worth a line. */
 const clockOffMs = 10_000;
 
 /** What a broker answers to the first requests while it creates its internal topics. */
@@ -44,6 +44,7 @@ export class ProducerEvents {
   readonly #clock: Clock;
   readonly #hooks: ProducerHooks;
   readonly #saidAt = new Map<string, number>();
+  #saidAheadMs = 0;
 
   constructor(log: Logger, clock: Clock, hooks: ProducerHooks) {
     this.#log = log;
@@ -85,23 +86,21 @@ export class ProducerEvents {
 
   /** @param aheadMs of Kafka's clock; negative: behind */
   clockRead(aheadMs: number): void {
-    if (Math.abs(aheadMs) < clockOffMs || !this.#maySay('clock')) return;
+    if (Math.abs(aheadMs - this.#saidAheadMs) < clockOffMs) return;
+    this.#saidAheadMs = aheadMs;
     const seconds = Math.round(Math.abs(aheadMs) / 1_000);
-    const where = aheadMs > 0 ? 'ahead of' : 'behind';
-    this.#log.warn({ aheadMs }, `This machine's clock is ${seconds} s ${where} Kafka's`);
+    const is =
+      aheadMs === 0 ? 'agrees with' : `is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+    this.#log.warn({ aheadMs }, `This machine's clock ${is} Kafka's`);
   }
 
   #warn(what: string, { reason, message }: ProduceFailure, about: object): void {
-    if (!this.#maySay(`${what} ${reason}`)) return;
+    const now = this.#clock.now();
+    const kind = `${what} ${reason}`;
+    if (now - (this.#saidAt.get(kind) ?? -Infinity) < sayAgainAfterMs) return;
+    this.#saidAt.set(kind, now);
     const meaning = meanings.get(reason);
     const why = meaning === undefined ? message : `${message}: ${meaning}`;
     this.#log.warn({ reason, ...about }, `${what}: ${why}`);
-  }
-
-  #maySay(kind: string): boolean {
-    const now = this.#clock.now();
-    if (Math.abs(now - (this.#saidAt.get(kind) ?? -Infinity)) < sayAgainAfterMs) return false;
-    this.#saidAt.set(kind, now);
-    return true;
   }
 }
