@@ -111,6 +111,8 @@ class Run {
   readonly #ledger: Ledger;
   readonly #say: (who: string, what: string) => void;
   readonly #paused = new Set<string>();
+  /** Of its own, so that runs of a scenario that are compared have the same users. */
+  readonly #userChance: () => number;
   #messages = 0;
   #changes = 0;
 
@@ -124,6 +126,7 @@ class Run {
     this.#deployment = deployment;
     this.#ledger = ledger;
     this.#say = say;
+    this.#userChance = seededRandom(scenario.seed ^ 0xca11);
   }
 
   schedule(): void {
@@ -155,7 +158,7 @@ class Run {
   }
 
   async #call(): Promise<void> {
-    const user = `u${Math.floor(this.#scenario.users * this.#deployment.time.random() ** 3)}`;
+    const user = `u${Math.floor(this.#scenario.users * this.#userChance() ** 3)}`;
     this.#messages += 1;
     const messageId = await sendCall(this.#deployment, this.#ledger, this.#messages, user);
     this.#say('outside', `${messageId} of ${user} is accepted`);

@@ -211,7 +211,9 @@ export class SimulatedCluster implements Cluster {
     if (brokers.chance(weather.lostRequests)) throw broken(nodeId);
     const answered = await answer();
     const throttled = brokers.chance(0.2) ? weather.throttleMs : 0;
-    if (!isFair || !unhurried.has(api))
+    // An answer waits for who is suspended.
+    if (this.#owner.suspendedUntilMs > this.#time.nowMs) await this.#wait(0);
+    else if (!isFair || !unhurried.has(api))
       await this.#pass(brokers.between(weather.latencyMs) + throttled);
     if (!brokers.isUp(nodeId)) await this.#reach(api, nodeId, untilMs);
     if (brokers.chance(weather.lostAnswers)) throw broken(nodeId);
