@@ -62,6 +62,8 @@ export async function benchConsole(options: ConsoleBenchOptions): Promise<BenchR
   const load: ConsoleLoad = { brokers, prefix, dataDir };
   const child = fork(new URL('console-role.ts', import.meta.url), [JSON.stringify(load)], {
     execArgv: [...roleArgv],
+    // As the manifest has it.
+    env: { ...process.env, MALLOC_ARENA_MAX: '2' },
   });
   try {
     const [url] = (await once(child, 'message')) as [string];

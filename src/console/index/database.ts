@@ -15,9 +15,9 @@ import {
 } from './schema.ts';
 import { createTableSql } from './tables.ts';
 
-/** What Node needs besides, with batches and pages, is about as much. */
+/** Beyond its buffers, DuckDB takes as much again. Node, with batches and pages, takes 200 MB. */
 const limits = {
-  memory_limit: '100MB',
+  memory_limit: '70MB',
   threads: '2',
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
