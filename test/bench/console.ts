@@ -15,7 +15,7 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { recordKey } from '../../src/resources/config/stored.ts';
 import type { Topology } from '../../src/topology.ts';
 import { loadTopology } from './delivery-load.ts';
-import { consoleEnvironment, medianOf, roleArgv, type BenchResult } from './measure.ts';
+import { medianOf, roleArgv, type BenchResult } from './measure.ts';
 
 export interface ConsoleBenchOptions {
   readonly brokers: readonly string[];
@@ -62,7 +62,6 @@ export async function benchConsole(options: ConsoleBenchOptions): Promise<BenchR
   const load: ConsoleLoad = { brokers, prefix, dataDir };
   const child = fork(new URL('console-role.ts', import.meta.url), [JSON.stringify(load)], {
     execArgv: [...roleArgv],
-    env: { ...process.env, ...consoleEnvironment },
   });
   try {
     const [url] = (await once(child, 'message')) as [string];
@@ -253,7 +252,9 @@ async function untilCaughtUp(url: string): Promise<void> {
 }
 
 async function get<T>(address: string): Promise<T> {
-  return (await (await fetch(address)).json()) as T;
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
 }
 
 interface PageTime {

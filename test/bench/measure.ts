@@ -9,9 +9,6 @@ export const roleArgv: readonly string[] = [
   '--v8-pool-size=1',
 ];
 
-/** What the console has besides, as in its manifest. */
-export const consoleEnvironment: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: '2' };
-
 /** What a benchmark found; every sample is one round of alternating runs. */
 export interface BenchResult {
   readonly name: string;

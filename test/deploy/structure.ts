@@ -89,8 +89,8 @@ function isOurs({ metadata }: Manifest): boolean {
 const settings = Object.values(settingsTable).flatMap(({ name, secret }) =>
   secret === true ? [name, `${name}_FILE`] : [name],
 );
-/** Read by Node.js itself, and by the C library. */
-const ofNode = ['NODE_OPTIONS', 'MALLOC_ARENA_MAX'];
+/** Read by Node.js itself. */
+const ofNode = ['NODE_OPTIONS'];
 
 /** Every variable is a setting, and the settings allow a start. */
 export function checkSettings(manifests: readonly Manifest[]): void {

@@ -17,7 +17,7 @@ import { createTableSql } from './tables.ts';
 
 /** Beyond its buffers, DuckDB takes as much again. Node, with batches and pages, takes 200 MB. */
 const limits = {
-  memory_limit: '70MB',
+  memory_limit: '100MB',
   threads: '2',
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
