@@ -86,7 +86,7 @@ export class ProducerEvents {
 
   /** @param aheadMs of Kafka's clock; negative: behind */
   clockRead(aheadMs: number): void {
-    if (Math.abs(aheadMs - this.#saidAheadMs) < clockOffMs) return;
+    if (Math.abs(aheadMs - this.#saidAheadMs) < clockOffMs || !this.#maySay('clock')) return;
     this.#saidAheadMs = aheadMs;
     const seconds = Math.round(Math.abs(aheadMs) / 1_000);
     const is =
@@ -95,12 +95,16 @@ export class ProducerEvents {
   }
 
   #warn(what: string, { reason, message }: ProduceFailure, about: object): void {
-    const now = this.#clock.now();
-    const kind = `${what} ${reason}`;
-    if (now - (this.#saidAt.get(kind) ?? -Infinity) < sayAgainAfterMs) return;
-    this.#saidAt.set(kind, now);
+    if (!this.#maySay(`${what} ${reason}`)) return;
     const meaning = meanings.get(reason);
     const why = meaning === undefined ? message : `${message}: ${meaning}`;
     this.#log.warn({ reason, ...about }, `${what}: ${why}`);
+  }
+
+  #maySay(kind: string): boolean {
+    const now = this.#clock.now();
+    if (now - (this.#saidAt.get(kind) ?? -Infinity) < sayAgainAfterMs) return false;
+    this.#saidAt.set(kind, now);
+    return true;
   }
 }
