@@ -75,13 +75,14 @@ export async function findAttempts(
   }
   const text = message ?? user;
   if (text !== undefined) Object.assign(values, { hash: hashOf(text), text });
-  if (message !== undefined && user !== undefined) Object.assign(values, { user });
+  const isBoth = message !== undefined && user !== undefined;
+  if (isBoth) values['user'] = user;
   const [prelude, from] =
     text === undefined
       ? ['', `attempts where ${where.join(' and ')}`]
       : [
           found(message === undefined ? 'usr' : 'message', where),
-          'user' in values ? 'found where usr = $user' : 'found',
+          isBoth ? 'found where usr = $user' : 'found',
         ];
   const rows = await database.rows<AttemptRow>(
     `${prelude} select ${rowColumns} from ${from} order by at_ms desc, seq desc limit ${limit + 1}`,

@@ -1,12 +1,13 @@
+import {
+  epochAt,
+  lastOffsetDeltaAt,
+  lengthAt,
+  lengthEnd,
+  magicAt,
+} from '../protocol/batch-header.ts';
 import { readInt64 } from '../protocol/byte-reader.ts';
 
-/** Positions of fields, from the first byte of a batch. */
-const lengthAt = 8;
-const lengthEnd = 12;
-const epochAt = 12;
-const magicAt = 16;
-const lastOffsetDeltaAt = 23;
-const lastOffsetDeltaEnd = 27;
+const lastOffsetDeltaEnd = lastOffsetDeltaAt + 4;
 
 /** What a reader knows of a partition when an answer comes. */
 export interface Known {
@@ -40,12 +41,15 @@ export function contradictionIn(records: Buffer, known: Known): string | undefin
     const first = readInt64(records, at);
     const last = first + records.readInt32BE(at + lastOffsetDeltaAt);
     const epoch = records.readInt32BE(at + epochAt);
-    const batch = `the batch of offsets ${first} to ${last}, epoch ${epoch},`;
-    if (isFirst ? last <= endedAt : first <= endedAt) return `${batch} comes after ${endedAt}`;
-    if (last >= known.highWatermark) return `${batch} reaches beyond ${known.highWatermark}`;
-    if (epoch < lastEpoch) return `${batch} comes after epoch ${lastEpoch}`;
-    if (known.leaderEpoch >= 0 && epoch > known.leaderEpoch)
-      return `${batch} comes from the leader of epoch ${known.leaderEpoch}`;
+    const { highWatermark, leaderEpoch } = known;
+    let problem: string | undefined;
+    if ((isFirst ? last : first) <= endedAt) problem = `comes after ${endedAt}`;
+    else if (last >= highWatermark) problem = `reaches beyond ${highWatermark}`;
+    else if (epoch < lastEpoch) problem = `comes after epoch ${lastEpoch}`;
+    else if (leaderEpoch >= 0 && epoch > leaderEpoch)
+      problem = `comes from the leader of epoch ${leaderEpoch}`;
+    if (problem !== undefined)
+      return `the batch of offsets ${first} to ${last}, epoch ${epoch}, ${problem}`;
     endedAt = last;
     lastEpoch = epoch;
     isFirst = false;

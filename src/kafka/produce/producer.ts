@@ -6,7 +6,6 @@ import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { Accumulator } from './accumulator.ts';
-import { ClockOffset } from './clock-offset.ts';
 import { ProducerEvents, type ProducerHooks } from './events.ts';
 import { KnownTopics } from './known-topics.ts';
 import { backoffMs, failureOf } from './produce-failure.ts';
@@ -111,7 +110,7 @@ export class KafkaProducer implements Producer {
   readonly #accumulator: Accumulator;
   readonly #topics: KnownTopics;
   readonly #pause: ProducerParts['pause'];
-  readonly #clockOffset = new ClockOffset();
+  readonly #sender: Sender;
   #isClosed = false;
   readonly #stop = new AbortController();
 
@@ -133,8 +132,8 @@ export class KafkaProducer implements Producer {
     };
     const common = { cluster, clock, events, pause };
     const topics = new KnownTopics({ ...common, onCount });
-    const clockOffset = this.#clockOffset;
-    const sender = new Sender({ ...common, compressor, topics, accumulator, clockOffset, stop });
+    const sender = new Sender({ ...common, compressor, topics, accumulator, stop });
+    this.#sender = sender;
     this.#cluster = cluster;
     this.#topics = topics;
     this.#pause = parts.pause;
@@ -150,7 +149,7 @@ export class KafkaProducer implements Producer {
   }
 
   get clockAheadMs(): number {
-    return this.#clockOffset.aheadMs;
+    return this.#sender.clockAheadMs;
   }
 
   get isFull(): boolean {

@@ -5,7 +5,6 @@ import { PartitionMap } from '../partition-map.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
-import type { ClockOffset } from './clock-offset.ts';
 import type { ProducerEvents } from './events.ts';
 import { judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';
@@ -22,7 +21,6 @@ export interface SenderOptions {
   readonly accumulator: Accumulator;
   readonly events: ProducerEvents;
   readonly clock: Clock;
-  readonly clockOffset: ClockOffset;
   /** Resolves to false after a stop. */
   pause(ms: number): Promise<boolean>;
   /** After this, nothing is sent, and answers no longer count. */
@@ -47,6 +45,8 @@ interface Answered {
  * a record that Kafka will never accept.
  */
 export class Sender {
+  /** By how much this process's clock is ahead of Kafka's, as the last answer proves; negative: behind. */
+  clockAheadMs = 0;
   readonly #options: SenderOptions;
   readonly #producerId: ProducerId;
 
@@ -117,11 +117,11 @@ export class Sender {
   }
 
   #readClock(answers: readonly ProducedPartition[], sentMs: number): void {
-    const { clock, clockOffset, events } = this.#options;
+    const { clock, events } = this.#options;
     const appendedMs = answers.find((each) => each.appendedMs !== undefined)?.appendedMs;
     if (appendedMs === undefined) return;
-    clockOffset.answered(appendedMs, sentMs, clock.now());
-    events.clockRead(clockOffset.aheadMs);
+    this.clockAheadMs = provenAheadMs(appendedMs, sentMs, clock.now());
+    events.clockRead(this.clockAheadMs);
   }
 
   #written(written: readonly Answered[]): void {
@@ -205,6 +205,17 @@ export class Sender {
       events.failed(failure, { failures, topics, queuedRecords: accumulator.records });
     }
   }
+}
+
+/**
+ * By how much this process's clock is ahead of a broker's at least: the broker appended a record after it was sent,
+ * and before the answer came. Negative: behind; 0: nothing proves that they differ.
+ * @param appendedMs by the broker's clock; the others by that of this process
+ */
+export function provenAheadMs(appendedMs: number, sentMs: number, answeredMs: number): number {
+  const leastAheadMs = sentMs - appendedMs;
+  const mostAheadMs = answeredMs - appendedMs;
+  return leastAheadMs > 0 ? leastAheadMs : Math.min(mostAheadMs, 0);
 }
 
 function judgeAll(

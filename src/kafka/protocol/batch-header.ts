@@ -2,11 +2,14 @@ import { readInt64 } from './byte-reader.ts';
 import { compareChecksums } from './checksums.ts';
 import { crc32c } from './crc32c.ts';
 
-/** Where fields are, from the first byte of a record batch of version 2. */
-const epochAt = 12;
+/** Where fields are, from the first byte of a record batch; up to `magicAt` in all versions. */
+export const lengthAt = 8;
+export const lengthEnd = 12;
+export const epochAt = 12;
+export const magicAt = 16;
 const checksumAt = 17;
-const attributesAt = 21;
-const lastOffsetDeltaAt = 23;
+export const attributesAt = 21;
+export const lastOffsetDeltaAt = 23;
 const firstTimestampAt = 27;
 const maxTimestampAt = 35;
 const producerIdAt = 43;

@@ -1,19 +1,20 @@
 import { OpenAborts } from './aborted-transactions.ts';
 import type { AbortedTransaction } from './fetch.ts';
-import { readBatchHeader, type BatchHeader } from './batch-header.ts';
+import {
+  attributesAt,
+  epochAt,
+  lastOffsetDeltaAt,
+  lengthAt,
+  lengthEnd,
+  magicAt,
+  readBatchHeader,
+  type BatchHeader,
+} from './batch-header.ts';
 import { BatchRecords, noHeaders, type Headers } from './batch-records.ts';
 import { readInt64 } from './byte-reader.ts';
 import { isBulky } from './bulky.ts';
 import { codecOf, type Codec } from './codecs.ts';
 import { OldMessages, openOldEntry } from './old-messages.ts';
-
-/** Positions of fields, from the first byte of a batch of any version. */
-const lengthAt = 8;
-const lengthEnd = 12;
-const epochAt = 12;
-const magicAt = 16;
-const attributesAt = 21;
-const lastOffsetDeltaAt = 23;
 
 const noEpoch = -1;
 const abortMarker = 0;
