@@ -15,7 +15,7 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { recordKey } from '../../src/resources/config/stored.ts';
 import type { Topology } from '../../src/topology.ts';
 import { loadTopology } from './delivery-load.ts';
-import { medianOf, roleArgv, type BenchResult } from './measure.ts';
+import { consoleEnvironment, medianOf, type BenchResult } from './measure.ts';
 
 export interface ConsoleBenchOptions {
   readonly brokers: readonly string[];
@@ -61,7 +61,8 @@ export async function benchConsole(options: ConsoleBenchOptions): Promise<BenchR
   const dataDir = await mkdtemp(path.join(tmpdir(), 'postrider-bench-'));
   const load: ConsoleLoad = { brokers, prefix, dataDir };
   const child = fork(new URL('console-role.ts', import.meta.url), [JSON.stringify(load)], {
-    execArgv: [...roleArgv],
+    execArgv: [],
+    env: { ...process.env, ...consoleEnvironment },
   });
   try {
     const [url] = (await once(child, 'message')) as [string];

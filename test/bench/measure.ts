@@ -9,6 +9,13 @@ export const roleArgv: readonly string[] = [
   '--v8-pool-size=1',
 ];
 
+/** As in the console's manifest. */
+export const consoleEnvironment: Readonly<Record<string, string>> = {
+  NODE_OPTIONS: '--max-old-space-size=300 --max-semi-space-size=8 --v8-pool-size=1',
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+};
+
 /** What a benchmark found; every sample is one round of alternating runs. */
 export interface BenchResult {
   readonly name: string;

@@ -156,10 +156,7 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       const { resources } = ourContainer(workload);
       const { requests, limits } = resources;
       isBetween(mebibytes(limits['memory']), 256, 4096, 'memory');
-      // The console needs the rest only while it catches up.
-      const isConsole = workload.metadata.name === 'postrider-console';
-      if (isConsole) isBetween(mebibytes(requests['memory']), 1024, 2048, 'console');
-      else assert.equal(requests['memory'], limits['memory']);
+      assert.equal(requests['memory'], limits['memory']);
       const options = variable(ourContainer(workload), 'NODE_OPTIONS') ?? '';
       const heap = /--max-old-space-size=(\d+)/.exec(options)?.[1];
       if (heap !== undefined) isBetween(heap, 200, (mebibytes(limits['memory']) * 2) / 3, 'heap');

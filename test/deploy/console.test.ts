@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readSettings } from '../../src/settings/read.ts';
+import { consoleEnvironment } from '../bench/measure.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { environmentOf } from './environment.ts';
@@ -35,8 +36,11 @@ testNeeding(
     assert.ok(workload);
     const container = ourContainer(workload);
     const key = Buffer.alloc(32, 1).toString('base64');
+    const environment = environmentOf(manifests, container);
+    for (const [name, value] of Object.entries(consoleEnvironment))
+      assert.equal(environment[name], value);
     const settings = readSettings({
-      ...environmentOf(manifests, container),
+      ...environment,
       CONSOLE_SESSION_KEY: key,
       CONSOLE_OIDC_CLIENT_SECRET: 'secret',
     });

@@ -45,7 +45,7 @@ const free: readonly (readonly [RegExp, string])[] = [
   [/\.emptyDir\.sizeLimit$/, 'as large as the node likes'],
   [/ Deployment postrider-toolbox\.spec\.strategy(\..*)?$/, 'one pod, or none'],
   [/ Deployment postrider-console\.spec\.(replicas|strategy)(\..*)?$/, 'console.test.ts'],
-  [/ Deployment postrider-console.*\.env\[(CONSOLE_|NODE_OPTIONS)/, 'console.test.ts'],
+  [/ Deployment postrider-console.*\.env\[(CONSOLE_|NODE_OPTIONS|MALLOC_)/, 'console.test.ts'],
   [/ Deployment postrider-router.*\.env\[SCHEMA_REGISTRY_/, 'schema-registry.test.ts'],
   [/ Deployment postrider-router.*\.volumes\[schema-registry-tls\]/, 'schema-registry.test.ts'],
 ];

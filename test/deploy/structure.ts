@@ -89,8 +89,8 @@ function isOurs({ metadata }: Manifest): boolean {
 const settings = Object.values(settingsTable).flatMap(({ name, secret }) =>
   secret === true ? [name, `${name}_FILE`] : [name],
 );
-/** Read by Node.js itself. */
-const ofNode = ['NODE_OPTIONS'];
+/** Read by Node.js itself, and by the C library. */
+const notOurs = ['NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_'];
 
 /** Every variable is a setting, and the settings allow a start. */
 export function checkSettings(manifests: readonly Manifest[]): void {
@@ -99,7 +99,7 @@ export function checkSettings(manifests: readonly Manifest[]): void {
   for (const workload of workloads) {
     const environment = environmentOf(manifests, ourContainer(workload));
     const unknown = Object.keys(environment).filter(
-      (name) => !settings.includes(name) && !ofNode.includes(name),
+      (name) => !settings.includes(name) && !notOurs.includes(name),
     );
     assert.deepEqual(unknown, [], workload.metadata.name);
     const { kafkaBrokers, opsPort } = readSettings(environment);

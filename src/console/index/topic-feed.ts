@@ -19,7 +19,7 @@ export interface FeedOptions {
 const maxPartitionBytes = 128 * 1024;
 
 /** Values that wait to be indexed: beyond this, nothing more is fetched. One fetched answer still comes. */
-const mostWaitingBytes = 4 * 1024 * 1024;
+const mostWaitingBytes = 2 * 1024 * 1024;
 
 /** One topic on its way into the file: read on from where the file is, and no faster than it is written. */
 export class TopicFeed {
