@@ -5,10 +5,16 @@ import type { Logger } from '../../../src/ops/log.ts';
 import { encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
 import type { Destination, Source } from '../../../src/resources/resource.ts';
 import { createTopology, type Topology } from '../../../src/topology.ts';
+import type { SimulatedAudience } from './audience.ts';
 import { SimulatedEndpoints } from './endpoints.ts';
 import { SimulatedBrokers } from './kafka/brokers.ts';
 import { simulatedClient } from './kafka/client.ts';
-import { startSimulatedRouter, startSimulatedWorker, type RunningRole } from './roles.ts';
+import {
+  startSimulatedRouter,
+  startSimulatedWorker,
+  type RoleParts,
+  type RunningRole,
+} from './roles.ts';
 import type { DestinationPlan, Scenario } from './scenario.ts';
 import { SimulatedProcess, type VirtualTime } from './virtual-time.ts';
 
@@ -36,6 +42,8 @@ export class SimulatedDeployment {
   readonly topology: Topology;
   readonly brokers: SimulatedBrokers;
   readonly endpoints: SimulatedEndpoints;
+  /** Besides the roles. */
+  audience: SimulatedAudience | undefined;
   /** How often processes ended without being told to. */
   crashes: string[] = [];
   readonly #scenario: Scenario;
@@ -115,6 +123,15 @@ export class SimulatedDeployment {
     await this.write(this.#configRecord(destination));
   }
 
+  partsFor(process: SimulatedProcess): RoleParts {
+    return {
+      kafka: simulatedClient(this.brokers, process),
+      topology: this.topology,
+      clock: this.time.clock,
+      log: this.#log(process),
+    };
+  }
+
   add(kind: RoleKind, index: number): void {
     const name = `${kind}-${index}`;
     const slot: Slot = {
@@ -166,6 +183,7 @@ export class SimulatedDeployment {
   /** Every process is ready, goes on, and has written what it had to. */
   #isSettled(): boolean {
     if ((this.#producer?.queuedRecords ?? 0) > 0) return false;
+    if (this.audience?.isSettled === false) return false;
     for (const { isWanted, process, running } of this.#slots.values()) {
       if (process.suspendedUntilMs > this.time.nowMs) return false;
       if (isWanted ? running?.isSettled() !== true : !process.isDead) return false;
@@ -222,12 +240,7 @@ export class SimulatedDeployment {
   }
 
   #start({ kind }: Slot, process: SimulatedProcess): Promise<RunningRole> {
-    const parts = {
-      kafka: simulatedClient(this.brokers, process),
-      topology: this.topology,
-      clock: this.time.clock,
-      log: this.#log(process),
-    };
+    const parts = this.partsFor(process);
     const { maxInFlight } = this.#scenario;
     return kind === 'router'
       ? startSimulatedRouter(parts)

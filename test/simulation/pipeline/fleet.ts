@@ -50,7 +50,7 @@ export async function runFleet(fleet: Fleet): Promise<FleetResult> {
   try {
     const deployment = new SimulatedDeployment(time, scenario, () => silentLogger);
     const { brokers, endpoints, topology } = deployment;
-    const ledger = new Ledger(brokers, endpoints, topology);
+    const ledger = new Ledger(deployment);
     const group = brokers.group(topology.groups.delivery);
     const shared = [
       topology.topics.delivery,

@@ -134,6 +134,23 @@ export const rules: Readonly<Record<string, Rule>> = {
       if (count > most) yield `${name} ${count} times in a minute`;
   },
 
+  'an audience tells of everyone who came or left, and once': function* ({ deployment, ledger }) {
+    const { audience } = deployment;
+    if (audience === undefined) return;
+    if (audience.failure !== undefined) yield `the last sync ended with: ${audience.failure}`;
+    const known = new Map<string, boolean>();
+    for (const { user, isMember, messageId } of audience.told) {
+      // Nothing more is said of whoever was deleted, until they have left and come again.
+      if (ledger.deletions.has(user)) continue;
+      if ((known.get(user) ?? false) === isMember) yield `${messageId} of ${user} says nothing new`;
+      known.set(user, isMember);
+    }
+    const users = new Set([...known.keys(), ...audience.lastMembers]);
+    for (const user of users)
+      if (!ledger.deletions.has(user) && known.get(user) !== audience.isLastMember(user))
+        yield `of ${user} it says ${known.get(user) ?? 'nothing'}`;
+  },
+
   'no process ends by itself': function* ({ deployment, scenario }) {
     // Whoever starts while Kafka is away is told so, and ends.
     const mayNotStart = scenario.faults.some(({ kind }) => kind === 'broker' || kind === 'weather');

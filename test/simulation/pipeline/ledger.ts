@@ -1,3 +1,4 @@
+import type { SimulatedDeployment } from './deployment.ts';
 import type { SimulatedBrokers } from './kafka/brokers.ts';
 import type { SimulatedEndpoints } from './endpoints.ts';
 import { eventsIn } from './read-log.ts';
@@ -22,20 +23,24 @@ export class Ledger {
   readonly letters: Map<string, string> = new Map();
   /** Of events that are kept for a paused destination. */
   readonly kept: Set<string> = new Set();
+  readonly #deployment: SimulatedDeployment;
   readonly #brokers: SimulatedBrokers;
   readonly #endpoints: SimulatedEndpoints;
   readonly #topology: Topology;
   readonly #read = new Map<string, number>();
 
-  constructor(brokers: SimulatedBrokers, endpoints: SimulatedEndpoints, topology: Topology) {
-    this.#brokers = brokers;
-    this.#endpoints = endpoints;
-    this.#topology = topology;
+  constructor(deployment: SimulatedDeployment) {
+    this.#deployment = deployment;
+    this.#brokers = deployment.brokers;
+    this.#endpoints = deployment.endpoints;
+    this.#topology = deployment.topology;
   }
 
   /** Reads what has been written to the topics where events come to an end. */
   readLogs(): void {
     const { deadLetter, paused } = this.#topology.topics;
+    for (const { messageId, user, atMs } of this.#deployment.audience?.told ?? [])
+      this.calls.set(messageId, { messageId, user, producedMs: atMs, acceptedMs: atMs });
     this.#readTopic(deadLetter, (name, reason) => this.letters.set(name, reason));
     this.#readTopic(paused, (name) => this.kept.add(name));
   }

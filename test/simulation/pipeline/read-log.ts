@@ -3,12 +3,34 @@ import { decodeEnvelope, envelopeHeader, type Envelope } from '../../../src/even
 import { FetchedRecords } from '../../../src/kafka/protocol/fetched-records.ts';
 import type { SimulatedPartition } from './kafka/partition.ts';
 
+export interface LoggedRecord {
+  readonly value: Buffer | null;
+  readonly timestampMs: number;
+}
+
 export interface LoggedEvent {
   readonly envelope: Envelope;
   readonly reason: string;
   readonly offset: number;
   readonly timestampMs: number;
 }
+
+/** The records in a partition that are no part of a transaction that is open or was aborted. */
+export function committedRecords(partition: SimulatedPartition): readonly LoggedRecord[] {
+  const { aborted, records } = partition.fetch(fromTheStart, Infinity, true);
+  const reader = new FetchedRecords(records, 0, aborted);
+  const found: LoggedRecord[] = [];
+  while (reader.next()) found.push({ value: reader.value, timestampMs: reader.timestampMs });
+  return found;
+}
+
+const fromTheStart = {
+  partition: 0,
+  offset: 0,
+  maxBytes: Infinity,
+  leaderEpoch: -1,
+  lastEpoch: -1,
+};
 
 /** The events in a partition from an offset on, those of bundles one by one. */
 export function eventsIn(partition: SimulatedPartition, from: number = 0): LoggedEvent[] {

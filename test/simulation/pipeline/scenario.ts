@@ -13,6 +13,8 @@ export interface Scenario {
   readonly destinations: readonly DestinationPlan[];
   readonly bursts: readonly Burst[];
   readonly faults: readonly Fault[];
+  /** Undefined: there is none. */
+  readonly audience?: AudiencePlan | undefined;
   /** When the last burst and fault is over. */
   readonly troubledMs: number;
 }
@@ -50,6 +52,21 @@ export interface Trouble {
   readonly kind: (typeof troubleKinds)[number];
   readonly fromMs: number;
   readonly untilMs: number;
+}
+
+/** Who is in an audience, and when that is compared. */
+export interface AudiencePlan {
+  readonly changesPerTransaction: number;
+  /** Whether all syncs run where the checkpoint of the one before is. */
+  readonly keepsCheckpoint: boolean;
+  readonly syncs: readonly SyncPlan[];
+}
+
+export interface SyncPlan {
+  readonly atMs: number;
+  /** Numbers of users. */
+  readonly members: readonly number[];
+  readonly killedAfterMs: number | undefined;
 }
 
 /** Calls of skewed users, at a rate, for a while. */
@@ -208,7 +225,7 @@ export function makeScenario(seed: number): Scenario {
         return { atMs, kind: 'delete user', user: whole(0, 9) };
     }
   };
-  return {
+  const scenario: Scenario = {
     seed,
     nodes: 3,
     partitions: oneOf([1, 2, 4, 6]),
@@ -223,6 +240,36 @@ export function makeScenario(seed: number): Scenario {
     ),
     troubledMs,
   };
+  // Of its own chance, so that all else stays as it is.
+  const audienceRandom = seededRandom(seed * 104_729 + 7);
+  return audienceRandom() < audienceShare
+    ? { ...scenario, audience: makeAudience(audienceRandom, at) }
+    : scenario;
+}
+
+/** DuckDB takes twice as long for a few syncs as all the rest of a scenario. */
+const audienceShare = 1 / 50;
+const audienceUsers = 12;
+
+/** Some syncs near one another and near what goes wrong, so that they meet, and are cut off. */
+function makeAudience(random: () => number, at: () => number): AudiencePlan {
+  const chance = (share: number): boolean => random() < share;
+  let members = Array.from({ length: audienceUsers }, (_, index) => index);
+  const times: number[] = [];
+  while (times.length < 4) {
+    const atMs = at();
+    times.push(atMs);
+    if (chance(0.4)) times.push(atMs + Math.floor(random() ** 2 * 2 * secondMs));
+  }
+  const syncs = times
+    .toSorted((a, b) => a - b)
+    .map((atMs): SyncPlan => {
+      const turned = (index: number): boolean => members.includes(index) !== chance(0.3);
+      members = Array.from({ length: audienceUsers }, (_, index) => index).filter(turned);
+      const killedAfterMs = chance(0.4) ? Math.floor(random() ** 2 * 3 * secondMs) : undefined;
+      return { atMs, members, killedAfterMs };
+    });
+  return { changesPerTransaction: chance(0.7) ? 1 : 1_000, keepsCheckpoint: chance(0.5), syncs };
 }
 
 export const faultKinds = [

@@ -2,7 +2,15 @@ import type { Fault, Scenario } from './scenario.ts';
 
 /** Scenarios that are a little less than this one. */
 export function* lesser(scenario: Scenario): Generator<Scenario> {
-  const { faults, bursts, destinations } = scenario;
+  const { faults, bursts, destinations, audience } = scenario;
+  if (audience !== undefined) {
+    yield { ...scenario, audience: undefined };
+    if (audience.syncs.length > 1)
+      yield* without(audience.syncs, (syncs) => ({
+        ...scenario,
+        audience: { ...audience, syncs },
+      }));
+  }
   yield* without(faults, (left) => ({ ...scenario, faults: left }));
   if (destinations.length > 1)
     yield* without(destinations, (left, index) => ({

@@ -3,6 +3,7 @@ import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 import { deletionRecord } from '../../../src/resources/fence/deletion-record.ts';
 import { pauseRecord } from '../../../src/resources/pauses/pause.ts';
 import { seededRandom } from '../../delivery/simulated-clock.ts';
+import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';
 import { judge, type Violation } from './invariants.ts';
 import { fairWeather } from './kafka/brokers.ts';
@@ -59,12 +60,15 @@ export async function simulate(
       what: `${owner?.name ?? 'outside'}: ${stack ?? ''}`,
     });
   };
+  let deployment: SimulatedDeployment | undefined;
   try {
-    const deployment = new SimulatedDeployment(time, scenario, (process) =>
+    deployment = new SimulatedDeployment(time, scenario, (process) =>
       tell === undefined ? silentLogger : talking(process, say),
     );
-    const { endpoints, brokers, topology } = deployment;
-    const ledger = new Ledger(brokers, endpoints, topology);
+    const { endpoints } = deployment;
+    if (scenario.audience !== undefined)
+      deployment.audience = new SimulatedAudience(deployment, scenario, scenario.audience, say);
+    const ledger = new Ledger(deployment);
     if (tell !== undefined)
       endpoints.onAttempt = ({ destinationId, messageId, process }) => {
         say(process.name, `attempts ${messageId} at ${destinationId}`);
@@ -75,6 +79,7 @@ export async function simulate(
     await time.pass(scenario.troubledMs);
     endpoints.healedMs = time.nowMs;
     await run.heal();
+    await deployment.audience?.syncLast();
     const healedMs = time.nowMs;
     const ids = scenario.destinations.map(({ id }) => id);
     while (time.nowMs < healedMs + mostSettleMs) {
@@ -100,6 +105,7 @@ export async function simulate(
       p95WaitMs: Object.fromEntries(ids.map((id) => [id, p95(ledger.waitsMs(id))])),
     };
   } finally {
+    deployment?.audience?.close();
     time.close();
   }
 }
@@ -131,6 +137,7 @@ class Run {
 
   schedule(): void {
     for (const burst of this.#scenario.bursts) this.#scheduleBurst(burst);
+    this.#deployment.audience?.schedule();
     const { time } = this.#deployment;
     for (const fault of this.#scenario.faults)
       time.after(fault.atMs, () => {

@@ -30,7 +30,7 @@ type Callback = (...args: unknown[]) => void;
 type Enter = <T>(work: (...args: unknown[]) => T, ...args: unknown[]) => T;
 
 /** What `setTimeout` and the like return here. */
-class VirtualTimer implements Due {
+export class VirtualTimer implements Due {
   atMs: number;
   order = 0;
   readonly owner: SimulatedProcess | undefined;
@@ -125,6 +125,7 @@ export class VirtualTime {
   #lastEventMs: number;
   /** Until when time has to be lived through. */
   #livedUntilMs = 0;
+  #realWork = 0;
   readonly #enterOutside: Enter;
   #restore: (() => void) | undefined;
 
@@ -195,6 +196,16 @@ export class VirtualTime {
     return timer;
   }
 
+  /** Nothing happens until this is done: it is real, and takes real time. */
+  async standStill<T>(work: Promise<T>): Promise<T> {
+    this.#realWork += 1;
+    try {
+      return await work;
+    } finally {
+      this.#realWork -= 1;
+    }
+  }
+
   /** Time that was lived through, and not left out. */
   get livedMs(): number {
     return this.nowMs - this.startMs - this.leftOutMs;
@@ -219,7 +230,7 @@ export class VirtualTime {
     let isOver = false;
     await new Promise<void>((resolve, reject) => {
       const next = (): void => {
-        if (isOver) return;
+        if (isOver || this.#realWork > 0) return;
         try {
           if (step()) return;
           resolve();
@@ -230,7 +241,8 @@ export class VirtualTime {
       };
       const more = (): void => {
         if (isOver) return;
-        for (let turn = 0; turn < turnsAtOnce; turn += 1) real.setImmediate(next);
+        if (this.#realWork === 0)
+          for (let turn = 0; turn < turnsAtOnce; turn += 1) real.setImmediate(next);
         real.setImmediate(more);
       };
       more();

@@ -13,7 +13,8 @@ import type {
 import type { ProducedPartition, ProduceRequest } from '../../../../src/kafka/protocol/produce.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import { SimulatedGroup } from './group.ts';
-import { SimulatedPartition } from './partition.ts';
+import { SimulatedPartition, type Appended } from './partition.ts';
+import { SimulatedTransactions } from './transactions.ts';
 
 export interface SimulatedTopic {
   readonly name: string;
@@ -79,6 +80,7 @@ export class SimulatedBrokers {
   readonly chatter: Set<string> = new Set();
   /** What has been written where; before anybody has it but the leader. */
   onAppend: (topic: string, partition: number) => void = () => undefined;
+  readonly transactions: SimulatedTransactions = new SimulatedTransactions(this);
   readonly #byId = new Map<string, SimulatedTopic>();
   #producerIds = 1_000;
 
@@ -140,7 +142,7 @@ export class SimulatedBrokers {
   get isSettled(): boolean {
     if (this.weather !== fairWeather || [...this.nodes.keys()].some((id) => !this.isUp(id)))
       return false;
-    return [...this.groups.values()].every((group) => group.isSettled);
+    return this.transactions.areOver && [...this.groups.values()].every((group) => group.isSettled);
   }
 
   /** Another broker leads the partition, or coordinates the group, though all are well. */
@@ -183,6 +185,22 @@ export class SimulatedBrokers {
     );
   }
 
+  /** To the leader's log; the others soon have it too. */
+  append(partition: SimulatedPartition, batch: Buffer): Appended {
+    const { time } = this;
+    const { topic, index, end } = partition;
+    const appended = partition.append(batch, time.nowMs);
+    if (appended.error !== 'NONE') return appended;
+    if (partition.end > end) {
+      if (!this.chatter.has(topic)) time.happened();
+      this.onAppend(topic, index);
+    }
+    time.after(replicationMs, () => {
+      partition.replicate(this.isUp);
+    });
+    return appended;
+  }
+
   async #write(
     nodeId: number,
     topic: string,
@@ -195,16 +213,8 @@ export class SimulatedBrokers {
     if (partition.leader !== nodeId) return refused('NOT_LEADER_FOR_PARTITION');
     if (partition.inSync.size < minInSync) return refused('NOT_ENOUGH_REPLICAS');
     const { time } = this;
-    const upTo = partition.end;
-    const appended = partition.append(batch, time.nowMs);
+    const appended = this.append(partition, batch);
     if (appended.error !== 'NONE') return appended;
-    if (partition.end > upTo) {
-      if (!this.chatter.has(topic)) time.happened();
-      this.onAppend(topic, index);
-    }
-    time.after(replicationMs, () => {
-      partition.replicate(this.isUp);
-    });
     const error = await new Promise<KafkaErrorName>((resolve) => {
       const end = partition.end;
       const timer = time.after(timeoutMs, () => {
@@ -260,7 +270,7 @@ export class SimulatedBrokers {
       if (log === undefined) return { partition, error: 'UNKNOWN_TOPIC_OR_PARTITION', offset: -1 };
       if (log.leader !== nodeId)
         return { partition, error: 'NOT_LEADER_FOR_PARTITION', offset: -1 };
-      return { partition, error: 'NONE', offset: timeMs === earliestTime ? 0 : log.highWatermark };
+      return { partition, error: 'NONE', offset: timeMs === earliestTime ? 0 : log.lastStable };
     });
   }
 

@@ -5,7 +5,6 @@ import type {
   TopicMetadata,
 } from '../../../../src/kafka/cluster/cluster.ts';
 import type { KafkaClient } from '../../../../src/kafka/client.ts';
-import type { Compressor } from '../../../../src/kafka/protocol/compressor.ts';
 import type { EpochEndAnswer, EpochEndRequest } from '../../../../src/kafka/protocol/epoch-end.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
 import type { FetchAnswer, FetchRequest } from '../../../../src/kafka/protocol/fetch.ts';
@@ -16,6 +15,11 @@ import type { GroupRequest } from '../../../kafka/ask-group.ts';
 import { asWritten } from '../../../kafka/fake-cluster.ts';
 import { SimulatedAdmin } from './admin.ts';
 import { fairWeather, type SimulatedBrokers } from './brokers.ts';
+import {
+  SimulatedTransactionalProducer,
+  type TransactionalOptions,
+} from './transactional-producer.ts';
+import { uncompressed } from './uncompressed.ts';
 
 /** As of the real cluster's connections. */
 const answerMs = 5_000;
@@ -24,10 +28,6 @@ const lookAgainMs = 250;
 /** What is asked again and again; in fair weather, it makes no difference how long the answer is on its way. */
 const unhurried: ReadonlySet<string> = new Set(['Fetch', 'Metadata', 'Heartbeat']);
 
-const uncompressed: Compressor = {
-  pack: (records) => ({ codecId: 0, bytes: Buffer.from(records) }),
-};
-
 /** What a process has of Kafka; `as` the client that roles are given. */
 export function simulatedClient(brokers: SimulatedBrokers, owner: SimulatedProcess): KafkaClient {
   return {
@@ -35,6 +35,8 @@ export function simulatedClient(brokers: SimulatedBrokers, owner: SimulatedProce
     compressor: uncompressed,
     openCluster: () => new SimulatedCluster(brokers, owner),
     admin: () => new SimulatedAdmin(brokers, owner),
+    producer: (options: TransactionalOptions) =>
+      new SimulatedTransactionalProducer(brokers, new SimulatedCluster(brokers, owner), options),
   } as unknown as KafkaClient;
 }
 
@@ -122,6 +124,13 @@ export class SimulatedCluster implements Cluster {
       timeoutMs,
       async () => (await group.answer(nodeId, api, request as GroupRequest)) as T,
     );
+  }
+
+  /** Of the first broker that is up. */
+  async askCoordinatorOfTransactions<T>(api: string, answer: () => T): Promise<T> {
+    const { nodes, isUp } = this.#brokers;
+    const nodeId = [...nodes.keys()].find(isUp) ?? 1;
+    return this.#ask(api, nodeId, answerMs, answer);
   }
 
   close(): void {

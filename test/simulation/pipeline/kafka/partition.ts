@@ -6,6 +6,7 @@ import type {
   FetchPosition,
 } from '../../../../src/kafka/protocol/fetch.ts';
 import { epochEndOf, judgePosition, type LedLog } from '../../../kafka/leader-epochs.ts';
+import { isMarker, PartitionTransactions } from './partition-transactions.ts';
 
 /** Where fields are, from a batch's first byte. */
 const epochAt = 12;
@@ -59,12 +60,13 @@ export class SimulatedPartition {
   readonly inSync: Set<number>;
   batches: StoredBatch[] = [];
   end = 0;
-  /** Readers see what is before it: all in-sync replicas have that. */
+  /** All in-sync replicas have what is before it. */
   highWatermark = 0;
   /** Called when readers may see more, or somebody else leads. */
   readonly readers: Set<() => void> = new Set();
   #reached = new Map<number, number>();
   #producers = new Map<number, ProducerState>();
+  #transactions = new PartitionTransactions();
   #epochs: { readonly epoch: number; readonly start: number }[] = [{ epoch: 0, start: 0 }];
   #waiting: Waiting[] = [];
 
@@ -80,7 +82,7 @@ export class SimulatedPartition {
   append(batch: Buffer, nowMs: number): Appended {
     const producerId = Number(batch.readBigInt64BE(producerIdAt));
     const delta = batch.readInt32BE(lastOffsetDeltaAt);
-    if (producerId >= 0) {
+    if (producerId >= 0 && !isMarker(batch)) {
       const known = this.#judge(batch, producerId, delta);
       if (known !== undefined) return known;
     }
@@ -94,6 +96,7 @@ export class SimulatedPartition {
     this.batches.push({ first, last: first + delta, bytes });
     this.end = first + delta + 1;
     this.#remember(bytes, first);
+    this.#transactions.add(bytes);
     return { error: 'NONE', baseOffset: first, appendedMs: nowMs };
   }
 
@@ -142,6 +145,11 @@ export class SimulatedPartition {
     this.#tellReaders();
   }
 
+  /** Readers see what is before it: it is written everywhere, and no transaction with it is open. */
+  get lastStable(): number {
+    return this.#transactions.lastStable(this.highWatermark);
+  }
+
   epochEnd(epoch: number): EpochEnd {
     return epochEndOf(this.#led, epoch);
   }
@@ -156,7 +164,11 @@ export class SimulatedPartition {
     if (typeof problem === 'string') return this.#refusal(problem);
     if (problem !== undefined) return { ...this.#answer(), diverging: problem };
     const mostBytes = Math.min(position.maxBytes, leftBytes);
-    return { ...this.#answer(), records: this.#read(position.offset, mostBytes, isFirst) };
+    return {
+      ...this.#answer(),
+      aborted: this.#transactions.abortedFrom(position.offset),
+      records: this.#read(position.offset, mostBytes, isFirst),
+    };
   }
 
   get #led(): LedLog {
@@ -164,11 +176,12 @@ export class SimulatedPartition {
   }
 
   #read(offset: number, mostBytes: number, isFirst: boolean): Buffer {
+    const stable = this.lastStable;
     const wanted: Buffer[] = [];
     let bytes = 0;
     for (let at = this.#placeOf(offset); at < this.batches.length && bytes < mostBytes; at += 1) {
       const batch = this.batches[at];
-      if (batch === undefined || batch.last >= this.highWatermark) break;
+      if (batch === undefined || batch.last >= stable) break;
       wanted.push(batch.bytes);
       bytes += batch.bytes.length;
     }
@@ -213,6 +226,10 @@ export class SimulatedPartition {
     const last = (first + batch.readInt32BE(lastOffsetDeltaAt)) % sequences;
     const state = this.#producers.get(producerId);
     const before = state?.epoch === epoch ? state.batches : [];
+    if (isMarker(batch)) {
+      this.#producers.set(producerId, { epoch, batches: before });
+      return;
+    }
     const batches = [...before, { first, last, offset }].slice(-rememberedBatches);
     this.#producers.set(producerId, { epoch, batches });
   }
@@ -223,7 +240,11 @@ export class SimulatedPartition {
     this.#epochs = this.#epochs.filter(({ start }) => start < offset || start === 0);
     this.end = offset;
     this.#producers = new Map();
-    for (const { bytes, first } of this.batches) this.#remember(bytes, first);
+    this.#transactions = new PartitionTransactions();
+    for (const { bytes, first } of this.batches) {
+      this.#remember(bytes, first);
+      this.#transactions.add(bytes);
+    }
   }
 
   #advance(): void {
@@ -248,7 +269,7 @@ export class SimulatedPartition {
     return {
       error: 'NONE',
       highWatermark,
-      lastStableOffset: highWatermark,
+      lastStableOffset: this.lastStable,
       aborted: none,
       preferredReplica: -1,
       diverging: undefined,
