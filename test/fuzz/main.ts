@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { hintAmong } from '../../src/near.ts';
 import { saveInput } from './engine/corpus.ts';
@@ -10,8 +11,8 @@ import { writeReliability } from '../harness/reliability-page.ts';
 import { reportSection, type FuzzRow } from './report.ts';
 
 /**
- * `npm run fuzz -- [TARGET…] [--minutes N] [--seed N] [--report]`: changed inputs for each reader of bytes,
- * and the two floods, for so many minutes each. Inputs that break a rule are kept in `corpus`. Ends with 1 if
+ * `npm run fuzz -- [TARGET…] [--minutes N] [--jobs N] [--seed N] [--report]`: changed inputs for each reader of
+ * bytes, and the two floods, for so many minutes each. Inputs that break a rule are kept in `corpus`. Ends with 1 if
  * there is one.
  */
 const floods = {
@@ -21,7 +22,7 @@ const floods = {
 } as const;
 const floodNames = ['gateway-flood', 'endpoint-flood'] as const;
 const names: readonly string[] = [...targetNames, ...floodNames];
-const usage = 'npm run fuzz -- [TARGET…] [--minutes 10] [--seed 1] [--report]';
+const usage = 'npm run fuzz -- [TARGET…] [--minutes 10] [--jobs 2] [--seed 1] [--report]';
 
 function refuse(sentence: string): never {
   console.error(`${sentence}\nusage: ${usage}`);
@@ -31,6 +32,8 @@ function refuse(sentence: string): never {
 function readArguments(): {
   readonly chosen: readonly string[];
   readonly minutes: number;
+  /** Targets at a time; each has a thread. */
+  readonly jobs: number;
   readonly seed: number;
   readonly report: boolean;
 } {
@@ -39,6 +42,7 @@ function readArguments(): {
       allowPositionals: true,
       options: {
         minutes: { type: 'string', default: '10' },
+        jobs: { type: 'string', default: String(availableParallelism()) },
         seed: { type: 'string', default: '1' },
         report: { type: 'boolean', default: false },
       },
@@ -49,29 +53,24 @@ function readArguments(): {
     const minutes = Number(values.minutes);
     if (!(minutes > 0 && minutes <= 1_440))
       refuse(`--minutes is ${values.minutes}, allowed: a number above 0, up to 1440`);
+    const jobs = Number(values.jobs);
+    if (!Number.isInteger(jobs) || jobs < 1)
+      refuse(`--jobs is ${values.jobs}, allowed: a whole number from 1`);
     if (!/^\d{1,9}$/.test(values.seed))
       refuse(`--seed is ${values.seed}, allowed: a whole number of at most 9 digits`);
     const chosen = names.filter((name) => positionals.length === 0 || positionals.includes(name));
-    return { chosen, minutes, seed: Number(values.seed), report: values.report };
+    return { chosen, minutes, jobs, seed: Number(values.seed), report: values.report };
   } catch (error) {
     refuse(error instanceof Error ? error.message : String(error));
   }
 }
 
-const { chosen, minutes, seed, report } = readArguments();
-const rows: FuzzRow[] = [];
+const { chosen, minutes, jobs, seed, report } = readArguments();
+const rows = new Map<string, FuzzRow>();
 let isClean = true;
-for (const name of targetNames.filter((each) => chosen.includes(each))) {
-  const limits = { seed, durationMs: minutes * 60_000, leastRuns: 0, mostRuns: Infinity };
-  const { runs, corpus, blocks, findings } = await fuzzApart(moduleOf(name), limits);
-  rows.push({ name, runs, blocks, findings: findings.length });
-  console.log(`${name}: ${runs} inputs, ${corpus} kept, ${blocks} blocks of code reached`);
-  for (const finding of findings) {
-    isClean = false;
-    const file = saveInput(name, finding.input);
-    console.log(`  ${describeFinding(finding)}\n  kept as ${file}`);
-  }
-}
+const targets = targetNames.filter((each) => chosen.includes(each));
+const left = targets.values();
+await Promise.all(Array.from({ length: jobs }, fuzzWhatIsLeft));
 const flooded: string[] = [];
 for (const name of floodNames.filter((each) => chosen.includes(each))) {
   // The figures that are promised for ten minutes.
@@ -86,7 +85,27 @@ for (const name of floodNames.filter((each) => chosen.includes(each))) {
 if (report) {
   writeReliability(
     'fuzzing',
-    reportSection({ when: circumstances(), minutes, seed, rows, floods: flooded }),
+    reportSection({
+      when: circumstances(),
+      minutes,
+      seed,
+      rows: targets.flatMap((name) => rows.get(name) ?? []),
+      floods: flooded,
+    }),
   );
 }
 process.exit(isClean ? 0 : 1);
+
+async function fuzzWhatIsLeft(): Promise<void> {
+  for (const name of left) {
+    const limits = { seed, durationMs: minutes * 60_000, leastRuns: 0, mostRuns: Infinity };
+    const { runs, corpus, blocks, findings } = await fuzzApart(moduleOf(name), limits);
+    rows.set(name, { name, runs, blocks, findings: findings.length });
+    console.log(`${name}: ${runs} inputs, ${corpus} kept, ${blocks} blocks of code reached`);
+    for (const finding of findings) {
+      isClean = false;
+      const file = saveInput(name, finding.input);
+      console.log(`  ${describeFinding(finding)}\n  kept as ${file}`);
+    }
+  }
+}
