@@ -10,8 +10,8 @@ export interface Validity {
 
 /** A TLS connection whose certificate is looked at as OpenSSL keeps it. */
 export interface IdentifiedSocket extends TLSSocket {
-  /** Known after a full handshake. */
-  validity?: Validity;
+  /** What the server has shown in a full handshake. */
+  shown?: X509Certificate;
 }
 
 /**
@@ -25,7 +25,7 @@ export function showBareCertificate(socket: IdentifiedSocket): void {
 /** Node gives out a certificate only once: the next call would return that of its issuer. */
 function bareCertificate(this: IdentifiedSocket): DetailedPeerCertificate {
   const certificate = this.getPeerX509Certificate();
-  if (certificate !== undefined) this.validity = validityOf(certificate);
+  if (certificate !== undefined) this.shown = certificate;
   return certificate as unknown as DetailedPeerCertificate;
 }
 
@@ -46,7 +46,8 @@ export function checkName(name: string, shown: PeerCertificate): Error | undefin
 const maxChain = 10;
 const never: Validity = { fromMs: Infinity, untilMs: -Infinity };
 
-function validityOf(leaf: X509Certificate): Validity {
+/** When the certificate and all above it that came with it are valid. */
+export function validityOf(leaf: X509Certificate): Validity {
   let [fromMs, untilMs] = [-Infinity, Infinity];
   let certificate: X509Certificate | undefined = leaf;
   for (let depth = 0; certificate !== undefined; depth += 1) {

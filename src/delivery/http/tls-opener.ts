@@ -3,7 +3,7 @@ import type { ConnectionOptions, SecureContext } from 'node:tls';
 import { errors } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { withoutRoot } from './guarded-lookup.ts';
-import { checkName, showBareCertificate } from './server-identity.ts';
+import { checkName, showBareCertificate, validityOf } from './server-identity.ts';
 import type { IdentifiedSocket } from './server-identity.ts';
 import { TlsSessions } from './tls-sessions.ts';
 import type { Verification } from './tls-sessions.ts';
@@ -59,8 +59,14 @@ export class TlsOpener {
    */
   resume(socket: ResumingSocket, origin: string, address: string): void {
     const sessions = this.#sessions;
+    if (!sessions.areWorthwhile(origin)) return;
     const offered = sessions.find(origin, address);
-    if (offered !== undefined) socket.setSession(offered.session);
+    if (offered !== undefined) {
+      socket.setSession(offered.session);
+      socket.once('secureConnect', () => {
+        sessions.answered(origin, socket.isSessionReused());
+      });
+    }
     let verification: Verification | undefined;
     socket.on('session', (session: Buffer) => {
       if (!socket.authorized || socket.destroyed) return;
@@ -74,8 +80,8 @@ export class TlsOpener {
     });
   }
 
-  #verificationOf({ validity }: IdentifiedSocket, address: string): Verification | undefined {
-    return validity && { address, atMs: this.#clock.steadyNow(), validity };
+  #verificationOf({ shown }: IdentifiedSocket, address: string): Verification | undefined {
+    return shown && { address, atMs: this.#clock.steadyNow(), validity: validityOf(shown) };
   }
 }
 

@@ -23,6 +23,8 @@ const longestMs = 600_000;
 /** With a certificate of RSA-2048 and a ticket, a session has 2 KB; these sessions have 16 MB at most. */
 const maxSessions = 2_000;
 const maxSessionBytes = 8_192;
+/** A server that has declined so many in a row gets none for a while: each costs both sides a tenth of a handshake. */
+const mostDeclined = 3;
 
 /**
  * TLS sessions by origin, the last one of each. A session is given out only for the address where it was
@@ -34,9 +36,30 @@ export class TlsSessions {
   readonly #clock: SteadyClock;
   /** The longest unused one first. */
   readonly #kept = new Map<string, KeptSession>();
+  /** How many were declined in a row, and when the last one was. */
+  readonly #declined = new Map<string, { readonly count: number; readonly atMs: number }>();
 
   constructor(clock: SteadyClock) {
     this.#clock = clock;
+  }
+
+  /** Whether the server may resume a session, as far as is known. */
+  areWorthwhile(origin: string): boolean {
+    const declined = this.#declined.get(origin);
+    if (declined === undefined || declined.count < mostDeclined) return true;
+    if (this.#clock.steadyNow() - declined.atMs < longestMs) return false;
+    this.#declined.delete(origin);
+    return true;
+  }
+
+  /** @param isResumed whether the server went on with the session that it was offered */
+  answered(origin: string, isResumed: boolean): void {
+    const count = (this.#declined.get(origin)?.count ?? 0) + 1;
+    this.#declined.delete(origin);
+    if (isResumed) return;
+    this.#declined.set(origin, { count, atMs: this.#clock.steadyNow() });
+    dropFirstBeyond(this.#declined, maxSessions);
+    if (count === mostDeclined) this.forget(origin);
   }
 
   /** The session to resume, if that is safe. Otherwise what is kept for the origin is forgotten. */
@@ -53,9 +76,7 @@ export class TlsSessions {
     this.#kept.delete(origin);
     if (kept.session.length > maxSessionBytes) return;
     this.#kept.set(origin, kept);
-    if (this.#kept.size <= maxSessions) return;
-    const [longestUnused] = this.#kept.keys();
-    if (longestUnused !== undefined) this.#kept.delete(longestUnused);
+    dropFirstBeyond(this.#kept, maxSessions);
   }
 
   forget(origin: string): void {
@@ -72,4 +93,10 @@ export class TlsSessions {
       nowMs < validity.untilMs
     );
   }
+}
+
+function dropFirstBeyond(map: Map<string, unknown>, most: number): void {
+  if (map.size <= most) return;
+  const [first] = map.keys();
+  if (first !== undefined) map.delete(first);
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { createServer, getCACertificates, setDefaultCACertificates, TLSSocket } from 'node:tls';
 import type { Server, TlsOptions } from 'node:tls';
-import { describe, test } from 'node:test';
+import { describe, mock, test } from 'node:test';
 import { TlsOpener } from '../../../src/delivery/http/tls-opener.ts';
 import type { ResumingSocket } from '../../../src/delivery/http/tls-opener.ts';
 import { TlsSessions } from '../../../src/delivery/http/tls-sessions.ts';
@@ -91,6 +92,34 @@ for (const maxVersion of versions)
       assert.deepEqual(results, ['full', 'full', 'full']);
     });
 
+    test('is offered three times to a server that resumes none, and again after ten minutes', async () => {
+      const offers: boolean[] = [];
+      const scene = await open({ maxVersion });
+      const setSession = Reflect.get(TLSSocket.prototype, 'setSession') as (
+        this: ResumingSocket,
+        session: Buffer,
+      ) => void;
+      mock.method(
+        TLSSocket.prototype as ResumingSocket,
+        'setSession',
+        function (this: ResumingSocket, session: Buffer) {
+          offers[offers.length - 1] = true;
+          setSession.call(this, session);
+        },
+      );
+      const sendAfterRestart = async (): Promise<void> => {
+        offers.push(false);
+        // Another key, as if each request came to another machine.
+        scene.server.setTicketKeys(randomBytes(48));
+        assert.equal(await scene.send(), 'full');
+      };
+      for (let n = 0; n < 6; n++) await sendAfterRestart();
+      await scene.clock.pass(10 * minuteMs);
+      for (let n = 0; n < 2; n++) await sendAfterRestart();
+      mock.restoreAll();
+      assert.deepEqual(offers, [false, true, true, true, false, false, false, true]);
+    });
+
     test('is not resumed after a handshake that failed', async () => {
       const scene = await open({ maxVersion });
       await scene.send();
@@ -153,7 +182,7 @@ for (const maxVersion of versions)
 class RenewingSocket extends EventEmitter {
   readonly authorized = true;
   readonly destroyed = false;
-  readonly validity = { fromMs: -Infinity, untilMs: Infinity };
+  readonly shown = new X509Certificate(certificate.cert);
   offered: Buffer | undefined = undefined;
 
   isSessionReused(): boolean {
@@ -166,7 +195,7 @@ class RenewingSocket extends EventEmitter {
 }
 
 test('a session that a resumed connection brings counts from when the certificate was verified', async () => {
-  const clock = new SimulatedClock();
+  const clock = new SimulatedClock(Date.now());
   const opener = new TlsOpener(clock);
   const offered: (string | undefined)[] = [];
   for (let minute = 0; minute <= 12; minute += 3) {
