@@ -1,7 +1,7 @@
 /** What the processes of the bench `tls` agree on. */
 export interface TlsLoad {
   readonly port: number;
-  /** So many addresses of this machine, from 127.0.0.1 on, are asked in turn. */
+  /** So many names of one server are asked in turn. */
   readonly origins: number;
   readonly events: number;
   /** The first ones are not measured. */
@@ -21,8 +21,11 @@ export const bodyText: string = JSON.stringify({
   note: 'x'.repeat(500),
 });
 
+/** What its certificate is for, as those of endpoints are: few names, and no addresses. */
+export const certifiedName = '*.bench.example';
+
 export function urlOf({ port, origins }: TlsLoad, event: number): string {
-  return `https://127.0.0.${1 + (event % origins)}:${port}/events`;
+  return `https://e${event % origins}.bench.example:${port}/events`;
 }
 
 /** Sends all events: so many at a time, or one after each pause. */

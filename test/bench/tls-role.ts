@@ -1,6 +1,6 @@
 import { AddressGuard } from '../../src/delivery/http/address-guard.ts';
 import { HttpSender } from '../../src/delivery/http/http-sender.ts';
-import { CachingResolver } from '../../src/delivery/http/name-resolver.ts';
+import type { NameResolver } from '../../src/delivery/http/name-resolver.ts';
 import { PreparedDestination } from '../../src/delivery/prepared-destination.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import type { Measurement } from './measure.ts';
@@ -10,10 +10,17 @@ import type { TlsLoad } from './tls-load.ts';
 /** The delivery role's sender, without Kafka; measured. */
 
 const load = JSON.parse(process.argv[2] ?? '') as TlsLoad;
+const address = [{ address: '127.0.0.1', family: 4 }];
+const resolver: NameResolver = {
+  resolve: (_name, callback) => {
+    process.nextTick(callback, null, address);
+  },
+  distrust: () => undefined,
+};
 const sender = new HttpSender({
   timeoutMs: 5_000,
   guard: new AddressGuard(['127.0.0.0/8']),
-  resolver: new CachingResolver(systemClock),
+  resolver,
   clock: systemClock,
 });
 const endpoints = Array.from({ length: load.origins }, (_, index) => {
