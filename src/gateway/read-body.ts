@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { maxBodyBytes } from '../event/limits.ts';
-import type { Clock } from '../ops/clock.ts';
+import { leastBytesPerS, type BodyPace, type PacedBody } from './body-pace.ts';
 import type { Lease } from './byte-budget.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -15,67 +15,81 @@ export const overloaded: Refusal = {
   retryAfterS: 1,
 };
 
-/** The speed of the slowest phones. A slower sender holds memory and is probably hostile. */
-const leastBytesPerS = 1024;
-
-/** How fast a body must come. */
-export interface BodyPace {
-  readonly clock: Clock;
-  /** How often the speed is checked. */
-  readonly windowMs: number;
-}
-
 /** Reads a request's body up to the limits. Never rejects: a body that ends early is a refusal too. */
 export async function receiveBody(
   stream: Readable,
   declaredBytes: number,
   lease: Lease,
-  { clock, windowMs }: BodyPace,
+  pace: BodyPace,
 ): Promise<Buffer | Refusal> {
   if (declaredBytes > maxReadBytes) return bodyTooLarge;
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    // Until the first check, the body may still be about to begin.
-    let wantedBytes = 0;
-    const look = (): void => {
-      if (bytes < wantedBytes) {
-        settle(bodyTooSlow);
-        stream.pause();
-        return;
-      }
-      wantedBytes = bytes + leastBytesPerS * (windowMs / 1_000);
-      timer = clock.after(windowMs, look);
-    };
-    let timer = clock.after(windowMs, look);
-    const settle = (result: Buffer | Refusal): void => {
-      timer.cancel();
-      stream.off('data', onData).off('end', onEnd).off('close', onCut);
-      resolve(result);
-    };
-    const onData = (chunk: Buffer): void => {
-      bytes += chunk.length;
-      if (bytes > maxReadBytes) {
-        settle(bodyTooLarge);
-        stream.pause();
-      } else if (lease.grow(chunk.length)) {
-        chunks.push(chunk);
-      } else {
-        settle(overloaded);
-        // Nothing listens anymore: later bytes are dropped, and the connection can be used again.
-        stream.resume();
-      }
-    };
-    const onEnd = (): void => {
-      // A single chunk is a view of the socket's own buffer, and is parsed at once.
-      settle(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
-    };
-    const onCut = (): void => {
-      settle(bodyCut);
-    };
-    // Without a listener, the error of a cut body would end the process; `close` follows it.
-    stream.on('data', onData).on('end', onEnd).on('close', onCut).on('error', ignore);
+    pace.watch(new IncomingBody(stream, lease, pace, resolve));
   });
+}
+
+class IncomingBody implements PacedBody {
+  receivedBytes = 0;
+  wantedBytes = 0;
+  readonly #stream: Readable;
+  readonly #lease: Lease;
+  readonly #pace: BodyPace;
+  readonly #resolve: (result: Buffer | Refusal) => void;
+  #chunks: Buffer[] = [];
+
+  constructor(
+    stream: Readable,
+    lease: Lease,
+    pace: BodyPace,
+    resolve: (result: Buffer | Refusal) => void,
+  ) {
+    this.#stream = stream;
+    this.#lease = lease;
+    this.#pace = pace;
+    this.#resolve = resolve;
+    // Without a listener, the error of a cut body would end the process; `close` follows it.
+    stream
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('close', this.#onCut)
+      .on('error', ignore);
+  }
+
+  onTooSlow(): void {
+    this.#settle(bodyTooSlow);
+    this.#stream.pause();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.receivedBytes += chunk.length;
+    if (this.receivedBytes > maxReadBytes) {
+      this.#settle(bodyTooLarge);
+      this.#stream.pause();
+    } else if (this.#lease.grow(chunk.length)) {
+      this.#chunks.push(chunk);
+    } else {
+      this.#settle(overloaded);
+      // Nothing listens anymore: later bytes are dropped, and the connection can be used again.
+      this.#stream.resume();
+    }
+  };
+
+  readonly #onEnd = (): void => {
+    const [first] = this.#chunks;
+    // A single chunk is a view of the socket's own buffer, and is parsed at once.
+    const isWhole = first !== undefined && this.#chunks.length === 1;
+    this.#settle(isWhole ? first : Buffer.concat(this.#chunks, this.receivedBytes));
+  };
+
+  readonly #onCut = (): void => {
+    this.#settle(bodyCut);
+  };
+
+  #settle(result: Buffer | Refusal): void {
+    this.#pace.unwatch(this);
+    this.#stream.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onCut);
+    this.#resolve(result);
+  }
 }
 
 /**
