@@ -4,6 +4,7 @@ import { adminError } from './admin-error.ts';
 import type { OffsetRange } from './admin.ts';
 import { earliestTime, latestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
 import { listOffsets } from './cluster/list-offsets.ts';
+import { newContradiction } from './fetch/contradiction.ts';
 import { Cursor } from './fetch/cursor.ts';
 import { judgePart } from './fetch/judge-part.ts';
 import { PartitionRecords } from './fetch/partition-records.ts';
@@ -177,11 +178,13 @@ class RangeReader {
       if (range === undefined) continue;
       const { offset } = range.cursor;
       const verdict = judgePart(part, offset);
-      if (verdict.kind === 'records')
-        brought.push(
-          new PartitionRecords(range.cursor, part.records, offset, part.aborted, this.#wanted),
-        );
-      else if (verdict.kind === 'out-of-range') await this.#leaveOutRemoved(range);
+      if (verdict.kind === 'records') {
+        // Otherwise it is asked for again.
+        if (newContradiction(range.cursor, part) === undefined)
+          brought.push(
+            new PartitionRecords(range.cursor, part.records, offset, part.aborted, this.#wanted),
+          );
+      } else if (verdict.kind === 'out-of-range') await this.#leaveOutRemoved(range);
       else if (verdict.kind === 'diverged') this.#goOn(range, range.end);
       else if (verdict.kind === 'end') await this.#leaveOutLost(range);
       else if (part.error !== 'NONE') throw errorOf(part, this.#topic);

@@ -6,6 +6,7 @@ import {
   magicAt,
 } from '../protocol/batch-header.ts';
 import { readInt64 } from '../protocol/byte-reader.ts';
+import type { FetchedPartition } from '../protocol/fetch.ts';
 
 const lastOffsetDeltaEnd = lastOffsetDeltaAt + 4;
 
@@ -19,6 +20,23 @@ export interface Known {
   readonly leaderEpoch: number;
   /** As the answer says. */
   readonly highWatermark: number;
+}
+
+/** A reader's place in a partition. */
+export interface Reading extends Omit<Known, 'highWatermark'> {
+  /** What was wrong with the last answer. */
+  contradiction: string | undefined;
+}
+
+/** What is wrong with an answer for the first time; what is wrong twice in the same way was not changed on the way. */
+export function newContradiction(
+  reading: Reading,
+  { records, highWatermark }: Pick<FetchedPartition, 'records' | 'highWatermark'>,
+): string | undefined {
+  const { offset, lastEpoch, leaderEpoch, contradiction: former } = reading;
+  const known = { offset, lastEpoch, leaderEpoch, highWatermark };
+  reading.contradiction = contradictionIn(records, known);
+  return reading.contradiction === former ? undefined : reading.contradiction;
 }
 
 /**

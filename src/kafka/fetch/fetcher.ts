@@ -8,7 +8,7 @@ import { Pace } from '../pace.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
-import { contradictionIn } from './contradiction.ts';
+import { newContradiction } from './contradiction.ts';
 import type { Brought, Cursor } from './cursor.ts';
 import { judgePart } from './judge-part.ts';
 import { Leaders } from './leaders.ts';
@@ -311,16 +311,12 @@ export class Fetcher {
     }
   }
 
-  /** What is wrong twice in the same way was not changed on the way. */
-  #mustAskAgain(cursor: Cursor, { records, highWatermark }: FetchedPartition): boolean {
-    const { offset, lastEpoch, leaderEpoch, topic, partition } = cursor;
-    const known = { offset, lastEpoch, leaderEpoch, highWatermark };
-    const contradiction = contradictionIn(records, known);
-    const isNew = contradiction !== undefined && contradiction !== cursor.contradiction;
-    cursor.contradiction = contradiction;
-    if (isNew)
-      this.#options.log.debug({ topic, partition, contradiction }, 'an answer is asked for again');
-    return isNew;
+  #mustAskAgain(cursor: Cursor, part: FetchedPartition): boolean {
+    const contradiction = newContradiction(cursor, part);
+    if (contradiction === undefined) return false;
+    const { topic, partition } = cursor;
+    this.#options.log.debug({ topic, partition, contradiction }, 'an answer is asked for again');
+    return true;
   }
 
   #refused(cursor: Cursor, error: Error): void {
