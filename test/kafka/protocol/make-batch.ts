@@ -33,6 +33,7 @@ export interface MadeBatch {
   readonly firstTimestampMs?: number;
   readonly maxTimestampMs?: number;
   readonly producerId?: number;
+  readonly producerEpoch?: number;
   readonly count?: number;
   readonly records?: readonly MadeRecord[];
   /** In place of the records' own bytes. */
@@ -41,7 +42,8 @@ export interface MadeBatch {
 
 /** Of version 2. */
 export function makeBatch({ records = [], ...batch }: MadeBatch): Buffer {
-  const { firstOffset = 0, epoch = 0, codec = 0, attributes = 0, producerId = -1 } = batch;
+  const { firstOffset = 0, epoch = 0, codec = 0, attributes = 0 } = batch;
+  const { producerId = -1, producerEpoch = 0 } = batch;
   const { firstTimestampMs = 0, maxTimestampMs = firstTimestampMs, count = records.length } = batch;
   const lastDelta = records.reduce(
     (last, { offsetDelta }, i) => Math.max(last, offsetDelta ?? i),
@@ -59,7 +61,7 @@ export function makeBatch({ records = [], ...batch }: MadeBatch): Buffer {
   header.writeBigInt64BE(BigInt(firstTimestampMs), 27);
   header.writeBigInt64BE(BigInt(maxTimestampMs), 35);
   header.writeBigInt64BE(BigInt(producerId), 43);
-  header.writeInt16BE(producerId < 0 ? -1 : 0, 51);
+  header.writeInt16BE(producerId < 0 ? -1 : producerEpoch, 51);
   header.writeInt32BE(-1, 53);
   header.writeInt32BE(count, 57);
   return sealed(Buffer.concat([header, packed]));
@@ -112,11 +114,18 @@ export function makeMarker(
   firstOffset: number,
   producerId: number,
   type: 'abort' | 'commit',
+  producerEpoch: number = 0,
 ): Buffer {
   const key = Buffer.from([0, 0, 0, type === 'abort' ? 0 : 1]);
   const value = Buffer.alloc(6);
   const attributes = transactional | control;
-  return makeBatch({ firstOffset, producerId, attributes, records: [{ key, value }] });
+  return makeBatch({
+    firstOffset,
+    producerId,
+    producerEpoch,
+    attributes,
+    records: [{ key, value }],
+  });
 }
 
 export interface MadeMessage {

@@ -1,13 +1,9 @@
 import { readBatchHeader } from '../../../../src/kafka/protocol/batch-header.ts';
 import type { AbortedTransaction } from '../../../../src/kafka/protocol/fetch.ts';
-import { encodeBatch } from '../../../../src/kafka/protocol/batch-writer.ts';
-import { uncompressed } from './uncompressed.ts';
 
 const attributesAt = 21;
 const transactional = 0x10;
 const control = 0x20;
-const version = 0;
-const aborts = 0;
 const commits = 1;
 
 interface EndedTransaction extends AbortedTransaction {
@@ -52,22 +48,6 @@ export class PartitionTransactions {
   abortedFrom(offset: number): readonly AbortedTransaction[] {
     return this.#ended.filter(({ isCommitted, endOffset }) => !isCommitted && endOffset >= offset);
   }
-}
-
-/** What a coordinator writes to each partition of a transaction when it ends. */
-export function encodeMarker(
-  producerId: number,
-  epoch: number,
-  isCommitted: boolean,
-  nowMs: number,
-): Buffer {
-  const key = Buffer.alloc(4);
-  key.writeInt16BE(version, 0);
-  key.writeInt16BE(isCommitted ? commits : aborts, 2);
-  const origin = { producerId, epoch, sequence: -1, isTransactional: true };
-  const batch = encodeBatch([{ key, value: Buffer.alloc(6) }], origin, uncompressed, nowMs);
-  batch.writeInt16BE(batch.readInt16BE(attributesAt) | control, attributesAt);
-  return batch;
 }
 
 export function isMarker(batch: Buffer): boolean {

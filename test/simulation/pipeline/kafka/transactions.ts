@@ -1,8 +1,8 @@
 import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
 import { kafkaError } from '../../../kafka/batches.ts';
+import { makeMarker } from '../../../kafka/protocol/make-batch.ts';
 import type { VirtualTimer } from '../virtual-time.ts';
 import type { SimulatedBrokers } from './brokers.ts';
-import { encodeMarker } from './partition-transactions.ts';
 import type { SimulatedPartition } from './partition.ts';
 
 interface Writer {
@@ -88,8 +88,9 @@ export class SimulatedTransactions {
     if (timer !== undefined) timer.isCancelled = true;
     writer.state = 'ending';
     writer.wasCommitted = isCommitted;
+    const marker = makeMarker(0, producerId, isCommitted ? 'commit' : 'abort', epoch);
     for (const partition of partitions)
-      this.#mark(partition, encodeMarker(producerId, epoch, isCommitted, 0), () => {
+      this.#mark(partition, marker, () => {
         partitions.delete(partition);
         if (partitions.size === 0) writer.state = 'empty';
       });
