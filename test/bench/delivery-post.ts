@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey } from 'node:crypto';
+import type { LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { Deadlines } from '../../src/delivery/http/deadlines.ts';
@@ -20,10 +21,7 @@ const maxAnswerBytes = 65_536;
  */
 export class Poster<T extends Item> {
   delivered = 0;
-  readonly #key = createSecretKey(sharedSecret, 'utf8');
-  readonly #agent = new Agent({ allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
-  readonly #deadlines = new Deadlines(systemClock, timeoutMs);
-  readonly #origin: string;
+  readonly #client: BareClient;
   readonly #maxInFlight: number;
   readonly #onSent: (item: T) => void;
   readonly #waiting: T[] = [];
@@ -33,7 +31,7 @@ export class Poster<T extends Item> {
 
   /** @param onSent its request has begun */
   constructor(load: Pick<DeliveryLoad, 'receiverPort' | 'inFlight'>, onSent: (item: T) => void) {
-    this.#origin = `http://127.0.0.1:${load.receiverPort}`;
+    this.#client = new BareClient(`http://127.0.0.1:${load.receiverPort}/bare`);
     this.#maxInFlight = load.inFlight;
     this.#onSent = onSent;
   }
@@ -46,13 +44,6 @@ export class Poster<T extends Item> {
   /** Resolves when a request has begun for everything that was added. */
   async emptied(): Promise<void> {
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
-  }
-
-  answered(request: Request): void {
-    this.#deadlines.remove(request);
-    this.delivered += 1;
-    this.#inFlight -= 1;
-    this.#pump();
   }
 
   #pump(): void {
@@ -72,8 +63,39 @@ export class Poster<T extends Item> {
 
   #send(body: Buffer): void {
     this.#inFlight += 1;
+    this.#client.post(body, () => {
+      this.delivered += 1;
+      this.#inFlight -= 1;
+      this.#pump();
+    });
+  }
+}
+
+/** Signs and sends to one URL. */
+export class BareClient {
+  readonly #key = createSecretKey(sharedSecret, 'utf8');
+  readonly #agent: Agent;
+  readonly #deadlines = new Deadlines(systemClock, timeoutMs);
+  readonly #origin: string;
+  readonly #path: string;
+
+  constructor(url: string, lookup?: LookupFunction) {
+    const { origin, pathname } = new URL(url);
+    this.#origin = origin;
+    this.#path = pathname;
+    this.#agent = new Agent({
+      allowH2: false,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...(lookup === undefined ? {} : { connect: { lookup } }),
+    });
+  }
+
+  post(body: Buffer, onAnswered: () => void): void {
     const request = new Request((answered) => {
-      this.answered(answered);
+      this.#deadlines.remove(answered);
+      onAnswered();
     });
     this.#deadlines.add(request, systemClock.steadyNow());
     const signature = createHmac('sha1', this.#key).update(body).digest('hex');
@@ -85,7 +107,13 @@ export class Poster<T extends Item> {
       'X-Signature',
       signature,
     ];
-    const target = { origin: this.#origin, path: '/bare', method: 'POST', headers, body } as const;
+    const target = {
+      origin: this.#origin,
+      path: this.#path,
+      method: 'POST',
+      headers,
+      body,
+    } as const;
     this.#agent.dispatch(target, request);
   }
 }

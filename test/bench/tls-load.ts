@@ -1,3 +1,5 @@
+import type { Measurement } from './measure.ts';
+
 /** What the processes of the bench `tls` agree on. */
 export interface TlsLoad {
   readonly port: number;
@@ -28,19 +30,47 @@ export function urlOf({ port, origins }: TlsLoad, event: number): string {
   return `https://e${event % origins}.bench.example:${port}/events`;
 }
 
-/** Sends all events: so many at a time, or one after each pause. */
-export function sendAll(load: TlsLoad, send: (event: number) => Promise<void>): void {
+/**
+ * Sends all events, so many at a time, or one after each pause; prints what it took as JSON, and ends the process.
+ * @param send calls back when the event is delivered
+ */
+export function measureSending(
+  load: TlsLoad,
+  send: (event: number, delivered: () => void) => void,
+): void {
+  let delivered = 0;
   let next = 0;
-  if (load.everyMs > 0) {
-    const timer = setInterval(() => {
-      void send(next);
-      next += 1;
-      if (next === load.events) clearInterval(timer);
-    }, load.everyMs);
-    return;
-  }
-  const work = async (): Promise<void> => {
-    while (next < load.events) await send(next++);
+  let warm: ReturnType<typeof state> | undefined;
+  // As they come: a process that looked for itself would use more CPU time than a few events take.
+  const count = (): void => {
+    delivered += 1;
+    if (load.everyMs === 0) sendNext();
+    if (delivered === load.warmUp) warm = state();
+    if (delivered === load.events && warm !== undefined) finish(load, warm);
   };
-  for (let i = 0; i < load.inFlight; i += 1) void work();
+  const sendNext = (): void => {
+    if (next < load.events) send(next++, count);
+  };
+  if (load.everyMs === 0) for (let i = 0; i < load.inFlight; i += 1) sendNext();
+  else setInterval(sendNext, load.everyMs);
+}
+
+function state(): { cpu: NodeJS.CpuUsage; atMs: number; rssBytes: number } {
+  return {
+    cpu: process.cpuUsage(),
+    atMs: performance.now(),
+    rssBytes: process.memoryUsage.rss(),
+  };
+}
+
+function finish({ events, warmUp }: TlsLoad, warm: ReturnType<typeof state>): void {
+  const { user, system } = process.cpuUsage(warm.cpu);
+  const measurement: Measurement = {
+    deliveries: events - warmUp,
+    cpuUs: user + system,
+    wallMs: performance.now() - warm.atMs,
+    rssBytes: process.memoryUsage.rss(),
+    rssAtWarmUpBytes: warm.rssBytes,
+  };
+  process.stdout.write(`${JSON.stringify(measurement)}\n`, () => process.exit());
 }

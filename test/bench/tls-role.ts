@@ -3,8 +3,7 @@ import { HttpSender } from '../../src/delivery/http/http-sender.ts';
 import type { NameResolver } from '../../src/delivery/http/name-resolver.ts';
 import { PreparedDestination } from '../../src/delivery/prepared-destination.ts';
 import { systemClock } from '../../src/ops/clock.ts';
-import type { Measurement } from './measure.ts';
-import { bodyText, sendAll, urlOf } from './tls-load.ts';
+import { bodyText, measureSending, urlOf } from './tls-load.ts';
 import type { TlsLoad } from './tls-load.ts';
 
 /** The delivery role's sender, without Kafka; measured. */
@@ -39,53 +38,21 @@ const endpoints = Array.from({ length: load.origins }, (_, index) => {
   if (endpoint === undefined) throw new Error('no endpoint');
   return { prepared, endpoint };
 });
-let delivered = 0;
-let warm: ReturnType<typeof state> | undefined;
 
-function send(event: number): Promise<void> {
+measureSending(load, (event, delivered) => {
   const used = endpoints[event % endpoints.length];
   if (used === undefined) throw new Error('no endpoint');
   const { prepared, endpoint } = used;
   const body = Buffer.from(bodyText);
-  const signature = prepared.sign(body);
-  return new Promise((resolve) => {
-    const sending = {
-      body,
-      signature,
-      idempotencyHeader: undefined,
-      messageId: `m${event}`,
-      settled: ({ kind }: { readonly kind: string }) => {
-        if (kind !== 'delivered') throw new Error(`event ${event}: ${kind}`);
-        count();
-        resolve();
-      },
-    };
-    sender.send(sending, endpoint, 0);
-  });
-}
-
-/** Counts as they come: a process that looked for itself would use more CPU time than a few events take. */
-function count(): void {
-  delivered += 1;
-  if (delivered === load.warmUp) warm = state();
-  if (delivered < load.events || warm === undefined) return;
-  const { user, system } = process.cpuUsage(warm.cpu);
-  const measurement: Measurement = {
-    deliveries: load.events - load.warmUp,
-    cpuUs: user + system,
-    wallMs: performance.now() - warm.atMs,
-    rssBytes: process.memoryUsage.rss(),
-    rssAtWarmUpBytes: warm.rssBytes,
+  const sending = {
+    body,
+    signature: prepared.sign(body),
+    idempotencyHeader: undefined,
+    messageId: `m${event}`,
+    settled: ({ kind }: { readonly kind: string }) => {
+      if (kind !== 'delivered') throw new Error(`event ${event}: ${kind}`);
+      delivered();
+    },
   };
-  process.stdout.write(`${JSON.stringify(measurement)}\n`, () => process.exit());
-}
-
-function state(): { cpu: NodeJS.CpuUsage; atMs: number; rssBytes: number } {
-  return {
-    cpu: process.cpuUsage(),
-    atMs: performance.now(),
-    rssBytes: process.memoryUsage.rss(),
-  };
-}
-
-sendAll(load, send);
+  sender.send(sending, endpoint, 0);
+});

@@ -14,7 +14,8 @@ import type { ReceiverOptions } from './tls-receiver.ts';
 
 /**
  * What a delivery over TLS costs: on kept connections, with a full handshake, with a resumed session, and to
- * endpoints that get an event every 40 s; against Go's net/http, which Bento sends with, where Go is installed.
+ * endpoints that get an event every 40 s; against undici as it comes, and against Go's net/http, which Bento sends
+ * with, where Go is installed.
  */
 
 export interface TlsBenchOptions {
@@ -52,9 +53,12 @@ const sizes: Readonly<Record<Arm, Size>> = {
   },
 };
 
-interface Pair {
+/** CPU µs a delivery. */
+interface Sample {
   readonly own: number;
   readonly go: number | undefined;
+  /** undici as it comes; where connections are kept. */
+  readonly bare: number | undefined;
 }
 
 export async function benchTls({ rounds = 5, log }: TlsBenchOptions): Promise<BenchResult[]> {
@@ -69,7 +73,7 @@ export async function benchTls({ rounds = 5, log }: TlsBenchOptions): Promise<Be
       log?.(`without Go: ${String(error)}`);
       return undefined;
     });
-    const measure = async (arm: Arm): Promise<Pair> => {
+    const measure = async (arm: Arm): Promise<Sample> => {
       const options: ReceiverOptions = { ...certificate, ...receiverOf[arm] };
       const script = new URL('tls-receiver.ts', import.meta.url);
       const receiver = fork(script, [JSON.stringify(options)]);
@@ -77,53 +81,80 @@ export async function benchTls({ rounds = 5, log }: TlsBenchOptions): Promise<Be
       const [port] = (await once(receiver, 'message')) as [number];
       const load: TlsLoad = { ...sizes[arm], port, authorityFile, resumes: arm === 'resumed' };
       // They run side by side where they only wait, and otherwise one after the other.
-      const ofOwn = (): Promise<Measurement> => runOwn(load);
+      const ofOwn = (): Promise<Measurement> => runNode('tls-role.ts', load);
       const ofGo = (): Promise<Measurement | undefined> =>
         client === undefined ? Promise.resolve(undefined) : runGo(client, load);
       const [own, go] =
         arm === 'sparse' ? await Promise.all([ofOwn(), ofGo()]) : [await ofOwn(), await ofGo()];
+      const bare = arm === 'kept' ? await runNode('tls-bare.ts', load) : undefined;
       receiver.kill();
-      const pair = { own: cpuPerUnit(own), go: go === undefined ? undefined : cpuPerUnit(go) };
-      log?.(`${arm}: ${pair.own.toFixed(1)} µs; Go ${pair.go?.toFixed(1) ?? '–'} µs`);
-      return pair;
+      const sample = {
+        own: cpuPerUnit(own),
+        go: go && cpuPerUnit(go),
+        bare: bare && cpuPerUnit(bare),
+      };
+      log?.(`${arm}: ${textOf(sample.own)}; Go ${textOf(sample.go)}; bare ${textOf(sample.bare)}`);
+      return sample;
     };
-    const pairs: Record<Arm, Pair[]> = { kept: [], full: [], resumed: [], sparse: [] };
+    const samples: Record<Arm, Sample[]> = { kept: [], full: [], resumed: [], sparse: [] };
     for (let round = 0; round < rounds; round += 1)
       for (const arm of arms)
         // Each takes minutes of waiting.
-        if (arm !== 'sparse' || round < 2) pairs[arm].push(await measure(arm));
-    return resultsOf(pairs);
+        if (arm !== 'sparse' || round < 2) samples[arm].push(await measure(arm));
+    return resultsOf(samples);
   } finally {
     for (const receiver of receivers) receiver.kill();
     await rm(folder, { recursive: true });
   }
 }
 
-function resultsOf(pairs: Readonly<Record<Arm, readonly Pair[]>>): BenchResult[] {
-  const resumed = pairs.resumed.map(({ own }, round) => own / (pairs.full[round]?.own ?? NaN));
+function textOf(us: number | undefined): string {
+  return us === undefined ? '–' : `${us.toFixed(1)} µs`;
+}
+
+function resultsOf(samples: Readonly<Record<Arm, readonly Sample[]>>): BenchResult[] {
+  const { kept, full, resumed } = samples;
+  const ofBare = kept.map(({ own, bare = NaN }) => bare / own);
+  const ofFull = resumed.map(({ own }, round) => own / (full[round]?.own ?? NaN));
   return [
+    {
+      name: 'TLS, kept connections: deliveries a CPU second, against undici as it comes',
+      required: `at least ${leastOfBare}`,
+      ...summarize(ofBare),
+      passed: medianOf(ofBare) >= leastOfBare,
+      absolutes: {
+        'undici, CPU µs a delivery': medianOf(kept.map(({ bare = NaN }) => bare)).toFixed(1),
+        'ours, CPU µs a delivery': medianOf(kept.map(({ own }) => own)).toFixed(1),
+      },
+    },
     result(
       'CPU time of a delivery with a resumed session, as a share of a full handshake',
       0.5,
-      resumed,
+      ofFull,
       {
-        'full, CPU µs a delivery': medianOf(pairs.full.map(({ own }) => own)),
-        'resumed, CPU µs a delivery': medianOf(pairs.resumed.map(({ own }) => own)),
+        'full, CPU µs a delivery': medianOf(full.map(({ own }) => own)),
+        'resumed, CPU µs a delivery': medianOf(resumed.map(({ own }) => own)),
       },
     ),
     ...arms.flatMap((arm) => {
-      const known = pairs[arm].filter((pair): pair is Required<Pair> => pair.go !== undefined);
+      const known = samples[arm].flatMap(({ own, go }) => (go === undefined ? [] : [{ own, go }]));
       if (known.length === 0) return [];
-      const ratios = known.map(({ own, go }) => own / (go ?? NaN));
       return [
-        result(`${titles[arm]}: CPU time of a delivery, as a share of Go's`, bars[arm], ratios, {
-          'ours, CPU µs a delivery': medianOf(known.map(({ own }) => own)),
-          "Go's, CPU µs a delivery": medianOf(known.map(({ go }) => go ?? NaN)),
-        }),
+        result(
+          `${titles[arm]}: CPU time of a delivery, as a share of Go's`,
+          bars[arm],
+          known.map(({ own, go }) => own / go),
+          {
+            'ours, CPU µs a delivery': medianOf(known.map(({ own }) => own)),
+            "Go's, CPU µs a delivery": medianOf(known.map(({ go }) => go)),
+          },
+        ),
       ];
     }),
   ];
 }
+
+const leastOfBare = 0.9;
 
 const titles: Readonly<Record<Arm, string>> = {
   kept: 'kept connections',
@@ -155,9 +186,9 @@ function result(
   };
 }
 
-function runOwn(load: TlsLoad): Promise<Measurement> {
+function runNode(script: string, load: TlsLoad): Promise<Measurement> {
   process.env['NODE_EXTRA_CA_CERTS'] = load.authorityFile;
-  return runMeasured(new URL('tls-role.ts', import.meta.url), load, roleArgv);
+  return runMeasured(new URL(script, import.meta.url), load, roleArgv);
 }
 
 async function buildGo(folder: string): Promise<string> {
