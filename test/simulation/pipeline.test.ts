@@ -46,6 +46,12 @@ describe('the whole pipeline in simulated time', () => {
     assert.equal(second.stdout, first.stdout);
   });
 
+  test('is the same each time with an audience, whose database takes its real time', async () => {
+    const [first, second] = [await run('--seed', '124'), await run('--seed', '124')];
+    assert.match(first.stdout, /sync-\d: is done: \d+ came, \d+ left\n/);
+    assert.equal(second.stdout, first.stdout);
+  });
+
   test('runs a scenario from a file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'postrider-simulate-'));
     const file = join(folder, 'scenario.json');

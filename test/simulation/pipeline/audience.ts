@@ -29,7 +29,7 @@ const mostLastTries = 60;
 export class SimulatedAudience {
   readonly #deployment: SimulatedDeployment;
   readonly #plan: AudiencePlan;
-  readonly #options: SyncOptions;
+  readonly #options: Omit<SyncOptions, 'directory'>;
   readonly #running = new Set<SimulatedProcess>();
   readonly #folder: string;
   readonly #release: () => void;
@@ -50,7 +50,6 @@ export class SimulatedAudience {
     this.#folder = mkdtempSync(path.join(tmpdir(), 'postrider-simulated-audience-'));
     this.#release = standStillForRealWork(deployment.time);
     this.#options = {
-      directory: plan.keepsCheckpoint ? this.#folder : undefined,
       filesDir: this.#folder,
       dryRun: false,
       full: undefined,
@@ -124,7 +123,7 @@ export class SimulatedAudience {
 
   /** Returns why it failed. */
   async #sync({ members, killedAfterMs }: SyncPlan): Promise<string | undefined> {
-    const { time, topology } = this.#deployment;
+    const { time } = this.#deployment;
     this.#syncs += 1;
     const process = new SimulatedProcess(`sync-${this.#syncs}`);
     this.#running.add(process);
@@ -135,7 +134,11 @@ export class SimulatedAudience {
         this.#say(process.name, 'is killed');
         process.isDead = true;
       });
-    const deps = { ...this.#deployment.partsFor(process), topology, onProgress: () => undefined };
+    const deps = { ...this.#deployment.partsFor(process), onProgress: () => undefined };
+    // In a folder of its own, it finds no checkpoint.
+    const directory = this.#plan.keepsCheckpoint
+      ? this.#folder
+      : path.join(this.#folder, process.name);
     const readCurrent = async (connection: DuckDBConnection): Promise<void> => {
       await connection.run(
         `create table current as
@@ -144,7 +147,7 @@ export class SimulatedAudience {
     };
     try {
       const { added, removed } = await time.runIn(process, () =>
-        syncAudience(deps, target, this.#options, readCurrent),
+        syncAudience(deps, target, { ...this.#options, directory }, readCurrent),
       );
       this.#say(process.name, `is done: ${added} came, ${removed} left`);
       return undefined;
