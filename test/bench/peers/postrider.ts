@@ -16,7 +16,8 @@ export const postrider: Peer = {
       NODE_ENV: 'production',
       NODE_OPTIONS: roleArgv.join(' '),
       NODE_EXTRA_CA_CERTS: caFile,
-      DELIVERY_MAX_IN_FLIGHT: String(inFlight),
+      // One destination may have a quarter of all slots, and is to have as many requests in flight as elsewhere.
+      DELIVERY_MAX_IN_FLIGHT: String(Math.max(inFlight, 4 * inFlightPerDestination)),
       DELIVERY_MAX_IN_FLIGHT_PER_DESTINATION: String(inFlightPerDestination),
     };
     const roles = reads === 'calls' ? ['router', 'delivery'] : ['delivery'];
