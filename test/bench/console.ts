@@ -35,8 +35,8 @@ export interface ConsoleUsage {
   readonly mostRssBytes: number;
 }
 
-/** What a few minutes are enough for; `CONSOLE_ATTEMPTS` asks for others. */
-const attempts = Number(process.env['CONSOLE_ATTEMPTS'] ?? 10_000_000);
+/** What a few minutes are enough for; `BENCH_ATTEMPTS` asks for others. */
+const attempts = Number(process.env['BENCH_ATTEMPTS'] ?? 10_000_000);
 const destinations = 5_000;
 const linesPerRecord = 200;
 const recordsAtOnce = 200;
@@ -81,7 +81,7 @@ export async function benchConsole(options: ConsoleBenchOptions): Promise<BenchR
     const rssBytes = Math.max(after.mostRssBytes, indexing.mostRssBytes);
     const slowest = Math.max(...pages.map(({ p95Ms }) => p95Ms));
     const largest = Math.max(...pages.map(({ bytes }) => bytes));
-    const how = [`\`CONSOLE_ATTEMPTS=${attempts}\` sets how many attempts there are.`];
+    const how = [`\`BENCH_ATTEMPTS=${attempts}\` sets how many attempts there are.`];
     const one = (
       name: string,
       required: string,
