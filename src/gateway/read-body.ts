@@ -35,7 +35,7 @@ class IncomingBody implements PacedBody {
   readonly #lease: Lease;
   readonly #pace: BodyPace;
   readonly #resolve: (result: Buffer | Refusal) => void;
-  #chunks: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
 
   constructor(
     stream: Readable,

@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import type { Measurement } from './measure.ts';
 
 /** What the processes of the bench `tls` agree on. */
@@ -25,6 +26,13 @@ export const bodyText: string = JSON.stringify({
 
 /** What its certificate is for, as those of endpoints are: few names, and no addresses. */
 export const certifiedName = '*.bench.example';
+
+/** All names lead to this machine. */
+export function lookUp(callback: (error: null, addresses: LookupAddress[]) => void): void {
+  process.nextTick(callback, null, thisMachine);
+}
+
+const thisMachine = [{ address: '127.0.0.1', family: 4 }];
 
 export function urlOf({ port, origins }: TlsLoad, event: number): string {
   return `https://e${event % origins}.bench.example:${port}/events`;

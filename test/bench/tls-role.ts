@@ -3,16 +3,15 @@ import { HttpSender } from '../../src/delivery/http/http-sender.ts';
 import type { NameResolver } from '../../src/delivery/http/name-resolver.ts';
 import { PreparedDestination } from '../../src/delivery/prepared-destination.ts';
 import { systemClock } from '../../src/ops/clock.ts';
-import { bodyText, measureSending, urlOf } from './tls-load.ts';
+import { bodyText, lookUp, measureSending, urlOf } from './tls-load.ts';
 import type { TlsLoad } from './tls-load.ts';
 
 /** The delivery role's sender, without Kafka; measured. */
 
 const load = JSON.parse(process.argv[2] ?? '') as TlsLoad;
-const address = [{ address: '127.0.0.1', family: 4 }];
 const resolver: NameResolver = {
   resolve: (_name, callback) => {
-    process.nextTick(callback, null, address);
+    lookUp(callback);
   },
   distrust: () => undefined,
 };

@@ -70,7 +70,7 @@ const rows = new Map<string, FuzzRow>();
 let isClean = true;
 const targets = targetNames.filter((each) => chosen.includes(each));
 const left = targets.values();
-await Promise.all(Array.from({ length: jobs }, fuzzWhatIsLeft));
+await Promise.all(Array.from({ length: Math.min(jobs, targets.length) }, fuzzWhatIsLeft));
 const flooded: string[] = [];
 for (const name of floodNames.filter((each) => chosen.includes(each))) {
   // The figures that are promised for ten minutes.

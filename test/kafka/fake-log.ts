@@ -1,9 +1,9 @@
 import { encodeBatch } from '../../src/kafka/protocol/batch-writer.ts';
-import type { Compressor } from '../../src/kafka/protocol/compressor.ts';
 import type { KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import type { EpochEnd, FetchedPartition, FetchPosition } from '../../src/kafka/protocol/fetch.ts';
 import { epochEndOf, judgePosition, type LedLog } from './leader-epochs.ts';
 import { makeMarker } from './protocol/make-batch.ts';
+import { uncompressed } from './uncompressed.ts';
 
 interface StoredBatch {
   readonly first: number;
@@ -16,10 +16,6 @@ export type PartitionAnswer = Omit<FetchedPartition, 'topicId' | 'partition'>;
 /** Where fields are, from a batch's first byte. Neither of them is part of its checksum. */
 const epochAt = 12;
 const lastOffsetDeltaAt = 23;
-
-const uncompressed: Compressor = {
-  pack: (records) => ({ codecId: 0, bytes: Buffer.from(records) }),
-};
 
 /** A partition as its replicas have it: record batches in bytes, and which leader wrote them. */
 export class FakeLog {

@@ -8,13 +8,10 @@ import type { Compressor } from '../../../src/kafka/protocol/compressor.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
 import type { ProducedPartition, ProduceRequest } from '../../../src/kafka/protocol/produce.ts';
+import { uncompressed } from '../uncompressed.ts';
 
 const require = createRequire(import.meta.url);
 const theirCrc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number;
-
-export const uncompressed: Compressor = {
-  pack: (records) => ({ codecId: 0, bytes: Buffer.from(records) }),
-};
 
 /** A record batch, as kafkajs reads it. */
 export interface ReceivedBatch {

@@ -7,7 +7,8 @@ import { encodeBatch, type BatchRecord } from '../../../src/kafka/protocol/batch
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
 import { gzip } from '../../../src/kafka/protocol/gzip.ts';
 import { initProducerIdExchange } from '../../../src/kafka/protocol/init-producer-id.ts';
-import { readBatch, uncompressed } from '../produce/writable-cluster.ts';
+import { readBatch } from '../produce/writable-cluster.ts';
+import { uncompressed } from '../uncompressed.ts';
 
 const origin = { producerId: 5_000_000_000, epoch: 3, sequence: 2 ** 31 - 2 };
 

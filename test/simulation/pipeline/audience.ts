@@ -112,13 +112,8 @@ export class SimulatedAudience {
     );
   }
 
-  isLastMember(user: string): boolean {
-    const { members = [] } = this.#plan.syncs.at(-1) ?? {};
-    return members.some((index) => userNamed(index) === user);
-  }
-
-  get lastMembers(): readonly string[] {
-    return this.#plan.syncs.at(-1)?.members.map(userNamed) ?? [];
+  get lastMembers(): ReadonlySet<string> {
+    return new Set(this.#plan.syncs.at(-1)?.members.map(userNamed));
   }
 
   /** Returns why it failed. */

@@ -145,9 +145,10 @@ export const rules: Readonly<Record<string, Rule>> = {
       if ((known.get(user) ?? false) === isMember) yield `${messageId} of ${user} says nothing new`;
       known.set(user, isMember);
     }
-    const users = new Set([...known.keys(), ...audience.lastMembers]);
+    const { lastMembers } = audience;
+    const users = new Set([...known.keys(), ...lastMembers]);
     for (const user of users)
-      if (!ledger.deletions.has(user) && known.get(user) !== audience.isLastMember(user))
+      if (!ledger.deletions.has(user) && known.get(user) !== lastMembers.has(user))
         yield `of ${user} it says ${known.get(user) ?? 'nothing'}`;
   },
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { DuckDBConnection, DuckDBInstance, DuckDBResult } from '@duckdb/node-api';
-import type { VirtualTime } from './virtual-time.ts';
+import { replace, type VirtualTime } from './virtual-time.ts';
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
@@ -26,8 +26,7 @@ export function standStillForRealWork(time: VirtualTime): () => void {
         return value;
       });
     };
-    Reflect.set(target, name, watched);
-    undo.push(() => Reflect.set(target, name, former));
+    undo.push(replace(target, { [name]: watched }));
   };
   for (const name of fileWork) watch(fs, name);
   watch(DuckDBInstance, 'create', (made) => open.add(made as DuckDBInstance));
@@ -38,15 +37,16 @@ export function standStillForRealWork(time: VirtualTime): () => void {
   ])
     for (const name of Object.getOwnPropertyNames(prototype))
       if (name !== 'constructor' && isMethod(prototype, name)) watch(prototype, name);
-  const closeSync: () => void = Reflect.get(DuckDBInstance.prototype, 'closeSync');
-  DuckDBInstance.prototype.closeSync = function (this: DuckDBInstance): void {
+  const former: () => void = Reflect.get(DuckDBInstance.prototype, 'closeSync');
+  const closeSync = function (this: DuckDBInstance): void {
     open.delete(this);
-    closeSync.call(this);
+    former.call(this);
   };
+  undo.push(replace(DuckDBInstance.prototype, { closeSync }));
   syncBuiltinESMExports();
   return () => {
-    DuckDBInstance.prototype.closeSync = closeSync;
-    for (const back of undo) back();
+    // What was replaced twice is put back in steps.
+    for (const back of undo.reverse()) back();
     syncBuiltinESMExports();
     for (const instance of open) instance.closeSync();
   };

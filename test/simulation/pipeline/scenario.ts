@@ -254,7 +254,8 @@ const audienceUsers = 12;
 /** Some syncs near one another and near what goes wrong, so that they meet, and are cut off. */
 function makeAudience(random: () => number, at: () => number): AudiencePlan {
   const chance = (share: number): boolean => random() < share;
-  let members = Array.from({ length: audienceUsers }, (_, index) => index);
+  const everyone = Array.from({ length: audienceUsers }, (_, index) => index);
+  let members = everyone;
   const times: number[] = [];
   while (times.length < 4) {
     const atMs = at();
@@ -265,7 +266,7 @@ function makeAudience(random: () => number, at: () => number): AudiencePlan {
     .toSorted((a, b) => a - b)
     .map((atMs): SyncPlan => {
       const turned = (index: number): boolean => members.includes(index) !== chance(0.3);
-      members = Array.from({ length: audienceUsers }, (_, index) => index).filter(turned);
+      members = everyone.filter(turned);
       const killedAfterMs = chance(0.4) ? Math.floor(random() ** 2 * 3 * secondMs) : undefined;
       return { atMs, members, killedAfterMs };
     });

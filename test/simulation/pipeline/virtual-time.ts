@@ -380,7 +380,10 @@ interface DelayOptions {
 const real = { setImmediate: globalThis.setImmediate, exit: process.exit.bind(process) };
 
 /** @returns what puts it back */
-function replace(target: object, substitutes: Readonly<Record<string, unknown>>): () => void {
+export function replace(
+  target: object,
+  substitutes: Readonly<Record<string, unknown>>,
+): () => void {
   const former = Object.keys(substitutes).map(
     (name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const,
   );

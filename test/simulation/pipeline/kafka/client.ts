@@ -19,7 +19,7 @@ import {
   SimulatedTransactionalProducer,
   type TransactionalOptions,
 } from './transactional-producer.ts';
-import { uncompressed } from './uncompressed.ts';
+import { uncompressed } from '../../../kafka/uncompressed.ts';
 
 /** As of the real cluster's connections. */
 const answerMs = 5_000;

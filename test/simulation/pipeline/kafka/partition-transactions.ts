@@ -1,9 +1,7 @@
-import { readBatchHeader } from '../../../../src/kafka/protocol/batch-header.ts';
+import { attributesAt, readBatchHeader } from '../../../../src/kafka/protocol/batch-header.ts';
 import type { AbortedTransaction } from '../../../../src/kafka/protocol/fetch.ts';
+import { control, transactional } from '../../../kafka/protocol/make-batch.ts';
 
-const attributesAt = 21;
-const transactional = 0x10;
-const control = 0x20;
 const commits = 1;
 
 interface EndedTransaction extends AbortedTransaction {

@@ -6,7 +6,7 @@ import { kafkaError } from '../../../kafka/batches.ts';
 import type { SimulatedBrokers } from './brokers.ts';
 import type { SimulatedCluster } from './client.ts';
 import type { SimulatedPartition } from './partition.ts';
-import { uncompressed } from './uncompressed.ts';
+import { uncompressed } from '../../../kafka/uncompressed.ts';
 
 export interface TransactionalOptions {
   readonly transactionalId: string;
@@ -155,12 +155,7 @@ export class SimulatedTransactionalProducer {
 
 function partsOf({ topicMessages }: SendBatch): Part[] {
   return topicMessages.flatMap(({ topic, messages }) => {
-    const byPartition = new Map<number, Message[]>();
-    for (const message of messages) {
-      const known = byPartition.get(message.partition);
-      if (known === undefined) byPartition.set(message.partition, [message]);
-      else known.push(message);
-    }
+    const byPartition = Map.groupBy(messages, (message) => message.partition);
     return Array.from(byPartition, ([partition, some]) => ({ topic, partition, messages: some }));
   });
 }

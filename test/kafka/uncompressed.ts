@@ -1,4 +1,4 @@
-import type { Compressor } from '../../../../src/kafka/protocol/compressor.ts';
+import type { Compressor } from '../../src/kafka/protocol/compressor.ts';
 
 /** Compression takes time, and nothing depends on it here. */
 export const uncompressed: Compressor = {
