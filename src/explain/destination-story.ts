@@ -243,11 +243,21 @@ function happeningsOf({ lines, copies, letters }: Known): readonly Happening[] {
     ...lines.map((line) => ({ at: line.at, what: describeLine(line) })),
     ...letters.flatMap((letter) => [
       ...(isTold(letter) ? [] : [{ at: timeText(letter.place.timeMs), what: deadText(letter) }]),
-      ...(letter.sentAgain === undefined
-        ? []
-        : [{ at: letter.sentAgain, what: `sent again from ${placeOf(letter.place)}` }]),
+      ...sendingAgain(letter, lines),
     ]),
   ].sort((a, b) => compare(a.at, b.at));
+}
+
+/** At the time that the event itself bears: the letter is marked later, when the event may be delivered. */
+function sendingAgain(letter: FoundLetter, lines: readonly EventLine[]): readonly Happening[] {
+  if (letter.sentAgain === undefined) return [];
+  const since = lines.find((line) => isSince(line, letter));
+  return [
+    {
+      at: since?.redrivenAt ?? letter.sentAgain,
+      what: `sent again from ${placeOf(letter.place)}`,
+    },
+  ];
 }
 
 function deadText({ kind, reason, detail }: FoundLetter): string {

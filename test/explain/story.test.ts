@@ -197,6 +197,18 @@ describe('at a destination', () => {
       ],
     );
   });
+
+  test('an event is sent again before it is attempted, although its letter is marked later', () => {
+    const again = { ...attempt(30, 'delivered'), redrivenAt: at(24) } as EventLine;
+    const told = crm({ letters: [letter(20, 31)], lines: [again] });
+    assert.deepEqual(
+      told.happened.slice(-2).map((each) => [each.at, each.what.split(' ')[0]]),
+      [
+        [at(24), 'sent'],
+        [at(30), 'attempt'],
+      ],
+    );
+  });
 });
 
 test('destinations that the event is for come before those that it is not for', () => {
