@@ -1,8 +1,15 @@
-import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import {
+  constants as zlib,
+  gunzipSync,
+  gzipSync,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from 'node:zlib';
 import lz4 from 'lz4-napi';
 import { codecId, type Compressor } from './compressor.ts';
 import { unpackedLz4BytesAtMost } from './lz4-frame.ts';
 import { compressXerial, decompressXerial } from './xerial.ts';
+import { statedZstdBytes } from './zstd-frame.ts';
 
 /** Works on the calling thread: for many small batches, a thread pool costs more than it saves. */
 export interface Codec {
@@ -19,6 +26,8 @@ export interface Codec {
  * MB, more than a role's memory. An ordinary batch of 1 MB is a tenth of this.
  */
 export const maxUnpackedBytes: number = 64 * 1024 * 1024;
+/** An ordinary batch is unpacked in one piece. */
+const mostChunkBytes = 1024 * 1024;
 const atMost = { maxOutputLength: maxUnpackedBytes };
 
 const gzipCodec = codec('gzip', gzipSync, (bytes) => gunzipSync(bytes, atMost));
@@ -86,6 +95,14 @@ function decompressLz4(bytes: Buffer): Buffer {
   return lz4.decompressFrameSync(bytes);
 }
 
+/** zlib allocates so much at a time, and copies all of it together if it was not enough. */
+function chunkBytes(frame: Buffer): number {
+  const statedBytes = statedZstdBytes(frame);
+  if (statedBytes === undefined) return zlib.Z_DEFAULT_CHUNK;
+  // One more than there is, for a full piece makes it ask for another.
+  return Math.max(zlib.Z_MIN_CHUNK, Math.min(statedBytes + 1, mostChunkBytes));
+}
+
 /** The data may be several frames, of which zlib reads only the first. */
 function decompressZstd(bytes: Buffer): Buffer {
   const parts: Buffer[] = [];
@@ -93,8 +110,13 @@ function decompressZstd(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length;) {
     // Missing in Node's types: with `info`, it also returns the engine, which counts the bytes that it has
     // read.
-    const options = { info: true, maxOutputLength: maxUnpackedBytes - unpackedBytes };
-    const { buffer, engine } = zstdDecompressSync(bytes.subarray(at), options) as unknown as {
+    const frame = bytes.subarray(at);
+    const options = {
+      info: true,
+      maxOutputLength: maxUnpackedBytes - unpackedBytes,
+      chunkSize: chunkBytes(frame),
+    };
+    const { buffer, engine } = zstdDecompressSync(frame, options) as unknown as {
       buffer: Buffer;
       engine: { bytesWritten: number };
     };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { constants as zlib, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import snappy from 'snappyjs';
 import {
@@ -10,6 +11,7 @@ import {
 } from '../../../src/kafka/protocol/codecs.ts';
 import { codecId } from '../../../src/kafka/protocol/compressor.ts';
 import { gzip } from '../../../src/kafka/protocol/gzip.ts';
+import { statedZstdBytes } from '../../../src/kafka/protocol/zstd-frame.ts';
 
 function known(id: number): Codec {
   const codec = codecOf(id);
@@ -84,6 +86,31 @@ test('zstd in several frames is read to its end, with what may be skipped betwee
   const frames = ['one ', 'two'].map((text) => codecs.zstd.compress(Buffer.from(text)));
   const bytes = Buffer.concat([skipped, ...frames, skipped]);
   assert.equal(codecs.zstd.decompress(bytes).toString(), 'one two');
+});
+
+test('zstd is read in one piece if it states its size, whatever else its header has', () => {
+  const sizes = [0, 1, 255, 256, 257, 65_791, 65_792, 3_000_000];
+  for (const bytes of sizes) {
+    const data = Buffer.alloc(bytes, 'abc');
+    const others = { [zlib.ZSTD_c_checksumFlag]: 1, [zlib.ZSTD_c_windowLog]: 10 };
+    for (const params of [{}, others]) {
+      const frame = zstdCompressSync(data, { params });
+      assert.equal(statedZstdBytes(frame), bytes);
+      assert.ok(codecs.zstd.decompress(frame).equals(data));
+    }
+    const unstated = zstdCompressSync(data, { params: { [zlib.ZSTD_c_contentSizeFlag]: 0 } });
+    assert.equal(statedZstdBytes(unstated), undefined);
+    assert.ok(codecs.zstd.decompress(unstated).equals(data));
+  }
+});
+
+test('zstd that states another size than it has is an error', () => {
+  const frame = zstdCompressSync(Buffer.alloc(1_000, 'abc'));
+  for (const stated of [0, 999, 1_001, 65_000]) {
+    const wrong = Buffer.from(frame);
+    wrong.writeUInt16LE(stated, 5);
+    assert.throws(() => codecs.zstd.decompress(wrong), /its zstd data cannot/);
+  }
 });
 
 test('zstd that ends in the middle of a frame is an error, not less data', () => {
