@@ -34,7 +34,7 @@ before(async () => {
 });
 
 after(async () => {
-  database.close();
+  await database.close();
   await rm(folder, { recursive: true });
 });
 

@@ -105,7 +105,8 @@ export function killer(child: ChildProcess): (signal: NodeJS.Signals) => Promise
 }
 
 export function failIfEnded(child: ChildProcess, log: string): void {
-  if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}:\n${log}`);
+  const end = child.exitCode ?? child.signalCode;
+  if (end !== null) throw new Error(`ended with ${end}:\n${log}`);
 }
 
 export function collect(stream: NodeJS.ReadableStream): () => string {

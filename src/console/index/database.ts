@@ -32,7 +32,8 @@ export interface IndexDatabase {
   readonly writer: DuckDBConnection;
   /** The rows of a query, by column; a reader sees what is committed, and holds up no writer. */
   rows<Row>(sql: string, values?: Readonly<Record<string, DuckDBValue>>): Promise<readonly Row[]>;
-  close(): void;
+  /** Resolves when nobody holds the file: two that write to it, of one process too, break it. */
+  close(): Promise<void>;
 }
 
 /**
@@ -100,21 +101,38 @@ async function openOurs(file: string): Promise<IndexDatabase> {
     ...limits,
     temp_directory: `${file}.tmp`,
   });
+  const writer = await instance.connect();
+  // DuckDB lets go of a file, and writes to it for the last time, once the last connection is closed too.
+  const release = (): void => {
+    writer.closeSync();
+    instance.closeSync();
+  };
   try {
-    const writer = await instance.connect();
     await writer.run(
       'set enable_external_access = false; set preserve_insertion_order = true; set lock_configuration = true',
     );
     await requireSchema(writer);
-    return { file, writer, rows: (sql, values) => rowsOf(instance, sql, values), close };
   } catch (error) {
-    instance.closeSync();
+    release();
     throw error;
   }
-
-  function close(): void {
-    instance.closeSync();
-  }
+  const readings = new Set<Promise<unknown>>();
+  let isClosed = false;
+  return {
+    file,
+    writer,
+    rows: async <Row>(sql: string, values?: Readonly<Record<string, DuckDBValue>>) => {
+      if (isClosed) throw new Error('the index is closed');
+      const reading = rowsOf<Row>(instance, sql, values);
+      readings.add(reading);
+      return reading.finally(() => readings.delete(reading));
+    },
+    close: async () => {
+      isClosed = true;
+      await Promise.allSettled(readings);
+      release();
+    },
+  };
 }
 
 async function rowsOf<Row>(

@@ -61,8 +61,9 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       const error = await run?.ended;
       if (isOver()) return;
       log.error({ err: error }, 'the index of the console has failed; it is opened again');
-      await run?.stop();
+      const failed = run;
       run = undefined;
+      await failed?.stop();
       if (isUnusable(error)) {
         metrics.remade();
         await removeIndex(dir).catch(() => undefined);
@@ -165,11 +166,11 @@ async function startRun(options: IndexOptions): Promise<Run> {
         indexer.stop();
         fail(undefined);
         await running;
-        database.close();
+        await database.close();
       },
     };
   } catch (error) {
-    database.close();
+    await database.close();
     throw error;
   }
 }
