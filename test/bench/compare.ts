@@ -22,6 +22,7 @@ export interface Comparison {
   /** What the baselines are. Default: bare loop. */
   readonly bare?: string;
   readonly rounds: number;
+  readonly notes?: readonly string[];
   readonly log: (line: string) => void;
 }
 
@@ -59,6 +60,7 @@ export async function compare(comparison: Comparison): Promise<BenchResult[]> {
       ...summarize(ratios),
       ...judge(medianOf(ratios), comparison[baseline].required),
       absolutes,
+      notes: comparison.notes ?? [],
     };
   });
 }

@@ -154,6 +154,9 @@ function resultOf(what: string, crashes: readonly Crash[]): BenchResult {
       'repeated, ms of work': listed(crashes.map((crash) => workMs(crash))),
       lost: String(lost),
     },
+    notes: [
+      'What was in flight is repeated, and what was finished since the last commit. Commits are 200 ms apart, and their answers take time, so the faster a process is, the more that is.',
+    ],
   };
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { createTopology } from '../../src/topology.ts';
 import type { Topology, TopologyOptions } from '../../src/topology.ts';
@@ -68,7 +68,7 @@ export function eventRecord(
   const envelope = {
     destinationId,
     sourceId: 'bench',
-    messageId: `bench-${n}`,
+    messageId: randomUUID(),
     type: 'track',
     configOffset: 1,
     appendTimeMs: Date.now(),

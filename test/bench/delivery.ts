@@ -34,6 +34,9 @@ export async function benchDelivery(options: DeliveryBenchOptions): Promise<Benc
         run: (round) => run('delivery-bare-own.ts', `${prefix}own-${round}`),
       },
       role: (round) => run('delivery-role.ts', `${prefix}role-${round}`),
+      notes: [
+        "Without the history of attempts, which costs what its section says, and with V8's usual heap for all three.",
+      ],
       log,
     }),
   );

@@ -72,6 +72,9 @@ export async function benchGateway(options: GatewayBenchOptions): Promise<BenchR
         rates.push((measured.deliveries / measured.wallMs) * 1_000);
         return measured;
       },
+      notes: [
+        'The bare handler parses JSON and writes it as it is. The role also checks and completes each call, knows its write key, bounds what it holds in memory and how long bodies may take, and writes headers.',
+      ],
       log,
     });
     const perSecond = medianOf(rates);

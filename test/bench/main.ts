@@ -28,6 +28,7 @@ import { benchRebalance } from './rebalance.ts';
 import { benchRouter } from './router.ts';
 import { benchStatus } from './status.ts';
 import { benchTls } from './tls.ts';
+import { givenVariables } from './variables.ts';
 
 /**
  * `npm run bench -- [NAME…] [--report]`: every figure of docs/performance.md, each as a ratio inside one
@@ -75,20 +76,17 @@ const withoutBroker: readonly BenchName[] = [
   'tls',
 ];
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { report: { type: 'boolean', default: false } },
-});
+const { positionals, values } = readArguments();
 const unknown = positionals.filter((name) => !benchNames.some((each) => each === name));
-if (unknown.length > 0) {
-  console.error(`there is no bench ${unknown.join(', ')}; allowed: ${benchNames.join(', ')}`);
-  process.exit(2);
-}
+if (unknown.length > 0)
+  wrong(`there is no bench ${unknown.join(', ')}; allowed: ${benchNames.join(', ')}`);
+const given = givenVariables();
 const chosen = benchNames.filter((name) => positionals.length === 0 || positionals.includes(name));
-const given = process.env['KAFKA_BROKERS']?.split(',');
+const othersBrokers = process.env['KAFKA_BROKERS']?.split(',');
 const needsBroker = chosen.some((name) => !withoutBroker.includes(name));
-const broker = given === undefined && needsBroker ? await startBroker({ steady: true }) : undefined;
-const brokers = given ?? broker?.brokers ?? [];
+const broker =
+  othersBrokers === undefined && needsBroker ? await startBroker({ steady: true }) : undefined;
+const brokers = othersBrokers ?? broker?.brokers ?? [];
 // The latency bench starts roles, which find the broker as the tests do.
 process.env['KAFKA_BROKERS'] = brokers.join(',');
 
@@ -99,7 +97,7 @@ for (const name of chosen) {
   const found = [await benches[name]({ brokers, prefix, log: console.log })].flat();
   results.push(...found);
   // Each at once: a later one may fail, and hours would be lost.
-  if (values.report) writeReport(name, found);
+  if (values.report) writeReport(name, found, given);
 }
 
 for (const result of results) {
@@ -114,3 +112,19 @@ for (const result of results) {
 }
 await broker?.stop();
 process.exit(results.every(({ passed }) => passed) ? 0 : 1);
+
+function readArguments(): { values: { report: boolean }; positionals: string[] } {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { report: { type: 'boolean', default: false } },
+    });
+  } catch (error) {
+    return wrong((error as Error).message);
+  }
+}
+
+function wrong(why: string): never {
+  console.error(`bench: ${why}\nusage: npm run bench -- [NAME…] [--report]`);
+  process.exit(2);
+}

@@ -56,6 +56,11 @@ test('a section says the bar, the median, the spread, the samples, the machine a
   );
 });
 
+test('variables that were set stand before the command', () => {
+  const section = sectionOf('decode', [result], when, "BENCH_ATTEMPTS='5' ");
+  assert.match(section, /with `BENCH_ATTEMPTS='5' npm run bench -- decode --report`/);
+});
+
 test('a table comes after the list, with names to the left and figures to the right', () => {
   const section = sectionOf('peers', [{ ...result, tables: [table] }], when);
   assert.match(

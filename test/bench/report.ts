@@ -36,21 +36,27 @@ export type BenchName = (typeof benchNames)[number];
 const page = new URL('../../docs/performance.md', import.meta.url);
 
 /** Replaces what docs/performance.md says of one bench; all else stays as it was recorded. */
-export function writeReport(name: BenchName, results: readonly BenchResult[]): void {
+export function writeReport(
+  name: BenchName,
+  results: readonly BenchResult[],
+  variables: string,
+): void {
   const text = readFileSync(page, 'utf8');
-  writeFileSync(
-    page,
-    withSection(text, benchNames, name, sectionOf(name, results, circumstances())),
-  );
+  const section = sectionOf(name, results, circumstances(), variables);
+  writeFileSync(page, withSection(text, benchNames, name, section));
 }
 
-/** A bench as Markdown: each result with its bar, its samples, and the figures beside the ratio. */
+/**
+ * A bench as Markdown: each result with its bar, its samples, and the figures beside the ratio.
+ * @param variables that were set, as they stand before the command
+ */
 export function sectionOf(
   name: BenchName,
   results: readonly BenchResult[],
   { date, machine, node }: Circumstances,
+  variables = '',
 ): string {
-  const head = `Recorded on ${date} with \`npm run bench -- ${name} --report\`: ${machine}, Node.js ${node}.`;
+  const head = `Recorded on ${date} with \`${variables}npm run bench -- ${name} --report\`: ${machine}, Node.js ${node}.`;
   return [head, ...results.map(resultText)].join('\n\n');
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
@@ -92,7 +92,7 @@ async function writeCalls(
 function callOf(index: number, userId: string): string {
   return JSON.stringify({
     type: 'track',
-    messageId: `bench-${index}`,
+    messageId: randomUUID(),
     userId,
     writeKey: 'wk_shop',
     event: 'Order Completed',

@@ -22,7 +22,7 @@ const floods = {
 } as const;
 const floodNames = ['gateway-flood', 'endpoint-flood'] as const;
 const names: readonly string[] = [...targetNames, ...floodNames];
-const usage = 'npm run fuzz -- [TARGET…] [--minutes 10] [--jobs 2] [--seed 1] [--report]';
+const usage = 'npm run fuzz -- [TARGET…] [--minutes N] [--jobs N] [--seed N] [--report]';
 
 function refuse(sentence: string): never {
   console.error(`${sentence}\nusage: ${usage}`);
@@ -58,6 +58,8 @@ function readArguments(): {
       refuse(`--jobs is ${values.jobs}, allowed: a whole number from 1`);
     if (!/^\d{1,9}$/.test(values.seed))
       refuse(`--seed is ${values.seed}, allowed: a whole number of at most 9 digits`);
+    if (values.report && positionals.length > 0)
+      refuse(`--report is about all targets; leave out ${positionals.join(' ')}`);
     const chosen = names.filter((name) => positionals.length === 0 || positionals.includes(name));
     return { chosen, minutes, jobs, seed: Number(values.seed), report: values.report };
   } catch (error) {

@@ -20,12 +20,14 @@ const usage =
 const promisedShare = 0.95;
 
 const { values } = readArguments();
+if (values.report === true && values.files !== undefined)
+  wrong('--report is about all files; leave out --files');
 const mutantCount = whole('mutants', values.mutants, 0);
 const seed = whole('seed', values.seed, 1);
 const jobs = whole('jobs', values.jobs, 1);
-const files = targetFiles(values.files);
+const files = targetFiles(values.files ?? '**');
 if (files.length === 0)
-  wrong(`--files '${values.files}' matches none of: ${targetFiles().join(', ')}`);
+  wrong(`--files '${values.files ?? ''}' matches none of: ${targetFiles().join(', ')}`);
 
 const byFile = new Map(files.map((file) => [file, mutantsIn(file)]));
 const defects = defectMutants().filter(({ file }) => files.includes(file));
@@ -94,12 +96,12 @@ function readKnown(): Map<string, KnownFinding> {
 }
 
 function readArguments(): {
-  values: { files: string; mutants: string; seed: string; jobs: string; report?: boolean };
+  values: { files?: string; mutants: string; seed: string; jobs: string; report?: boolean };
 } {
   try {
     return parseArgs({
       options: {
-        files: { type: 'string', default: '**' },
+        files: { type: 'string' },
         mutants: { type: 'string', default: '250' },
         seed: { type: 'string', default: '1' },
         jobs: { type: 'string', default: '1' },

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { format } from 'prettier';
 import { withSection } from '../harness/recorded-page.ts';
 import { reliabilitySections } from '../harness/reliability-page.ts';
+import { faults } from './faults.ts';
 import type { PhaseResult } from './phase.ts';
 import { sectionOf } from './report.ts';
 import type { SoakResult } from './soak.ts';
@@ -42,6 +43,8 @@ const result: SoakResult = {
 };
 
 test('the section says machine, seed and command, and has a row for each fault with its longest times', () => {
+  const had = result.phases.map(({ fault }) => fault);
+  const others = faults.map(({ name }) => name).filter((name) => !had.includes(name));
   assert.equal(
     sectionOf(result, when),
     `Recorded on 2026-01-02 with \`npm run soak -- --minutes 60 --seed 7 --report\`: 2 × a processor, 4 GB, Node.js v24.0.0, Apache Kafka 4.2.0. Load average of the machine: 2.5.
@@ -55,6 +58,10 @@ test('the section says machine, seed and command, and has a row for each fault w
 
 - \`role-hangs\`: A gateway, router, delivery worker or console gets SIGSTOP, and later SIGCONT.
 - \`broker-killed\`: A broker gets SIGKILL, and is started again.
+
+Each second, 31 calls come in. The retry tiers are 500ms, 1s, 5s, so that events walk through all of them.
+
+There was no time for ${others.join(', ')}.
 
 Promises that were not kept:
 

@@ -3,8 +3,10 @@ import { circumstances, type Circumstances } from '../harness/recorded-page.ts';
 import { writeReliability } from '../harness/reliability-page.ts';
 import { endpointIds } from './endpoints.ts';
 import { faults } from './faults.ts';
+import { callsPerSecond } from './load.ts';
 import { seconds, type PhaseResult } from './phase.ts';
 import type { SoakResult } from './soak.ts';
+import { retryTiers } from './stand.ts';
 
 /** Replaces what docs/reliability.md says of the soak. */
 export function writeReport(result: SoakResult): void {
@@ -19,6 +21,8 @@ export function sectionOf(result: SoakResult, { date, machine, node }: Circumsta
     phase.problems.map((problem) => `${phase.fault} (${phase.what}): ${problem}`),
   );
   const had = faults.filter(({ name }) => phases.some(({ fault }) => fault === name));
+  const others = faults.filter((fault) => !had.includes(fault)).map(({ name }) => name);
+  const notHad = others.filter((name) => !skipped.some((line) => line.startsWith(`${name}:`)));
   const rows = had.map(({ name }) => rowOf(phases.filter(({ fault }) => fault === name)));
   return [
     `Recorded on ${date} with \`npm run soak -- --minutes ${minutes} --seed ${seed} --report\`: ${machine}, Node.js ${node}, Apache Kafka ${kafkaVersion}. Load average of the machine: ${loadAverage.toFixed(1)}.`,
@@ -28,6 +32,8 @@ export function sectionOf(result: SoakResult, { date, machine, node }: Circumsta
       ...rows,
     ]),
     had.map(({ name, does }) => `- \`${name}\`: ${does}`).join('\n'),
+    `Each second, ${callsPerSecond} calls come in. The retry tiers are ${retryTiers.join(', ')}, so that events walk through all of them.`,
+    ...(notHad.length === 0 ? [] : [`There was no time for ${notHad.join(', ')}.`]),
     ...listed('Promises that were not kept:', problems),
     ...listed('Left out, because this machine cannot have them:', skipped),
     ...listed(

@@ -33,7 +33,7 @@ import { superviseRole, type SupervisedRole } from './supervised-role.ts';
 import { startTypedCalls, type TypedCalls } from './typed-calls.ts';
 
 const writeKey = 'wk';
-const retryTiers = ['500ms', '1s', '5s'];
+export const retryTiers = ['500ms', '1s', '5s'] as const;
 export const inFlightPerDestination = 16;
 export const nodeIds = [1, 2, 3] as const;
 const roleNames = [

@@ -2,7 +2,8 @@ import { createRequire } from 'node:module';
 import type { BenchResult } from '../measure.ts';
 import { plainBento, tunedBento } from './bento.ts';
 import { buildBento } from './build-bento.ts';
-import { cells, type Cell } from './cells.ts';
+import { chosenCells, variable } from '../variables.ts';
+import type { Cell } from './cells.ts';
 import { measureCrash, measureHanging, measureLatency } from './experiments.ts';
 import { batchedKafkajs, plainKafkajs } from './kafkajs.ts';
 import { runMatrix } from './matrix.ts';
@@ -20,13 +21,10 @@ export interface PeersBenchOptions {
   readonly log?: (line: string) => void;
 }
 
-/** `PEERS_ROUNDS` and `PEERS_EVENTS` make it longer; with one cell's name, or its beginning, in `PEERS_CELLS`, only such are measured. */
-const rounds = Number(process.env['PEERS_ROUNDS'] ?? 3);
-const events = Number(process.env['PEERS_EVENTS'] ?? 20_000);
-const chosen = process.env['PEERS_CELLS'] ?? '';
-
 export async function benchPeers(options: PeersBenchOptions): Promise<BenchResult[]> {
   const { prefix, log = () => undefined } = options;
+  const rounds = variable('PEERS_ROUNDS');
+  const events = variable('PEERS_EVENTS');
   const bento = await buildBento(log);
   const receiver = await startReceiver();
   const plain = plainBento(bento);
@@ -39,7 +37,7 @@ export async function benchPeers(options: PeersBenchOptions): Promise<BenchResul
     const matrix = await runMatrix({
       ...options,
       receiver,
-      cells: cells.filter(({ name }) => name.startsWith(chosen)),
+      cells: chosenCells(),
       peersOf,
       rounds,
       amount: { warmUpEvents: events / 2, events },

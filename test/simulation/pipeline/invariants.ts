@@ -34,6 +34,10 @@ export function judge(aftermath: Aftermath): Violation[] {
   );
 }
 
+/** Not judged here: `simulate` sees it when it happens, and `neighboursHurt` compares. */
+export const uncaughtRule = 'nothing is thrown that nobody catches';
+export const neighbourRule = 'no destination waits longer because another is in trouble';
+
 export const rules: Readonly<Record<string, Rule>> = {
   'every accepted event comes to an end': function* ({ scenario, ledger }) {
     ledger.readLogs();

@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { neighbourRule } from './invariants.ts';
+import { neighboursHurt } from './neighbours.ts';
 import { runSeeds, type SeedRun } from './run-seeds.ts';
 import { writeSection } from './report-section.ts';
 import { makeScenario, type Scenario } from './scenario.ts';
@@ -19,14 +21,24 @@ const { values } = readArguments();
 const mostShrinkRuns = 80;
 const mostTold = 80;
 
+const { seed, scenario, ...ofMany } = values;
+if (seed !== undefined || scenario !== undefined) {
+  const others = [...Object.keys(ofMany), ...(seed === undefined ? [] : ['scenario'])];
+  const other = others.find((name) => name in values);
+  if (other !== undefined)
+    wrong(`--${seed === undefined ? 'scenario' : 'seed'} runs one scenario; leave out --${other}`);
+}
+if (values.report === true && values.from !== undefined)
+  wrong('--report is about the seeds from 1 on; leave out --from');
+
 if (values.scenario !== undefined) process.exitCode = await tellOne(readScenario(values.scenario));
 else if (values.seed !== undefined)
   process.exitCode = await tellOne(makeScenario(whole('seed', values.seed)));
 else process.exitCode = await runMany();
 
 async function runMany(): Promise<number> {
-  const count = whole('seeds', values.seeds);
-  const from = whole('from', values.from);
+  const count = whole('seeds', values.seeds ?? '100');
+  const from = whole('from', values.from ?? '1');
   const jobs = whole('jobs', values.jobs ?? String(availableParallelism()));
   const startedMs = performance.now();
   const broken: SeedRun[] = [];
@@ -59,8 +71,13 @@ async function runMany(): Promise<number> {
 
 async function tellLeast({ seed, result }: SeedRun): Promise<void> {
   const rule = result.violations[0]?.rule;
-  const breaksIt = async (candidate: Scenario): Promise<boolean> =>
-    (await simulate(candidate)).violations.some((each) => each.rule === rule);
+  const breaksIt = async (candidate: Scenario): Promise<boolean> => {
+    const violations =
+      rule === neighbourRule
+        ? await neighboursHurt(candidate)
+        : (await simulate(candidate)).violations;
+    return violations.some((each) => each.rule === rule);
+  };
   const least = await shrink(makeScenario(seed), breaksIt, mostShrinkRuns);
   const folder = new URL('../../../.cache/simulate/', import.meta.url);
   mkdirSync(folder, { recursive: true });
@@ -78,9 +95,10 @@ async function tellOne(scenario: Scenario): Promise<number> {
   const left = told.length - mostTold;
   if (left > 0 && values.seed === undefined) told.splice(0, left, `(${left} lines before)`);
   console.log(told.join('\n'));
-  for (const { rule, what } of result.violations) console.log(`BROKEN: ${rule}: ${what}`);
+  const violations = [...result.violations, ...(await neighboursHurt(scenario))];
+  for (const { rule, what } of violations) console.log(`BROKEN: ${rule}: ${what}`);
   console.log(`fingerprint ${result.fingerprint}`);
-  return result.violations.length === 0 ? 0 : 1;
+  return violations.length === 0 ? 0 : 1;
 }
 
 function describe({ seed, result }: SeedRun): string {
@@ -89,17 +107,23 @@ function describe({ seed, result }: SeedRun): string {
 }
 
 function readScenario(file: string): Scenario {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Scenario;
-  } catch (error) {
-    return wrong(`${file} holds no scenario: ${String(error)}`);
-  }
+  const read = (): Partial<Scenario> | null => {
+    try {
+      return JSON.parse(readFileSync(file, 'utf8')) as Partial<Scenario> | null;
+    } catch (error) {
+      return wrong(`${file} holds no scenario: ${String(error)}`);
+    }
+  };
+  const found = read();
+  const { destinations, bursts, faults } = found ?? {};
+  if ([destinations, bursts, faults].every(Array.isArray)) return found as Scenario;
+  return wrong(`${file} holds no scenario; a run that breaks a promise writes one`);
 }
 
 function readArguments(): {
   values: {
-    seeds: string;
-    from: string;
+    seeds?: string;
+    from?: string;
     jobs?: string;
     seed?: string;
     scenario?: string;
@@ -109,8 +133,8 @@ function readArguments(): {
   try {
     return parseArgs({
       options: {
-        seeds: { type: 'string', default: '100' },
-        from: { type: 'string', default: '1' },
+        seeds: { type: 'string' },
+        from: { type: 'string' },
         jobs: { type: 'string' },
         seed: { type: 'string' },
         scenario: { type: 'string' },

@@ -1,4 +1,4 @@
-import type { Violation } from './invariants.ts';
+import { neighbourRule, type Violation } from './invariants.ts';
 import type { DestinationPlan, Scenario } from './scenario.ts';
 import { simulate } from './simulate.ts';
 
@@ -23,7 +23,7 @@ export async function neighboursHurt(scenario: Scenario): Promise<Violation[]> {
     const [besideMs = 0, aloneMs = 0] = [beside[id], alone[id]];
     if (besideMs <= aloneMs * mostFactor + mostMoreMs) return [];
     const what = `${id} waits ${besideMs} ms (p95) beside others in trouble, and ${aloneMs} ms without`;
-    return [{ rule: 'no destination waits longer because another is in trouble', what }];
+    return [{ rule: neighbourRule, what }];
   });
 }
 

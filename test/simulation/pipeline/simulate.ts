@@ -5,7 +5,7 @@ import { pauseRecord } from '../../../src/resources/pauses/pause.ts';
 import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';
-import { judge, type Violation } from './invariants.ts';
+import { judge, uncaughtRule, type Violation } from './invariants.ts';
 import { fairWeather } from './kafka/brokers.ts';
 import { Ledger } from './ledger.ts';
 import type { Burst, Fault, Scenario } from './scenario.ts';
@@ -56,7 +56,7 @@ export async function simulate(
   time.onUncaught = (error, owner) => {
     const stack = error instanceof Error ? error.stack : String(error);
     violations.push({
-      rule: 'nothing is thrown that nobody catches',
+      rule: uncaughtRule,
       what: `${owner?.name ?? 'outside'}: ${stack ?? ''}`,
     });
   };
