@@ -1,6 +1,6 @@
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
-import type { KafkaClient } from './client.ts';
+import type { ClusterClient } from './cluster/cluster.ts';
 import { startConsumeLoop } from './consume/consume-loop.ts';
 
 export interface ExclusiveOptions {
@@ -14,7 +14,7 @@ export interface ExclusiveOptions {
 
 /** A right that one process at a time has. */
 export interface Exclusive {
-  /** Aborted when another process has the right, because this one was silent for 10 s. */
+  /** Aborted when another process may have the right, because this one was silent for 10 s. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface Candidate {
 
 /** @returns undefined if another process has the right */
 export async function acquireExclusive(
-  kafka: KafkaClient,
+  kafka: ClusterClient,
   options: ExclusiveOptions,
 ): Promise<Exclusive | undefined> {
   const lost = new AbortController();
@@ -47,10 +47,19 @@ export async function acquireExclusive(
  * @param onTurn called with true when this process has the right, and with false when another one may
  */
 export async function standForExclusive(
-  kafka: KafkaClient,
+  kafka: ClusterClient,
   { groupId, topic, clock, log }: ExclusiveOptions,
   onTurn: (isHeld: boolean) => void,
 ): Promise<Candidate> {
+  let isAssigned = false;
+  let isUnheard = false;
+  let told: boolean | undefined;
+  const tell = (): void => {
+    const isHeld = isAssigned && !isUnheard;
+    if (isHeld === told) return;
+    told = isHeld;
+    onTurn(isHeld);
+  };
   const loop = await startConsumeLoop(kafka, {
     groupId,
     topics: [topic],
@@ -62,7 +71,17 @@ export async function standForExclusive(
     maxBytesPerPartition: 1,
     onRecords: () => undefined,
     onAssigned: (partitions) => {
-      onTurn(partitions.length > 0);
+      isAssigned = partitions.length > 0;
+      tell();
+    },
+    onUnheard: (isNow) => {
+      isUnheard = isNow;
+      if (isAssigned) tell();
+    },
+    onExpelled: () => {
+      if (!isAssigned) return;
+      isAssigned = false;
+      tell();
     },
   });
   return { release: () => loop.stop(0) };

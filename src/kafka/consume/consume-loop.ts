@@ -53,6 +53,13 @@ export interface ConsumeLoopOptions {
   /** Always after `onRevoked`. From here on, nothing may be done or written for these partitions. */
   onLost?(partitions: TopicPartition[]): void;
   /**
+   * The group may have gone on without this member (true), or has answered that it had not (false). What was taken
+   * in goes on, because a repetition is better than a loss.
+   */
+  onUnheard?(isUnheard: boolean): void;
+  /** The group has gone on without this member, until `onAssigned` is called again. */
+  onExpelled?(): void;
+  /**
    * The number of partitions of a topic of which some are owned. Called soon after a join, and when the
    * number has changed.
    */
@@ -333,9 +340,11 @@ class GroupConsumeLoop implements ConsumeLoop {
       },
       expelled: () => {
         this.#intake.expelled();
+        this.#guarded(() => this.#options.onExpelled?.());
       },
       unheard: (isUnheard) => {
         this.#intake.unheard(isUnheard);
+        this.#guarded(() => this.#options.onUnheard?.(isUnheard));
       },
       troubled: (error) => observer?.troubled?.(error),
       refused: (error) => {
