@@ -31,6 +31,8 @@ const joinMs = 1_000;
  * router was.
  */
 const removalGraceMs = 600_000;
+/** Longer than an attempt, and the copy that is written after it, may take. */
+const drainMs = 8_000;
 
 /**
  * Keeps one reader for each dedicated topic. A topic is joined when it exists, even if its destination now
@@ -147,7 +149,7 @@ export class DedicatedTopics {
     const reader = this.#readers.get(topic);
     this.#left.add(topic);
     this.#readers.delete(topic);
-    await reader?.stop(0);
+    await reader?.stop(drainMs);
     this.#options.left(destinationId);
   }
 

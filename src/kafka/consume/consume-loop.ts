@@ -228,6 +228,7 @@ class GroupConsumeLoop implements ConsumeLoop {
     this.#committer.stop();
     await this.#commitWithin(lastCommitMs);
     this.#stopping.abort();
+    this.#intake.end();
     await waitAtMost(leaveMs, this.#membership.leave());
     this.#fetcher.close();
     this.#cluster.close();

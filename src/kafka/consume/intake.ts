@@ -102,12 +102,17 @@ export class Intake implements CursorOwner {
     this.#applyPause(owned);
   }
 
-  /** Takes in nothing more. Resolves when everything that was taken in is settled. */
+  /** Takes in nothing more, and revokes everything. Resolves when all that was taken in is settled. */
   async close(): Promise<void> {
     this.#isClosing = true;
     const all = [...this.owned()];
-    for (const partition of all) this.#applyPause(partition);
+    this.#revoke(all.filter((each) => !each.isRevoked));
     await this.#drained(all);
+  }
+
+  /** After `close`, and the last commit: others may have what this member had. */
+  end(): void {
+    this.#lose([...this.owned()]);
   }
 
   // Who owns what
@@ -207,11 +212,7 @@ export class Intake implements CursorOwner {
 
   async #handOver(partitions: readonly OwnedPartition[]): Promise<void> {
     if (partitions.length === 0) return;
-    for (const partition of partitions) {
-      partition.isRevoked = true;
-      if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
-    }
-    this.#options.onRevoked(partitions.map(plain));
+    this.#revoke(partitions);
     await waitAtMost(drainMs, this.#drained(partitions));
     const left = partitions.filter(
       (each) => this.#partitions.get(each.topic, each.partition) === each,
@@ -220,6 +221,15 @@ export class Intake implements CursorOwner {
     await this.#options.commit();
     this.#lose(left);
     this.#options.rejoin();
+  }
+
+  #revoke(partitions: readonly OwnedPartition[]): void {
+    if (partitions.length === 0) return;
+    for (const partition of partitions) {
+      partition.isRevoked = true;
+      if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
+    }
+    this.#options.onRevoked(partitions.map(plain));
   }
 
   #lose(partitions: readonly OwnedPartition[]): void {

@@ -25,6 +25,27 @@ describe('a consume loop', { concurrency: true }, () => {
     });
   });
 
+  test('that is stopped has first what waits released, commits, and then says that others have all', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.logOf(0).append('ended', 'ends', 'waits');
+    const told: string[] = [];
+    const member = await scene.joined({
+      onRevoked: () => {
+        told.push('revoked');
+        finish(member, 0, 'ends');
+        member.received[2]?.release();
+      },
+      onLost: () => told.push(`lost at ${scene.committed().join()}`),
+    });
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'ended ends waits');
+    });
+    finish(member, 0, 'ended');
+    await member.loop.stop(20_000);
+    assert.deepEqual(told, ['revoked', 'lost at 2']);
+    assert.deepEqual(member.loop.assigned(), []);
+  });
+
   test('knows how much waits, and how old the oldest in flight is', async (t) => {
     const scene = new LoopScene(t, 2);
     const startMs = Date.now();

@@ -344,19 +344,21 @@ test('a partition that comes back has forgotten its pause and its former account
   assert.deepEqual(member.received, [0, 1, 0, 1]);
 });
 
-test('closing takes in nothing more and waits for what is in flight', async () => {
+test('closing takes in nothing more, revokes, and waits for what is under way; then all is lost', async () => {
   const { model, member } = await reading(4);
   member.fetch(0, 2);
+  const before = member.told.length;
   let isClosed = false;
   const closing = member.intake.close().then(() => {
     isClosed = true;
   });
   member.fetch(0, 2);
-  member.finish(1);
   await model.settle();
   assert.deepEqual([member.received, isClosed], [[0, 1], false]);
-  member.inFlight[0]?.release();
+  member.finish(1);
   await closing;
+  member.intake.end();
+  assert.deepEqual(member.told.slice(before), ['revoked 0', 'lost 0']);
 });
 
 test('the lag counts what is in flight', async () => {
