@@ -40,7 +40,8 @@ export class PartitionWriters {
         { length: Math.min(openedAtOnce, partitions - from) },
         (_, index) => from + index,
       );
-      await Promise.all(
+      // One that is still being opened when this rejects would fence the next sync.
+      const taken = await Promise.allSettled(
         some.map(async (partition) => {
           const id = this.#topology.audienceTransaction(this.#id, partition);
           this.#writers.set(partition, await openTransactions(kafka, id));
@@ -51,6 +52,7 @@ export class PartitionWriters {
           await this.write(partition, [barrier, ...more]);
         }),
       );
+      for (const each of taken) if (each.status === 'rejected') throw each.reason;
     }
   }
 
