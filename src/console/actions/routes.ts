@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AuditEntry } from '../../event/audit-entry.ts';
 import { answer } from '../api/answers/answers.ts';
 import { accept } from '../api/parameters.ts';
-import { inTime } from '../api/in-time.ts';
+import { LongReadings } from '../api/in-time.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Redrive } from '../api/model.ts';
 import type { Audit } from './audit.ts';
@@ -18,6 +18,9 @@ export interface ActionDeps {
 interface OfDestination {
   readonly id: string;
 }
+
+/** At a time: all dead letters are read for one. */
+const mostCounts = 2;
 
 /** What operators may do. Each is written to the audit before it is done. */
 export function addActions(api: FastifyInstance, deps: ActionDeps): void {
@@ -77,6 +80,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
 }
 
 function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDeps): void {
+  const counts = new LongReadings(mostCounts);
   api.post<{ Body: Selection & { readonly dryRun?: boolean } }>(
     '/redrives',
     {
@@ -89,7 +93,7 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
     async (request): Promise<Redrive> => {
       const user = operatorOf(request);
       const { dryRun = false, ...selection } = request.body;
-      const found = await inTime(operations.count(selection));
+      const found = await counts.run(() => operations.count(selection));
       if (dryRun) return { id: 'preview', state: 'done', found, sent: 0 };
       const { destination, ...rest } = selection;
       const done = {

@@ -1,6 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ProblemError } from './problem.ts';
 
+/**
+ * Readings of Kafka that may take long. One that nobody waits for any more counts until it ends: whoever has waited
+ * in vain asks again.
+ */
+export class LongReadings {
+  readonly #most: number;
+  #running = 0;
+
+  /** @param most at a time */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @throws ProblemError 503 while so many are running, and after ten seconds */
+  async run<T>(read: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#most)
+      throw new ProblemError(503, 'Several are being looked up; try again in a moment.');
+    this.#running += 1;
+    return inTime(
+      read().finally(() => {
+        this.#running -= 1;
+      }),
+    );
+  }
+}
+
 /** As long as a command of the command line tries. */
 const mostMs = 10_000;
 

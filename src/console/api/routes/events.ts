@@ -3,18 +3,18 @@ import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
 import { answer } from '../answers/answers.ts';
 import { withCopies } from '../copies.ts';
 import { decodeCursor } from '../cursor.ts';
-import { inTime } from '../in-time.ts';
+import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
 import { opened, page, type Paged, type RouteDeps } from './route.ts';
 
-/** A story reads Kafka for a second or more. */
+/** At a time: a story reads Kafka for a second or more. */
 const mostStories = 4;
 
 /** One event, and how to find it. */
 export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
   const { index } = deps;
-  let telling = 0;
+  const stories = new LongReadings(mostStories);
   api.get<{ Querystring: { message: string; user?: string } }>(
     '/events',
     {
@@ -25,18 +25,13 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       },
     },
     async ({ query: { message, user } }) => {
-      if (telling >= mostStories)
-        throw new ProblemError(503, 'Several events are being looked up; try again in a moment.');
-      telling += 1;
-      try {
+      const explained = await stories.run(async () => {
         // With the user, only one partition of each topic has to be read.
         const known = user ?? (await whoseMessage(opened(index), message));
-        const explained = await inTime(deps.explain(message, known));
-        if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
-        return withCopies(explained, deps.live.resources);
-      } finally {
-        telling -= 1;
-      }
+        return deps.explain(message, known);
+      });
+      if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
+      return withCopies(explained, deps.live.resources);
     },
   );
   api.get<{ Querystring: Paged & { user: string } }>(
