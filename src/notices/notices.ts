@@ -110,14 +110,15 @@ class Watch {
       this.#watcher.remember(key, value, clock.now());
     });
     // From here on, this process writes the notices.
-    await this.#follower?.stop();
     await this.#follow(destinationStatus, (key, value) => {
       this.#words.put(key, value);
     });
     await this.#look();
   }
 
+  /** In place of what was followed before, or could not be. */
   async #follow(topic: string, accept: (key: string, value: Buffer | null) => void): Promise<void> {
+    await this.#follower?.stop();
     this.#follower = await startFollower(this.#deps.kafka, {
       topic,
       maxWaitMs,

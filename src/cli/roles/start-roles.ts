@@ -112,6 +112,9 @@ export async function startRoles(
       const { startGateway } = await import('../../gateway/gateway.ts');
       const tls = credentials.gatewayTls();
       gateway = await startGateway({ ...deps(), openProducer, tls, ...gatewaySettings(settings) });
+      // It may have changed while the gateway waited for Kafka.
+      const present = credentials.gatewayTls();
+      if (present !== undefined) gateway.useTls(present);
       return gateway;
     },
     router: async () => {
