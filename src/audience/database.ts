@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { DuckDBInstance, type DuckDBConnection, type DuckDBDataChunk } from '@duckdb/node-api';
 
 /**
  * DuckDB's share of the job's memory. What does not fit is written to the folder of temporary files. The rest
@@ -62,10 +62,18 @@ export async function* textColumns(
   sql: string,
 ): AsyncGenerator<(string | null)[][], void, undefined> {
   const result = await connection.stream(sql);
-  for (;;) {
+  const next = async (): Promise<DuckDBDataChunk | undefined> => {
     const chunk = await result.fetchChunk();
-    if (chunk === null || chunk.rowCount === 0) return;
-    yield chunk.getColumns() as (string | null)[][];
+    return chunk === null || chunk.rowCount === 0 ? undefined : chunk;
+  };
+  let chunk = await next();
+  try {
+    for (; chunk !== undefined; chunk = await next())
+      yield chunk.getColumns() as (string | null)[][];
+  } finally {
+    // A result that is not read to its end keeps the database open, with its files and its memory.
+    if (chunk !== undefined) connection.interrupt();
+    while (chunk !== undefined) chunk = await next().catch(() => undefined);
   }
 }
 

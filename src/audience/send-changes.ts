@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import type { OutgoingChange } from './change-batch.ts';
 import { readChanges } from './changes.ts';
+import { textColumns } from './database.ts';
 import type { Deletions } from './deletions.ts';
 import { emit } from './emit.ts';
 import { everyoneRecord, isUpTo } from './everyone.ts';
@@ -68,17 +69,15 @@ async function* adopted(
   memberships: Memberships,
   connection: DuckDBConnection,
 ): AsyncGenerator<OutgoingChange[], void, undefined> {
-  const result = await connection.stream(
-    'select user_id, value from state.members semi join former using (user_id)',
-  );
-  for await (const rows of result.yieldRows())
-    yield rows.map(([userId, value]) => {
+  const sql = 'select user_id, value from state.members semi join former using (user_id)';
+  for await (const [users = [], values = []] of textColumns(connection, sql))
+    yield users.map((userId, row) => {
       const user = String(userId);
       const partition = audience.partitionOf(user);
       return {
         userId: user,
         partition,
-        records: memberships.adopted(partition, user, String(value)),
+        records: memberships.adopted(partition, user, String(values[row])),
       };
     });
 }

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { Registry } from 'prom-client';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { failIfHeld } from '../harness/held-database.ts';
 
 let folder: string;
 
@@ -27,18 +26,14 @@ function open(): Promise<IndexDatabase> {
   });
 }
 
-/** Within one process, DuckDB's lock keeps nobody out. */
-async function failIfHeld(): Promise<void> {
-  const duckdb = import.meta.resolve('@duckdb/node-api');
-  const file = JSON.stringify(join(folder, 'console.duckdb'));
-  const script = `import { DuckDBInstance } from '${duckdb}'; await DuckDBInstance.create(${file});`;
-  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
-}
+const requireFree = (): void => {
+  failIfHeld(join(folder, 'console.duckdb'));
+};
 
 test('an index that is closed is held by nobody, whatever was going on in it', async () => {
   const database = await open();
   const { writer } = database;
-  await assert.rejects(failIfHeld(), /lock/);
+  assert.throws(requireFree, /lock/);
   await writer.run('begin; insert into facts values ($name, 1)', { name: 'unfinished' });
   const appender = await writer.createAppender('offsets');
   appender.appendVarchar('cut off');
@@ -46,7 +41,7 @@ test('an index that is closed is held by nobody, whatever was going on in it', a
     'select count(*)::double as n from range(3000) a(x), range(3000) b(y) where x * y % 7 = 3';
   const reading = database.rows<{ n: number }>(long);
   await database.close();
-  await failIfHeld();
+  requireFree();
   assert.ok(((await reading)[0]?.n ?? 0) > 0);
   await assert.rejects(database.rows('select 1'), /closed/);
 
@@ -61,8 +56,8 @@ test('an index that cannot be used is held by nobody once it was made again', as
   await former.close();
   const database = await open();
   await database.close();
-  await failIfHeld();
+  requireFree();
   await writeFile(join(folder, 'console.duckdb'), 'no database');
   await (await open()).close();
-  await failIfHeld();
+  requireFree();
 });
