@@ -122,6 +122,7 @@ async function tellTrouble(
 }
 
 /** Whether all promises were kept. */
-export function isClean({ phases }: SoakResult): boolean {
-  return phases.every(({ lost, problems }) => lost.length === 0 && problems.length === 0);
+export function isClean({ phases, crashes }: SoakResult): boolean {
+  const isKept = phases.every(({ lost, problems }) => lost.length === 0 && problems.length === 0);
+  return isKept && crashes.length === 0;
 }
