@@ -109,10 +109,17 @@ export async function withAdmin<T>(
 }
 
 class Questions implements KafkaAdmin {
-  readonly #admin: Admin;
+  readonly #connected: Admin;
+  #isClosed = false;
 
   constructor(admin: Admin) {
-    this.#admin = admin;
+    this.#connected = admin;
+  }
+
+  /** kafkajs would connect again, for one that nobody closes. */
+  get #admin(): Admin {
+    if (this.#isClosed) throw new Error('the connection is closed');
+    return this.#connected;
   }
 
   async brokerCount(): Promise<number> {
@@ -248,7 +255,8 @@ class Questions implements KafkaAdmin {
   }
 
   async close(): Promise<void> {
-    await this.#admin.disconnect();
+    this.#isClosed = true;
+    await this.#connected.disconnect();
   }
 }
 

@@ -30,6 +30,29 @@ for (const [what, error] of [
   });
 }
 
+test('what asks on after the questions are over connects to Kafka no more', async () => {
+  let asked = 0;
+  const admin = {
+    connect: () => Promise.resolve(),
+    disconnect: () => Promise.resolve(),
+    fetchTopicOffsets: () => {
+      asked += 1;
+      return Promise.resolve([]);
+    },
+  };
+  const kafka = { admin: () => admin } as unknown as KafkaClient;
+  let later: Promise<unknown> | undefined;
+  const over = Promise.withResolvers<undefined>();
+  const failed = withAdmin(kafka, (questions) => {
+    later = over.promise.then(() => questions.offsets('a'));
+    return Promise.reject(new Error('another part has failed'));
+  });
+  await assert.rejects(failed, /another part/);
+  over.resolve(undefined);
+  await assert.rejects(later ?? assert.fail(), /closed/);
+  assert.equal(asked, 0);
+});
+
 for (const reason of [
   'GROUP_LOAD_IN_PROGRESS',
   'GROUP_COORDINATOR_NOT_AVAILABLE',
