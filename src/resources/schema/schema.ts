@@ -162,7 +162,8 @@ function unknownKind(kind: unknown): Issue {
   if (kind === undefined)
     return { path: ['kind'], reason: `${missing}; allowed: ${resourceKinds.join(', ')}` };
   const hint = hintAmong(typeof kind === 'string' ? kind : '', resourceKinds, 'allowed');
-  return { path: ['kind'], reason: `${JSON.stringify(kind)} is not a kind of resource${hint}` };
+  // Without the text itself, which may come from a variable, and be a secret.
+  return { path: ['kind'], reason: `is not a kind of resource${hint}` };
 }
 
 const fields: Readonly<Record<ResourceKind, readonly string[]>> = {

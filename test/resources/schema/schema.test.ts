@@ -73,7 +73,7 @@ test('an empty shared secret is none', () => {
 
 test('another kind is refused with the ones that are allowed', () => {
   const allowed = 'allowed: Source, Destination, Audience, ComputedTrait, NoticeHook';
-  assert.equal(onlyIssue({ kind: 'Sink' }), `kind: "Sink" is not a kind of resource; ${allowed}`);
+  assert.equal(onlyIssue({ kind: 'Sink' }), `kind: is not a kind of resource; ${allowed}`);
   assert.deepEqual(issuesOf({ id: 'x' }), [`kind: is missing; ${allowed}`]);
   for (const nonsense of [null, 'text', 7, [], undefined])
     assert.match(issuesOf(nonsense).join(), /must be a resource/);
