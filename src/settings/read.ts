@@ -61,7 +61,8 @@ export function describeChosenSettings(settings: Settings): Record<string, strin
 function show(field: string, value: Exclude<Settings[keyof Settings], undefined>): string {
   const items = Array.isArray(value) ? value : [value];
   const spell = (item: unknown): string => {
-    if (field.includes('Ms')) return formatDuration(item as number);
+    // As it is written where it is off.
+    if (field.includes('Ms')) return item === 0 ? '0' : formatDuration(item as number);
     return field.endsWith('RateLimit') ? formatRate(item as number) : String(item);
   };
   return items.map(spell).join(',');

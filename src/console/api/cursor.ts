@@ -19,7 +19,8 @@ export function decodeCursor<const Types extends readonly ('number' | 'string')[
     Array.isArray(place) &&
     place.length === types.length &&
     place.every((each, at) => typeof each === types[at]) &&
-    place.every((each) => typeof each !== 'number' || Number.isSafeInteger(each));
+    place.every((each) => typeof each !== 'number' || Number.isSafeInteger(each)) &&
+    encodeCursor(place) === cursor;
   if (!isOurs)
     throw new ProblemError(
       400,
