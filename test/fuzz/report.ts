@@ -22,7 +22,7 @@ export interface FuzzReport {
 
 /** The section's Markdown, without its heading. */
 export function reportSection({ when, minutes, seed, rows, floods }: FuzzReport): string {
-  const head = `Recorded on ${when.date} with \`npm run fuzz -- --minutes ${minutes} --seed ${seed} --report\`: ${when.machine}, Node.js ${when.node}. A finding is an input that breaks a rule of its target; each target's file in \`test/fuzz/targets\` says what must hold.`;
+  const head = `Recorded on ${when.date} with \`npm run fuzz -- --minutes ${minutes} --seed ${seed} --report\`: ${when.machine}, Node.js ${when.node}. A finding is an input that breaks a rule of its target; each target's file in \`test/fuzz/targets\` says what must hold. What was found is kept in \`test/fuzz/corpus\`; since it is mended, \`npm test\` feeds it again.`;
   const columns = ['Target', 'Inputs', 'Blocks of code reached', 'Findings'];
   const cells = rows.map(({ name, runs, blocks, findings }) => [
     name,

@@ -73,6 +73,12 @@ Roles that ended by themselves and were started again:
   );
 });
 
+test('docs/reliability.md has a section for each command, or says that it was not recorded', () => {
+  const page = readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8');
+  for (const name of reliabilitySections)
+    assert.match(page, new RegExp(`\n## ${name}\n\n(Recorded on|Not recorded yet) `), name);
+});
+
 test('docs/reliability.md stays formatted when its section is written', async () => {
   const page = readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8');
   const written = withSection(page, reliabilitySections, 'soak', sectionOf(result, when));
