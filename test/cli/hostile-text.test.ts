@@ -55,7 +55,6 @@ const ways: Readonly<Record<string, () => Promise<readonly [args: string[], env?
       await file('field.yaml', `{kind: Source, id: a, name: A, writeKeys: [], ${key}: 1}`),
     ],
   ],
-  'a kind of a resource': async () => [['dev', '-f', await file('kind.yaml', `kind: ${key}`)]],
   'a header of a webhook': async () => [
     [
       'dev',
