@@ -136,9 +136,7 @@ export function rangeResult(range: Range, sampled: readonly Sampled[]): BenchRes
   const bareGrowthUs = growthUs(first.bare, worst.bare);
   const isExplained = growthUs(first.samples, worst.samples) < bareGrowthUs * (1 + mostGrowth);
   const ofBare =
-    range.withBareLoop === true
-      ? ', or, in µs, by at most 10 % more than that of a bare loop grows'
-      : '';
+    range.withBareLoop === true ? ', or, in µs, by at most 10 % more than a bare loop' : '';
   return {
     name: `growth, ${range.name}: CPU time a delivery at ${worst.label}, against ${first.label}`,
     required: `grows by less than 10 %${ofBare}`,

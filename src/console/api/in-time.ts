@@ -18,12 +18,16 @@ export class LongReadings {
   async run<T>(read: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#most)
       throw new ProblemError(503, 'Several are being looked up; try again in a moment.');
+    return inTime(this.#counted(read));
+  }
+
+  async #counted<T>(read: () => Promise<T>): Promise<T> {
     this.#running += 1;
-    return inTime(
-      read().finally(() => {
-        this.#running -= 1;
-      }),
-    );
+    try {
+      return await read();
+    } finally {
+      this.#running -= 1;
+    }
   }
 }
 

@@ -106,7 +106,7 @@ export class Intake implements CursorOwner {
   async close(): Promise<void> {
     this.#isClosing = true;
     const all = [...this.owned()];
-    this.#revoke(all.filter((each) => !each.isRevoked));
+    this.#revoke(all);
     await this.#drained(all);
   }
 
@@ -223,21 +223,21 @@ export class Intake implements CursorOwner {
     this.#options.rejoin();
   }
 
+  /** Those that were not yet. */
   #revoke(partitions: readonly OwnedPartition[]): void {
-    if (partitions.length === 0) return;
-    for (const partition of partitions) {
+    const untold = partitions.filter(({ isRevoked }) => !isRevoked);
+    if (untold.length === 0) return;
+    for (const partition of untold) {
       partition.isRevoked = true;
       if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
     }
-    this.#options.onRevoked(partitions.map(plain));
+    this.#options.onRevoked(untold.map(plain));
   }
 
   #lose(partitions: readonly OwnedPartition[]): void {
     if (partitions.length === 0) return;
-    const untold = partitions.filter((each) => !each.isRevoked);
-    if (untold.length > 0) this.#options.onRevoked(untold.map(plain));
+    this.#revoke(partitions);
     for (const partition of partitions) {
-      if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
       if (partition.account !== undefined) partition.account.onSettled = undefined;
       if (this.#partitions.get(partition.topic, partition.partition) === partition)
         this.#partitions.delete(partition);

@@ -1,15 +1,9 @@
-import {
-  constants as zlib,
-  gunzipSync,
-  gzipSync,
-  zstdCompressSync,
-  zstdDecompressSync,
-} from 'node:zlib';
+import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import lz4 from 'lz4-napi';
 import { codecId, type Compressor } from './compressor.ts';
 import { unpackedLz4BytesAtMost } from './lz4-frame.ts';
 import { compressXerial, decompressXerial } from './xerial.ts';
-import { statedZstdBytes } from './zstd-frame.ts';
+import { decompressZstd } from './zstd.ts';
 
 /** Works on the calling thread: for many small batches, a thread pool costs more than it saves. */
 export interface Codec {
@@ -26,8 +20,6 @@ export interface Codec {
  * MB, more than a role's memory. An ordinary batch of 1 MB is a tenth of this.
  */
 export const maxUnpackedBytes: number = 64 * 1024 * 1024;
-/** An ordinary batch is unpacked in one piece. */
-const mostChunkBytes = 1024 * 1024;
 const atMost = { maxOutputLength: maxUnpackedBytes };
 
 const gzipCodec = codec('gzip', gzipSync, (bytes) => gunzipSync(bytes, atMost));
@@ -36,7 +28,9 @@ const snappyCodec = codec('snappy', compressXerial, (bytes) =>
 );
 /** Kafka uses the frame format, not the bare blocks. */
 const lz4Codec = codec('LZ4', (bytes) => lz4.compressFrameSync(bytes), decompressLz4);
-const zstdCodec = codec('zstd', zstdCompressSync, decompressZstd);
+const zstdCodec = codec('zstd', zstdCompressSync, (bytes) =>
+  decompressZstd(bytes, maxUnpackedBytes),
+);
 
 const codecs: readonly (Codec | undefined)[] = [
   undefined,
@@ -93,38 +87,4 @@ function decompressLz4(bytes: Buffer): Buffer {
   if (bytesAtMost > maxUnpackedBytes)
     throw new RangeError(`it may become ${bytesAtMost} bytes, allowed: ${maxUnpackedBytes}`);
   return lz4.decompressFrameSync(bytes);
-}
-
-/** zlib allocates so much at a time, and copies all of it together if it was not enough. */
-function chunkBytes(frame: Buffer): number {
-  const statedBytes = statedZstdBytes(frame);
-  if (statedBytes === undefined) return zlib.Z_DEFAULT_CHUNK;
-  // One more than there is, for a full piece makes it ask for another.
-  return Math.max(zlib.Z_MIN_CHUNK, Math.min(statedBytes + 1, mostChunkBytes));
-}
-
-/** The data may be several frames, of which zlib reads only the first. */
-function decompressZstd(bytes: Buffer): Buffer {
-  const parts: Buffer[] = [];
-  let unpackedBytes = 0;
-  for (let at = 0; at < bytes.length;) {
-    // Missing in Node's types: with `info`, it also returns the engine, which counts the bytes that it has
-    // read.
-    const frame = bytes.subarray(at);
-    const options = {
-      info: true,
-      maxOutputLength: maxUnpackedBytes - unpackedBytes,
-      chunkSize: chunkBytes(frame),
-    };
-    const { buffer, engine } = zstdDecompressSync(frame, options) as unknown as {
-      buffer: Buffer;
-      engine: { bytesWritten: number };
-    };
-    if (engine.bytesWritten === 0) throw new RangeError('it ends in the middle of a frame');
-    at += engine.bytesWritten;
-    unpackedBytes += buffer.length;
-    parts.push(buffer);
-  }
-  const [only = Buffer.alloc(0), ...others] = parts;
-  return others.length === 0 ? only : Buffer.concat(parts);
 }

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import type { BenchResult } from '../measure.ts';
+import { chosenCells, variable } from '../variables.ts';
 import { plainBento, tunedBento } from './bento.ts';
 import { buildBento } from './build-bento.ts';
-import { chosenCells, variable } from '../variables.ts';
 import type { Cell } from './cells.ts';
 import { measureCrash, measureHanging, measureLatency } from './experiments.ts';
 import { batchedKafkajs, plainKafkajs } from './kafkajs.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../src/kafka/protocol/codecs.ts';
 import { codecId } from '../../../src/kafka/protocol/compressor.ts';
 import { gzip } from '../../../src/kafka/protocol/gzip.ts';
-import { statedZstdBytes } from '../../../src/kafka/protocol/zstd-frame.ts';
+import { statedZstdBytes } from '../../../src/kafka/protocol/zstd.ts';
 
 function known(id: number): Codec {
   const codec = codecOf(id);
