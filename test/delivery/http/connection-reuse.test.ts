@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { eventually } from '../../harness/eventually.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
+import { SimulatedClock } from '../simulated-clock.ts';
 import { createSender, http, post, rawServer, timeoutMs } from './sender-scene.ts';
 import type { RawServer } from './sender-scene.ts';
 
@@ -35,6 +36,12 @@ async function serve(onRequest: (request: Request) => void): Promise<CountingSer
     });
   });
   return { ...server, requests: () => inAll };
+}
+
+function some<Item>(items: readonly Item[]): readonly [Item, ...Item[]] {
+  const [first, ...others] = items;
+  assert.ok(first !== undefined);
+  return [first, ...others];
 }
 
 function closed(socket: Socket): Promise<unknown> {
@@ -200,23 +207,36 @@ describe('a kept connection that the server closes while a request is on its way
   });
 
   test('is not followed by another request whose connection is there only after the deadline', async () => {
+    const sockets: Socket[] = [];
     const { url, requests, connections } = await serve(({ socket, inAll }) => {
       if (inAll === 1) socket.write(ok);
-      else setTimeout(() => socket.end(), timeoutMs * 0.6);
+      else sockets.push(socket);
     });
-    let asked = 0;
+    const lookups: (() => void)[] = [];
     const resolver: NameResolver = {
       resolve: (_name, callback) => {
-        asked += 1;
-        setTimeout(callback, asked === 1 ? 0 : timeoutMs * 0.6, null, loopback);
+        const answer = (): void => {
+          callback(null, loopback);
+        };
+        if (requests() === 0) setImmediate(answer);
+        else lookups.push(answer);
       },
       distrust: () => undefined,
     };
-    const sender = createSender({ resolver });
+    const clock = new SimulatedClock();
+    const sender = createSender({ resolver, clock });
     const named = url.replace('127.0.0.1', 'crm.example');
     assert.equal((await post(named, { sender })).verdict, 'delivered');
     await backInPool();
-    assert.equal((await post(named, { sender })).verdict, 'retryable: timeout');
+    const second = post(named, { sender });
+    const [socket] = await eventually(() => some(sockets));
+    // The deadline of the new connection is later than that of the request, by as much.
+    await clock.pass(timeoutMs * 0.6);
+    socket.end();
+    const [answer] = await eventually(() => some(lookups));
+    await clock.pass(timeoutMs * 0.6);
+    assert.equal((await second).verdict, 'retryable: timeout');
+    answer();
     await eventually(() => {
       assert.equal(connections(), 2);
     });
@@ -225,17 +245,26 @@ describe('a kept connection that the server closes while a request is on its way
   });
 
   test('gives the request no more time', async () => {
-    const { url, requests } = await serve(({ socket, connection, onConnection }) => {
-      if (connection === 1 && onConnection === 1) socket.write(ok);
-      else if (connection === 1) setTimeout(() => socket.end(), timeoutMs * 0.8);
+    const sockets: Socket[] = [];
+    const { url } = await serve(({ socket, inAll }) => {
+      if (inAll === 1) socket.write(ok);
+      else sockets.push(socket);
     });
-    const sender = createSender();
+    const clock = new SimulatedClock();
+    const sender = createSender({ clock });
     assert.equal((await post(url, { sender })).verdict, 'delivered');
     await backInPool();
-    const { verdict, tookMs } = await post(url, { sender });
+    const second = post(url, { sender });
+    const [socket] = await eventually(() => some(sockets));
+    await clock.pass(timeoutMs * 0.8);
+    socket.end();
+    await eventually(() => {
+      assert.equal(sockets.length, 2);
+    });
+    await clock.pass(timeoutMs * 0.3);
+    const { verdict, tookMs } = await second;
     assert.equal(verdict, 'retryable: timeout');
-    assert.equal(requests(), 3);
-    assert.ok(tookMs < timeoutMs * 1.6);
+    assert.ok(tookMs < timeoutMs * 1.1);
   });
 });
 
