@@ -278,6 +278,9 @@ class GroupConsumeLoop implements ConsumeLoop {
       commitSoon: () => {
         this.#committer.soon();
       },
+      onFinished: () => {
+        this.#committer.finished();
+      },
       rejoin: () => {
         this.#membership.rejoin();
       },

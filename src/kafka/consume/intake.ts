@@ -23,6 +23,8 @@ export interface IntakeOptions {
   commit(): Promise<void>;
   /** There may be something new to commit. */
   commitSoon(): void;
+  /** Called for every record that is finished. */
+  readonly onFinished: () => void;
   /** This member has let go of partitions, which another member may have now. */
   rejoin(): void;
   limitsOf(topic: string): WindowLimits;
@@ -198,9 +200,7 @@ export class Intake implements CursorOwner {
     }
     if (partition.cursor !== undefined) fetcher.remove(partition.cursor);
     partition.account = account;
-    account.onFinished = () => {
-      this.#options.commitSoon();
-    };
+    account.onFinished = this.#options.onFinished;
     partition.isDoubtful = false;
     partition.isRemade = false;
     partition.cursor = new Cursor(partition, account.tracker.next, maxBytesPerPartition, epoch);

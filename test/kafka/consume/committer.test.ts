@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { Committer } from '../../../src/kafka/consume/committer.ts';
+import { Committer, mostFinished } from '../../../src/kafka/consume/committer.ts';
 import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
 import type { Commit, CommitAnswer } from '../../../src/kafka/consume/coordinator.ts';
 import { Account, OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
@@ -10,12 +10,12 @@ import { SimulatedClock } from '../../delivery/simulated-clock.ts';
 
 const topic = 'topic';
 
-/** Partitions of which ten records each are in flight, and a broker that takes commits. */
-function scene(partitions: number = 1) {
+/** Partitions of which ten records each, or so many, are in flight, and a broker that takes commits. */
+function scene(partitions: number = 1, inFlight: number = 10) {
   const owned = Array.from({ length: partitions }, (_, partition) => {
     const each = new OwnedPartition({ topic, partition }, { records: 100, bytes: 1_000 });
     each.account = new Account(0, undefined);
-    for (let offset = 0; offset < 10; offset += 1) each.account.tracker.add(offset, 1, 0);
+    for (let offset = 0; offset < inFlight; offset += 1) each.account.tracker.add(offset, 1, 0);
     return each;
   });
   const clock = new SimulatedClock();
@@ -41,7 +41,7 @@ function scene(partitions: number = 1) {
   for (const { account } of owned)
     if (account !== undefined)
       account.onFinished = () => {
-        committer.soon();
+        committer.finished();
       };
   return {
     owned,
@@ -89,7 +89,7 @@ test('what is finished behind an unfinished record is committed with it', async 
   assert.deepEqual(ahead?.unfinished, new Set([0, 1, 2, 4, 5, 6, 7, 8, 9]));
 });
 
-test('at most five commits a second are sent, however much is finished', async () => {
+test('at most five commits a second are sent, however often a little is finished', async () => {
   const { committer, sent, finish, clock } = scene();
   committer.soon();
   for (let slot = 0; slot < 10; slot += 1) {
@@ -115,6 +115,38 @@ test('what is finished is committed a fifth of a second later; where nothing is,
   finish(0, 1);
   await clock.pass(200);
   assert.equal(sent.length, 3);
+});
+
+test('what is much is committed at once, and soon again only what is much again', async () => {
+  const { sent, finish, clock, commits } = scene(1, 3 * mostFinished);
+  const finishMany = (from: number, count: number): void => {
+    for (let slot = from; slot < from + count; slot += 1) finish(0, slot);
+  };
+  finishMany(0, mostFinished - 1);
+  await clock.pass(1);
+  assert.equal(sent.length, 0);
+  finishMany(mostFinished - 1, 1);
+  await clock.pass(1);
+  finishMany(mostFinished, mostFinished);
+  await clock.pass(1);
+  finishMany(2 * mostFinished, 1);
+  await clock.pass(199);
+  assert.equal(sent.length, 2);
+  await clock.pass(1);
+  assert.deepEqual(
+    commits().map(([commit]) => commit?.[1]),
+    [mostFinished, 2 * mostFinished, 2 * mostFinished + 1],
+  );
+});
+
+test('what is much and cannot be committed, or must not be, is not tried at each record', async () => {
+  const { sent, finish, clock, errors } = scene(1, 4 * mostFinished);
+  errors.set(0, 'GROUP_AUTHORIZATION_FAILED');
+  for (let slot = 0; slot < 4 * mostFinished; slot += 1) {
+    finish(0, slot);
+    if (slot % 500 === 0) await clock.pass(1);
+  }
+  assert.equal(sent.length, 1);
 });
 
 test('what was finished in doubt is committed when it is known that nobody went on', async () => {

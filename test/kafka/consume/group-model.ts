@@ -301,6 +301,9 @@ export class ModelMember {
       commitSoon: () => {
         this.committer.soon();
       },
+      onFinished: () => {
+        this.committer.finished();
+      },
       rejoin: () => {
         if (this.isKnown && !this.isDead) model.requestRebalance();
       },

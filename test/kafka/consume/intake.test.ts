@@ -35,6 +35,7 @@ async function scene() {
       return Promise.resolve();
     },
     commitSoon: () => undefined,
+    onFinished: () => undefined,
     rejoin: () => told.push('rejoin'),
     limitsOf: () => ({ records: 10, bytes: 1_000 }),
     onRecords: () => undefined,
