@@ -214,8 +214,8 @@ export class DeliveryEngine {
       if (destination !== undefined) lane.update(destination);
       return;
     }
-    lane.end(over);
-    this.#closeLane(id, lane);
+    this.#lanes.end(id, lane, over);
+    this.#watch.forget(id);
     if (over.kind === 'paused') this.#watch.switchedOff(id, 'paused');
     else if (over.reason === 'destination-disabled') this.#watch.switchedOff(id, 'disabled');
   }
@@ -236,7 +236,7 @@ export class DeliveryEngine {
   /** After `stop`: what is still in flight leaves no trace anymore. */
   close(): void {
     this.#disposal.close();
-    for (const [id, lane] of this.#lanes.all) this.#closeLane(id, lane);
+    this.#lanes.close();
   }
 
   /** Nothing is in flight, and every copy is acknowledged. */
@@ -363,15 +363,9 @@ export class DeliveryEngine {
   #openLane(id: string): Lane | undefined {
     const destination = this.#deps.destinations.destination(id);
     if (destination?.enabled !== true || this.#deps.paused.has(id)) return undefined;
-    const lane = new Lane(destination, this.#laneContext);
+    const lane = this.#lanes.again(destination) ?? new Lane(destination, this.#laneContext);
     this.#lanes.add(id, lane);
     return lane;
-  }
-
-  #closeLane(id: string, lane: Lane): void {
-    lane.close();
-    this.#lanes.remove(id, lane);
-    this.#watch.forget(id);
   }
 
   /** False: the job has to wait. */
@@ -416,7 +410,7 @@ export class DeliveryEngine {
       if (!this.#reachability.isCutOff) this.#watch.look(id, lane);
       if (this.#watch.standing(id) === undefined && isPlain(lane, nowMs)) this.#lanes.letRest(lane);
     }
-    for (const [id, lane] of this.#lanes.unused(nowMs)) this.#closeLane(id, lane);
+    for (const id of this.#lanes.sweep(nowMs)) this.#watch.forget(id);
   };
 
   /** The providers for which events wait. */

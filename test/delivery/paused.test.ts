@@ -76,3 +76,54 @@ test('a pause while an attempt hangs: the attempt fails, and its event is kept w
   await world.clock.pass(minuteMs);
   assert.deepEqual(keptIds(world), [id]);
 });
+
+test('what is in flight when a destination is resumed counts among what may be in flight', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 2 });
+  world.answer = () => ({ ...answerOk, afterMs: 3_000 });
+  const publishTwo = (): string[] => ['u1', 'u2'].map((user) => world.publish('crm', user));
+  const before = publishTwo();
+  await world.clock.pass(10);
+  world.pause('crm');
+  await world.clock.pass(1_500);
+  world.resume('crm');
+  const after = publishTwo();
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, [...before, ...after]);
+  assert.equal(world.mostInFlight.get('https://crm.example/hook'), 2);
+});
+
+test('what was sent before the pause counts for the rate limit after it', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { rateLimit: 1 / 10 });
+  await world.clock.pass(minuteMs);
+  world.publish('crm', 'u1');
+  await world.clock.pass(1_000);
+  world.pause('crm');
+  await world.clock.pass(2_000);
+  world.resume('crm');
+  world.publish('crm', 'u2');
+  await world.clock.pass(minuteMs);
+  const [first, second] = world.requests;
+  assert.ok(first !== undefined && second !== undefined);
+  assert.ok(second.atMs - first.atMs >= 9_900);
+});
+
+test('a destination that was deleted and comes again is sent to as it is then', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { maxInFlight: 1 });
+  world.answer = () => ({ ...answerOk, afterMs: 3_000 });
+  world.publish('crm', 'u1');
+  await world.clock.pass(10);
+  world.destinations.delete('crm');
+  world.engine.destinationChanged('crm');
+  await world.clock.pass(1_500);
+  world.addDestination('crm', { webhooks: [{ url: 'https://new.example/hook', headers: {} }] });
+  world.publish('crm', 'u2');
+  await world.clock.pass(minuteMs);
+  assert.equal(world.delivered.length, 2);
+  assert.deepEqual(
+    world.requests.map(({ url }) => url),
+    ['https://crm.example/hook', 'https://new.example/hook'],
+  );
+});

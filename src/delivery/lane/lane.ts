@@ -185,6 +185,13 @@ export class Lane implements SlotTaker {
     for (const job of this.waiting.takeAll()) this.#settle(job, because);
   }
 
+  /** After `end`: something is sent again. */
+  again(destination: Destination): void {
+    this.#over = undefined;
+    this.wake();
+    this.update(destination);
+  }
+
   /** Another worker delivers the waiting events of revoked partitions. */
   releaseRevoked(): void {
     if (this.waiting.size === 0) return;
@@ -233,6 +240,11 @@ export class Lane implements SlotTaker {
   wake(): void {
     this.isAtRest = false;
     this.figures.tick(this.#context.clock.now());
+  }
+
+  /** Another lane in the place of this one would let no more through. */
+  get isForgettable(): boolean {
+    return !this.#isBusy && this.rate.isForgettable;
   }
 
   /** Breakers do not count: without an event to probe with, a breaker stays half open without end. */

@@ -1,3 +1,5 @@
+import type { Destination } from '../../resources/resource.ts';
+import type { Over } from '../verdict.ts';
 import type { Lane } from './lane.ts';
 
 /** Longer than the longest deferral behind a breaker, which is 16 minutes. */
@@ -10,6 +12,8 @@ export class Lanes {
   readonly all: Map<string, Lane> = new Map();
   /** Those that have to be ticked. */
   readonly awake: Set<Lane> = new Set();
+  /** Nothing is sent by them now, and what was counts when something is sent again. */
+  readonly #ended = new Map<string, Lane>();
   #sweptMs: number;
 
   constructor(nowMs: number) {
@@ -31,9 +35,22 @@ export class Lanes {
     this.awake.add(lane);
   }
 
-  remove(id: string, lane: Lane): void {
-    this.all.delete(id);
-    this.awake.delete(lane);
+  /** Nothing is sent to the destination from now on. */
+  end(id: string, lane: Lane, because: Over): void {
+    lane.end(because);
+    this.#remove(id, lane);
+    this.#ended.set(id, lane);
+  }
+
+  /**
+   * Something is sent to the destination again.
+   * @returns its former lane, to be added again, if what that has sent still counts
+   */
+  again(destination: Destination): Lane | undefined {
+    const lane = this.#ended.get(destination.id);
+    this.#ended.delete(destination.id);
+    lane?.again(destination);
+    return lane;
   }
 
   /** After its tick. */
@@ -41,10 +58,31 @@ export class Lanes {
     if (lane.rest()) this.awake.delete(lane);
   }
 
-  /** At most once a minute: those that nothing has used for long. */
-  unused(nowMs: number): [string, Lane][] {
+  /**
+   * Closes those that nothing needs any longer; to be called after each tick.
+   * @returns the ids of destinations whose lanes nothing has used for long; these are looked for once a minute
+   */
+  sweep(nowMs: number): string[] {
+    for (const [id, lane] of this.#ended) if (lane.isForgettable) this.#forget(id, lane);
     if (nowMs - this.#sweptMs < sweepMs) return [];
     this.#sweptMs = nowMs;
-    return [...this.all].filter(([, lane]) => lane.isUnusedSince(nowMs - laneUnusedMs));
+    const unused = [...this.all].filter(([, lane]) => lane.isUnusedSince(nowMs - laneUnusedMs));
+    for (const [id, lane] of unused) this.#forget(id, lane);
+    return unused.map(([id]) => id);
+  }
+
+  close(): void {
+    for (const [id, lane] of [...this.all, ...this.#ended]) this.#forget(id, lane);
+  }
+
+  #forget(id: string, lane: Lane): void {
+    lane.close();
+    this.#remove(id, lane);
+    this.#ended.delete(id);
+  }
+
+  #remove(id: string, lane: Lane): void {
+    this.all.delete(id);
+    this.awake.delete(lane);
   }
 }
