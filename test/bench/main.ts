@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { startBroker } from '../../src/dev/broker.ts';
+import { CommandLine } from '../harness/command-line.ts';
 import { tableText } from '../harness/markdown-table.ts';
 import { benchAttempts } from './attempts.ts';
 import { benchAudience } from './audience.ts';
@@ -76,10 +76,14 @@ const withoutBroker: readonly BenchName[] = [
   'tls',
 ];
 
-const { positionals, values } = readArguments();
+const commandLine = new CommandLine('bench', '[NAME…] [--report]');
+const { positionals, values } = commandLine.read({
+  allowPositionals: true,
+  options: { report: { type: 'boolean', default: false } },
+});
 const unknown = positionals.filter((name) => !benchNames.some((each) => each === name));
 if (unknown.length > 0)
-  wrong(`there is no bench ${unknown.join(', ')}; allowed: ${benchNames.join(', ')}`);
+  commandLine.refuse(`there is no bench ${unknown.join(', ')}; allowed: ${benchNames.join(', ')}`);
 const given = givenVariables();
 const chosen = benchNames.filter((name) => positionals.length === 0 || positionals.includes(name));
 const othersBrokers = process.env['KAFKA_BROKERS']?.split(',');
@@ -112,19 +116,3 @@ for (const result of results) {
 }
 await broker?.stop();
 process.exit(results.every(({ passed }) => passed) ? 0 : 1);
-
-function readArguments(): { values: { report: boolean }; positionals: string[] } {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: { report: { type: 'boolean', default: false } },
-    });
-  } catch (error) {
-    return wrong((error as Error).message);
-  }
-}
-
-function wrong(why: string): never {
-  console.error(`bench: ${why}\nusage: npm run bench -- [NAME…] [--report]`);
-  process.exit(2);
-}

@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { hintAmong } from '../../src/near.ts';
 import { saveInput } from './engine/corpus.ts';
 import { describeFinding, fuzzApart } from './engine/apart.ts';
 import { moduleOf, targetNames } from './engine/targets.ts';
 import { floodEndpoints } from './floods/endpoint-flood.ts';
 import { floodGateway } from './floods/gateway-flood.ts';
+import { CommandLine } from '../harness/command-line.ts';
 import { circumstances } from '../harness/recorded-page.ts';
 import { writeReliability } from '../harness/reliability-page.ts';
 import { reportSection, type FuzzRow } from './report.ts';
@@ -22,52 +22,32 @@ const floods = {
 } as const;
 const floodNames = ['gateway-flood', 'endpoint-flood'] as const;
 const names: readonly string[] = [...targetNames, ...floodNames];
-const usage = 'npm run fuzz -- [TARGET…] [--minutes N] [--jobs N] [--seed N] [--report]';
 
-function refuse(sentence: string): never {
-  console.error(`${sentence}\nusage: ${usage}`);
-  process.exit(2);
-}
-
-function readArguments(): {
-  readonly chosen: readonly string[];
-  readonly minutes: number;
-  /** Targets at a time; each has a thread. */
-  readonly jobs: number;
-  readonly seed: number;
-  readonly report: boolean;
-} {
-  try {
-    const { positionals, values } = parseArgs({
-      allowPositionals: true,
-      options: {
-        minutes: { type: 'string', default: '10' },
-        jobs: { type: 'string', default: String(availableParallelism()) },
-        seed: { type: 'string', default: '1' },
-        report: { type: 'boolean', default: false },
-      },
-    });
-    const unknown = positionals.find((name) => !names.includes(name));
-    if (unknown !== undefined)
-      refuse(`there is no target ${unknown}${hintAmong(unknown, names, 'allowed')}`);
-    const minutes = Number(values.minutes);
-    if (!(minutes > 0 && minutes <= 1_440))
-      refuse(`--minutes is ${values.minutes}, allowed: a number above 0, up to 1440`);
-    const jobs = Number(values.jobs);
-    if (!Number.isInteger(jobs) || jobs < 1)
-      refuse(`--jobs is ${values.jobs}, allowed: a whole number from 1`);
-    if (!/^\d{1,9}$/.test(values.seed))
-      refuse(`--seed is ${values.seed}, allowed: a whole number of at most 9 digits`);
-    if (values.report && positionals.length > 0)
-      refuse(`--report is about all targets; leave out ${positionals.join(' ')}`);
-    const chosen = names.filter((name) => positionals.length === 0 || positionals.includes(name));
-    return { chosen, minutes, jobs, seed: Number(values.seed), report: values.report };
-  } catch (error) {
-    refuse(error instanceof Error ? error.message : String(error));
-  }
-}
-
-const { chosen, minutes, jobs, seed, report } = readArguments();
+const commandLine = new CommandLine(
+  'fuzz',
+  '[TARGET…] [--minutes N] [--jobs N] [--seed N] [--report]',
+);
+const { positionals, values } = commandLine.read({
+  allowPositionals: true,
+  options: {
+    minutes: { type: 'string', default: '10' },
+    // Targets at a time; each has a thread.
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    seed: { type: 'string', default: '1' },
+    report: { type: 'boolean', default: false },
+  },
+});
+const unknown = positionals.find((name) => !names.includes(name));
+if (unknown !== undefined)
+  commandLine.refuse(`there is no target ${unknown}${hintAmong(unknown, names, 'allowed')}`);
+const minutes = Number(values.minutes);
+if (!(minutes > 0 && minutes <= 1_440))
+  commandLine.refuse(`--minutes is '${values.minutes}'; allowed: a number above 0, up to 1440`);
+const jobs = commandLine.whole('jobs', values.jobs);
+const seed = commandLine.whole('seed', values.seed, 0);
+if (values.report && positionals.length > 0)
+  commandLine.refuse(`--report is about all targets; leave out ${positionals.join(' ')}`);
+const chosen = names.filter((name) => positionals.length === 0 || positionals.includes(name));
 const rows = new Map<string, FuzzRow>();
 let isClean = true;
 const targets = targetNames.filter((each) => chosen.includes(each));
@@ -84,7 +64,7 @@ for (const name of floodNames.filter((each) => chosen.includes(each))) {
     console.log(`  ${problem}`);
   }
 }
-if (report) {
+if (values.report) {
   writeReliability(
     'fuzzing',
     reportSection({

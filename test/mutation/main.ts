@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { seededRandom } from '../delivery/simulated-clock.ts';
+import { CommandLine } from '../harness/command-line.ts';
 import { Finder, type Finding, type KnownFinding } from './find.ts';
 import { defectMutants } from './known-defects.ts';
 import { mutantsOf, type Mutant } from './operators.ts';
@@ -15,19 +15,31 @@ import { cacheFolder, UsualRuns } from './usual-runs.ts';
  * the cursors, the groups, the followers and the producer, one at a time, and counts which of them tests and
  * simulation find. Ends with 1 if fewer are found than promised, or a survivor has no reason.
  */
-const usage =
-  'usage: npm run mutate -- [--files GLOB] [--mutants N] [--seed N] [--jobs N] [--report]';
 const promisedShare = 0.95;
 
-const { values } = readArguments();
-if (values.report === true && values.files !== undefined)
-  wrong('--report is about all files; leave out --files');
-const mutantCount = whole('mutants', values.mutants, 0);
-const seed = whole('seed', values.seed, 1);
-const jobs = whole('jobs', values.jobs, 1);
+const commandLine = new CommandLine(
+  'mutate',
+  '[--files GLOB] [--mutants N] [--seed N] [--jobs N] [--report]',
+);
+const { values } = commandLine.read({
+  options: {
+    files: { type: 'string' },
+    mutants: { type: 'string', default: '250' },
+    seed: { type: 'string', default: '1' },
+    jobs: { type: 'string', default: '1' },
+    report: { type: 'boolean', default: false },
+  },
+});
+if (values.report && values.files !== undefined)
+  commandLine.refuse('--report is about all files; leave out --files');
+const mutantCount = commandLine.whole('mutants', values.mutants, 0);
+const seed = commandLine.whole('seed', values.seed, 1);
+const jobs = commandLine.whole('jobs', values.jobs, 1);
 const files = targetFiles(values.files ?? '**');
 if (files.length === 0)
-  wrong(`--files '${values.files ?? ''}' matches none of: ${targetFiles().join(', ')}`);
+  commandLine.refuse(
+    `--files '${values.files ?? ''}' matches none of: ${targetFiles().join(', ')}`,
+  );
 
 const byFile = new Map(files.map((file) => [file, mutantsIn(file)]));
 const defects = defectMutants().filter(({ file }) => files.includes(file));
@@ -54,7 +66,7 @@ if (untold.length > 0)
   );
 const unused = unusedReasons(findings);
 if (unused.length > 0) console.log(`Reasons of mutants that were found:\n${unused.join('\n')}`);
-if (values.report === true)
+if (values.report)
   writeSection(findings, {
     command: `npm run mutate -- --mutants ${mutantCount} --seed ${seed} --report`,
     minutes: (performance.now() - startedMs) / 60_000,
@@ -93,33 +105,4 @@ function readKnown(): Map<string, KnownFinding> {
   if (!existsSync(knownFile)) return new Map();
   const found = JSON.parse(readFileSync(knownFile, 'utf8')) as Record<string, KnownFinding>;
   return new Map(Object.entries(found));
-}
-
-function readArguments(): {
-  values: { files?: string; mutants: string; seed: string; jobs: string; report?: boolean };
-} {
-  try {
-    return parseArgs({
-      options: {
-        files: { type: 'string' },
-        mutants: { type: 'string', default: '250' },
-        seed: { type: 'string', default: '1' },
-        jobs: { type: 'string', default: '1' },
-        report: { type: 'boolean' },
-      },
-    });
-  } catch (error) {
-    return wrong((error as Error).message);
-  }
-}
-
-function whole(name: string, text: string, least: number): number {
-  const number = Number(text);
-  if (text !== '' && Number.isSafeInteger(number) && number >= least) return number;
-  return wrong(`--${name} is '${text}'; allowed: a whole number from ${least}`);
-}
-
-function wrong(why: string): never {
-  console.error(`mutate: ${why}\n${usage}`);
-  process.exit(2);
 }

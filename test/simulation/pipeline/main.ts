@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
+import { CommandLine } from '../../harness/command-line.ts';
 import { neighbourRule } from './invariants.ts';
 import { neighboursHurt } from './neighbours.ts';
 import { runSeeds, type SeedRun } from './run-seeds.ts';
@@ -14,10 +14,20 @@ import { simulate } from './simulate.ts';
  * scenario for each seed. `--seed N` or `--scenario FILE` runs one and tells its history. Ends with 1 if a
  * promise is broken, after shortening the first scenario that breaks one.
  */
-const usage =
-  'usage: npm run simulate -- [--seeds N] [--from N] [--jobs N] [--report] | --seed N | --scenario FILE';
-
-const { values } = readArguments();
+const commandLine = new CommandLine(
+  'simulate',
+  '[--seeds N] [--from N] [--jobs N] [--report] | --seed N | --scenario FILE',
+);
+const { values } = commandLine.read({
+  options: {
+    seeds: { type: 'string' },
+    from: { type: 'string' },
+    jobs: { type: 'string' },
+    seed: { type: 'string' },
+    scenario: { type: 'string' },
+    report: { type: 'boolean' },
+  },
+});
 const mostShrinkRuns = 80;
 const mostTold = 80;
 
@@ -26,20 +36,22 @@ if (seed !== undefined || scenario !== undefined) {
   const others = [...Object.keys(ofMany), ...(seed === undefined ? [] : ['scenario'])];
   const other = others.find((name) => name in values);
   if (other !== undefined)
-    wrong(`--${seed === undefined ? 'scenario' : 'seed'} runs one scenario; leave out --${other}`);
+    commandLine.refuse(
+      `--${seed === undefined ? 'scenario' : 'seed'} runs one scenario; leave out --${other}`,
+    );
 }
 if (values.report === true && values.from !== undefined)
-  wrong('--report is about the seeds from 1 on; leave out --from');
+  commandLine.refuse('--report is about the seeds from 1 on; leave out --from');
 
 if (values.scenario !== undefined) process.exitCode = await tellOne(readScenario(values.scenario));
 else if (values.seed !== undefined)
-  process.exitCode = await tellOne(makeScenario(whole('seed', values.seed)));
+  process.exitCode = await tellOne(makeScenario(commandLine.whole('seed', values.seed)));
 else process.exitCode = await runMany();
 
 async function runMany(): Promise<number> {
-  const count = whole('seeds', values.seeds ?? '100');
-  const from = whole('from', values.from ?? '1');
-  const jobs = whole('jobs', values.jobs ?? String(availableParallelism()));
+  const count = commandLine.whole('seeds', values.seeds ?? '100');
+  const from = commandLine.whole('from', values.from ?? '1');
+  const jobs = commandLine.whole('jobs', values.jobs ?? String(availableParallelism()));
   const startedMs = performance.now();
   const broken: SeedRun[] = [];
   const all: SeedRun[] = [];
@@ -111,48 +123,11 @@ function readScenario(file: string): Scenario {
     try {
       return JSON.parse(readFileSync(file, 'utf8')) as Partial<Scenario> | null;
     } catch (error) {
-      return wrong(`${file} holds no scenario: ${String(error)}`);
+      return commandLine.refuse(`${file} holds no scenario: ${String(error)}`);
     }
   };
   const found = read();
   const { destinations, bursts, faults } = found ?? {};
   if ([destinations, bursts, faults].every(Array.isArray)) return found as Scenario;
-  return wrong(`${file} holds no scenario; a run that breaks a promise writes one`);
-}
-
-function readArguments(): {
-  values: {
-    seeds?: string;
-    from?: string;
-    jobs?: string;
-    seed?: string;
-    scenario?: string;
-    report?: boolean;
-  };
-} {
-  try {
-    return parseArgs({
-      options: {
-        seeds: { type: 'string' },
-        from: { type: 'string' },
-        jobs: { type: 'string' },
-        seed: { type: 'string' },
-        scenario: { type: 'string' },
-        report: { type: 'boolean' },
-      },
-    });
-  } catch (error) {
-    return wrong((error as Error).message);
-  }
-}
-
-function whole(name: string, text: string): number {
-  const number = Number(text);
-  if (Number.isSafeInteger(number) && number >= 1) return number;
-  return wrong(`--${name} is '${text}'; allowed: a whole number from 1`);
-}
-
-function wrong(why: string): never {
-  console.error(`simulate: ${why}\n${usage}`);
-  process.exit(2);
+  return commandLine.refuse(`${file} holds no scenario; a run that breaks a promise writes one`);
 }
