@@ -1,4 +1,4 @@
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import { pause } from './pause.ts';
 
 /** Shorter pauses are saved up, because a timer for each record would cost more than the record. */
@@ -9,18 +9,18 @@ const catchUpMs = 100;
 /** Allows so many actions a second, evenly. */
 export class Pace {
   readonly #intervalMs: number;
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   #nextMs: number;
 
-  constructor(perSecond: number, clock: Clock) {
+  constructor(perSecond: number, clock: SteadyClock) {
     this.#intervalMs = 1_000 / perSecond;
     this.#clock = clock;
-    this.#nextMs = clock.now();
+    this.#nextMs = clock.steadyNow();
   }
 
   /** Resolves when the next one may happen, or the signal is aborted. */
   async turn(signal: AbortSignal): Promise<void> {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.steadyNow();
     const dueMs = Math.max(this.#nextMs, nowMs - catchUpMs);
     this.#nextMs = dueMs + this.#intervalMs;
     const pauseMs = dueMs - nowMs;

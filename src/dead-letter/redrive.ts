@@ -2,7 +2,7 @@ import type { PostriderError } from '../errors.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { SendWindow } from '../kafka/produce/send-window.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Letter } from './letter.ts';
 import { Pace } from './pace.ts';
 import { redriveRecord } from './redrives.ts';
@@ -12,7 +12,7 @@ export interface RedriveOptions<L extends Letter> {
   /** The record that a letter becomes. */
   readonly sentAgain: (letter: L) => OutgoingRecord;
   readonly producer: Pick<Producer, 'produce'>;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   /** The topic of marks for letters that were sent again. */
   readonly redrivesTopic: string;
   /** Letters a second. */

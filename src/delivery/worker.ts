@@ -179,8 +179,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     stop: async (graceMs) => {
       stopping = true;
       engine.stop();
-      const untilMs = clock.now() + graceMs;
-      while (!engine.isIdle && clock.now() < untilMs) await delay(idlePollMs);
+      const untilMs = clock.steadyNow() + graceMs;
+      while (!engine.isIdle && clock.steadyNow() < untilMs) await delay(idlePollMs);
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await Promise.all([shared.stop(0), dedicated.stop(0)]);
       engine.close();

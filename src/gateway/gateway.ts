@@ -1,4 +1,4 @@
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import { listenOnAll } from '../ops/listen.ts';
@@ -17,7 +17,7 @@ export interface GatewayDeps extends ServerOptions {
   readonly config: KeyConfig;
   /** The gateway has its own producers, because it drops one when Kafka is too slow. */
   readonly openProducer: () => Promise<IngestProducer>;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
   /** 0: any free one. */

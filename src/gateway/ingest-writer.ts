@@ -3,7 +3,7 @@ import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
 import type { RejectReason } from '../event/rejection.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import type { Clock, Timer } from '../ops/clock.ts';
+import type { SteadyClock, Timer } from '../ops/clock.ts';
 
 export type IngestProducer = Pick<Producer, 'produce' | 'close'>;
 
@@ -22,7 +22,7 @@ export interface IngestWriterOptions {
   openProducer(): Promise<IngestProducer>;
   readonly rejectedTopic: string;
   readonly ackTimeoutMs: number;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly events: WriterEvents;
 }
 
@@ -78,7 +78,7 @@ export class IngestWriter {
     if (records.length === 0) return true;
     return new Promise((resolve) => {
       const calls = records.length;
-      const startedMs = this.#options.clock.now();
+      const startedMs = this.#options.clock.steadyNow();
       const write: Write = { startedMs, unsettled: calls, calls, settle: resolve };
       this.#writes.add(write);
       this.#watch();
@@ -128,10 +128,10 @@ export class IngestWriter {
     const { clock, ackTimeoutMs } = this.#options;
     const oldest = this.#writes.values().next().value;
     if (oldest === undefined) return;
-    this.#timer = clock.after(oldest.startedMs + ackTimeoutMs - clock.now(), () => {
+    this.#timer = clock.after(oldest.startedMs + ackTimeoutMs - clock.steadyNow(), () => {
       this.#timer = undefined;
       const [first] = this.#writes;
-      const isLate = first !== undefined && clock.now() - first.startedMs >= ackTimeoutMs;
+      const isLate = first !== undefined && clock.steadyNow() - first.startedMs >= ackTimeoutMs;
       if (isLate) this.#giveUp();
       else this.#watch();
     });

@@ -130,8 +130,8 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       stopping = true;
       router.stop();
       workers.stop();
-      const untilMs = clock.now() + graceMs;
-      while (!router.isIdle && clock.now() < untilMs) await delay(idlePollMs);
+      const untilMs = clock.steadyNow() + graceMs;
+      while (!router.isIdle && clock.steadyNow() < untilMs) await delay(idlePollMs);
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await loop.stop(0);
     },

@@ -7,7 +7,7 @@ import { sentAgain, type RejectedCall } from '../../src/dead-letter/rejected.ts'
 import { sentBefore, sift, type Objection } from '../../src/dead-letter/sift.ts';
 import { PostriderError } from '../../src/errors.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
-import type { Clock } from '../../src/ops/clock.ts';
+import type { SteadyClock } from '../../src/ops/clock.ts';
 import { rejectedLetter, topology } from './letters.ts';
 import { WaitingClock } from './waiting-clock.ts';
 
@@ -233,8 +233,9 @@ test('a pace does not make up for a long pause', async () => {
 test('a run that is ended while it waits for its turn does not wait on', async () => {
   const stop = new AbortController();
   let waitingMs = 0;
-  const clock: Clock = {
+  const clock: SteadyClock = {
     now: () => 0,
+    steadyNow: () => 0,
     after: (delayMs) => {
       waitingMs = delayMs;
       setImmediate(() => {

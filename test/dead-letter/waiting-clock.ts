@@ -1,10 +1,14 @@
-import type { Clock } from '../../src/ops/clock.ts';
+import type { SteadyClock } from '../../src/ops/clock.ts';
 
 /** Time passes only while somebody waits. */
-export class WaitingClock implements Clock {
+export class WaitingClock implements SteadyClock {
   nowMs = 0;
 
   now(): number {
+    return this.nowMs;
+  }
+
+  steadyNow(): number {
     return this.nowMs;
   }
 

@@ -9,7 +9,7 @@ import { GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { RateLimits } from '../../src/gateway/rate-limits.ts';
 import { createServer, type ServerOptions } from '../../src/gateway/server.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
-import { systemClock, type Clock } from '../../src/ops/clock.ts';
+import { systemClock, type SteadyClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { FakeConfig } from '../router/fakes.ts';
@@ -46,7 +46,7 @@ export class FakeProducer implements IngestProducer {
 }
 
 export interface TestGatewayOptions extends Partial<ServerOptions> {
-  readonly clock?: Clock;
+  readonly clock?: SteadyClock;
   readonly maxBytes?: number;
   readonly rateLimit?: number;
   readonly ackTimeoutMs?: number;

@@ -78,6 +78,21 @@ test('what Kafka does not acknowledge in time is given up, and its producer with
   assert.deepEqual(scene.lost, [3]);
 });
 
+test('a clock that is set makes nothing late, and nothing wait longer', async () => {
+  const scene = await new Scene().open();
+  const { writer, clock, producers } = scene;
+  (producers[0] as FakeProducer).isHolding = true;
+  scene.isAway = true;
+  const late = writer.write([record]);
+  await clock.pass(ackTimeoutMs / 2);
+  clock.set(3_600_000);
+  await clock.pass(ackTimeoutMs / 2 - 1);
+  assert.ok(writer.isAvailable);
+  clock.set(-7_200_000);
+  await clock.pass(1);
+  assert.equal(await late, false);
+});
+
 test('while Kafka is away, every write is turned away at once', async () => {
   const scene = await new Scene().open();
   const { writer, clock, producers } = scene;

@@ -525,7 +525,11 @@ test('an image that brings no call is refused as every other request', async () 
 
 test('calls above the rate of a write key are answered with 429 until it has recovered', async () => {
   let now = Date.now();
-  const clock = { now: () => now, after: () => ({ cancel: () => undefined }) };
+  const clock = {
+    now: () => now,
+    steadyNow: () => now,
+    after: () => ({ cancel: () => undefined }),
+  };
   const gateway = await createTestGateway({ rateLimit: 10, clock });
   gateway.config.put(exampleSource({ id: 'other', writeKeys: ['wk_other'] }));
   const batch = Array.from({ length: 30 }, () => page);
@@ -541,7 +545,7 @@ test('calls above the rate of a write key are answered with 429 until it has rec
 });
 
 test('requests that the gateway could not take cost nothing of the rate', async () => {
-  const clock = { now: () => 0, after: () => ({ cancel: () => undefined }) };
+  const clock = { now: () => 0, steadyNow: () => 0, after: () => ({ cancel: () => undefined }) };
   const gateway = await createTestGateway({ rateLimit: 1, clock, maxBytes: 10_000 });
   const batch = Array.from({ length: 30 }, () => page);
   assert.equal(codeOf(await post(gateway, { batch })), '429 overloaded');

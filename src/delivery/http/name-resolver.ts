@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
-import type { Clock } from '../../ops/clock.ts';
+import type { SteadyClock } from '../../ops/clock.ts';
 import { dnsErrorCode, isOurWant } from '../outcome.ts';
 import { HostsFile } from './hosts-file.ts';
 
@@ -57,13 +57,13 @@ const maxAddresses = 64;
  * this appends no search domains, so a name means the same wherever the worker runs.
  */
 export class CachingResolver implements NameResolver {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #hosts: HostsFile;
   readonly #resolver: Resolver = new Resolver({ timeout: timeoutMs, tries, maxTimeout: timeoutMs });
   readonly #answers = new Map<string, Answer>();
   readonly #waiting = new Map<string, Resolved[]>();
 
-  constructor(clock: Clock, { servers, hostsFile }: ResolverOptions = {}) {
+  constructor(clock: SteadyClock, { servers, hostsFile }: ResolverOptions = {}) {
     this.#clock = clock;
     this.#hosts = hostsFile ?? new HostsFile(clock);
     if (servers !== undefined) this.#resolver.setServers(servers);
@@ -76,7 +76,7 @@ export class CachingResolver implements NameResolver {
       return;
     }
     const known = this.#answers.get(hostname);
-    if (known !== undefined && known.untilMs > this.#clock.now()) {
+    if (known !== undefined && known.untilMs > this.#clock.steadyNow()) {
       process.nextTick(callback, known.error, known.addresses);
       return;
     }
@@ -107,7 +107,10 @@ export class CachingResolver implements NameResolver {
         if (pending > 0) return;
         if (failures.includes('ECONNREFUSED')) failures.push(...missingDescriptor());
         const former = this.#answers.get(hostname);
-        this.#answer(hostname, answerOf(hostname, found, failures, former, this.#clock.now()));
+        this.#answer(
+          hostname,
+          answerOf(hostname, found, failures, former, this.#clock.steadyNow()),
+        );
       };
     this.#resolver.resolve4(hostname, received(4));
     this.#resolver.resolve6(hostname, received(6));

@@ -11,9 +11,10 @@ import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
 import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
 import { conditionShownBy } from '../../../src/delivery/outcome.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
-import type { Clock } from '../../../src/ops/clock.ts';
+import type { SteadyClock } from '../../../src/ops/clock.ts';
 import { startDnsServer } from '../../harness/dns-server.ts';
 import type { DnsQuestion, DnsRecord, DnsReply, DnsServer } from '../../harness/dns-server.ts';
+import { SimulatedClock } from '../simulated-clock.ts';
 import { closeAfterwards, createSender, listen, post } from './sender-scene.ts';
 import type { Result } from './sender-scene.ts';
 
@@ -55,7 +56,10 @@ async function scene(
   const dns = await startDnsServer(answer);
   closeAfterwards(dns.close);
   let passedMs = 0;
-  const clock: Clock = { ...systemClock, now: () => Date.now() + passedMs };
+  const clock: SteadyClock = {
+    ...systemClock,
+    steadyNow: () => systemClock.steadyNow() + passedMs,
+  };
   const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile: noHosts });
   const allowNetworks = [`${open}/32`];
   const sender = createSender({
@@ -327,6 +331,27 @@ describe('a name server that changes its mind', () => {
     assert.equal(answering.dns.questions.length, 2);
   });
 
+  test('is asked again in time, however the clock was set', async () => {
+    const clock = new SimulatedClock();
+    let answers = 0;
+    const dns = await startDnsServer(() => {
+      answers += 1;
+      return { code: 'NXDOMAIN' };
+    });
+    closeAfterwards(dns.close);
+    const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile: noHosts });
+    const resolve = (): Promise<unknown> =>
+      new Promise((resolved) => {
+        resolver.resolve('crm.example', resolved);
+      });
+    await resolve();
+    const before = answers;
+    clock.set(-3_600_000);
+    await clock.pass(10_000);
+    await resolve();
+    assert.equal(answers, 2 * before);
+  });
+
   test('and one that failed are asked again after a while', async () => {
     let asked = 0;
     const answering = await scene(({ type }) => {
@@ -366,7 +391,11 @@ describe('the hosts file', () => {
     const dns = await startDnsServer(() => ({ code: 'NXDOMAIN' }));
     closeAfterwards(dns.close);
     let passedMs = 0;
-    const clock: Clock = { ...systemClock, now: () => Date.now() + passedMs };
+    const clock: SteadyClock = {
+      ...systemClock,
+      now: () => Date.now() + passedMs,
+      steadyNow: () => systemClock.steadyNow() + passedMs,
+    };
     const hostsFile = new HostsFile(clock, path);
     const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile });
     const sender = createSender({ allowNetworks: [`${open}/32`], resolver });
