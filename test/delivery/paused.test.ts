@@ -109,6 +109,50 @@ test('what was sent before the pause counts for the rate limit after it', async 
   assert.ok(second.atMs - first.atMs >= 9_900);
 });
 
+test('what a slow URL has in flight counts after a pause, and after the URL was taken away and given back', async () => {
+  const slow = { url: 'https://slow.example/hook', headers: {} };
+  const quick = { url: 'https://quick.example/hook', headers: {} };
+  const both = { maxInFlight: 2, webhooks: [slow, quick] };
+  const gaps: readonly ((world: SimulatedWorld) => Promise<void>)[] = [
+    async (world) => {
+      world.pause('crm');
+      await world.clock.pass(1_000);
+      world.resume('crm');
+    },
+    async (world) => {
+      world.addDestination('crm', { ...both, webhooks: [quick] });
+      await world.clock.pass(1_000);
+      world.addDestination('crm', both);
+    },
+  ];
+  for (const gap of gaps) {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', both);
+    world.answer = (url) => (url === slow.url ? hangs : answerOk);
+    for (let round = 0; round < 3; round += 1) {
+      for (const user of ['u1', 'u2']) world.publish('crm', user);
+      await world.clock.pass(100);
+      await gap(world);
+    }
+    await world.clock.pass(minuteMs);
+    assert.equal(world.mostInFlight.get(slow.url), 2);
+  }
+});
+
+test('an endpoint that asked for time gets it, even if its destination is paused and resumed meanwhile', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(429, 10 * minuteMs);
+  world.publish('crm', 'u1');
+  await world.clock.pass(1_000);
+  world.pause('crm');
+  await world.clock.pass(3_000);
+  world.resume('crm');
+  world.publish('crm', 'u2');
+  await world.clock.pass(9 * minuteMs);
+  assert.equal(world.requests.length, 1);
+});
+
 test('a destination that was deleted and comes again is sent to as it is then', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm', { maxInFlight: 1 });

@@ -80,6 +80,12 @@ export class Endpoint {
     this.#breaker = undefined;
   }
 
+  /** The destination has it, still or again. */
+  use(prepared: PreparedEndpoint): void {
+    this.prepared = prepared;
+    this.#closed = false;
+  }
+
   /** Requests that are still in flight create no breaker anymore. */
   close(): void {
     this.#closed = true;

@@ -16,6 +16,8 @@ export class LaneEndpoints {
   readonly #options: BreakerOptions;
   readonly #reachability: Reachability;
   #all: readonly Endpoint[] = [];
+  /** No longer URLs of the destination, but with requests in flight, which count if they become that again. */
+  #former: readonly Endpoint[] = [];
   #troubled = false;
 
   /** `options.onChange` is called after the change shows here. */
@@ -113,17 +115,23 @@ export class LaneEndpoints {
     return Math.min(...this.#all.map(({ breaker }) => breaker?.openForMs ?? 0));
   }
 
+  /** Whether no request is in flight to any of them. */
+  get areIdle(): boolean {
+    return [...this.#all, ...this.#former].every(({ inFlight }) => inFlight === 0);
+  }
+
   /** A URL that stays keeps its breaker. A new one starts with none. */
   update(prepared: PreparedDestination): void {
-    const former = [...this.#all];
+    const former = [...this.#all, ...this.#former];
     const all = prepared.endpoints.map((endpoint) => {
       const index = former.findIndex((known) => known.prepared.url === endpoint.url);
       const kept = index < 0 ? undefined : former.splice(index, 1)[0];
       if (kept === undefined) return new Endpoint(endpoint, this.#options);
-      kept.prepared = endpoint;
+      kept.use(endpoint);
       return kept;
     });
     for (const endpoint of former) endpoint.close();
+    this.#former = former.filter(({ inFlight }) => inFlight > 0);
     if (!isSame(all, this.#all)) this.#all = all;
     this.#look();
   }

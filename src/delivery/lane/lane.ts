@@ -242,9 +242,10 @@ export class Lane implements SlotTaker {
     this.figures.tick(this.#context.clock.now());
   }
 
-  /** Another lane in the place of this one would let no more through. */
+  /** Another lane in the place of this one would let no more through. A breaker may be forgotten: probing is cheap. */
   get isForgettable(): boolean {
-    return !this.#isBusy && this.rate.isForgettable;
+    const { endpoints, hold, rate } = this;
+    return !this.#isBusy && endpoints.areIdle && !hold.isOn && rate.isForgettable;
   }
 
   /** Breakers do not count: without an event to probe with, a breaker stays half open without end. */
