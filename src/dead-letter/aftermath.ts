@@ -27,6 +27,7 @@ export class Aftermath {
   readonly beganMs: number;
   readonly #retried = new Set<string>();
   readonly #dead = new Set<string>();
+  readonly #kept = new Set<string>();
   /** By topic and partition: how far was read. */
   readonly #positions = new Map<string, Map<number, number>>();
   /** By topic that was written to: its ends when everything was sent. */
@@ -60,7 +61,12 @@ export class Aftermath {
 
   /** How many events failed and will be tried again. */
   get retried(): number {
-    return [...this.#retried].filter((id) => !this.#dead.has(id)).length;
+    return [...this.#retried].filter((id) => !this.#dead.has(id) && !this.#kept.has(id)).length;
+  }
+
+  /** How many events are kept, because their destination was paused meanwhile. */
+  get kept(): number {
+    return [...this.#kept].filter((id) => !this.#dead.has(id)).length;
   }
 
   sentTo(topic: string): void {
@@ -90,14 +96,17 @@ export class Aftermath {
   collect(record: IncomingRecord): void {
     const header = record.headers[envelopeHeader];
     const envelope = header === undefined ? undefined : decodeEnvelope(header);
-    const isLetter = record.topic === this.#options.topology.topics.deadLetter;
+    const { deadLetter, paused } = this.#options.topology.topics;
+    const isLetter = record.topic === deadLetter;
+    const isKept = record.topic === paused;
     if (envelope === undefined) {
-      if (!isLetter) this.hasBundles = true;
+      if (!isLetter && !isKept) this.hasBundles = true;
       return;
     }
     if (envelope.redrivenMs === undefined || envelope.redrivenMs < this.beganMs) return;
     const id = `${envelope.destinationId} ${envelope.messageId}`;
-    if (!isLetter) this.#retried.add(id);
+    if (isKept) this.#kept.add(id);
+    else if (!isLetter) this.#retried.add(id);
     else if (!this.#dead.has(id)) {
       this.#dead.add(id);
       this.counts.add(readDeadLetter(record));
@@ -109,7 +118,8 @@ export class Aftermath {
     const { topology } = this.#options;
     const names = await admin.topicNames(topology.prefix);
     const retries = names.filter((name) => topology.retryTierMs(name) !== undefined);
-    return [topology.topics.deadLetter, ...retries];
+    const { deadLetter, paused } = topology.topics;
+    return [deadLetter, paused, ...retries];
   }
 
   async #isEverythingTaken(admin: KafkaAdmin): Promise<boolean> {

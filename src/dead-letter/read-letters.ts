@@ -14,6 +14,8 @@ export interface SearchArea {
   readonly untilMs?: number | undefined;
   /** Only the partition that a record with this key is written to. */
   readonly key?: string | undefined;
+  /** By partition: nothing before these offsets. */
+  readonly from?: readonly number[] | undefined;
 }
 
 /** The ranges to read. */
@@ -93,14 +95,14 @@ export async function readLetter(
 async function rangesWithin(
   admin: KafkaAdmin,
   topic: string,
-  { sinceMs, untilMs }: SearchArea,
+  { sinceMs, untilMs, from }: SearchArea,
 ): Promise<OffsetRange[]> {
   const all = await admin.offsets(topic);
   const since = sinceMs === undefined ? [] : await admin.offsetsAt(topic, sinceMs);
   const until = untilMs === undefined ? [] : await admin.offsetsAt(topic, untilMs);
   return all.map(({ partition, start, end }) => ({
     partition,
-    start: Math.max(start, since[partition] ?? start),
+    start: Math.max(start, since[partition] ?? start, from?.[partition] ?? start),
     end: Math.min(end, until[partition] ?? end),
   }));
 }

@@ -1,6 +1,7 @@
 import type { EventFormat } from '../event/formats.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
 import { destinationOfHook, nameOfDestination } from '../resources/notice-hook.ts';
+import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Destination } from '../resources/resource.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
 import { recordKey } from '../resources/config/stored.ts';
@@ -8,7 +9,7 @@ import type { Topology } from '../topology.ts';
 import type { DeadLetter, WayBack } from './dead-letter.ts';
 import type { Objection } from './sift.ts';
 
-type Reach = Destination | 'deleted' | 'disabled' | 'unreadable';
+type Reach = Destination | keyof typeof beyondReach;
 
 const beyondReach = {
   deleted: 'because their destination is deleted and they would become dead letters again',
@@ -20,15 +21,18 @@ const beyondReach = {
 export class WaysBack {
   readonly #config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
   readonly #topology: Pick<Topology, 'topics' | 'dedicatedTopic'>;
+  readonly #pauses: Pick<FollowedPauses, 'has'>;
   readonly #format: () => EventFormat;
 
   /** @param format that all workers know now */
   constructor(
     config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>,
     topology: Pick<Topology, 'topics' | 'dedicatedTopic'>,
+    pauses: Pick<FollowedPauses, 'has'>,
     format: () => EventFormat,
   ) {
     this.#config = config;
+    this.#pauses = pauses;
     this.#topology = topology;
     this.#format = format;
   }
@@ -51,12 +55,15 @@ export class WaysBack {
   /** Where a letter would only come back from. */
   async objection(letter: DeadLetter): Promise<Objection | undefined> {
     await this.#config.fresh();
-    const reach = this.#reach(letter.destinationId);
-    if (typeof reach === 'object') return undefined;
+    const { destinationId: id } = letter;
+    const reach = this.#reach(id);
+    if (typeof reach === 'string')
+      return { why: beyondReach[reach], name: id, remedy: '--all-destinations sends them too' };
+    if (!this.#pauses.has(id)) return undefined;
     return {
-      why: beyondReach[reach],
-      name: letter.destinationId,
-      remedy: '--all-destinations sends them too',
+      why: 'because their destination is paused and they would only be kept',
+      name: id,
+      remedy: '`postrider resume` ends the pause',
     };
   }
 

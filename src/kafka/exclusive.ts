@@ -25,18 +25,38 @@ export interface Candidate {
   release(): Promise<void>;
 }
 
-/** @returns undefined if another process has the right */
+/** For a process that waits for its turn. */
+export interface Wait {
+  /** Ends the wait. */
+  readonly signal: AbortSignal;
+  /** Another process has the right. */
+  readonly onWait: () => void;
+}
+
+/** @returns undefined if another process has the right, and this one does not wait, or waits no longer */
 export async function acquireExclusive(
   kafka: ClusterClient,
   options: ExclusiveOptions,
+  wait?: Wait,
 ): Promise<Exclusive | undefined> {
   const lost = new AbortController();
-  const joined = Promise.withResolvers<boolean>();
+  const turn = Promise.withResolvers<boolean>();
+  const giveUp = (): void => {
+    turn.resolve(false);
+  };
+  let wasHeld = false;
   const candidate = await standForExclusive(kafka, options, (isHeld) => {
-    joined.resolve(isHeld);
-    if (!isHeld) lost.abort();
+    wasHeld ||= isHeld;
+    if (isHeld) turn.resolve(true);
+    else if (wasHeld) lost.abort();
+    else if (wait === undefined) giveUp();
+    else wait.onWait();
   });
-  if (await joined.promise) return { lost: lost.signal, release: () => candidate.release() };
+  wait?.signal.addEventListener('abort', giveUp);
+  if (wait?.signal.aborted === true) giveUp();
+  const hasTurn = await turn.promise;
+  wait?.signal.removeEventListener('abort', giveUp);
+  if (hasTurn) return { lost: lost.signal, release: () => candidate.release() };
   await candidate.release();
   return undefined;
 }

@@ -209,7 +209,8 @@ test('an event goes back to the topic that its destination has now', async () =>
     ['Destination/odd', { name: { ...destination, id: 'odd' } }],
   ]);
   const config = { resources, offset: 4, fresh: () => Promise.resolve() };
-  const ways = new WaysBack(config, topology, () => oldestFormat);
+  const paused = new Set(['big', 'gone']);
+  const ways = new WaysBack(config, topology, paused, () => oldestFormat);
   const common = { configOffset: 4, format: oldestFormat };
   const shared = { topic: 'p.delivery', partitionKey: undefined, ...common };
   assert.deepEqual(ways.of(letter()), shared);
@@ -219,17 +220,18 @@ test('an event goes back to the topic that its destination has now', async () =>
   assert.deepEqual(ways.of(letter({ destinationId: 'limited' })), limited);
   assert.equal(await ways.objection(letter()), undefined);
   const objections = await Promise.all(
-    ['off', 'gone', 'odd'].map((destinationId) => ways.objection(letter({ destinationId }))),
+    ['off', 'gone', 'odd', 'big'].map((destinationId) => ways.objection(letter({ destinationId }))),
   );
   assert.deepEqual(
     objections.map((objection) => [
       objection?.name,
-      /disabled|deleted|cannot/.exec(objection?.why ?? '')?.[0],
+      /disabled|deleted|cannot|paused/.exec(objection?.why ?? '')?.[0],
     ]),
     [
       ['off', 'disabled'],
       ['gone', 'deleted'],
       ['odd', 'cannot'],
+      ['big', 'paused'],
     ],
   );
   resources.set(...stored({ topic: 'dedicated' }));

@@ -8,6 +8,7 @@ const arrived: string[] = [];
 let receiver: Receiver;
 let postrider: Installation;
 let roles: RunningRole[] = [];
+let resources: readonly object[] = [];
 
 async function run(args: readonly string[], stdin: string = ''): Promise<string> {
   const { code, stdout, stderr } = await postrider.run(args, { stdin });
@@ -41,7 +42,7 @@ before(async () => {
   });
   postrider = await install({});
   await run(['topics', '--create']);
-  const resources = [
+  resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
     ...['crm', 'ads'].map((id) => ({
       kind: 'Destination',
@@ -108,6 +109,86 @@ test('a paused destination gets nothing and loses nothing; resumed, it gets what
   );
   assert.match(again.stdout, /^0 events sent again/m);
   assert.match(again.stderr, /^\d+ events left out, sent again before$/m);
+});
+
+async function pauseAndKeep(destination: string, ...messageIds: readonly string[]): Promise<void> {
+  await run(['pause', destination]);
+  // What comes before the worker has heard of it is delivered.
+  await eventually(async () => {
+    await produce(`unheard-${arrived.length}`);
+    await eventually(async () => {
+      assert.match((await fates(destination)).at(-1) ?? '', / kept$/);
+    }, 5_000);
+  });
+  await produce(...messageIds);
+  await eventually(async () => {
+    const kept = await fates(destination);
+    for (const id of messageIds) assert.ok(kept.includes(`${id} kept`));
+  });
+}
+
+function arrivals(destination: string, id: string): number {
+  return arrived.filter((each) => each === `/${destination} ${id}`).length;
+}
+
+test('a resume that is cut off is told by status, goes on when it is repeated, and lets others wait meanwhile', async () => {
+  await pauseAndKeep('crm', 'cut-1', 'cut-2', 'cut-3');
+  await pauseAndKeep('ads', 'later-1');
+  const first = postrider.begin(['resume', 'crm', '--rate', '1/s']);
+  await eventually(() => {
+    assert.match(first.stdout(), /^destination crm is resumed/m);
+  });
+  const second = postrider.begin(['resume', 'ads']);
+  await eventually(() => {
+    assert.match(second.stderr(), /^waiting until another `resume` has ended$/m);
+  });
+  assert.match(await run(['status', 'ads']), /^ads is paused/m);
+  first.kill('SIGKILL');
+  await first.ended;
+  assert.match(
+    await run(['status', 'crm']),
+    /^resumed since \S+Z; events that were kept may be left: if no `postrider resume crm` runs, one sends them$/m,
+  );
+  assert.equal((await second.ended).code, 0);
+  await eventually(() => {
+    assert.equal(arrivals('ads', 'later-1'), 1);
+  });
+  await run(['resume', 'crm']);
+  assert.doesNotMatch(await run(['status', 'crm']), /may be left/);
+  await eventually(() => {
+    for (const id of ['cut-1', 'cut-2', 'cut-3']) assert.ok(arrivals('crm', id) > 0, id);
+  });
+});
+
+test('a resume ends when its destination is paused again, and what is left is kept', async () => {
+  await pauseAndKeep('crm', 'again-1', 'again-2', 'again-3', 'again-4');
+  const resuming = postrider.begin(['resume', 'crm', '--rate', '1/s']);
+  await eventually(() => {
+    assert.match(resuming.stdout(), /^destination crm is resumed/m);
+  });
+  await run(['pause', 'crm']);
+  assert.equal((await resuming.ended).code, 0);
+  assert.match(
+    resuming.stderr(),
+    /left out, because their destination is paused and they would only be kept: \d+ crm; `postrider resume` ends the pause$/m,
+  );
+  await run(['resume', 'crm']);
+  await eventually(() => {
+    for (const id of ['again-1', 'again-2', 'again-3', 'again-4'])
+      assert.ok(arrivals('crm', id) > 0, id);
+  });
+});
+
+test('a destination that is deleted while it is paused, and comes again, is not paused', async () => {
+  await run(['pause', 'ads']);
+  const { code, stderr } = await postrider.run(['delete', 'destination', 'ads', '--yes']);
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stderr,
+    /^Destination ads: events that are kept for it are not sent any more; `postrider resume ads` sends them before it is deleted$/m,
+  );
+  await run(['apply', '-f', '-'], JSON.stringify(resources));
+  assert.match(await run(['status', 'ads']), /^ads is ok/m);
 });
 
 test('only what exists can be paused', async () => {

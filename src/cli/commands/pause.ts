@@ -1,14 +1,22 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
+import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { requireDestination } from '../../resources/find-destination.ts';
-import { pauseRecord, type Pause } from '../../resources/pauses/pause.ts';
+import { pauseRecord, resumedRecord, type Pause } from '../../resources/pauses/pause.ts';
 import { readPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
+import type { Topology } from '../../topology.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
-import { sendKept, withWaysBack, type DeadRedriveOptions } from '../letters/events-again.ts';
+import {
+  keptEvents,
+  sendKept,
+  withWaysBack,
+  type DeadRedriveOptions,
+} from '../letters/events-again.ts';
+import { alone } from '../letters/redrive.ts';
 import { withRate } from '../letters/options.ts';
 
 /** `postrider pause` and `resume`: nothing is sent to a destination for a while, and nothing is lost. */
@@ -31,44 +39,60 @@ export function registerResume(program: Command, context: Context): void {
 
 /** @throws PostriderError `not-found` */
 export async function pause(context: Context, id: string): Promise<void> {
-  const { kafka, log } = context;
-  const topology = await context.topology();
-  const { paused, pauses } = topology.topics;
-  await requireTopics(kafka, [{ name: pauses }, { name: paused }]);
-  requireDestination(await readStoredResources({ kafka, topology, log }), id);
-  const before = (await readPauses(kafka, topology)).get(id);
+  const topology = await topologyFor(context, id);
+  const before = (await readPauses(context.kafka, topology)).get(id);
   if (before !== undefined) {
     context.print(`destination ${id} is paused already, since ${sinceText(before)}`);
     return;
   }
-  await write(context, id, { since: new Date(systemClock.now()).toISOString() });
+  const { pauses } = topology.topics;
+  await write(context, pauseRecord(pauses, id, { since: isoNow() }));
+  await write(context, resumedRecord(pauses, id, undefined));
   const keptFor = formatDuration(topology.pausedRetentionMs);
   context.print(
     `destination ${id} is paused: its events are kept for ${keptFor}, and \`postrider resume ${id}\` sends them`,
   );
 }
 
-/** @throws PostriderError `not-found`, `busy` */
+/**
+ * Waits while events of another destination are resumed: this one stays paused meanwhile. Until all events are
+ * sent, the topic `pauses` says so, because they would be forgotten if this ends before.
+ * @throws PostriderError `not-found`, `stopped`
+ */
 export async function resume(
   context: Context,
   id: string,
   options: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
 ): Promise<void> {
-  const { kafka } = context;
-  const topology = await context.topology();
-  const { paused, pauses } = topology.topics;
-  await requireTopics(kafka, [{ name: pauses }, { name: paused }]);
-  await withWaysBack(context, async (ways) => {
-    requireDestination(ways.config.resources, id);
-    const before = (await readPauses(kafka, topology)).get(id);
-    await write(context, id, undefined);
+  const topology = await topologyFor(context, id);
+  const { pauses, deletions } = topology.topics;
+  await requireTopics(context.kafka, [{ name: deletions }]);
+  const sayThatItWaits = (): void => {
+    context.note('waiting until another `resume` has ended');
+  };
+  const sendAll = async (signal: AbortSignal): Promise<void> => {
+    const before = (await readPauses(context.kafka, topology)).get(id);
+    await write(context, resumedRecord(pauses, id, isoNow()));
+    await write(context, pauseRecord(pauses, id, undefined));
     context.print(
       before === undefined
         ? `destination ${id} was not paused; sending what is still kept for it`
         : `destination ${id} is resumed, after a pause since ${sinceText(before)}`,
     );
-    await sendKept(context, ways, id, options);
-  });
+    await withWaysBack(context, (ways) => sendKept(context, ways, id, options, signal));
+    await write(context, resumedRecord(pauses, id, undefined));
+  };
+  await alone(context, keptEvents, sendAll, sayThatItWaits);
+}
+
+/** @throws PostriderError `not-found` for a destination or a topic */
+async function topologyFor(context: Context, id: string): Promise<Topology> {
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const { paused, pauses } = topology.topics;
+  await requireTopics(kafka, [{ name: pauses }, { name: paused }]);
+  requireDestination(await readStoredResources({ kafka, topology, log }), id);
+  return topology;
 }
 
 function sinceText({ since, failingSince }: Pause): string {
@@ -77,7 +101,10 @@ function sinceText({ since, failingSince }: Pause): string {
     : `${since}, by disableAfter: it had failed since ${failingSince}`;
 }
 
-async function write(context: Context, id: string, pause: Pause | undefined): Promise<void> {
-  const { pauses } = (await context.topology()).topics;
-  await withProducer(context, (producer) => producer.send([pauseRecord(pauses, id, pause)]));
+function isoNow(): string {
+  return new Date(systemClock.now()).toISOString();
+}
+
+function write(context: Context, record: OutgoingRecord): Promise<void> {
+  return withProducer(context, (producer) => producer.send([record]));
 }

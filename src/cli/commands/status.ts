@@ -14,10 +14,9 @@ import { readPipeline } from '../../status/pipeline.ts';
 import { readNotices, sinceNotice } from '../../status/read-notices.ts';
 import { readStatus } from '../../status/read-status.ts';
 import type { Context } from '../context.ts';
-import { destinationText, overviewText, type Overview } from '../status/text.ts';
+import { destinationText, leftText, overviewText, type Overview } from '../status/text.ts';
 import { note } from '../terminal/note.ts';
-import type { Pause } from '../../resources/pauses/pause.ts';
-import { readPauses } from '../../resources/pauses/pauses.ts';
+import { readPauses, type Pauses } from '../../resources/pauses/pauses.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 interface Options extends OutputOptions {
@@ -87,6 +86,9 @@ async function overview(context: Context, options: Options): Promise<string> {
     .map((id) => unseenOf(configured, pauses, id));
   const workers = said.workers.toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
   const destinations = [...seen, ...others].sort(byUrgency);
+  for (const { destination } of destinations)
+    if (pauses.resumedSince(destination) !== undefined)
+      note(`events that were kept for ${destination} may be left; ${leftText(destination)}`);
   const shown: Overview = { at: new Date(nowMs).toISOString(), ...pipeline, workers, destinations };
   if (workers.length === 0)
     note('no worker reports a state: none is running, or none can reach Kafka');
@@ -115,9 +117,16 @@ async function oneDestination(context: Context, id: string, options: Options): P
       ? unseenOf(configured, pauses, id)
       : sinceNotice(viewOf(id, each), notices.get(id));
   const notice = notices.get(id);
-  const data = { at: new Date(nowMs).toISOString(), ...view, notice: notice ?? null, attempts };
+  const resumedSince = pauses.resumedSince(id);
+  const data = {
+    at: new Date(nowMs).toISOString(),
+    ...view,
+    resumedSince: resumedSince ?? null,
+    notice: notice ?? null,
+    attempts,
+  };
   return textOf(options, data, (isWide) =>
-    destinationText({ view, notice, attempts }, isWide, nowMs),
+    destinationText({ view, resumedSince, notice, attempts }, isWide, nowMs),
   );
 }
 
@@ -135,11 +144,7 @@ async function recentAttempts(
   return newest.sorted();
 }
 
-function unseenOf(
-  configured: ConfiguredDestinations,
-  pauses: ReadonlyMap<string, Pause>,
-  id: string,
-): DestinationView {
+function unseenOf(configured: ConfiguredDestinations, pauses: Pauses, id: string): DestinationView {
   const pause = pauses.get(id);
   if (pause !== undefined) return { ...unseen(id, 'paused'), since: pause.since };
   return unseen(id, configured.isDisabled(id) ? 'disabled' : 'ok');

@@ -105,11 +105,13 @@ function outcomeOf(answer: object): Pick<RunEnd, 'outcome'> {
     soFar?: {
       delivered: number | null;
       toBeTriedAgain: number;
+      kept: number;
       givenUpAgain: readonly Counted[];
     } | null;
   };
   if (soFar === undefined || soFar === null) return {};
-  const { delivered, toBeTriedAgain: waiting, givenUpAgain } = soFar;
+  const { delivered, toBeTriedAgain, kept, givenUpAgain } = soFar;
+  const waiting = toBeTriedAgain + kept;
   const refused = sum(givenUpAgain);
   const other = delivered === null ? sum(sent) - waiting - refused : 0;
   return { outcome: { delivered: delivered ?? 0, refused, waiting, other } };

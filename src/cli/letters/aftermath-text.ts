@@ -2,24 +2,26 @@ import type { Aftermath } from '../../dead-letter/aftermath.ts';
 
 /** The result of sending events again, for programs. */
 export function aftermathData(aftermath: Aftermath, sent: number): object {
-  const { beganMs, counts, retried, isFinished, hasBundles } = aftermath;
+  const { beganMs, counts, retried, kept, isFinished, hasBundles } = aftermath;
   return {
     since: new Date(beganMs).toISOString(),
     // Events in bundles cannot be distinguished from delivered ones.
     delivered: isFinished && !hasBundles ? restOf(aftermath, sent) : null,
     toBeTriedAgain: retried,
+    kept,
     givenUpAgain: counts.rows(),
   };
 }
 
 /** For people. */
 export function presentAftermath(aftermath: Aftermath, sent: number): string[] {
-  const { beganMs, counts, retried, isFinished, hasBundles } = aftermath;
+  const { beganMs, counts, retried, kept, isFinished, hasBundles } = aftermath;
   const rest = restOf(aftermath, sent);
   const done = hasBundles ? 'delivered or put off' : 'delivered';
   const said = [
     `${rest} ${isFinished ? done : 'delivered or still on their way'}`,
     `${retried} waiting for a retry`,
+    ...(kept === 0 ? [] : [`${kept} kept for a paused destination`]),
     `${counts.total} dead letters again`,
   ];
   const sentence = `result so far: ${said.join(', ')}`;
@@ -28,6 +30,6 @@ export function presentAftermath(aftermath: Aftermath, sent: number): string[] {
   return [`${sentence}; dead-letters list --since ${since} shows these`, counts.present('event')];
 }
 
-function restOf({ counts, retried }: Aftermath, sent: number): number {
-  return Math.max(0, sent - counts.total - retried);
+function restOf({ counts, retried, kept }: Aftermath, sent: number): number {
+  return Math.max(0, sent - counts.total - retried - kept);
 }

@@ -9,11 +9,12 @@ import {
 import { deletedSince } from '../../dead-letter/fenced.ts';
 import { LiveTraffic } from '../../dead-letter/live-traffic.ts';
 import { lookAtTraffic } from '../../dead-letter/look-at-traffic.ts';
-import type { SearchArea } from '../../dead-letter/read-letters.ts';
 import type { Judge } from '../../dead-letter/sift.ts';
 import { WaysBack } from '../../dead-letter/ways-back.ts';
+import { pause } from '../../dead-letter/pause.ts';
 import { PostriderError } from '../../errors.ts';
 import { formatFor } from '../../event/formats.ts';
+import { withAdmin } from '../../kafka/admin.ts';
 import { GroupLevel } from '../../kafka/consume/group-level.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { silentLogger } from '../../ops/log.ts';
@@ -22,16 +23,17 @@ import {
   type FollowedResources,
 } from '../../resources/config/config-topic.ts';
 import { startFence } from '../../resources/fence/fence-store.ts';
+import { followPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
 import type { LetterKind, Selection } from './letters.ts';
 import { againSendsThem, type RedriveOptions } from './options.ts';
-import { redriveLetters } from './redrive.ts';
+import { redriveLetters, sendLetters } from './redrive.ts';
 
 /** Events of dead letters, and of paused destinations, on their way again. */
 
-const keptEvents: LetterKind<DeadLetter> = {
+export const keptEvents: LetterKind<DeadLetter> = {
   noun: 'event',
   topicOf: ({ topics }) => topics.paused,
   read: readDeadLetter,
@@ -44,8 +46,8 @@ export const deadLetters: LetterKind<DeadLetter> = {
   sendsTwice: againSendsThem,
 };
 
-/** Kafka's clock from this machine's, at most. */
-const clocksDifferMs = 60_000;
+/** Workers hear within a second that a destination is not paused any more. */
+const heardMs = 5_000;
 
 /** What has to be known to send an event again. */
 export interface KnownWays {
@@ -55,16 +57,17 @@ export interface KnownWays {
   readonly judges: readonly Judge<DeadLetter>[];
 }
 
-/** Follows the configuration and the deletions for as long as `use` takes. */
+/** Follows the configuration, the pauses and the deletions for as long as `use` takes. */
 export async function withWaysBack<T>(
   context: Context,
   use: (ways: KnownWays) => Promise<T>,
 ): Promise<T> {
   const { kafka, log } = context;
   const topology = await context.topology();
-  await requireTopics(kafka, [{ name: topology.topics.deletions }]);
+  const { deletions, pauses: pausesTopic } = topology.topics;
+  await requireTopics(kafka, [{ name: deletions }, { name: pausesTopic }]);
   const access = { kafka, topology, log };
-  const config = await followStoredResources(access);
+  const [config, pauses] = await Promise.all([followStoredResources(access), followPauses(access)]);
   const groupId = topology.groups.delivery;
   const workers = new GroupLevel(kafka, {
     groupId,
@@ -75,11 +78,11 @@ export async function withWaysBack<T>(
   try {
     const fence = await startFence(access);
     const judges = [notWhole, (letter: DeadLetter) => deletedSince(letter, fence)];
-    const ways = { config, waysBack: new WaysBack(config, topology, format), judges };
+    const ways = { config, waysBack: new WaysBack(config, topology, pauses, format), judges };
     return await use(ways).finally(() => fence.stop());
   } finally {
     workers.stop();
-    await config.stop();
+    await Promise.all([config.stop(), pauses.stop()]);
   }
 }
 
@@ -139,32 +142,42 @@ export async function redriveDeadLetters(
 }
 
 /**
- * Sends what is kept for a destination that is not paused any more. Workers hear of that within a second; what
- * one that had not heard kept meanwhile lies behind what is sent here, so it is looked for until nothing new
- * is found.
+ * Sends what is kept for a destination that is not paused any more. What a worker kept that had not heard of
+ * that yet lies behind what is sent here, so it is looked for until nothing new is found.
+ * @param signal of `alone`
  */
 export async function sendKept(
   context: Context,
   { waysBack, judges }: KnownWays,
   destinationId: string,
   { rate, ...rest }: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
+  signal: AbortSignal,
 ): Promise<void> {
-  const sendFrom = async (area: SearchArea): Promise<void> => {
-    const startedMs = systemClock.now();
+  const { paused } = (await context.topology()).topics;
+  const options = { rate, yes: true, output: 'table' } as const;
+  const heardByMs = systemClock.now() + heardMs;
+  const matches = (letter: DeadLetter): boolean => letter.destinationId === destinationId;
+  for (let from: readonly number[] = [], isLast = false; ;) {
+    const next = await endsOf(context, paused);
     const task = {
-      selection: {
-        area,
-        matches: (letter: DeadLetter) => letter.destinationId === destinationId,
-      },
+      selection: { area: { from }, matches },
       judges: [...judges, (letter: DeadLetter) => waysBack.objection(letter)],
       sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
       ...onSentOf(rest),
     };
-    const options = { rate, yes: true, output: 'table' } as const;
-    if ((await redriveLetters(context, keptEvents, task, options)) > 0)
-      await sendFrom({ sinceMs: startedMs - clocksDifferMs });
-  };
-  await sendFrom({});
+    const sent = await sendLetters(context, keptEvents, task, options, signal);
+    if (sent === 0 && isLast) return;
+    from = next;
+    await pause(systemClock, heardByMs - systemClock.now(), signal);
+    isLast = true;
+  }
+}
+
+async function endsOf({ kafka }: Context, topic: string): Promise<readonly number[]> {
+  const ends: number[] = [];
+  for (const { partition, end } of await withAdmin(kafka, (admin) => admin.offsets(topic)))
+    ends[partition] = end;
+  return ends;
 }
 
 function onSentOf({

@@ -49,7 +49,6 @@ interface Afterwards {
 
 /**
  * Sends letters again, or counts them. Asks first if no option selects any.
- * @returns how many
  * @throws PostriderError `busy` while another process sends letters of the same kind
  */
 export async function redriveLetters<L extends Letter>(
@@ -57,12 +56,65 @@ export async function redriveLetters<L extends Letter>(
   kind: LetterKind<L>,
   task: RedriveTask<L>,
   options: RedriveOptions,
-): Promise<number> {
+): Promise<void> {
   const isForAll = !isSelecting(options) && (task.selection.places ?? []).length === 0;
   if (isForAll && options.dryRun !== true && options.yes !== true) await askFirst(context, kind);
   const run = new LetterRedrive(context, kind, task, options);
-  await (options.dryRun === true ? run.count() : run.sendAlone());
+  await (options.dryRun === true
+    ? run.count()
+    : alone(context, kind, (signal) => run.send(signal)));
+}
+
+/**
+ * The same for a process that has the right to send them.
+ * @param signal of `alone`
+ * @returns how many
+ */
+export async function sendLetters<L extends Letter>(
+  context: Context,
+  kind: LetterKind<L>,
+  task: RedriveTask<L>,
+  options: RedriveOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const run = new LetterRedrive(context, kind, task, options);
+  await run.send(signal);
   return run.total;
+}
+
+/**
+ * Only one process at a time may send letters of a kind again, because those that another one has sent are not
+ * known before they are marked.
+ * @param use gets a signal to end early: the command is to end, or another process may have the right
+ * @param onWait called while another process has the right, which is waited for; undefined: nothing waits
+ * @throws PostriderError `busy`; `stopped` for a command that is to end while it waits
+ */
+export async function alone<L extends Letter, T>(
+  context: Context,
+  kind: LetterKind<L>,
+  use: (signal: AbortSignal) => Promise<T>,
+  onWait?: () => void,
+): Promise<T> {
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const { config } = topology.topics;
+  const letterTopic = await requireLetters(context, kind);
+  await requireTopics(kafka, [{ name: config }]);
+  const stopping = context.stopping();
+  const right = await acquireExclusive(
+    kafka,
+    { groupId: topology.redriveGroup(letterTopic), topic: config, clock: systemClock, log },
+    onWait === undefined ? undefined : { signal: stopping, onWait },
+  );
+  if (right === undefined && stopping.aborted)
+    throw new PostriderError('stopped', 'stopped while it waited; nothing was done');
+  if (right === undefined)
+    throw new PostriderError('busy', `another redrive of these ${kind.noun}s is running`);
+  try {
+    return await use(AbortSignal.any([stopping, right.lost]));
+  } finally {
+    await right.release();
+  }
 }
 
 async function askFirst<L extends Letter>(context: Context, kind: LetterKind<L>): Promise<void> {
@@ -113,33 +165,9 @@ class LetterRedrive<L extends Letter> {
     this.#answer({ dryRun: true, wouldBeSent: this.#counts.rows() });
   }
 
-  /**
-   * Only one process at a time, because letters that another one has sent are not known here before they are
-   * marked.
-   */
-  async sendAlone(): Promise<void> {
-    const { kafka, log } = this.#context;
-    const topology = await this.#context.topology();
-    const { config, redrives } = topology.topics;
-    const letterTopic = await requireLetters(this.#context, this.#kind);
-    await requireTopics(kafka, [{ name: config }]);
-    const right = await acquireExclusive(kafka, {
-      groupId: topology.redriveGroup(letterTopic),
-      topic: config,
-      clock: systemClock,
-      log,
-    });
-    if (right === undefined)
-      throw new PostriderError('busy', `another redrive of these ${this.#kind.noun}s is running`);
-    try {
-      await this.#send(redrives, AbortSignal.any([this.#context.stopping(), right.lost]));
-    } finally {
-      await right.release();
-    }
-  }
-
-  async #send(redrivesTopic: string, signal: AbortSignal): Promise<void> {
+  async send(signal: AbortSignal): Promise<void> {
     const { live, sentAgain } = this.#task;
+    const { redrives: redrivesTopic } = (await this.#context.topology()).topics;
     const { rate } = this.#options;
     const id = randomBytes(4).toString('hex');
     const search = await this.#search(signal);

@@ -1,5 +1,6 @@
 import { systemClock } from '../../ops/clock.ts';
 import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
+import { readPauses } from '../../resources/pauses/pauses.ts';
 import type { StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
@@ -39,6 +40,7 @@ export async function noteWaiting(
     .flatMap((name) => stored.get(recordKey(name))?.sealed?.sealed ?? [])
     .filter((resource) => resource.kind === 'Source');
   if (destinations.length + sources.length === 0) return;
+  await noteKept(context, destinations);
   // The format of bundles loads a decompressor.
   const { countCalls, countEvents } = await import('./waiting.ts');
   let progress = '';
@@ -64,6 +66,17 @@ export async function noteWaiting(
     status.stop();
   }
   lines.forEach(note);
+}
+
+/** Counting them would mean to read all that is kept for other destinations. */
+async function noteKept(context: Context, destinations: readonly string[]): Promise<void> {
+  if (destinations.length === 0) return;
+  const pauses = await readPauses(context.kafka, await context.topology());
+  for (const id of destinations)
+    if (pauses.has(id) || pauses.resumedSince(id) !== undefined)
+      note(
+        `Destination ${id}: events that are kept for it are not sent any more; \`postrider resume ${id}\` sends them before it is deleted`,
+      );
 }
 
 const none: WaitingById = new Map();

@@ -55,13 +55,15 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
 /** The data of `postrider status <destination>`. */
 interface OneDestination {
   readonly view: DestinationView;
+  /** Since then it is not paused any more, and events that were kept for it may be left. */
+  readonly resumedSince: string | undefined;
   /** The last notice about it. */
   readonly notice: Notice | undefined;
   readonly attempts: readonly AttemptLine[];
 }
 
 export function destinationText(
-  { view, notice, attempts }: OneDestination,
+  { view, resumedSince, notice, attempts }: OneDestination,
   isWide: boolean,
   nowMs: number,
 ): string {
@@ -94,6 +96,11 @@ export function destinationText(
       `${destination} is ${state}${forText}`,
       `waiting: ${waiting.total} (${waiting.here} in memory${tiers.join('')})${age}`,
       `in the last three minutes: ${perMinute.delivered} delivered and ${perMinute.failed} failed a minute${took(view)}`,
+      ...(resumedSince === undefined
+        ? []
+        : [
+            `resumed since ${resumedSince}; events that were kept may be left: ${leftText(destination)}`,
+          ]),
       ...(notice === undefined
         ? []
         : [`notice, ${ago(notice.at, nowMs)} ago: ${printable(notice.text)}`]),
@@ -105,6 +112,11 @@ export function destinationText(
   }
   if (lines.length > 0) parts.push(formatTable(['TIME', 'MESSAGE', 'WHAT'], lines, width));
   return parts.join('\n\n');
+}
+
+/** What an operator does about events that a resume has left. */
+export function leftText(destination: string): string {
+  return `if no \`postrider resume ${destination}\` runs, one sends them`;
 }
 
 function destinationsTable(destinations: readonly DestinationView[], nowMs: number): string {

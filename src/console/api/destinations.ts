@@ -84,12 +84,14 @@ export function detailOf(
 ): DestinationDetail {
   const resource = resources.get(`Destination/${row.id}`);
   const pause = pauses.get(row.id);
+  const resumedSince = pauses.resumedSince(row.id);
   return {
     ...row,
     urls,
     waitingBy: { here: waiting.here, tiers: waiting.tiers, due: waiting.due },
     resource: resource === undefined ? {} : toDocument(resource),
     ...(pause === undefined ? {} : { pause: { since: pause.since } }),
+    ...(resumedSince === undefined ? {} : { resumedSince }),
   };
 }
 

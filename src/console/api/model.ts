@@ -97,6 +97,8 @@ export interface DestinationDetail extends DestinationRow {
   /** As in resource files, its secrets masked; empty where it is not configured any more. */
   readonly resource: object;
   readonly pause?: { readonly since: string };
+  /** Since then it is not paused any more, and events that were kept for it may be left. */
+  readonly resumedSince?: string;
 }
 
 export const ranges = ['1h', '24h', '3d'] as const;

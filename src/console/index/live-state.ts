@@ -8,7 +8,7 @@ import type { Logger } from '../../ops/log.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import type { AudienceRecord } from '../../resources/audiences/record.ts';
 import { decodeResource, maskResource, parseRecordKey } from '../../resources/config/stored.ts';
-import { decodePause, type Pause } from '../../resources/pauses/pause.ts';
+import { Pauses } from '../../resources/pauses/pauses.ts';
 import type { Resource } from '../../resources/resource.ts';
 import type { Topology } from '../../topology.ts';
 
@@ -18,7 +18,7 @@ export interface LiveState {
   readonly resources: ReadonlyMap<string, Resource>;
   /** Why a record cannot be read, by the same. */
   readonly unreadable: ReadonlyMap<string, string>;
-  readonly pauses: ReadonlyMap<string, Pause>;
+  readonly pauses: Pick<Pauses, 'get' | 'resumedSince'>;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
   /** What was told last of each destination, by its id. */
   readonly notices: ReadonlyMap<string, Notice>;
@@ -45,7 +45,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
   const resources = new Map<string, Resource>();
   const unreadable = new Map<string, string>();
   const sources = new Map<string, string>();
-  const pauses = new Map<string, Pause>();
+  const pauses = new Pauses();
   const audiences = new Map<string, AudienceRecord>();
   const notices = new Map<string, Notice>();
   const statuses = new Map<string, StatusRecord>();
@@ -68,7 +68,10 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
       config,
       (key, { value }) => {
         const before = resources.get(key);
-        if (before?.kind === 'Source') for (const each of before.writeKeys) sources.delete(each);
+        if (before?.kind === 'Source')
+          for (const each of before.writeKeys)
+            // It may have moved to another source, which is written before.
+            if (sources.get(each) === before.id) sources.delete(each);
         resources.delete(key);
         unreadable.delete(key);
         if (value === null) return;
@@ -85,9 +88,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     follow(
       pausesTopic,
       (key, { value }) => {
-        const pause = decodePause(value);
-        if (pause === undefined) pauses.delete(key);
-        else pauses.set(key, pause);
+        pauses.apply(key, value);
       },
       () => {
         pauses.clear();

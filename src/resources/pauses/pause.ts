@@ -17,6 +17,27 @@ const schema = z.object({
   failingSince: z.exactOptional(z.iso.datetime()),
 });
 
+/** Begins the keys of records that are no pauses. Ids of destinations have no colon. */
+const resumedPrefix = 'resumed:';
+
+/**
+ * Says since when a destination is resumed while events that were kept for it may be left; undefined: none is.
+ * A release that does not know this record takes it for the pause of a destination that does not exist.
+ */
+export function resumedRecord(
+  topic: string,
+  destinationId: string,
+  since: string | undefined,
+): OutgoingRecord {
+  const value = since === undefined ? null : JSON.stringify({ since });
+  return { topic, key: `${resumedPrefix}${destinationId}`, value };
+}
+
+/** The destination whose events are still being sent; undefined: the record with this key is a pause. */
+export function resumedIdOf(key: string): string | undefined {
+  return key.startsWith(resumedPrefix) ? key.slice(resumedPrefix.length) : undefined;
+}
+
 /** Undefined ends the pause. */
 export function pauseRecord(
   topic: string,

@@ -1,9 +1,53 @@
-import { loadFollower } from '../../kafka/follow/follower.ts';
+import { PostriderError } from '../../errors.ts';
+import type { ClusterClient } from '../../kafka/cluster/cluster.ts';
+import { startFollower } from '../../kafka/follow/follower.ts';
 import { readRange } from '../../kafka/read-range.ts';
-import type { KafkaClient } from '../../kafka/client.ts';
-import type { ConfigTopicAccess } from '../config/config-topic.ts';
+import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
-import { decodePause, type Pause } from './pause.ts';
+import { decodePause, resumedIdOf, type Pause } from './pause.ts';
+
+/** What the records of the topic `pauses` say, by destination. */
+export class Pauses {
+  readonly #paused = new Map<string, Pause>();
+  readonly #resumed = new Map<string, string>();
+
+  /** @returns the destination whose pause the record is about */
+  apply(key: string, value: Buffer | null): string | undefined {
+    const pause = decodePause(value);
+    const resumedId = resumedIdOf(key);
+    if (resumedId === undefined) put(this.#paused, key, pause);
+    else put(this.#resumed, resumedId, pause?.since);
+    return resumedId === undefined ? key : undefined;
+  }
+
+  has(destinationId: string): boolean {
+    return this.#paused.has(destinationId);
+  }
+
+  get(destinationId: string): Pause | undefined {
+    return this.#paused.get(destinationId);
+  }
+
+  /** Since when it is not paused any more, while events that were kept for it may be left. ISO 8601. */
+  resumedSince(destinationId: string): string | undefined {
+    return this.#resumed.get(destinationId);
+  }
+
+  ids(): Iterable<string> {
+    return this.#paused.keys();
+  }
+
+  clear(): void {
+    this.#paused.clear();
+    this.#resumed.clear();
+  }
+}
+
+interface PausesAccess {
+  readonly kafka: ClusterClient;
+  readonly topology: Pick<Topology, 'topics'>;
+  readonly log: Logger;
+}
 
 export interface FollowedPauses {
   has(destinationId: string): boolean;
@@ -18,28 +62,49 @@ export async function followPauses({
   kafka,
   topology,
   log,
-}: ConfigTopicAccess): Promise<FollowedPauses> {
-  const pauses = new Map<string, Pause>();
+}: PausesAccess): Promise<FollowedPauses> {
+  let pauses = new Pauses();
+  /** What is read after the topic was cut off or made again. Until all is, what was known stays in force. */
+  let coming: Pauses | undefined;
   const listeners: ((id: string) => void)[] = [];
   const changed = (id: string): void => {
     for (const listener of listeners) listener(id);
   };
-  const follower = await loadFollower(kafka, {
+  const takeOver = (loaded: Pauses): void => {
+    if (loaded !== coming) return;
+    const former = pauses;
+    pauses = loaded;
+    coming = undefined;
+    new Set([...former.ids(), ...loaded.ids()]).forEach(changed);
+  };
+  const follower = await startFollower(kafka, {
     topic: topology.topics.pauses,
     // An operator who resumes a destination waits until the workers have read that.
     maxWaitMs: 500,
     onRecord: ({ key, value }) => {
-      const id = key?.toString() ?? '';
-      apply(pauses, id, value);
-      changed(id);
+      const id = (coming ?? pauses).apply(key?.toString() ?? '', value);
+      if (id !== undefined && coming === undefined) changed(id);
     },
     onRestart: () => {
-      const ids = [...pauses.keys()];
-      pauses.clear();
-      ids.forEach(changed);
+      const loading = new Pauses();
+      coming = loading;
+      follower.caughtUp().then(
+        () => {
+          takeOver(loading);
+        },
+        // It is stopped.
+        () => undefined,
+      );
     },
     log,
   });
+  try {
+    await follower.loaded;
+    if (coming !== undefined) takeOver(coming);
+  } catch (error) {
+    await follower.stop();
+    throw error;
+  }
   return {
     has: (id) => pauses.has(id),
     get: (id) => pauses.get(id),
@@ -51,21 +116,24 @@ export async function followPauses({
 }
 
 /**
- * The pauses in force now, by destination.
+ * What is paused now; nothing where the topic does not exist yet.
  * @throws PostriderError `kafka-unavailable`
  */
 export async function readPauses(
-  kafka: KafkaClient,
+  kafka: ClusterClient,
   { topics }: Pick<Topology, 'topics'>,
-): Promise<ReadonlyMap<string, Pause>> {
-  const pauses = new Map<string, Pause>();
-  for await (const { key, value } of readRange(kafka, { topic: topics.pauses }))
-    apply(pauses, key?.toString() ?? '', value);
+): Promise<Pauses> {
+  const pauses = new Pauses();
+  try {
+    for await (const { key, value } of readRange(kafka, { topic: topics.pauses }))
+      pauses.apply(key?.toString() ?? '', value);
+  } catch (error) {
+    if (!(error instanceof PostriderError) || error.code !== 'not-found') throw error;
+  }
   return pauses;
 }
 
-function apply(pauses: Map<string, Pause>, id: string, value: Buffer | null): void {
-  const pause = decodePause(value);
-  if (pause === undefined) pauses.delete(id);
-  else pauses.set(id, pause);
+function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
 }

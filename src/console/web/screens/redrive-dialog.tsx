@@ -2,15 +2,13 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Redrive } from '../../api/model.ts';
 import { post, Problem } from '../api.ts';
-import { count, counted } from '../format.ts';
+import { counted } from '../format.ts';
 import { Data, Id } from '../parts/data.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { ProblemNote } from '../parts/notes.tsx';
-import { usePolled } from '../polled.ts';
 import { useSession } from '../session.ts';
+import { RunProgress } from './run-progress.tsx';
 
-const progressMs = 1_000;
-const stillMs = 3_600_000;
 const hourMs = 3_600_000;
 
 const spans = [
@@ -84,7 +82,7 @@ export function RedriveDialog({
         )}
       </p>
       {running !== undefined ? (
-        <Progress started={running} />
+        <RunProgress started={running} />
       ) : preview === undefined ? (
         <>
           <p>
@@ -139,55 +137,5 @@ export function RedriveDialog({
         )}
       </div>
     </Dialog>
-  );
-}
-
-function Progress({ started }: { readonly started: Redrive }): JSX.Element {
-  const [isEnded, setEnded] = useState(false);
-  const polled = usePolled<Redrive>(
-    `/redrives/${encodeURIComponent(started.id)}`,
-    isEnded ? stillMs : progressMs,
-  );
-  const { state, found, sent, outcome, detail } = polled.answer ?? started;
-  const isOver = state === 'done' || state === 'failed';
-  if (isOver && !isEnded && outcome?.waiting === 0) setEnded(true);
-  return (
-    <>
-      <p role="status">
-        {state === 'failed'
-          ? `It stopped after ${count(sent)} of ${count(found)} events.`
-          : state === 'done'
-            ? `All ${counted(sent, 'event')} were sent again.`
-            : `${count(sent)} of ${counted(found, 'event')} sent again.`}{' '}
-        {isOver ? null : 'It goes on if you close this.'}
-      </p>
-      <progress value={sent} max={Math.max(1, found)} aria-label="Sent again" />
-      {outcome === undefined ? null : (
-        <dl class="outcome">
-          <div>
-            <dt>Delivered</dt>
-            <dd>{count(outcome.delivered)}</dd>
-          </div>
-          <div>
-            <dt>Refused</dt>
-            <dd>{count(outcome.refused)}</dd>
-          </div>
-          <div>
-            <dt>Waiting</dt>
-            <dd>{count(outcome.waiting)}</dd>
-          </div>
-          <div>
-            <dt>Other</dt>
-            <dd>{count(outcome.other)}</dd>
-          </div>
-        </dl>
-      )}
-      {detail === undefined ? null : (
-        <p>
-          <Data text={detail} />
-        </p>
-      )}
-      {polled.problem === undefined ? null : <ProblemNote problem={polled.problem} />}
-    </>
   );
 }

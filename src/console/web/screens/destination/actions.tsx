@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationDetail } from '../../../api/model.ts';
+import type { DestinationDetail, Redrive } from '../../../api/model.ts';
 import { post, Problem } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
@@ -10,6 +10,7 @@ import { ProblemNote } from '../../parts/notes.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';
 import { RedriveDialog } from '../redrive-dialog.tsx';
+import { RunProgress } from '../run-progress.tsx';
 
 /** What one of its URLs answered. */
 interface TestAnswer {
@@ -32,7 +33,7 @@ export function Actions({
   readonly onDone: () => void;
 }): JSX.Element {
   const [action, setAction] = useState<Action>();
-  const { id, pause, state } = destination;
+  const { id, pause, resumedSince, state } = destination;
   const close = (): void => {
     setAction(undefined);
     onDone();
@@ -52,7 +53,8 @@ export function Actions({
     <>
       {button('test', 'Send a test…')}
       {button('redrive', 'Redrive…')}
-      {isPaused ? button('resume', 'Resume…') : button('pause', 'Pause…')}
+      {isPaused || resumedSince !== undefined ? button('resume', 'Resume…') : null}
+      {isPaused ? null : button('pause', 'Pause…')}
       {action === 'redrive' ? (
         <RedriveDialog destination={id} onClose={close} />
       ) : action === undefined ? null : (
@@ -116,7 +118,7 @@ function questionOf(action: 'test' | 'pause' | 'resume', destination: Destinatio
           </p>
         ),
         confirm: 'Resume',
-        done: 'It is resumed. Workers follow within seconds.',
+        done: 'It is resumed as soon as no other destination is being resumed.',
       };
   }
 }
@@ -134,14 +136,16 @@ function Ask({
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [answers, setAnswers] = useState<readonly TestAnswer[]>();
+  const [running, setRunning] = useState<Redrive>();
   const { title, text, confirm, done } = questionOf(action, destination);
   const run = async (): Promise<void> => {
     setBusy(true);
     setProblem(undefined);
     try {
       const path = `/destinations/${encodeURIComponent(destination.id)}/${action}`;
-      const answer = await post<{ items?: readonly TestAnswer[] }>(path, csrf);
-      setAnswers(answer.items ?? []);
+      const answer = await post<{ items?: readonly TestAnswer[] } | Redrive>(path, csrf);
+      if ('state' in answer) setRunning(answer);
+      setAnswers('state' in answer ? [] : (answer.items ?? []));
     } catch (error) {
       setProblem(error instanceof Problem ? error : new Problem(0, String(error), ''));
     }
@@ -163,6 +167,7 @@ function Ask({
         <>
           <p role="status">{done}</p>
           <TestAnswers answers={answers} />
+          {running === undefined ? null : <RunProgress started={running} />}
         </>
       )}
       {problem === undefined ? null : <ProblemNote problem={problem} />}

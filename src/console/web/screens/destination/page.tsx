@@ -65,8 +65,8 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
 
 /** The same facts as in the figures, as somebody would tell them. */
 function Situation({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
-  const { state, since, until, lastAnswer, nextTry, waiting, oldest, deadline, pause } =
-    destination;
+  const { state, since, until, lastAnswer, nextTry, waiting, oldest, deadline } = destination;
+  const { pause, resumedSince } = destination;
   const begin = pause?.since ?? since;
   return (
     <>
@@ -85,6 +85,13 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
           <>
             {' '}
             It ends <Time at={until} />.
+          </>
+        )}
+        {resumedSince === undefined ? null : (
+          <>
+            {' '}
+            It was resumed <Time at={resumedSince} />, and events that were kept for it may be left.
+            Where nothing sends them now, resume it once more.
           </>
         )}
         {nextTry === undefined ? null : (
