@@ -197,6 +197,49 @@ test('a sync by hand is refused while the one on schedule runs, whatever its fla
   assert.doesNotMatch(stderr, /another sync/);
 });
 
+test('an audience that is deleted while those before it are synced is not synced after all', async () => {
+  const lateMembers = join(folder, 'late.csv');
+  await writeFile(lateMembers, 'customer\n007\nada\n');
+  const late = `
+kind: Audience
+id: late
+name: Late
+source: shop
+members: { file: ${lateMembers}, userId: customer }
+`;
+  const { code, stderr } = await installation.run(['apply', '-f', '-'], { stdin: late });
+  assert.equal(code, 0, stderr);
+  await succeed(['audience-sync', 'late', '--yes']);
+  const context = createContext(installation.environment);
+  const begun = Promise.withResolvers<undefined>();
+  const end = Promise.withResolvers<undefined>();
+  const running = aloneWith(context, 'big-spenders', async () => {
+    begun.resolve(undefined);
+    await end.promise;
+  });
+  await begun.promise;
+  await eventually(async () => {
+    assert.equal(await membersOfGroup(context, 'big-spenders'), 1);
+  });
+  const both = installation.begin(['audience-sync', 'big-spenders', 'late', '--yes']);
+  await eventually(() => {
+    assert.match(both.stderr(), /^big-spenders: another sync of it is running/m);
+  });
+  await succeed(['delete', 'audience', 'late', '--retire', '--yes']);
+  end.resolve(undefined);
+  await running;
+  const ended = await both.ended;
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /^postrider: there is no audience or computed trait late/m);
+  const { KAFKA_BROKERS: brokers = '', TOPIC_PREFIX: prefix = '' } = installation.environment;
+  const kafka = createKafka({ brokers: brokers.split(','), clientId: 'test' }, silentLogger);
+  const told = (await readAll(kafka, `${prefix}ingest.audience`)).flatMap(({ value }) => {
+    const { userId, traits } = JSON.parse(String(value)) as { userId: string; traits: object };
+    return 'late' in traits ? [`${userId} ${String(traits.late)}`] : [];
+  });
+  assert.deepEqual(told.sort(), ['007 false', '007 true', 'ada false', 'ada true']);
+});
+
 test('what cannot be meant is refused before anything is read', async () => {
   const refusals: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
     [['nobody'], 1, /no audience or computed trait nobody; known are: big-spenders, ltv/],

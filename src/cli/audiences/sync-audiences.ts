@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { fullBatchChanges } from '../../audience/change-batch.ts';
 import { findAudiences, type FoundAudiences } from '../../audience/find-audiences.ts';
 import { SyncMetrics } from '../../audience/metrics.ts';
@@ -6,7 +7,12 @@ import type { ReadReport } from '../../audience/read/report.ts';
 import type { SyncProgress } from '../../audience/open-audience.ts';
 import { retireFormer } from '../../audience/retire.ts';
 import { defaultLimits } from '../../audience/safety.ts';
-import { syncAudience, type SyncOptions, type SyncResult } from '../../audience/sync.ts';
+import {
+  syncAudience,
+  type ReadCurrent,
+  type SyncOptions,
+  type SyncResult,
+} from '../../audience/sync.ts';
 import { removeUnknown } from '../../audience/workspace.ts';
 import { writeTextfile } from '../../audience/textfile.ts';
 import { PostriderError } from '../../errors.ts';
@@ -47,6 +53,7 @@ export interface AudienceSyncOptions extends OutputOptions {
 }
 
 type Synced = Audience | ComputedTrait;
+type FindNow = (ids: readonly string[]) => Promise<FoundAudiences>;
 
 /**
  * Syncs one audience after the other. A failed one does not prevent the others.
@@ -62,7 +69,8 @@ export async function syncAudiences(
   const { kafka, log, settings } = context;
   const topology = await context.topology();
   const keys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const found = await findAudiences({ kafka, topology, log }, ids, keys);
+  const findNow: FindNow = (some) => findAudiences({ kafka, topology, log }, some, keys);
+  const found = await findNow(ids);
   if (found.audiences.length === 0) note('there are no audiences or computed traits');
   for (const audience of found.audiences) checkDestination(found, audience, options.destination);
   if (options.history === true) {
@@ -80,7 +88,8 @@ export async function syncAudiences(
   const registry = createMetrics();
   const metrics = new SyncMetrics(registry);
   const ops = await serveMetrics(context, registry, options);
-  const outcomes = await Promise.race([syncAll(context, found, options, metrics), failWhenTold()]);
+  const ofAll = syncAll(context, found.audiences, findNow, options, metrics);
+  const outcomes = await Promise.race([ofAll, failWhenTold()]);
   await ops?.close();
   if (options.textfile !== undefined && options.dryRun !== true)
     await writeTextfile(options.textfile, await metrics.text());
@@ -113,14 +122,14 @@ async function failWhenTold(): Promise<never> {
 
 async function syncAll(
   context: Context,
-  found: FoundAudiences,
+  audiences: readonly Synced[],
+  findNow: FindNow,
   options: AudienceSyncOptions,
   metrics: SyncMetrics,
 ): Promise<readonly SyncOutcome[]> {
-  const { audiences } = found;
   const outcomes: SyncOutcome[] = [];
   for (const audience of audiences) {
-    const outcome = await syncOne(context, found, audience, options, metrics);
+    const outcome = await syncOne(context, audience, findNow, options, metrics);
     outcomes.push(outcome);
     if (outcome.error !== undefined) {
       metrics.failed(audience.id);
@@ -133,10 +142,11 @@ async function syncAll(
   return outcomes;
 }
 
+/** By the audience as it is when its turn comes: those before it may take hours. */
 async function syncOne(
   context: Context,
-  found: FoundAudiences,
   audience: Synced,
+  findNow: FindNow,
   options: AudienceSyncOptions,
   metrics: SyncMetrics,
 ): Promise<SyncOutcome> {
@@ -156,24 +166,30 @@ async function syncOne(
   const { audienceFilesDir, audienceQueryTimeoutMs: queryTimeoutMs } = context.settings;
   try {
     const filesDir = await realFilesDir(audienceFilesDir);
-    const sync = (): Promise<SyncResult> =>
-      syncAudience(
+    const sync = async (): Promise<SyncResult> => {
+      const now = await findNow([audience.id]);
+      const [target = audience] = now.audiences;
+      const readNow: ReadCurrent = async (connection, tempFolder) => {
+        // Whoever deletes it from here on stops this run.
+        await refuseIfChanged(findNow, now, target);
+        const [from, rows] =
+          target.kind === 'Audience'
+            ? ([target.members, 'members'] as const)
+            : ([target.values, 'values'] as const);
+        read = await readMembers(connection, from, {
+          rows,
+          folder: filesDir,
+          tempFolder,
+          queryTimeoutMs,
+        });
+      };
+      return syncAudience(
         { kafka, topology, clock: systemClock, log, onProgress },
-        audience,
-        syncOptions(context, found, audience, options, filesDir),
-        async (connection, tempFolder) => {
-          const [from, rows] =
-            audience.kind === 'Audience'
-              ? ([audience.members, 'members'] as const)
-              : ([audience.values, 'values'] as const);
-          read = await readMembers(connection, from, {
-            rows,
-            folder: filesDir,
-            tempFolder,
-            queryTimeoutMs,
-          });
-        },
+        target,
+        syncOptions(context, now, target, options, filesDir),
+        readNow,
       );
+    };
     const result = await (dryRun ? sync() : aloneWith(context, audience.id, sync));
     return { audience, dryRun, result, read };
   } catch (error) {
@@ -181,6 +197,24 @@ async function syncOne(
   } finally {
     status.stop();
   }
+}
+
+/** @throws PostriderError `not-found`, `input-invalid` */
+async function refuseIfChanged(
+  findNow: FindNow,
+  before: FoundAudiences,
+  { kind, id, source }: Synced,
+): Promise<void> {
+  const now = await findNow([id]);
+  const wereConnected = before.destinationsOf(source);
+  const isSame =
+    isDeepStrictEqual(now.audiences, before.audiences) &&
+    isDeepStrictEqual(now.destinationsOf(source), wereConnected);
+  if (!isSame)
+    throw new PostriderError(
+      'input-invalid',
+      `${kind} ${id} or its destinations were changed while its sync began; nothing was sent. Run it again`,
+    );
 }
 
 function syncOptions(
