@@ -206,18 +206,20 @@ export class DeliveryEngine {
 
   /** The destination has a new version, or was paused or resumed. */
   destinationChanged(id: string): void {
+    if (this.#stopped) return;
     const lane = this.#lanes.use(id);
-    if (lane === undefined || this.#stopped) return;
     const over = this.#whyNothingIsSent(id);
     if (over === undefined) {
       const destination = this.#deps.destinations.destination(id);
-      if (destination !== undefined) lane.update(destination);
+      if (lane !== undefined && destination !== undefined) lane.update(destination);
+      this.#watch.switchedOn(id);
       return;
     }
-    this.#lanes.end(id, lane, over);
-    this.#watch.forget(id);
-    if (over.kind === 'paused') this.#watch.switchedOff(id, 'paused');
-    else if (over.reason === 'destination-disabled') this.#watch.switchedOff(id, 'disabled');
+    if (lane !== undefined) {
+      this.#lanes.end(id, lane, over);
+      this.#watch.forget(id);
+    }
+    if (lane !== undefined || this.#waitingLater.eventsOf(id) > 0) this.#sayItIsOff(id, over);
   }
 
   /**
@@ -293,7 +295,10 @@ export class DeliveryEngine {
 
   #hold(taken: Job | Bundle, dueMs: number): void {
     const { record, claim } = taken;
-    this.#waitingLater.held(claim, waitingOf(taken), dueMs);
+    const waiting = waitingOf(taken);
+    this.#waitingLater.held(claim, waiting, dueMs);
+    const id = waiting.destinationId;
+    if (this.#deps.paused.has(id)) this.#sayItIsOff(id, { kind: 'paused' });
     this.#gate.hold(record, claim, dueMs);
   }
 
@@ -358,6 +363,11 @@ export class DeliveryEngine {
     if (paused.has(id)) return { kind: 'paused' };
     if (destination?.enabled !== false || isUnreadable) return undefined;
     return { kind: 'unwanted', reason: 'destination-disabled' };
+  }
+
+  #sayItIsOff(id: string, over: Over): void {
+    if (over.kind === 'paused') this.#watch.switchedOff(id, 'paused');
+    else if (over.reason === 'destination-disabled') this.#watch.switchedOff(id, 'disabled');
   }
 
   #openLane(id: string): Lane | undefined {

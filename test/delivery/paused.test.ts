@@ -153,6 +153,38 @@ test('an endpoint that asked for time gets it, even if its destination is paused
   assert.equal(world.requests.length, 1);
 });
 
+test('a worker says that a destination is paused, and resumed, although none of its events is due', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  world.publish('crm', 'u1');
+  await world.clock.pass(40 * minuteMs);
+  const stateOf = (): string | undefined => world.engine.reports.standing('crm')?.state;
+  assert.notEqual(stateOf(), 'paused');
+  world.pause('crm');
+  await world.clock.pass(2_000);
+  assert.equal(stateOf(), 'paused');
+  world.resume('crm');
+  await world.clock.pass(2_000);
+  assert.notEqual(stateOf(), 'paused');
+});
+
+test('a worker that begins with waiting events of a paused destination says that it is paused', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  world.publish('crm', 'u1');
+  await world.clock.pass(12 * minuteMs);
+  const [retry] = world.retries.slice(-1);
+  assert.ok(retry !== undefined);
+  const other = new SimulatedWorld({ clock: world.clock });
+  other.addDestination('crm');
+  other.paused.add('crm');
+  for (const record of world.lose(retry.topic)) other.take(record);
+  await world.clock.pass(2_000);
+  assert.equal(other.engine.reports.standing('crm')?.state, 'paused');
+});
+
 test('a destination that was deleted and comes again is sent to as it is then', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm', { maxInFlight: 1 });

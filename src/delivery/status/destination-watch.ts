@@ -93,7 +93,13 @@ export class DestinationWatch {
   }
 
   switchedOff(id: string, how: SwitchedOff): void {
-    this.#configured(id, how);
+    if (this.#watched.get(id)?.facts.configured !== how) this.#configured(id, how);
+  }
+
+  /** Something is sent to it again, whether or not an event comes soon. */
+  switchedOn(id: string): void {
+    const configured = this.#watched.get(id)?.facts.configured;
+    if (configured !== undefined && isSwitchedOff(configured)) this.#configured(id, 'enabled');
   }
 
   /** The destination was deleted, or had no event for long. */
