@@ -16,6 +16,8 @@ export interface ImportOptions {
   readonly producer: Pick<Producer, 'produce'>;
   /** Ends the import early. Lines that were begun are finished. */
   readonly signal: AbortSignal;
+  /** A call is on its way: `onSent` or `onBad` follows, unless the producer is closed before. */
+  readonly onBegun: (line: number) => void;
   /** A call is on every in-sync replica. */
   readonly onSent: (line: number) => void;
   /** A line is not sent, for a reason in one sentence. */
@@ -30,7 +32,7 @@ const mostInFlight = 2_000;
  * with its own message id and timestamp if it has them. Resolves when all calls are acknowledged.
  */
 export async function importCalls(options: ImportOptions): Promise<void> {
-  const { input, producer, signal, onSent, onBad } = options;
+  const { input, producer, signal, onBegun, onSent, onBad } = options;
   const inFlight = new SendWindow(mostInFlight);
   try {
     for await (const lines of splitLines(input, maxCallBytes)) {
@@ -39,6 +41,7 @@ export async function importCalls(options: ImportOptions): Promise<void> {
         if (typeof record === 'string') onBad(line.number, record);
         if (typeof record !== 'object') continue;
         await inFlight.enter();
+        onBegun(line.number);
         producer.produce(record, (refused) => {
           inFlight.leave();
           if (refused === undefined) onSent(line.number);

@@ -24,6 +24,7 @@ async function imported(
   changes: Partial<ImportOptions> = {},
 ): Promise<Imported> {
   const written: OutgoingRecord[] = [];
+  const begun: number[] = [];
   const sent: number[] = [];
   const bad: string[] = [];
   await importCalls({
@@ -37,10 +38,15 @@ async function imported(
       },
     },
     signal: new AbortController().signal,
+    onBegun: (line) => begun.push(line),
     onSent: (line) => sent.push(line),
     onBad: (line, reason) => bad.push(`${line}: ${reason}`),
     ...changes,
   });
+  assert.deepEqual(
+    sent.filter((line) => !begun.includes(line)),
+    [],
+  );
   return { written, sent, bad };
 }
 

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { Argument, type Command } from 'commander';
 import { gunzipIfNeeded } from '../../bulk-import/gunzip.ts';
 import { importCalls } from '../../bulk-import/import-calls.ts';
+import { ImportProgress } from '../../bulk-import/import-progress.ts';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { shutdownSignal } from '../../ops/shutdown.ts';
@@ -16,13 +17,6 @@ import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
 interface ProduceOptions {
   readonly source: string;
-}
-
-interface Counts {
-  sent: number;
-  bad: number;
-  /** The highest line that was sent. */
-  lastLine: number;
 }
 
 /** `postrider produce`: history and other bulk, straight to the ingest topic. */
@@ -50,9 +44,9 @@ async function produce(context: Context, file: string, options: ProduceOptions):
     // Nothing more may ever come from it.
     input.destroy();
   });
-  const counts: Counts = { sent: 0, bad: 0, lastLine: 0 };
+  const progress = new ImportProgress();
   const startMs = Date.now();
-  const status = startStatusLine(() => progressOf(counts, Date.now() - startMs));
+  const status = startStatusLine(() => progressOf(progress, Date.now() - startMs));
   try {
     await withProducer(
       context,
@@ -63,12 +57,14 @@ async function produce(context: Context, file: string, options: ProduceOptions):
           writeKey,
           producer,
           signal: stop.signal,
+          onBegun: (line) => {
+            progress.begun(line);
+          },
           onSent: (line) => {
-            counts.sent += 1;
-            counts.lastLine = Math.max(counts.lastLine, line);
+            progress.lineSent(line);
           },
           onBad: (line, reason) => {
-            counts.bad += 1;
+            progress.lineBad(line);
             reportBad(status, line, reason);
           },
         }),
@@ -76,15 +72,15 @@ async function produce(context: Context, file: string, options: ProduceOptions):
     );
   } catch (cause) {
     if (cause instanceof PostriderError && cause.code === 'kafka-refused') throw cause;
-    if (!stop.signal.aborted) throw unreadable(file, cause, counts);
+    if (!stop.signal.aborted) throw unreadable(file, cause, progress);
   } finally {
     status.stop();
   }
-  context.print(`${counted(counts.sent, 'call')} sent`);
+  context.print(`${counted(progress.sent, 'call')} sent`);
   if (stop.signal.aborted)
-    throw new PostriderError('stopped', `stopped early, after line ${counts.lastLine}`);
-  if (counts.bad > 0) {
-    const lines = `${counts.bad} of ${counted(counts.sent + counts.bad, 'line')}`;
+    throw new PostriderError('stopped', `stopped early, ${progress.placeText}`);
+  if (progress.bad > 0) {
+    const lines = `${progress.bad} of ${counted(progress.sent + progress.bad, 'line')}`;
     throw new PostriderError('input-invalid', `${lines} could not be sent, for the reasons above`);
   }
 }
@@ -106,15 +102,15 @@ async function openInput(file: string): Promise<Readable> {
 }
 
 /** What Node and zlib say of a file that is missing or broken; other errors pass. */
-function unreadable(file: string, cause: unknown, counts?: Counts): unknown {
+function unreadable(file: string, cause: unknown, progress?: ImportProgress): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
   if (cause instanceof PostriderError || code === undefined) return cause;
   const name = file === '-' ? 'the standard input' : file;
-  const sent = counts === undefined ? '' : `; ${counted(counts.sent, 'call')} sent before`;
+  const sent = progress === undefined ? '' : `; ${counted(progress.sent, 'call')} sent before`;
   return new PostriderError('input-invalid', `${name} ${whyUnreadable(code)}${sent}`, { cause });
 }
 
-function progressOf({ sent, bad }: Counts, tookMs: number): string {
+function progressOf({ sent, bad }: ImportProgress, tookMs: number): string {
   const perSecond = Math.round((sent * 1_000) / Math.max(1, tookMs));
   const numbers = [sent, perSecond].map((n) => n.toLocaleString('en'));
   const badLines = bad === 0 ? '' : `, ${counted(bad, 'bad line')}`;
