@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import kafkajs from 'kafkajs';
 import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiver.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
@@ -7,6 +8,7 @@ import { createProducer, type Producer } from '../../src/kafka/produce/producer.
 import { readRange } from '../../src/kafka/read-range.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
+import { withRawAdmin } from '../kafka/topics.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
 const arrivals: (Arrival & { readonly atMs: number })[] = [];
@@ -308,3 +310,44 @@ for (const [args, stdin, code, message] of [
     assert.equal(ended.stderr.split('\n').length, 2);
   });
 }
+
+test('a deletion that fails between its two writes says from which user on it is half done', async () => {
+  const other = await install({});
+  const { TOPIC_PREFIX: otherPrefix = '' } = other.environment;
+  for (const [args, stdin] of [
+    [['topics', '--create'], ''],
+    [
+      ['apply', '-f', '-'],
+      JSON.stringify([
+        { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+        {
+          kind: 'Destination',
+          id: 'crm',
+          name: 'CRM',
+          sources: ['shop'],
+          webhooks: [{ url: `${receiver.url}/crm` }],
+        },
+      ]),
+    ],
+  ] as const) {
+    const { code, stderr } = await other.run(args, { stdin });
+    assert.equal(code, 0, stderr);
+  }
+  const names = await withAdmin(kafka, (admin) => admin.topicNames(`${otherPrefix}retry.`));
+  await withRawAdmin(kafka, (admin) =>
+    admin.alterConfigs({
+      validateOnly: false,
+      resources: names.map((name) => ({
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name,
+        configEntries: [{ name: 'max.message.bytes', value: '100' }],
+      })),
+    }),
+  );
+  const { code, stderr } = await other.run(['delete-user', 'ada', 'bob']);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^failed at user "ada": from there on, events may be dropped already, and destinations not told yet\. Run it again with all users$/m,
+  );
+});

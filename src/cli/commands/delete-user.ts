@@ -70,8 +70,7 @@ async function deleteUser(
   print(context, options, users, report);
   const { ids } = users;
   if (report.users === ids.length) return;
-  const next = printable(JSON.stringify(ids[report.users]));
-  const message = `stopped before user ${next}; if you run it again with all users, it sends the notifications of the first ones again`;
+  const message = `stopped before user ${quoted(ids[report.users])}; if you run it again with all users, it sends the notifications of the first ones again`;
   throw new PostriderError('stopped', message);
 }
 
@@ -118,9 +117,20 @@ async function run(
         }),
       timeToEnd(stop.signal),
     );
+  } catch (error) {
+    status.clear();
+    context.note(
+      `failed at user ${quoted(userIds[report.users])}: from there on, events may be dropped already, and destinations not told yet. Run it again with all users`,
+    );
+    throw error;
   } finally {
     status.stop();
   }
+}
+
+/** Ids may hold anything. */
+function quoted(userId: string | undefined): string {
+  return printable(JSON.stringify(userId));
 }
 
 /** @throws PostriderError `input-invalid` */
