@@ -180,8 +180,10 @@ export class DedicatedTopics {
    */
   async #remove(topic: string, destinationId: string, admin: KafkaAdmin): Promise<void> {
     if (!(await this.#isEmpty(topic, destinationId, admin))) return;
-    // Checked last, because nothing may happen between this check and the removal.
-    if (!this.#isGone(destinationId) || !this.#options.config.isFresh()) return;
+    // Checked last, because nothing may happen between this check and the removal; and by what is stored now, not
+    // by what was two seconds ago.
+    await this.#options.config.caughtUp();
+    if (!this.#isGone(destinationId)) return;
     await admin.deleteTopic(topic);
     // Kafka may still list the topic for a while. It is not read again.
     this.#goneSinceMs.delete(topic);

@@ -188,6 +188,21 @@ describe('the dedicated topics on Kafka', () => {
     assert.equal(topics.readers.length, 1);
   });
 
+  test('nor is it removed by a worker that has not heard yet that it was made again', async () => {
+    config.remove('big');
+    finishAll();
+    await topics.look();
+    aheadMs += 11 * minuteMs;
+    config.caughtUp = () => {
+      config.put(destination('dedicated'));
+      return Promise.resolve();
+    };
+    await lookUntil(() => {
+      assert.deepEqual(left, ['big']);
+    });
+    assert.ok(await isThere());
+  });
+
   test('what is written to a topic while it is being removed is read before', async () => {
     config.remove('big');
     finishAll();
