@@ -30,10 +30,12 @@ export function everyoneRecord(
   return { topic, partition, key: everyoneKey(id), value: text };
 }
 
+export type WantedBaseline = Pick<Baseline, 'destinations' | 'reached' | 'isTakenBack'>;
+
 /** The progress of an interrupted run with the same options; undefined: there is none. */
 export function cutOffRun(
   progress: ReadonlyMap<number, string>,
-  wanted: Pick<Baseline, 'destinations' | 'isTakenBack'>,
+  wanted: WantedBaseline,
   nowMs: number,
 ): { readonly baseline: Baseline; readonly after: ReadonlyMap<number, string> } | undefined {
   const found = new Map(
@@ -41,7 +43,8 @@ export function cutOffRun(
   );
   const first = found.get(0);
   if (first === undefined || nowMs - first.timeMs > mostAgeMs) return undefined;
-  const { sync, timeMs, destinations, isTakenBack } = first;
+  const { sync, timeMs, destinations, isTakenBack, reached } = first;
+  if (String(reached) !== String(wanted.reached)) return undefined;
   if (String(destinations) !== String(wanted.destinations)) return undefined;
   if (isTakenBack !== wanted.isTakenBack) return undefined;
   const after = new Map(

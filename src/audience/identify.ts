@@ -22,6 +22,8 @@ export interface IdentifyOptions {
 export interface Baseline {
   /** The only destinations that get them; undefined: all that get the changes. */
   readonly destinations: readonly string[] | undefined;
+  /** All that get them, when the run began: users who were told before one was added have to be told again. */
+  readonly reached: readonly string[];
   /** The calls take the trait back. */
   readonly isTakenBack: boolean;
   /** As the run that began it had it. */

@@ -126,7 +126,7 @@ async function tellDestinations(
     if (!options.isSilent)
       await run.send({
         formerDestinations: [],
-        baseline: { destinations, isTakenBack: true },
+        baseline: { destinations, reached: destinations, isTakenBack: true },
       });
     const { destinations: named } = target;
     const told = withTold(record.told, { ...present, destinations: named, formerDestinations: [] });

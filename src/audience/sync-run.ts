@@ -10,8 +10,8 @@ import { applyChanges, findChanges, type Difference } from './changes.ts';
 import { loadState, saveState, type CheckpointSubject } from './checkpoint.ts';
 import { Deletions } from './deletions.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
-import { cutOffRun, everyoneRecord } from './everyone.ts';
-import { IdentifyCalls, type Baseline } from './identify.ts';
+import { cutOffRun, everyoneRecord, type WantedBaseline } from './everyone.ts';
+import { IdentifyCalls } from './identify.ts';
 import { Memberships } from './membership.ts';
 import type { OpenAudience, SyncDeps } from './open-audience.ts';
 import { replay } from './replay.ts';
@@ -28,7 +28,7 @@ export interface SendWhat {
   readonly isSilent?: boolean;
   readonly formerDestinations: readonly string[];
   /** Users that did not change are sent as well. */
-  readonly baseline?: Pick<Baseline, 'destinations' | 'isTakenBack'> | undefined;
+  readonly baseline?: WantedBaseline | undefined;
 }
 
 /** One run for one trait of an audience: the memberships, the differences, and the calls for them. */
@@ -161,9 +161,7 @@ export class SyncRun {
     return sendChanges(options);
   }
 
-  async #everyone(
-    wanted: Pick<Baseline, 'destinations' | 'isTakenBack'>,
-  ): Promise<NonNullable<SendOptions['everyone']>> {
+  async #everyone(wanted: WantedBaseline): Promise<NonNullable<SendOptions['everyone']>> {
     const rows = await this.#connection.runAndReadAll('select part, value from state.everyone');
     const progress = new Map(
       rows.getRows().map(([part, value]) => [Number(part), String(value)] as const),

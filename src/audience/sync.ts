@@ -150,12 +150,13 @@ class Sync {
    * trait.
    */
   async #send(found: Difference): Promise<readonly string[]> {
-    const { full } = this.#options;
+    const { full, connected } = this.#options;
     await this.#save(found, 'unfinished');
     const destinations = full?.destination === undefined ? undefined : [full.destination];
+    const reached = (destinations ?? this.#target.destinations ?? connected).toSorted();
     const leftOut = await this.#run.send({
       formerDestinations: this.#formerDestinations,
-      baseline: full && { destinations, isTakenBack: false },
+      baseline: full && { destinations, reached, isTakenBack: false },
     });
     await this.#save(found, 'done');
     await this.#run.saveCheckpoint(this.#audience.workspace.checkpoint, leftOut);

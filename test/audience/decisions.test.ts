@@ -120,7 +120,7 @@ test('a change is named after what was before', () => {
 });
 
 test('a run that tells everyone goes on from one of the same kind that was cut off, if it is not too old', () => {
-  const wanted = { destinations: ['crm'], isTakenBack: false };
+  const wanted = { destinations: ['crm'], reached: ['crm'], isTakenBack: false };
   const text = (changes: object): string =>
     JSON.stringify({ ...wanted, sync: 's1', timeMs: 1_000, after: 'm', ...changes });
   const found = cutOffRun(
@@ -137,5 +137,6 @@ test('a run that tells everyone goes on from one of the same kind that was cut o
   const one = new Map([[0, text({})]]);
   assert.equal(cutOffRun(one, { ...wanted, destinations: undefined }, 2_000), undefined);
   assert.equal(cutOffRun(one, { ...wanted, isTakenBack: true }, 2_000), undefined);
+  assert.equal(cutOffRun(one, { ...wanted, reached: ['crm', 'ads'] }, 2_000), undefined);
   assert.equal(cutOffRun(one, wanted, 1_000 + 86_400_001), undefined);
 });
