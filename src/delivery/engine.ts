@@ -317,7 +317,7 @@ export class DeliveryEngine {
     const lane = this.#lanes.use(destinationId);
     if (lane?.putOff(bundle) === true) return;
     if (lane === undefined && this.#isKnownUnreadable(destinationId)) {
-      const now = circumstances(this.#deps);
+      const now = circumstances(this.#laneContext);
       const deferral = unreadableDeferral(oldestMs, true, now.nowMs);
       const verdict = decideOnBundle(bundle.header, deferral, now);
       if (verdict !== undefined) {
@@ -380,7 +380,7 @@ export class DeliveryEngine {
 
   /** False: the job has to wait. */
   #end(job: Job, happened: Happened): boolean {
-    const verdict = decide(job, happened, circumstances(this.#deps));
+    const verdict = decide(job, happened, circumstances(this.#laneContext));
     if (!isEnding(verdict)) return false;
     this.#disposal.carryOut(job, verdict);
     return true;

@@ -1,5 +1,6 @@
 import type { Clock } from '../ops/clock.ts';
 import { dueAfter, longestDelayMs } from '../event/tier-delay.ts';
+import type { Reachability } from './reachability.ts';
 
 /** When to try again, and when to give up. Pure: time and chance are arguments. */
 export interface RetryPolicy {
@@ -19,6 +20,8 @@ export interface Circumstances {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly policy: RetryPolicy;
+  /** For how long this worker has been able to reach nobody since then. */
+  readonly cutOffMs: (fromMs: number) => number;
 }
 
 /** The circumstances at this moment. */
@@ -26,8 +29,22 @@ export function circumstances({
   clock,
   random,
   policy,
-}: Omit<Circumstances, 'nowMs'> & { readonly clock: Clock }): Circumstances {
-  return { nowMs: clock.now(), random, policy };
+  reachability,
+}: Pick<Circumstances, 'random' | 'policy'> & {
+  readonly clock: Clock;
+  readonly reachability: Pick<Reachability, 'cutOffMs'>;
+}): Circumstances {
+  const cutOffMs = (fromMs: number): number => reachability.cutOffMs(fromMs);
+  return { nowMs: clock.now(), random, policy, cutOffMs };
+}
+
+/**
+ * When an event's retries end, whose window would end at `deadlineMs`: an outage of our own network in it does not
+ * count. The deadline itself stays as it is, because a worker that adds to it would add the same outage again when the
+ * event comes back.
+ */
+export function endMs(deadlineMs: number, { policy, cutOffMs }: Circumstances): number {
+  return deadlineMs + cutOffMs(deadlineMs - policy.windowMs);
 }
 
 /** How far an event's retries have come: the part of the envelope that decisions need. */
@@ -115,18 +132,19 @@ export function planDeferral(
 function schedule(
   wantedMs: number,
   deadlineMs: number | undefined,
-  { nowMs, policy, random }: Circumstances,
+  now: Circumstances,
 ): Later | undefined {
+  const { nowMs, policy, random } = now;
   const { tiersMs } = policy;
   const tierMs = tiersMs.find((delayMs) => delayMs >= wantedMs) ?? tiersMs.at(-1) ?? 0;
-  if (deadlineMs === undefined || fits(tierMs, deadlineMs, nowMs))
-    return later(tierMs, deadlineMs, nowMs, random);
-  const longest = tiersMs.findLast((delayMs) => fits(delayMs, deadlineMs, nowMs));
+  const lastMs = deadlineMs === undefined ? Infinity : endMs(deadlineMs, now);
+  if (fits(tierMs, lastMs, nowMs)) return later(tierMs, deadlineMs, nowMs, random);
+  const longest = tiersMs.findLast((delayMs) => fits(delayMs, lastMs, nowMs));
   return longest === undefined ? undefined : later(longest, deadlineMs, nowMs, random);
 }
 
-function fits(tierMs: number, deadlineMs: number, nowMs: number): boolean {
-  return nowMs + longestDelayMs(tierMs) <= deadlineMs;
+function fits(tierMs: number, lastMs: number, nowMs: number): boolean {
+  return nowMs + longestDelayMs(tierMs) <= lastMs;
 }
 
 function later(

@@ -6,7 +6,7 @@ import type { BundleHeader } from './bundle/format.ts';
 import { backlogDeferral, deferralOf } from './lane/deferral.ts';
 import type { Deferral, LaneView, Prospects } from './lane/deferral.ts';
 import type { DeadLetterReason, Outcome, Permanent, Retryable } from './outcome.ts';
-import { planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
+import { endMs, planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
 import type { Circumstances, DeferralCause, Later } from './retry-policy.ts';
 
 /** The part of an event's state that decisions depend on. A `Job` has all of it. */
@@ -35,12 +35,8 @@ export type Happened =
       readonly lane: LaneView;
       readonly prospects: Prospects;
     }
-  /** A slot is free for it. `cutOffMs`: of its retry window, for so long nobody could be reached from here. */
-  | {
-      readonly kind: 'turn';
-      readonly fencedBy: FencedBy | undefined;
-      readonly cutOffMs: number;
-    }
+  /** A slot is free for it. */
+  | { readonly kind: 'turn'; readonly fencedBy: FencedBy | undefined }
   | { readonly kind: 'attempted'; readonly outcome: Outcome }
   /** Nothing is sent to its destination any more. */
   | { readonly kind: 'unwanted'; readonly reason: DeadLetterReason }
@@ -165,7 +161,8 @@ function whilePaused(event: EventState, { kind, lane }: InLane, now: Circumstanc
   const startsMs = lane.openForMs > 0 ? Math.max(openedMs, timestampMs) : undefined;
   const deadlineMs =
     event.deadlineMs ?? (startsMs === undefined ? undefined : startsMs + policy.windowMs);
-  if (deadlineMs !== undefined && nowMs >= deadlineMs) return giveUp(event, 'expired', 'breaker');
+  if (deadlineMs !== undefined && nowMs >= endMs(deadlineMs, now))
+    return giveUp(event, 'expired', 'breaker');
   if (nowMs - timestampMs < policy.spillAfterMs) return { kind: 'wait', deadlineMs };
   return putOff(event, { cause: 'retention', wantedMs: 0 }, now, deadlineMs);
 }
@@ -188,11 +185,11 @@ function whileWaiting(event: EventState, happened: InLane, now: Circumstances): 
 
 function atItsTurn(
   event: EventState,
-  { fencedBy, cutOffMs }: Extract<Happened, { kind: 'turn' }>,
-  { nowMs }: Circumstances,
+  { fencedBy }: Extract<Happened, { kind: 'turn' }>,
+  now: Circumstances,
 ): Verdict {
   if (fencedBy !== undefined) return { kind: 'drop', fencedBy };
-  if (event.deadlineMs === undefined || nowMs <= event.deadlineMs + cutOffMs) return deliver;
+  if (event.deadlineMs === undefined || now.nowMs <= endMs(event.deadlineMs, now)) return deliver;
   // If the event came in time, its own destination kept it from a turn: by its rate limit, or by being slow.
   return event.isInTime
     ? giveUp(event, 'expired', 'no turn in time')

@@ -7,7 +7,12 @@ import { defaultPolicy, hourMs, minuteMs } from './simulated-world.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 const middle = (): number => 0.5;
-const now = (random: () => number): Circumstances => ({ nowMs, random, policy: defaultPolicy });
+const now = (random: () => number): Circumstances => ({
+  nowMs,
+  random,
+  policy: defaultPolicy,
+  cutOffMs: () => 0,
+});
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe('a retry', () => {
@@ -51,6 +56,19 @@ describe('a retry', () => {
     assert.equal(plan(61_000), 5 * minuteMs);
     assert.equal(plan(24 * hourMs), hourMs);
     assert.equal(plan(Infinity), hourMs);
+  });
+
+  test('has more time after an outage of our own network, and keeps its deadline', () => {
+    const deadlineMs = nowMs - 1_000;
+    const after = (cutOffMs: number): string | number => {
+      const plan = planRetry({ attempts: 3, deadlineMs }, 0, {
+        ...now(middle),
+        cutOffMs: (fromMs) => (fromMs === deadlineMs - 4 * hourMs ? cutOffMs : 0),
+      });
+      if (plan.kind === 'later') assert.equal(plan.deadlineMs, deadlineMs);
+      return plan.kind === 'later' ? plan.tierMs : plan.reason;
+    };
+    assert.deepEqual([after(0), after(10 * minuteMs)], ['expired', 300_000]);
   });
 
   test('that would land past the deadline goes to the longest tier that fits', () => {

@@ -7,7 +7,7 @@ import type { EventState, Happened, Verdict } from '../../src/delivery/verdict.t
 import { defaultPolicy, hourMs } from './simulated-world.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
-const now = { nowMs, random: (): number => 0.5, policy: defaultPolicy };
+const now = { nowMs, random: (): number => 0.5, policy: defaultPolicy, cutOffMs: () => 0 };
 
 const fresh: EventState = {
   envelope: { attempts: 0, appendTimeMs: nowMs - 1_000, redrivenMs: undefined },
@@ -105,7 +105,7 @@ describe('an event that its lane may take', () => {
 describe('an event whose time is over at its turn', () => {
   const late = { ...fresh, deadlineMs: nowMs - 1 };
   const atTurn = (event: EventState): Verdict =>
-    decide(event, { kind: 'turn', fencedBy: undefined, cutOffMs: 0 }, now);
+    decide(event, { kind: 'turn', fencedBy: undefined }, now);
 
   test('is given up: by the fault of its destination if it was there in time, else by ours', () => {
     const reasons = [late, { ...late, isInTime: false }].map((event) => {
@@ -116,8 +116,21 @@ describe('an event whose time is over at its turn', () => {
     assert.equal(atTurn(fresh).kind, 'deliver');
   });
 
+  test('has as much more as nobody could be reached from here within its window', () => {
+    const decided = (cutOffMs: number, event: EventState): string => {
+      const from = (fromMs: number): number => (fromMs === nowMs - 1 - 4 * hourMs ? cutOffMs : 0);
+      const verdict = decide(
+        event,
+        { kind: 'turn', fencedBy: undefined },
+        { ...now, cutOffMs: from },
+      );
+      return verdict.kind;
+    };
+    assert.deepEqual([decided(1, late), decided(0, late)], ['deliver', 'give-up']);
+  });
+
   test('is dropped all the same if its user was deleted', () => {
-    assert.equal(decide(late, { kind: 'turn', fencedBy: 'user', cutOffMs: 0 }, now).kind, 'drop');
+    assert.equal(decide(late, { kind: 'turn', fencedBy: 'user' }, now).kind, 'drop');
   });
 });
 

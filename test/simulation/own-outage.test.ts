@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { answerOk, hourMs, minuteMs } from '../delivery/simulated-world.ts';
+import { answerOk, failsWith, hourMs, minuteMs } from '../delivery/simulated-world.ts';
 import type { Answer } from '../delivery/simulated-world.ts';
 import { Scene } from './scene.ts';
 import type { Traffic } from './scene.ts';
@@ -72,6 +72,25 @@ describe('while nobody can be reached from here', () => {
     await world.clock.pass(minuteMs);
     assert.ok(world.delivered.includes(id));
     assert.deepEqual(world.deadLetters, []);
+  });
+
+  test('nor is it where the attempt after it fails once more', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ok;
+    await scene.run(2_000, traffic);
+    const late = { attempts: 3, dueMs: world.clock.now(), deadlineMs: world.clock.now() + 60_000 };
+    world.answer = () => refused;
+    await scene.run(2_000, traffic);
+    const id = world.publish('crm-0', 'late', late, 'retry.10s');
+    await scene.run(10 * minuteMs, traffic);
+    world.answer = (_url, { messageId }) => (messageId === id ? failsWith(503) : ok);
+    await world.clock.pass(20_000);
+    world.answer = () => ok;
+    await world.clock.pass(10 * minuteMs);
+    assert.deepEqual(world.deadLetters, []);
+    assert.ok(world.delivered.includes(id));
   });
 
   test('events of a destination that is deleted, or of a partition that goes, are let go of', async () => {

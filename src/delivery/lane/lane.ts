@@ -311,11 +311,8 @@ export class Lane implements SlotTaker {
   /** Checks again what may have changed while the job waited; false if that ended the job. */
   #mayStart(job: Job): boolean {
     const fencedBy = this.#context.fencing.covers(job);
-    const { deadlineMs } = job;
-    if (deadlineMs === undefined && fencedBy === undefined) return true;
-    const { policy, reachability } = this.#context;
-    const cutOffMs = reachability.cutOffMs((deadlineMs ?? Infinity) - policy.windowMs);
-    return !this.#settle(job, { kind: 'turn', fencedBy, cutOffMs });
+    if (job.deadlineMs === undefined && fencedBy === undefined) return true;
+    return !this.#settle(job, { kind: 'turn', fencedBy });
   }
 
   #start(job: Job): void {
