@@ -81,6 +81,18 @@ test('three thousand gaps of one record fit', () => {
   assert.equal(decodeCommitMetadata(7, metadata).ahead?.unfinished.size, mostGaps);
 });
 
+test('a gap of which only the first bytes fit is left out, and nothing behind it counts as finished', () => {
+  // The last two bytes that are free are too few for a distance of 2 ** 14, which is the least that takes three.
+  const near = Array.from({ length: mostGaps - 2 }, (_, i) => 7 + i);
+  const far = 7 + near.length - 1 + 2 ** 14;
+  const ahead = { upTo: far + 10, unfinished: new Set([...near, far]) };
+  const metadata = encodeCommitMetadata(7, { epoch: 0, ahead });
+  assert.deepEqual(decodeCommitMetadata(7, metadata).ahead, {
+    upTo: far,
+    unfinished: new Set(near),
+  });
+});
+
 test('what somebody else wrote, or another version, says nothing', () => {
   const nothing = { epoch: -1, ahead: undefined };
   for (const foreign of [null, '', 'consumer-1@host', '2;7;20;AQ', ';', '1', '1;', '1;x;20;AQ'])

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { AssignerProtocol } from 'kafkajs';
 import { decodeWishes, encodeWishes } from '../../../src/kafka/consume/assigner.ts';
-import { CommonLevel, levelsOf } from '../../../src/kafka/consume/group-level.ts';
+import { CommonLevel, GroupLevel, levelsOf } from '../../../src/kafka/consume/group-level.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { FakeBrokers } from '../fake-brokers.ts';
+import { FakeLogger } from '../fake-logger.ts';
 
 function metadataOf(userData: string): Buffer {
   const encoded = { version: 1, topics: ['t'], userData: Buffer.from(userData) };
@@ -78,5 +82,61 @@ describe('the level that all know', () => {
         }
       }),
     );
+  });
+});
+
+/** Looks at a group, again and again as the test says. */
+function watched(t: TestContext) {
+  const brokers = new FakeBrokers();
+  const log = new FakeLogger();
+  let lookAgain: (() => void) | undefined;
+  const level = new GroupLevel(brokers, {
+    groupId: 'group',
+    clock: {
+      now: () => 0,
+      after: (_, callback) => {
+        lookAgain = callback;
+        return { cancel: () => undefined };
+      },
+    },
+    log,
+  });
+  t.after(() => {
+    level.stop();
+  });
+  const looked = async (): Promise<() => void> =>
+    eventually(() => lookAgain ?? assert.fail('it does not look again'), 5_000);
+  return {
+    log,
+    look: async (times: number, error?: KafkaErrorName): Promise<void> => {
+      brokers.before = () => {
+        if (error !== undefined) throw new KafkaAnswerError(error, 'group group');
+      };
+      for (let looks = 0; looks < times; looks += 1) {
+        const look = await looked();
+        lookAgain = undefined;
+        look();
+        await looked();
+      }
+    },
+  };
+}
+
+describe('whoever looks at a group', () => {
+  test('says once that it has no right to, and again if it had it meanwhile', async (t) => {
+    const { log, look } = watched(t);
+    const said = (): number =>
+      log.visible.filter((line) => /^warn: .*may not describe the group/.test(line)).length;
+    await look(3, 'GROUP_AUTHORIZATION_FAILED');
+    assert.equal(said(), 1);
+    await look(1);
+    await look(3, 'GROUP_AUTHORIZATION_FAILED');
+    assert.equal(said(), 2);
+  });
+
+  test('asks for no right while the group cannot be reached', async (t) => {
+    const { log, look } = watched(t);
+    await look(3, 'COORDINATOR_NOT_AVAILABLE');
+    assert.deepEqual(log.visible, []);
   });
 });

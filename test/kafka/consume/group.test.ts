@@ -112,6 +112,21 @@ test('a member that was gone for a while keeps what is in flight if nobody read 
   assert.equal(model.committedAt(0), 2);
 });
 
+test('it keeps it also where the oldest record of all is still in flight', async () => {
+  const { model, member } = await reading(6);
+  member.fetch(0, 4);
+  await member.committer.commit();
+  assert.equal(model.committedAt(0), 0);
+  model.expel(member);
+  model.notice(member);
+  await model.settle();
+  await member.answer();
+  await model.settle();
+  member.fetch(0, all);
+  assert.deepEqual(member.received, [0, 1, 2, 3, 4, 5]);
+  assert.equal(member.told.includes('lost 0'), false);
+});
+
 test('it drops what is in flight if somebody did, and goes on where that one committed', async () => {
   const { model, member } = await reading(6);
   member.fetch(0, 3);

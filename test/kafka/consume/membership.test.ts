@@ -271,11 +271,12 @@ describe('a member of a group', { concurrency: true }, () => {
     const brokers = brokersWith({ calls: 2 });
     const group = brokers.group(groupId);
     group.syncError = 'REBALANCE_IN_PROGRESS';
-    const { partitions, expelled } = member(t, brokers);
+    const { partitions, assigned, expelled } = member(t, brokers);
     await until(() => {
       assert.equal(partitions()?.length, 2);
     });
-    assert.equal(expelled(), 0);
+    // Nobody has said meanwhile that it has nothing to read.
+    assert.deepEqual([assigned.length, expelled()], [1, 0]);
     assert.ok(brokers.count('SyncGroup') >= 2);
   });
 
@@ -432,6 +433,29 @@ describe('a member of a group', { concurrency: true }, () => {
       assert.ok(brokers.count('Heartbeat') > asked + 1);
     });
     assert.deepEqual([refusals, partitions()], [[], ['calls/0']]);
+  });
+
+  test('whose right to the group is taken away for the second time asks as soon again as after the first', async (t) => {
+    const brokers = brokersWith({ calls: 1 });
+    const { partitions, log } = member(t, brokers);
+    const pauses = (): (string | undefined)[] =>
+      log.visible.map((line) => /asking again in \d+ s/.exec(line)?.[0]);
+    await until(() => {
+      assert.deepEqual(partitions(), ['calls/0']);
+    });
+    brokers.group(groupId).heartbeatError = denied;
+    await until(() => {
+      assert.deepEqual(pauses(), ['asking again in 1 s']);
+    });
+    brokers.group(groupId).heartbeatError = undefined;
+    const asked = brokers.count('Heartbeat');
+    await until(() => {
+      assert.ok(brokers.count('Heartbeat') > asked + 1);
+    });
+    brokers.group(groupId).heartbeatError = denied;
+    await until(() => {
+      assert.deepEqual(pauses(), ['asking again in 1 s', 'asking again in 1 s']);
+    });
   });
 
   test('whose right to a topic is taken away says so, and keeps its partitions', async (t) => {
