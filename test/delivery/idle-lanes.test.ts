@@ -7,6 +7,17 @@ function lanes({ engine }: SimulatedWorld): number {
   return Object.values(engine.state().lanesByState).reduce((sum, count) => sum + count, 0);
 }
 
+test('what a lane does after a rest is in its figures, and what it did before is not', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  for (let n = 0; n < 30; n += 1) world.publish('crm', `u${n}`);
+  await world.clock.pass(10 * minuteMs);
+  for (let n = 0; n < 3; n += 1) world.publish('crm', `u${n}`);
+  await world.clock.pass(5_000);
+  const { delivered } = world.engine.reports.of('crm').perMinute;
+  assert.ok(delivered > 0.9 && delivered < 3, `${delivered} a minute`);
+});
+
 describe('a destination that gets nothing for twenty minutes', () => {
   test('is forgotten, and its breaker after one minute without a failure', async () => {
     const world = new SimulatedWorld();

@@ -42,7 +42,7 @@ interface TestKind {
 }
 
 const isSimulation = (test: string): boolean => test.startsWith('test/simulation/');
-const unitTests: TestKind = { isOne: (test) => !isSimulation(test), longestMs: 15_000 };
+const unitTests: TestKind = { isOne: (test) => !isSimulation(test), longestMs: 40_000 };
 const engineSimulations: TestKind = { isOne: isSimulation, longestMs: 20_000 };
 
 /** Runs the cheapest tests first, until one fails. */

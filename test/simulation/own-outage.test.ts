@@ -74,6 +74,21 @@ describe('while nobody can be reached from here', () => {
     assert.deepEqual(world.deadLetters, []);
   });
 
+  test('all slots are used again soon after', async () => {
+    const scene = new Scene({ partitions: 12 });
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ok;
+    await scene.run(2_000, traffic);
+    world.answer = () => refused;
+    await scene.run(10_000, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    world.answer = () => ({ ...ok, afterMs: 500 });
+    await scene.run(30_000, traffic);
+    // 40 destinations with 5 events a second each need 100.
+    assert.ok(world.mostInFlightAtAll >= 100, `${world.mostInFlightAtAll} at a time`);
+  });
+
   test('nor is it where the attempt after it fails once more', async () => {
     const scene = new Scene();
     const { world } = scene;

@@ -35,6 +35,22 @@ describe('the jobs of users', () => {
     );
   });
 
+  test('are found without a look at many others, however many there are', () => {
+    const users = 4_096;
+    const table = new JobsByUser();
+    let looks = 0;
+    for (let user = 0; user < users; user += 1) {
+      const get = (): number => {
+        looks += 1;
+        return user;
+      };
+      table.add(user, Object.defineProperty(jobOf(user), 'user', { get }));
+    }
+    looks = 0;
+    for (let user = 0; user < users; user += 1) table.get(user);
+    assert.ok(looks <= 2 * users, `${looks} looks`);
+  });
+
   test('are garbage for a young collection once they are removed', () => {
     const table = new JobsByUser();
     const jobs: Job[] = [];

@@ -126,6 +126,19 @@ test('a lane that waits for its limit is called once, however often it has asked
   assert.equal(calls, 1);
 });
 
+test('a lane that is closed is not called when its limit would let an event through', async () => {
+  const clock = new SimulatedClock();
+  const shares = new WorkShares();
+  let calls = 0;
+  const rate = new LaneRate({ clock, shares, onReady: () => (calls += 1) });
+  shares.set({ indexes: new Set([0]), count: 1 }, clock.steadyNow());
+  rate.update(exampleDestination({ rateLimit: '1/s' }));
+  rate.await();
+  rate.close();
+  await clock.pass(5_000);
+  assert.equal(calls, 0);
+});
+
 describe('the share of a worker', () => {
   const shared = { id: 'crm', topic: 'shared' } as const;
   const dedicated = { id: 'crm', topic: 'dedicated' } as const;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { OffsetTracker } from '../../../src/kafka/consume/offset-tracker.ts';
 import { Redeliveries } from '../../../src/kafka/consume/redeliveries.ts';
 
@@ -44,6 +44,18 @@ test('what was still on its way when the partition went counts if it arrived in 
   const after = new Account(0);
   before.tracker.finish(0);
   assert.equal(redeliveries.count(after.take(0)), 1);
+});
+
+test('what a partition has passed is not looked up any more', () => {
+  const redeliveries = new Redeliveries();
+  const before = new Account(0);
+  redeliveries.count(before.take(0, 1));
+  const lookUps = mock.method(before.tracker, 'hasFinished').mock;
+  const after = new Account(0);
+  redeliveries.count(after.take(0, 1));
+  const known = lookUps.callCount();
+  redeliveries.count(after.take(2, 3));
+  assert.deepEqual([known > 0, lookUps.callCount()], [true, known]);
 });
 
 test('a partition that goes twice is remembered from both times', () => {

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SlotPool, type SlotTaker } from '../../../src/delivery/lane/slot-pool.ts';
+
+test('a slow taker has every fourth turn while another always waits', () => {
+  const pool = new SlotPool(1);
+  const turns: string[] = [];
+  const taker = (name: string, isSlow: boolean): SlotTaker => {
+    const self: SlotTaker = {
+      line: undefined,
+      isSlow,
+      inFlight: 0,
+      takeSlot: () => {
+        if (pool.take(self)) turns.push(name);
+        return true;
+      },
+    };
+    return self;
+  };
+  const [brisk, slow] = [taker('brisk', false), taker('slow', true)];
+  for (const each of [brisk, brisk, slow]) each.takeSlot();
+  for (let turn = 1; turn < 9; turn++) pool.release(turns.at(-1) === 'slow');
+  const three = ['brisk', 'brisk', 'brisk'];
+  assert.deepEqual(turns, ['brisk', ...three, 'slow', ...three, 'slow']);
+});
