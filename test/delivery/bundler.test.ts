@@ -7,7 +7,7 @@ import { decodeBundleHeader, encodeBundleHeader } from '../../src/delivery/bundl
 import type { Gathered } from '../../src/delivery/bundle/gathering.ts';
 import { Job, newClaim } from '../../src/delivery/job.ts';
 import { recordAt, unpackRecords } from '../../src/delivery/packing.ts';
-import { encodeEnvelope } from '../../src/event/envelope.ts';
+import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { oldestFormat } from '../../src/event/formats.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
@@ -87,6 +87,31 @@ test('an event of a bundle has the deadline that it was put off with, or a secon
       }
     }),
   );
+});
+
+test('an event goes into a bundle as it came, where the bundle says for all when their windows end', async () => {
+  const clock = new SimulatedClock();
+  const asTheyCame: boolean[] = [];
+  const jobs = Array.from({ length: 4 }, (_, n) => jobOf(String(n), undefined));
+  const bundler = new Bundler({
+    clock,
+    format: () => oldestFormat,
+    onGathered: ({ packed, header }) => {
+      for (const [n, event] of (unpackRecords(packed, header.events) ?? []).entries())
+        asTheyCame.push(
+          event.header.equals(jobs[n]?.record.headers[envelopeHeader] ?? event.value),
+        );
+    },
+    onAlone: () => undefined,
+  });
+  for (const [n, laterMs] of [0, 999, 0, 1_000].entries()) {
+    const job = jobs[n];
+    const deadlineMs = 1_000_000 + laterMs;
+    if (job !== undefined)
+      bundler.add(job, { kind: 'later', tierMs: 10_000, dueMs: 1, deadlineMs });
+  }
+  await clock.pass(1_000);
+  assert.deepEqual(asTheyCame, [true, true, true, false]);
 });
 
 test('a bundle is written as soon as it has 256 events or 64 KB, and a large event by itself', () => {

@@ -32,6 +32,24 @@ test('a destination is deleted: likewise, also for those that wait behind anothe
   assert.equal(world.finished.length, 5);
 });
 
+test('a deleted destination is not said to be disabled while its events wait for another attempt', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  world.publish('crm');
+  await world.clock.pass(minuteMs);
+  const change = async (): Promise<string | undefined> => {
+    world.engine.destinationChanged('crm');
+    await world.clock.pass(1_000);
+    return world.engine.reports.standing('crm')?.state;
+  };
+  world.addDestination('crm', { enabled: false });
+  assert.equal(await change(), 'disabled');
+  world.addDestination('crm');
+  world.destinations.delete('crm');
+  assert.notEqual(await change(), 'disabled');
+});
+
 test('a URL changed between two attempts is used by the next one', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');
@@ -60,6 +78,20 @@ test('an event that is ahead of the configuration waits for it', async () => {
   world.configOffset = 7;
   await world.clock.pass(1_000);
   assert.deepEqual(world.delivered, ['m1']);
+});
+
+test('a worker looks for a newer configuration only while an event waits for it', async (t) => {
+  const world = new SimulatedWorld();
+  const id = world.publish('new', 'u', { configOffset: 7 });
+  await world.clock.pass(1_000);
+  world.addDestination('new');
+  world.configOffset = 7;
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, [id]);
+  const after = t.mock.method(world.clock, 'after');
+  await world.clock.pass(minuteMs);
+  // What there is once a second.
+  assert.equal(after.mock.callCount(), 60);
 });
 
 test('an event that is ahead of the configuration waits for as long as that may be an old one', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PostriderError } from '../../src/errors.ts';
 import { answerOk, failsWith, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 function keptIds(world: SimulatedWorld): string[] {
@@ -19,6 +20,22 @@ test('what waits for a paused destination, and what comes, is kept; what was beg
   assert.deepEqual(keptIds(world), [waiting, late]);
   assert.deepEqual(world.delivered.toSorted(), [begun, other].sort());
   assert.equal(world.deadLetters.length, 0);
+});
+
+test('an event that the topic of paused events refuses is a dead letter, with its attempts', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.refuses = (topic) =>
+    topic === world.topology.topics.paused
+      ? new PostriderError('record-refused', 'too large')
+      : undefined;
+  const id = world.publish('crm', 'u1', { attempts: 2 });
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.deadLetters, [
+    { messageId: id, reason: 'record-refused', detail: 'too large', attempts: 2 },
+  ]);
+  assert.deepEqual(world.finished, [id]);
 });
 
 test('what failed before the pause is kept when it is due, however long that takes', async () => {

@@ -6,6 +6,7 @@ import { delivered, timedOut } from '../../src/delivery/outcome.ts';
 import { providerOf } from '../../src/delivery/provider.ts';
 import { looksCutOff, Reachability } from '../../src/delivery/reachability.ts';
 import { SimulatedClock } from './simulated-clock.ts';
+import { answerOk, failsWith, SimulatedWorld } from './simulated-world.ts';
 
 const unreached: Outcome = {
   kind: 'retryable',
@@ -101,6 +102,24 @@ describe('while a worker is cut off', () => {
     assert.equal(reachability.cutOffMs(fromMs + 20_000), 40_000);
     assert.equal(reachability.cutOffMs(clock.now()), 0);
   });
+});
+
+test('a worker that is cut off tries providers for which events wait, and no others in their place', async () => {
+  const world = new SimulatedWorld();
+  const publishTo = (name: string, count: number): void => {
+    for (let n = 0; n < count; n++) world.addDestination(`${name}-${n}`);
+    for (let n = 0; n < count; n++) world.publish(`${name}-${n}`);
+  };
+  world.answer = () => failsWith(503);
+  publishTo('failed', 40);
+  await world.clock.pass(100);
+  world.answer = () => ({ outcome: unreached, afterMs: 2 });
+  publishTo('away', 8);
+  await world.clock.pass(100);
+  assert.equal(world.engine.state().isCutOff, true);
+  world.answer = () => answerOk;
+  await world.clock.pass(2_000);
+  assert.deepEqual([world.engine.state().isCutOff, world.delivered.length], [false, 1]);
 });
 
 test('who fails together is one provider', () => {

@@ -155,10 +155,11 @@ export async function sendKept(
 ): Promise<void> {
   const { paused } = (await context.topology()).topics;
   const options = { rate, yes: true, output: 'table' } as const;
-  const heardByMs = systemClock.now() + heardMs;
+  const heardByMs = systemClock.steadyNow() + heardMs;
   const matches = (letter: DeadLetter): boolean => letter.destinationId === destinationId;
-  for (let from: readonly number[] = [], isLast = false; ;) {
-    const next = await endsOf(context, paused);
+  let from: readonly number[] = [];
+  for (let isHeard = false; ; isHeard = true) {
+    const ends = await endsOf(context, paused);
     const task = {
       selection: { area: { from }, matches },
       judges: [...judges, (letter: DeadLetter) => waysBack.objection(letter)],
@@ -166,10 +167,9 @@ export async function sendKept(
       ...onSentOf(rest),
     };
     const sent = await sendLetters(context, keptEvents, task, options, signal);
-    if (sent === 0 && isLast) return;
-    from = next;
-    await pause(systemClock, heardByMs - systemClock.now(), signal);
-    isLast = true;
+    if (sent === 0 && isHeard) return;
+    from = ends;
+    await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
   }
 }
 

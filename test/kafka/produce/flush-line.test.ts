@@ -25,6 +25,13 @@ function queued(value: string, bytes: number = 100): QueuedRecord {
   };
 }
 
+/** One record for the partition, with nothing in front of it. */
+function join(line: FlushLine, partition: number): void {
+  const queue = new PartitionQueue('t', partition);
+  queue.push(queued('1'));
+  line.join(queue);
+}
+
 test('a slice holds at most 900 KB, and a larger record goes alone', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 2_000_000 }), { minLength: 1 }), (sizes) => {
@@ -75,17 +82,38 @@ test('a flush ends once it is full; the other queues come in the next, in their 
   );
 });
 
-test('nothing is flushed after a close', async () => {
+test('what comes right behind a flush waits for others', async () => {
   const clock = new SimulatedClock();
-  let flushes = 0;
-  const line = new FlushLine({ clock, waitMs: () => 5, onFlush: () => (flushes += 1) });
-  const queue = new PartitionQueue('t', 0);
-  queue.push(queued('1'));
-  line.join(queue);
-  line.close();
+  const flushes: unknown[] = [];
+  const line = new FlushLine({
+    clock,
+    waitMs: () => 20,
+    onFlush: (slices) => {
+      flushes.push(slices.map(({ queue }) => queue.partition));
+      if (flushes.length > 1) return;
+      queueMicrotask(() => {
+        join(line, 1);
+      });
+    },
+  });
+  join(line, 0);
+  await clock.pass(20);
   await clock.pass(10);
-  assert.equal(flushes, 0);
+  join(line, 2);
+  await clock.pass(10);
+  assert.deepEqual(flushes, [[0], [1, 2]]);
 });
+
+for (const waitMs of [0, 5])
+  test(`nothing is flushed after a close, although it was to be in ${waitMs} ms`, async () => {
+    const clock = new SimulatedClock();
+    let flushes = 0;
+    const line = new FlushLine({ clock, waitMs: () => waitMs, onFlush: () => (flushes += 1) });
+    join(line, 0);
+    line.close();
+    await clock.pass(10);
+    assert.equal(flushes, 0);
+  });
 
 test('the first record after a quiet time does not wait', () => {
   const pace = new FlushPace();

@@ -23,6 +23,17 @@ test('an error that may mean another leader has somebody else asked', () => {
     assert.equal(judgeAnswer(error), 'elsewhere');
 });
 
+test('an error that another leader would not answer differently has nobody else asked', () => {
+  for (const error of [
+    'NOT_ENOUGH_REPLICAS',
+    'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+    'REQUEST_TIMED_OUT',
+    'TOPIC_AUTHORIZATION_FAILED',
+    'CLUSTER_AUTHORIZATION_FAILED',
+  ])
+    assert.equal(judgeAnswer(error), 'again');
+});
+
 test('what nobody here has heard of is sent again', () => {
   assert.equal(judgeAnswer('ERROR_999'), 'elsewhere');
 });

@@ -89,6 +89,19 @@ test('a leader that moves is asked for at once, and the first try goes to the ne
   );
 });
 
+test('two brokers that each name the other as the leader are asked with waits that grow', async () => {
+  const { cluster, producer, pauses } = openScene();
+  const log = cluster.log('a', 0);
+  cluster.onRefresh = () => (log.leader = 3 - log.leader);
+  cluster.fault = () =>
+    cluster.requests.length <= 8 ? { error: 'NOT_LEADER_FOR_PARTITION' } : undefined;
+  await producer.send([record('a', '1', 0)]);
+  assert.deepEqual(log.values, ['1']);
+  // The first answer may be right.
+  assert.equal(pauses.length, 7);
+  assert.ok((pauses.at(-1) ?? 0) >= 4_000);
+});
+
 test('a partition without a leader waits for one, and its neighbours do not', async () => {
   const reasons = new Set<string>();
   const { cluster, producer } = openScene({ hooks: { failed: (reason) => reasons.add(reason) } });

@@ -153,6 +153,25 @@ test('when a topic is made again with fewer partitions, what was for the others 
   assert.equal(await producer.partitionCount('a'), 2);
 });
 
+test('when a topic is made again with fewer partitions, what waits behind a request goes to those too', async () => {
+  const { cluster, producer } = openScene();
+  await producer.partitionCount('a');
+  const gone = numbers(0, 100).filter((value) => partitionOf(value, 4) > 1);
+  const answer = Promise.withResolvers<undefined>();
+  cluster.delay = () => answer.promise;
+  const sent = gone.slice(0, 2).map((value) => producer.send([record('a', value)]));
+  await eventually(() => {
+    assert.equal(cluster.requests.length, 1);
+  });
+  sent.push(producer.send(gone.slice(2).map((value) => record('a', value))));
+  cluster.makeTopic('a', 2);
+  answer.resolve(undefined);
+  await eventually(() => {
+    assert.deepEqual(cluster.values('a').flat().sort(), gone.toSorted());
+  });
+  await Promise.all(sent);
+});
+
 test('a broker that is behind, and knows fewer partitions of the same topic, moves nothing', async () => {
   const { cluster, producer } = openScene();
   await producer.send([record('a', '0', 3)]);
@@ -328,6 +347,16 @@ test('a close that cannot wait long enough settles nothing, and whoever sent lea
     },
     { code: 'stopped' },
   );
+});
+
+test('nothing is asked of Kafka after the close, for records that were to wait', async () => {
+  const clock = new SimulatedClock();
+  const { cluster, producer } = openScene({ clock });
+  await producer.partitionCount('a');
+  producer.produce({ ...record('a', '1', 0), mayWait: true }, () => undefined);
+  await producer.close(0);
+  await clock.pass(1_000);
+  assert.deepEqual([cluster.identities, cluster.requests.length], [0, 0]);
 });
 
 test('an answer that comes after the close is not told to anybody', async () => {
