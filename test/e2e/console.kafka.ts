@@ -128,7 +128,7 @@ testNeeding(
       });
       await press(page, 'Resume…');
       await press(page, 'Resume');
-      await page.getByText('It is resumed.').waitFor();
+      await page.getByText(/^All \d+ events? were sent again\./).waitFor();
     } finally {
       await browser.close();
     }

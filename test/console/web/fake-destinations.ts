@@ -33,6 +33,9 @@ const troubles: Readonly<
   held: [429, 'answered 429', '{"error":"rate_limited","retry_after":1800}'],
 };
 
+/** One that is well, and has events that a resume has left. */
+const cutOffResume = 2;
+
 /** The worst first. @param mark put into every field that others write */
 export function fakeDestinations(
   howMany: number,
@@ -130,6 +133,7 @@ export function fakeDestinations(
         payload: 'standard',
       },
       ...(state === 'paused' ? { pause: { since: before(minutes) } } : {}),
+      ...(index === cutOffResume ? { resumedSince: before(30) } : {}),
     };
   }).sort(
     (a, b) =>

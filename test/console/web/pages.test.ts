@@ -279,6 +279,18 @@ visiting(
 );
 
 visiting(
+  'a resume that may have left events is told, and can be repeated',
+  async ({ page, open }) => {
+    const left = busy.destinations.find(({ resumedSince }) => resumedSince !== undefined);
+    await open(`/destinations/${encodeURIComponent(left?.id ?? '')}`);
+    await page.getByText('events that were kept for it may be left').waitFor();
+    await page.getByRole('button', { name: 'Pause…' }).waitFor();
+    await page.getByRole('button', { name: 'Resume…' }).click();
+    await page.getByRole('heading', { name: 'Resume this destination?' }).waitFor();
+  },
+);
+
+visiting(
   'a viewer sees no buttons that do something',
   async ({ page, open }) => {
     await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);

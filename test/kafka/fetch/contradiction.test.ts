@@ -87,3 +87,15 @@ test('what is cut off, old or nothing is not judged', () => {
   const magicBit = 8 * 16;
   assert.equal(contradictionIn(flipped(records, magicBit), behind), undefined);
 });
+
+test('a batch whose head is cut off at any byte, with a length that hides it, is not judged', () => {
+  const log = new FakeLog(1);
+  log.append('a');
+  const whole = bytesOf(log);
+  const known: Known = { offset: 0, lastEpoch: -1, leaderEpoch: -1, highWatermark: 1 };
+  for (let end = 0; end < 61; end += 1) {
+    const bytes = Buffer.from(whole.subarray(0, end));
+    if (end >= 12) bytes.writeInt32BE(Math.max(1, end - 12), 8);
+    assert.equal(contradictionIn(bytes, known), undefined, `${end} bytes`);
+  }
+});

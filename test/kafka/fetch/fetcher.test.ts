@@ -37,6 +37,24 @@ describe('reading partitions', { concurrency: true }, () => {
     await until(owner, { 0: 'a' });
   });
 
+  test('while there is no room for records nothing is asked for, and once there is they come', async (t) => {
+    let hasRoom = false;
+    let questions = 0;
+    const { brokers, logs, owner } = reading(t, 2, {
+      mayAsk: () => {
+        questions += 1;
+        return hasRoom;
+      },
+    });
+    for (const log of logs) log.append('a');
+    await eventually(() => {
+      assert.ok(questions > 10);
+    }, 5_000);
+    assert.equal(brokers.count('Fetch'), 0);
+    hasRoom = true;
+    await until(owner, { 0: 'a', 1: 'a' });
+  });
+
   test('what was brought when its owner paused is kept, and no byte of it is fetched twice', async (t) => {
     const { brokers, logs, owner, fetcher, cursors } = reading(t, 1);
     const values = Array.from({ length: 1_000 }, (_, i) => String(i));

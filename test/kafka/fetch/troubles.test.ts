@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { maxBytes, reading, topic, until } from './fetch-scene.ts';
@@ -108,6 +109,39 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     assert.equal(brokers.count('OffsetForLeaderEpoch'), 0);
   });
 
+  test('behind the end of a log that several nodes have led, nothing before the end is read again', async (t) => {
+    const { logs, owner, fetcher, cursors } = reading(t, 1);
+    for (const cursor of cursors) fetcher.remove(cursor);
+    logs[0]?.append('a', 'b');
+    logs[0]?.lead(2);
+    logs[0]?.append('c');
+    fetcher.add(new Cursor({ topic, partition: 0 }, 50, maxBytes));
+    await eventually(() => {
+      assert.deepEqual(owner.told, ['0 cut-off 50→3']);
+    });
+    logs[0]?.append('d');
+    await until(owner, { 0: 'd' });
+    assert.equal(owner.told.length, 1);
+  });
+
+  test('a position that is refused is settled where the epoch of the last record ends, be it the first one', async (t) => {
+    const { brokers, logs, owner } = reading(t, 1);
+    const [log] = logs;
+    if (log === undefined) return;
+    log.append('a');
+    log.append('b');
+    await until(owner, { 0: 'a b' });
+    brokers.before = ({ api }) => {
+      if (api === 'ListOffsets') log.fetchError = undefined;
+    };
+    log.fetchError = 'OFFSET_OUT_OF_RANGE';
+    log.cutOff(1);
+    log.append('c');
+    log.append('d');
+    await until(owner, { 0: 'a b c d' });
+    assert.deepEqual(owner.told, ['0 cut-off 2→1']);
+  });
+
   test('while the leader cannot say where its log goes on, the position waits', async (t) => {
     const { logs, owner, log } = reading(t, 4);
     const [bad] = logs;
@@ -141,6 +175,38 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     brokers.nodes.set(1, 'up');
     await until(owner, { 0: 'a b' });
     assert.equal(log.visible.length, 1);
+  });
+
+  test('brokers that do not say who leads are said once, and what they lead is read when they do', async (t) => {
+    const { brokers, logs, owner, log } = reading(t, 1, {
+      write: (fake) => {
+        fake.before = ({ api }) => {
+          if (api === 'Metadata') throw new Error('nobody answers');
+        };
+      },
+    });
+    await eventually(() => {
+      assert.match(log.visible.join(), /^warn: Kafka returns no records.*nobody answers/);
+    }, 5_000);
+    brokers.before = () => undefined;
+    logs[0]?.append('a');
+    await until(owner, { 0: 'a' });
+    assert.equal(log.visible.length, 1);
+  });
+
+  test('a question that is cut short because reading ends is no trouble that anybody is told of', async (t) => {
+    const { brokers, log, fetcher } = reading(t, 1);
+    const asked = Promise.withResolvers<undefined>();
+    const answered = Promise.withResolvers<undefined>();
+    brokers.before = () => {
+      asked.resolve(undefined);
+      return answered.promise;
+    };
+    await asked.promise;
+    fetcher.close();
+    answered.reject(new Error('the connection was closed'));
+    for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+    assert.deepEqual(log.visible, []);
   });
 
   test('answers that are lost repeat nothing', async (t) => {

@@ -80,6 +80,15 @@ describe('how much is asked for', { concurrency: true }, () => {
       assert.ok(ratio <= 1.15, `${ratio.toFixed(2)} times the log`);
     });
 
+  test('of batches that are all alike, little more than a sixteenth is fetched twice', async (t) => {
+    const backlog = behind(t, 1, 32 * 1_024, (log) => {
+      for (let i = 0; i < 200; i += 1) log.append('x'.repeat(5.5 * 1_024));
+    });
+    await untilAllIsRead(backlog);
+    const ratio = fetchedRatio(backlog);
+    assert.ok(ratio <= 1.07, `${ratio.toFixed(3)} times the log`);
+  });
+
   test('as many batches as fit come in one answer', async (t) => {
     const backlog = behind(t, 1, 32 * 1_024, (log) => {
       appendAlike(log, 60, 5.5 * 1_024);

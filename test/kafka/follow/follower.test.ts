@@ -255,6 +255,37 @@ describe('a follower', { concurrency: true }, () => {
     });
   });
 
+  test('asks once where its partitions begin, however often it catches up', async (t) => {
+    const scene = followed(2);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    const asked = scene.brokers.count('ListOffsets');
+    for (const value of ['a', 'b', 'c']) {
+      scene.logOf(0).append(value);
+      await follower.caughtUp();
+    }
+    assert.equal(scene.brokers.count('ListOffsets'), asked);
+  });
+
+  test('tries once at a time to read partitions that are added, and says so once', async (t) => {
+    const scene = followed(1);
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.brokers.addPartitions(topic, 2);
+    scene.logOf(1).append('a');
+    scene.logOf(1).listError = 'LEADER_NOT_AVAILABLE';
+    const caughtUp = follower.caughtUp();
+    const refreshes = scene.brokers.count('Metadata');
+    await until(() => {
+      assert.ok(scene.brokers.count('Metadata') > refreshes + 5);
+    });
+    assert.equal(scene.log.visible.length, 1);
+    assert.match(scene.log.visible.join(), /^warn: Cannot read topic config; trying again/);
+    scene.logOf(1).listError = undefined;
+    await caughtUp;
+    assert.equal(scene.values(), ' | a');
+  });
+
   test('reads a topic that was made again from its beginning, says so once, and is not fresh meanwhile', async (t) => {
     const scene = followed(3);
     for (const partition of [0, 1, 2]) scene.logOf(partition).append('a', 'b');
@@ -320,6 +351,14 @@ describe('a follower', { concurrency: true }, () => {
     assert.equal(scene.restarts(), 0);
   });
 
+  test('is at offset 0 of a partition that it has not found yet', async (t) => {
+    const scene = followed(1);
+    const follower = await scene.follow(t);
+    assert.deepEqual([follower.position(), follower.position(1)], [0, 0]);
+    await follower.loaded;
+    assert.deepEqual([follower.position(), follower.position(1)], [0, 0]);
+  });
+
   test('waits for a topic that does not exist yet', async (t) => {
     const scene = followed(0);
     const follower = await scene.follow(t);
@@ -340,6 +379,30 @@ describe('a follower', { concurrency: true }, () => {
     await follower.stop();
     await waiting;
     await assert.rejects(follower.loaded, { code: 'stopped' });
+  });
+
+  test('that is stopped as it learns where its partitions begin no longer asks where to go on', async (t) => {
+    const scene = followed(1);
+    const asked: number[] = [];
+    const stopped = Promise.withResolvers<undefined>();
+    const cluster = scene.brokers.openCluster();
+    const listOffsets = cluster.listOffsets.bind(cluster);
+    cluster.listOffsets = async (nodeId, request) => {
+      const answer = await listOffsets(nodeId, request);
+      await follower.stop();
+      stopped.resolve(undefined);
+      return answer;
+    };
+    scene.brokers.openCluster = () => cluster;
+    const follower: Follower = await scene.follow(t, {
+      from: (partition) => {
+        asked.push(partition);
+        return undefined;
+      },
+    });
+    await stopped.promise;
+    for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+    assert.deepEqual(asked, []);
   });
 
   test('says that it has no right to its topic', async (t) => {
