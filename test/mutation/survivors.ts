@@ -12,6 +12,10 @@ const reasons: Readonly<Record<string, Reason>> = {
     kind: 'equivalent',
     why: 'A header that is missing is taken for one that cannot be parsed, and is no bundle either way.',
   },
+  'src/delivery/bundle/bundle.ts Bundle.#events: value === null → false': {
+    kind: 'equivalent',
+    why: 'The engine gives up a record without a value before it unpacks anything.',
+  },
   'src/delivery/lane/deferral.ts module: 512 → 513': {
     kind: 'accepted',
     why: 'One more event may wait for a rate limit. The number is a choice, and a test of it would repeat it.',

@@ -48,7 +48,8 @@ describe('the jobs of users', () => {
     }
     looks = 0;
     for (let user = 0; user < users; user += 1) table.get(user);
-    assert.ok(looks <= 2 * users, `${looks} looks`);
+    // Numbers that follow one another have a place each.
+    assert.ok(looks <= 1.1 * users, `${looks} looks`);
   });
 
   test('are garbage for a young collection once they are removed', () => {

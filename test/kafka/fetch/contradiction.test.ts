@@ -50,7 +50,8 @@ describe('an answer that was changed on the way, where no checksum shows it', ()
       const all = Object.fromEntries(uncheckedBits.map((_, each) => [each, 'a a b b c c']));
       await until(scene.owner, all);
       assert.deepEqual(scene.owner.told, []);
-      for (const { offset } of scene.cursors) assert.equal(offset, 6);
+      for (const { offset, lastEpoch } of scene.cursors)
+        assert.deepEqual([offset, lastEpoch], [6, 0]);
     });
 });
 
