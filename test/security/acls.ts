@@ -8,7 +8,9 @@ import kafkajs, { type AclFilter } from 'kafkajs';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { pauseRecord } from '../../src/resources/pauses/pause.ts';
 import { makeCertificate } from '../delivery/http/certificates.ts';
 import { eventually } from '../harness/eventually.ts';
 import { sayAsWorker } from '../notices/said-by-worker.ts';
@@ -160,6 +162,17 @@ async function tellOne(): Promise<void> {
   assert.match((await run('operator', ['status', 'lasting'])).stdout, /^notice, .* is paused/m);
 }
 
+/** Somebody paused a former destination of that id. */
+async function makeAgain(): Promise<void> {
+  const open = createKafka({ brokers: [broker.open], clientId: 'test' }, silentLogger);
+  const producer = await createProducer(open, { log: silentLogger });
+  const since = new Date().toISOString();
+  await producer.send([pauseRecord('postrider.pauses', 'again', { since })]);
+  await producer.close(5_000);
+  await run('resources', ['apply', '-f', '-'], destination('again', { sources: ['shop-blog'] }));
+  assert.match((await run('operator', ['status', 'again'])).stdout, /^again is ok/);
+}
+
 /** What its pages show, and what its operators do. */
 async function useConsole(url: string): Promise<void> {
   const api = `${url}/api/v1`;
@@ -239,6 +252,7 @@ test('each role and each command does its whole work with the rights of its user
   await run('operator', ['dead-letters', 'redrive', '--yes']);
   await keepOne();
   await tellOne();
+  await makeAgain();
   // The router rejects it once more.
   await run('operator', ['rejected', 'redrive', '--reason', 'no-user']);
   await run('operator', ['apply', '-f', '-'], destination('other', { topic: 'dedicated' }));
@@ -395,6 +409,17 @@ test('without the right to see what waits, a deletion says so and goes on', asyn
   assert.match(
     stderr,
     /^Destination spare: the number of events that wait for it is not known \(Kafka's ACLs refuse this principal what it needs of topic postrider\.delivery\)$/m,
+  );
+});
+
+test('without the right to pauses, which former releases did not need, resources are changed all the same', async () => {
+  const env = await without('resources', 'Read', 'postrider.pauses');
+  const stdin = destination('spare-2');
+  const { code, stderr } = await postrider.run(['apply', '-f', '-'], { env, stdin });
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stderr,
+    /^pauses that may be left under these ids stay in force \(Kafka's ACLs refuse .* topic postrider\.pauses\)$/m,
   );
 });
 

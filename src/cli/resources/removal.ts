@@ -1,9 +1,9 @@
 import { systemClock } from '../../ops/clock.ts';
 import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
-import { readPauses } from '../../resources/pauses/pauses.ts';
 import type { StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
+import { knownPauses } from './known-pauses.ts';
 import { note } from '../terminal/note.ts';
 import { startStatusLine } from '../terminal/status-line.ts';
 import type { Waiting, WaitingById, WaitingOptions } from './waiting.ts';
@@ -71,7 +71,8 @@ export async function noteWaiting(
 /** Counting them would mean to read all that is kept for other destinations. */
 async function noteKept(context: Context, destinations: readonly string[]): Promise<void> {
   if (destinations.length === 0) return;
-  const pauses = await readPauses(context.kafka, await context.topology());
+  const pauses = await knownPauses(context);
+  if (typeof pauses === 'string') return;
   for (const id of destinations)
     if (pauses.has(id) || pauses.resumedSince(id) !== undefined)
       note(

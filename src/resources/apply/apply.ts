@@ -1,7 +1,6 @@
 import { ensureTopics } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
-import type { OutgoingRecord } from '../../kafka/record.ts';
 import type { Topology } from '../../topology.ts';
 import { readAudienceRecords } from '../audiences/records.ts';
 import { readStoredResources, type ConfigTopicAccess } from '../config/config-topic.ts';
@@ -9,8 +8,6 @@ import type { ParsedFile } from './document.ts';
 import { planApply, type Change, type PlanOptions } from './plan.ts';
 import { recordKey } from '../config/stored.ts';
 import type { StoredResources } from '../config/stored-resources.ts';
-import { pauseRecord, resumedRecord } from '../pauses/pause.ts';
-import { readPauses } from '../pauses/pauses.ts';
 
 export interface Plan {
   readonly changes: readonly Change[];
@@ -61,36 +58,5 @@ export async function writeChanges(
     key: recordKey(change),
     value: change.value ?? null,
   }));
-  const paused = await pausesOf({ kafka, topology }, written);
-  await producer.send(endsOf(paused, 'create'));
-  await producer.send(records);
-  await producer.send(endsOf(paused, 'delete'));
-}
-
-interface LeftPause extends Pick<Change, 'action'> {
-  readonly ends: readonly OutgoingRecord[];
-}
-
-/** A destination that begins or goes is not paused: a pause that there is was that of a former one, or goes with it. */
-async function pausesOf(
-  { kafka, topology }: Pick<WriteAccess, 'kafka' | 'topology'>,
-  changes: readonly Change[],
-): Promise<readonly LeftPause[]> {
-  const concerned = changes.filter(
-    ({ kind, action }) => kind === 'Destination' && (action === 'create' || action === 'delete'),
-  );
-  if (concerned.length === 0) return [];
-  const pauses = await readPauses(kafka, topology);
-  const topic = topology.topics.pauses;
-  return concerned.map(({ id, action }) => ({
-    action,
-    ends: [
-      ...(pauses.has(id) ? [pauseRecord(topic, id, undefined)] : []),
-      ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
-    ],
-  }));
-}
-
-function endsOf(paused: readonly LeftPause[], of: Change['action']): readonly OutgoingRecord[] {
-  return paused.flatMap(({ action, ends }) => (action === of ? ends : []));
+  if (records.length > 0) await producer.send(records);
 }
