@@ -125,7 +125,11 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
     groups: [topology.audienceGroup('big-spenders')],
   },
   topics: { reads: [t.config], writes: [], groups: [] },
-  resources: { reads: [t.config, t.audienceSyncs], writes: [t.config], groups: [] },
+  resources: {
+    reads: [t.config, t.audienceSyncs, t.pauses],
+    writes: [t.config, t.pauses],
+    groups: [],
+  },
   operator: {
     reads: [
       t.ingest,
