@@ -89,6 +89,23 @@ describe('reading partitions', { concurrency: true }, () => {
     assert.ok(turns >= 6, `${turns} turns`);
   });
 
+  test('a partition that fills every answer of its broker leaves its neighbour a turn', async (t) => {
+    const { logs, owner } = reading(t, 4, {
+      write: ({ topics }) => {
+        for (const log of topics.get(topic)?.partitions ?? []) {
+          log.append('a');
+          // An answer has room for one batch.
+          const fetch = log.fetch.bind(log);
+          log.fetch = (position, _, isFirst) => fetch(position, 1, isFirst);
+        }
+      },
+    });
+    owner.onTaken = ({ partition }) => {
+      if (partition === 0) logs[0]?.append('a');
+    };
+    await until(owner, { 3: 'a' });
+  });
+
   test('an answer for a partition that was given up meanwhile is dropped', async (t) => {
     const { brokers, logs, owner, fetcher, cursors } = reading(t, 4);
     const [given] = cursors;

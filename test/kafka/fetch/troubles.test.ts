@@ -265,6 +265,20 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
   });
 });
 
+test('an outage is said once in ten seconds, however many partitions and brokers it affects', async (t) => {
+  const pass = passTime(t);
+  const { logs, log, cursors } = reading(t, 4);
+  for (const each of logs) each.fetchError = 'UNKNOWN_SERVER_ERROR';
+  for (const said of [1, 2]) {
+    const fromMs = performance.now();
+    await eventually(() => {
+      assert.ok(cursors.every(({ restUntilMs }) => restUntilMs > fromMs));
+    });
+    assert.equal(log.visible.length, said);
+    pass(10_000);
+  }
+});
+
 test('a right that is taken away is asked for again with growing pauses, and reading goes on with it', async (t) => {
   const pass = passTime(t);
   const { logs, owner, log, cursors } = reading(t, 1);

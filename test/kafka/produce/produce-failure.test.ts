@@ -17,7 +17,8 @@ test('without an answer, the reason is the error’s name', () => {
 });
 
 test('what is no error at all has a reason too', () => {
-  assert.deepEqual(failureOf('oops'), { reason: 'Error', message: 'oops' });
+  for (const thrown of ['oops', null, undefined])
+    assert.deepEqual(failureOf(thrown), { reason: 'Error', message: String(thrown) });
 });
 
 test('waits double from 0.1 s up to 5 s, give or take a fifth', () => {

@@ -129,8 +129,9 @@ test('records wait for a topic that is not there yet, which is said once, and ho
   assert.deepEqual(lines, ['Records wait for topic later: UNKNOWN_TOPIC_OR_PARTITION']);
 });
 
-test('a partition that its topic does not have is waited for', async () => {
-  const { cluster, producer } = openScene({ partitions: 1 });
+test('a partition that its topic does not have is waited for, which is said', async () => {
+  const { log, lines } = keptLog();
+  const { cluster, producer } = openScene({ log, partitions: 1 });
   const waiting = producer.send([record('a', '1', 2)]);
   await producer.send([record('a', '2', 0)]);
   assert.deepEqual(cluster.values('a'), [['2']]);
@@ -139,6 +140,9 @@ test('a partition that its topic does not have is waited for', async () => {
   topic?.partitions.push(...more);
   await waiting;
   assert.deepEqual(cluster.values('a'), [['2'], [], ['1']]);
+  assert.deepEqual(lines, [
+    'Kafka did not accept a batch; trying again: UNKNOWN_TOPIC_OR_PARTITION, a has no partition 2',
+  ]);
 });
 
 test('when a topic is made again with fewer partitions, what was for the others goes to those', async () => {
