@@ -50,6 +50,20 @@ test('a deleted destination is not said to be disabled while its events wait for
   assert.notEqual(await change(), 'disabled');
 });
 
+test('a destination that fails and is deleted has no state any more', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  for (let n = 0; n < 5; n++) world.publish('crm', `u${n}`);
+  await world.clock.pass(30_000);
+  assert.equal(world.engine.reports.standing('crm')?.state, 'failing');
+  world.destinations.delete('crm');
+  world.engine.destinationChanged('crm');
+  await world.clock.pass(hourMs);
+  assert.deepEqual([...world.engine.reports.standings()], []);
+  assert.deepEqual([...world.engine.reports.ids()], []);
+});
+
 test('a URL changed between two attempts is used by the next one', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

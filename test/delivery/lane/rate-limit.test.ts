@@ -126,6 +126,20 @@ test('a lane that waits for its limit is called once, however often it has asked
   assert.equal(calls, 1);
 });
 
+test('a lane whose limit is set again while it waits is called once', async () => {
+  const clock = new SimulatedClock();
+  const shares = new WorkShares();
+  let calls = 0;
+  const rate = new LaneRate({ clock, shares, onReady: () => (calls += 1) });
+  shares.set({ indexes: new Set([0]), count: 1 }, clock.steadyNow());
+  for (let n = 0; n < 5; n += 1) {
+    rate.update(exampleDestination({ rateLimit: '1/s' }));
+    rate.await();
+  }
+  await clock.pass(5_000);
+  assert.equal(calls, 1);
+});
+
 test('a lane that is closed is not called when its limit would let an event through', async () => {
   const clock = new SimulatedClock();
   const shares = new WorkShares();

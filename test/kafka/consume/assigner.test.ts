@@ -48,6 +48,12 @@ test('what another member still has is given to nobody until it has let go of it
   assert.deepEqual(second, { a: ['delivery/2', 'delivery/3'], b: ['delivery/0', 'delivery/1'] });
 });
 
+test('a member has its partitions in ascending order, in whatever order it names what it owns', () => {
+  assert.deepEqual(assign({ delivery: 4 }, { a: [3, 1] }), {
+    a: ['delivery/0', 'delivery/1', 'delivery/2', 'delivery/3'],
+  });
+});
+
 test('where a member of a former release takes part, what moves is read by its new owner at once', () => {
   assert.deepEqual(assign({ delivery: 4 }, { a: [], b: [0, 1, 2, 3] }, eagerProtocol), {
     a: ['delivery/2', 'delivery/3'],

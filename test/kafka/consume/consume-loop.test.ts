@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
+import { oldestByTopic } from '../../../src/kafka/consume/lag.ts';
 import { LoopScene, finish, topic, until, valuesOf } from './loop-scene.ts';
 import { numbers } from './member.ts';
 
@@ -63,6 +64,25 @@ describe('a consume loop', { concurrency: true }, () => {
       member.loop.lag().map(({ records }) => records),
       [0, 0],
     );
+  });
+
+  test('is as far behind with a topic as the oldest record in flight of any partition', async (t) => {
+    const scene = new LoopScene(t, 3);
+    const member = await scene.joined();
+    for (const [partition, value] of [
+      [1, 'older'],
+      [0, 'newer'],
+    ] as const) {
+      scene.logOf(partition).append(value);
+      await until(() => {
+        assert.equal(valuesOf(member, partition), value);
+      });
+    }
+    const appendedMs = member.loop.lag()[1]?.oldestMs ?? assert.fail();
+    const age = (): number | undefined => oldestByTopic([member.loop], appendedMs + 500).get(topic);
+    assert.equal(age(), 500);
+    member.finishAll();
+    assert.equal(age(), 0);
   });
 
   test('brings nothing of a partition that the stage paused, and learns all the same how much waits there', async (t) => {

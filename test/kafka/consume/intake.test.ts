@@ -92,3 +92,18 @@ test('a member that stops does not wait for what was in flight of a topic that i
   intake.remade(cursor);
   await intake.close();
 });
+
+test('a topic that is made again while its partition is handed over is let go of once, and not read anew', async () => {
+  const { intake, told, cursors, finish } = await scene();
+  const [cursor = assert.fail()] = cursors;
+  intake.assigned([], true);
+  intake.remade(cursor);
+  await turn();
+  assert.deepEqual(told, []);
+  finish();
+  await turn();
+  assert.deepEqual(told, ['commit of 0', 'lost', 'rejoin']);
+  // Nobody has it any more.
+  intake.remade(cursor);
+  assert.deepEqual([told.length, cursors.length], [3, 1]);
+});

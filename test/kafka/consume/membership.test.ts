@@ -400,6 +400,17 @@ describe('a member of a group', { concurrency: true }, () => {
     assert.deepEqual([group.memberIds.length, assigned.length], [1, 0]);
   });
 
+  test('that is stopped before the group knows it leaves nothing', async (t) => {
+    const brokers = brokersWith({ calls: 1 });
+    brokers.group(groupId).joinError = 'COORDINATOR_LOAD_IN_PROGRESS';
+    const { troubles, stop } = member(t, brokers);
+    await until(() => {
+      assert.ok(troubles.length > 0);
+    });
+    await stop();
+    assert.equal(brokers.count('LeaveGroup'), 0);
+  });
+
   for (const [what, set] of [
     ['find its coordinator', (brokers: FakeBrokers) => (brokers.group(groupId).findError = denied)],
     ['join', (brokers: FakeBrokers) => (brokers.group(groupId).joinError = denied)],
@@ -433,6 +444,18 @@ describe('a member of a group', { concurrency: true }, () => {
       assert.ok(brokers.count('Heartbeat') > asked + 1);
     });
     assert.deepEqual([refusals, partitions()], [[], ['calls/0']]);
+  });
+
+  test('whose right to the group is taken away is in trouble, for whoever counts that', async (t) => {
+    const brokers = brokersWith({ calls: 1 });
+    const { partitions, troubles } = member(t, brokers);
+    await until(() => {
+      assert.deepEqual(partitions(), ['calls/0']);
+    });
+    brokers.group(groupId).heartbeatError = denied;
+    await until(() => {
+      assert.match(troubles.join(), /group group: GROUP_AUTHORIZATION_FAILED/);
+    });
   });
 
   test('whose right to the group is taken away for the second time asks as soon again as after the first', async (t) => {
