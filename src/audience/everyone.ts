@@ -43,8 +43,10 @@ export function cutOffRun(
   );
   const first = found.get(0);
   if (first === undefined || nowMs - first.timeMs > mostAgeMs) return undefined;
-  const { sync, timeMs, destinations, isTakenBack, reached } = first;
-  if (String(reached) !== String(wanted.reached)) return undefined;
+  const { sync, timeMs, destinations, isTakenBack } = first;
+  // A former release did not write it.
+  const reached = (first as Partial<Everyone>).reached ?? [];
+  if (wanted.reached.some((id) => !reached.includes(id))) return undefined;
   if (String(destinations) !== String(wanted.destinations)) return undefined;
   if (isTakenBack !== wanted.isTakenBack) return undefined;
   const after = new Map(

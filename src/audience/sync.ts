@@ -153,7 +153,7 @@ class Sync {
     const { full, connected } = this.#options;
     await this.#save(found, 'unfinished');
     const destinations = full?.destination === undefined ? undefined : [full.destination];
-    const reached = (destinations ?? this.#target.destinations ?? connected).toSorted();
+    const reached = destinations ?? this.#target.destinations ?? connected;
     const leftOut = await this.#run.send({
       formerDestinations: this.#formerDestinations,
       baseline: full && { destinations, reached, isTakenBack: false },

@@ -138,5 +138,6 @@ test('a run that tells everyone goes on from one of the same kind that was cut o
   assert.equal(cutOffRun(one, { ...wanted, destinations: undefined }, 2_000), undefined);
   assert.equal(cutOffRun(one, { ...wanted, isTakenBack: true }, 2_000), undefined);
   assert.equal(cutOffRun(one, { ...wanted, reached: ['crm', 'ads'] }, 2_000), undefined);
+  assert.ok(cutOffRun(one, { ...wanted, reached: [] }, 2_000));
   assert.equal(cutOffRun(one, wanted, 1_000 + 86_400_001), undefined);
 });

@@ -45,7 +45,7 @@ async function carryOut(deps: SyncDeps, run: KilledRun): Promise<void> {
       ...options,
       dryRun: false,
       full,
-      connected: [],
+      connected: ['crm', 'ads', 'new'],
       allowEmpty: true,
       maxRemoved: 100,
       maxChanged: 100,
