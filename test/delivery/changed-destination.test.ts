@@ -237,3 +237,11 @@ test('of a configuration that was made anew, all events wait at the same time', 
   await world.clock.pass(3_000);
   assert.equal(world.delivered.length, 50);
 });
+
+test('a worker says of a destination that it cannot read it, as soon as an event waits for that', async () => {
+  const world = new SimulatedWorld();
+  world.unreadable.add('crm');
+  world.publish('crm');
+  await world.clock.pass(2_000);
+  assert.equal(world.engine.reports.standing('crm')?.state, 'unreadable');
+});

@@ -70,6 +70,21 @@ const reasons: Readonly<Record<string, Reason>> = {
     kind: 'accepted',
     why: 'A request may hold one more record of a partition. The number is a choice, and a test of it would repeat it.',
   },
+  'src/delivery/lane/slot-pool.ts SlotPool.release: this.#slowLine.size > 0 || this.#isBriskWaiting → true':
+    {
+      kind: 'equivalent',
+      why: 'Where nobody waits in a line, serving does nothing.',
+    },
+  'src/kafka/consume/intake.ts Intake.#onSettled: !this.#isClosing && partition.isFull → !this.#isClosing || partition.isFull':
+    {
+      kind: 'equivalent',
+      why: 'It pauses what is paused, or resumes what is read, once more.',
+    },
+  'src/kafka/produce/outgoing-batch.ts OutgoingBatch.split: this.#parts.shift() ?? [] → this.#parts.shift()':
+    {
+      kind: 'equivalent',
+      why: 'A batch that Kafka answered has a part, so there is always one to take.',
+    },
 };
 
 /** @param id of a mutant */

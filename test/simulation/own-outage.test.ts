@@ -108,6 +108,24 @@ describe('while nobody can be reached from here', () => {
     assert.ok(world.delivered.includes(id));
   });
 
+  test('an event that was on its way to a destination that is deleted meanwhile is given up', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.addDestination('slow', { webhooks: [{ url: 'https://slow.slow.example', headers: {} }] });
+    world.answer = (url) => ({ ...refused, afterMs: url.includes('slow') ? 4_000 : 2 });
+    const id = world.publish('slow');
+    await scene.run(2_000, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    world.destinations.delete('slow');
+    world.engine.destinationChanged('slow');
+    await world.clock.pass(5_000);
+    assert.deepEqual(
+      world.deadLetters.map(({ messageId, reason }) => [messageId, reason]),
+      [[id, 'destination-deleted']],
+    );
+  });
+
   test('events of a destination that is deleted, or of a partition that goes, are let go of', async () => {
     const scene = new Scene({ partitions: 1 });
     const { world } = scene;

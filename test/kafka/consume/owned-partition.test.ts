@@ -21,6 +21,14 @@ test('nothing is older than the last record that was read', () => {
   assert.equal(behind().unreadBefore(500, 2_000), 0);
 });
 
+test('where all was read nothing is unread, also where the end that is known is older', () => {
+  const owned = behind();
+  for (const end of [100, 90]) {
+    owned.highWatermark = end;
+    assert.equal(owned.unreadBefore(1_500, 2_000), 0);
+  }
+});
+
 test('of a partition of which nothing was read nothing is said', () => {
   const owned = behind();
   owned.account = new Account(99, 99);
