@@ -85,6 +85,18 @@ const reasons: Readonly<Record<string, Reason>> = {
       kind: 'equivalent',
       why: 'A batch that Kafka answered has a part, so there is always one to take.',
     },
+  'src/delivery/lane/endpoints.ts LaneEndpoints.send: continue; → ;': {
+    kind: 'equivalent',
+    why: 'It is for the compiler: no place within the length of the list is empty.',
+  },
+  'src/kafka/consume/membership.ts Membership.leave: await this.#work → (this.#work)': {
+    kind: 'accepted',
+    why: 'A request to the group that is under way at a stop ends a moment after it.',
+  },
+  'src/kafka/fetch/fetcher.ts Fetcher.#judge: 0 → 1': {
+    kind: 'equivalent',
+    why: 'A topic is added once more, which changes nothing; one that was refused once is there already, or nothing reads it any more.',
+  },
 };
 
 /** @param id of a mutant */

@@ -13,6 +13,7 @@ async function scene() {
   const cursors: Cursor[] = [];
   const told: string[] = [];
   const owned: OwnedPartition[] = [];
+  let lookUps = Promise.resolve();
   const intake: Intake = new Intake({
     fetcher: {
       add: (cursor) => cursors.push(cursor),
@@ -22,13 +23,13 @@ async function scene() {
     },
     log: silentLogger,
     maxBytesPerPartition: 1_000,
-    lookUp: (partitions) =>
-      Promise.resolve(
-        partitions.map((partition) => {
-          owned.push(partition);
-          return { partition, account: new Account(0, undefined), epoch: -1 };
-        }),
-      ),
+    lookUp: async (partitions) => {
+      await lookUps;
+      return partitions.map((partition) => {
+        owned.push(partition);
+        return { partition, account: new Account(0, undefined), epoch: -1 };
+      });
+    },
     commit: () => {
       const ours = Array.from(intake.owned(), ({ partition }) => partition);
       told.push(`commit of ${ours.join() || 'nothing'}`);
@@ -55,6 +56,10 @@ async function scene() {
     intake,
     told,
     cursors,
+    /** Positions are not found before that. */
+    lookUpAfter: (promise: Promise<void>) => {
+      lookUps = promise;
+    },
     finish: () => {
       account.finish(slot);
     },
@@ -69,6 +74,19 @@ test('a partition that is handed over is committed when nothing of it is in flig
   finish();
   await turn();
   assert.deepEqual(told, ['commit of 0', 'lost', 'rejoin']);
+});
+
+test('a member that gets one more partition has not joined until it knows where to read that', async () => {
+  const { intake, lookUpAfter } = await scene();
+  assert.ok(intake.isJoined);
+  const found = Promise.withResolvers<undefined>();
+  lookUpAfter(found.promise.then(() => undefined));
+  intake.assigned([place, { ...place, partition: 1 }], true);
+  await turn();
+  assert.ok(!intake.isJoined);
+  found.resolve(undefined);
+  await turn();
+  assert.ok(intake.isJoined);
 });
 
 test('once others may have begun with it, nothing more of it is committed', async () => {
