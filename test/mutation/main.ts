@@ -47,7 +47,6 @@ const mutants: readonly Mutant[] = [...defects, ...sample(byFile, mutantCount, s
 const knownFile = join(cacheFolder, 'findings.json');
 const known = readKnown();
 const finder = new Finder(new UsualRuns(targetFiles()), known);
-const startedMs = performance.now();
 const findings: Finding[] = [];
 let next = 0;
 await Promise.all(Array.from({ length: jobs }, work));
@@ -69,7 +68,6 @@ if (unused.length > 0) console.log(`Reasons of mutants that were found:\n${unuse
 if (values.report)
   writeSection(findings, {
     command: `npm run mutate -- --mutants ${mutantCount} --seed ${seed} --report`,
-    minutes: (performance.now() - startedMs) / 60_000,
     candidates: [...byFile.values()].reduce((sum, { length }) => sum + length, 0),
     files: files.length,
   });

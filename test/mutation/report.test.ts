@@ -12,7 +12,7 @@ const findings: Finding[] = [
   { mutant, by: 'simulation', what: 'npm run simulate', hung: true },
   { mutant, by: 'nothing' },
 ];
-const facts = { command: 'npm run mutate', minutes: 3, candidates: 6_000, files: 70 };
+const facts = { command: 'npm run mutate', candidates: 6_000, files: 70 };
 const where = { date: '2026-11-24', machine: '2 × EPYC', node: 'v24' };
 
 test('the share is of what was planted, and a survivor without a reason counts against it', () => {

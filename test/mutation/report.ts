@@ -6,7 +6,6 @@ import { reasonOf } from './survivors.ts';
 
 export interface RunFacts {
   readonly command: string;
-  readonly minutes: number;
   /** All mutants that the operators know in the files. */
   readonly candidates: number;
   readonly files: number;
@@ -40,7 +39,7 @@ export function writeSection(findings: readonly Finding[], facts: RunFacts): voi
 
 export function sectionOf(
   findings: readonly Finding[],
-  { command, minutes, candidates, files }: RunFacts,
+  { command, candidates, files }: RunFacts,
   { date, machine, node }: Circumstances,
 ): string {
   const { changing, byUnitTests, bySimulation, unfound, equivalent, share } = counted(findings);
@@ -49,8 +48,8 @@ export function sectionOf(
   const isDefect = ({ mutant }: Finding): boolean => mutant.id in knownDefects;
   const defects = findings.filter(isDefect);
   return [
-    `Recorded on ${date} with \`${command}\`: ${machine}, Node.js ${node}, ${Math.round(minutes)} minutes.`,
-    `A small bug is planted in the engine, the cursors, the groups, the followers or the producer, one at a time: a condition is turned around, a number is one more or less, a statement, an \`await\` or an early return is missing. The tests that run the place are tried, the cheapest first, and then ${pipelineSeeds} seeds of the simulation of the whole pipeline and the simulations of the engine. ${findings.length - defects.length} bugs are a sample by chance of ${count(candidates)} in ${files} files; ${defects.length} are defects that this project once had, planted again.`,
+    `Recorded on ${date} with \`${command}\`: ${machine}, Node.js ${node}.`,
+    `A small bug is planted in the engine, the cursors, the groups, the followers or the producer, one at a time: a condition is turned around, a number is one more or less, a statement, an \`await\` or an early return is missing. The tests that run the place are tried, the cheapest first, and then ${pipelineSeeds} seeds of the simulation of the whole pipeline and the simulations of the engine. ${findings.length - defects.length} bugs are a sample by chance of ${count(candidates)} in ${files} files; ${defects.length} are defects that this project once had, planted again. All of that takes one to two hours on two cores. What was found before is not tried again while the test that found it, and all that this test loads, are the same.`,
     `**${(100 * share).toFixed(1)} % of ${changing} planted bugs were found**: ${byUnitTests} by unit tests, ${bySimulation} by simulation only, ${unfound} by nothing. ${hung} of the found ones let a test hang. ${equivalent} more planted changes are not counted, as they change nothing that anybody could see.`,
     ...listed('Defects of the past that were planted again:', defects.map(ofDefect)),
     ...listed('Not found:', survivors.filter((each) => !isEquivalent(each)).map(ofSurvivor)),
