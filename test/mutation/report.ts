@@ -54,6 +54,7 @@ export function sectionOf(
     ...listed('Defects of the past that were planted again:', defects.map(ofDefect)),
     ...listed('Not found:', survivors.filter((each) => !isEquivalent(each)).map(ofSurvivor)),
     ...listed('Not counted, as nothing changes:', survivors.filter(isEquivalent).map(ofSurvivor)),
+    'Tests were added for what earlier runs with this seed did not find. Another seed shows what is found of a sample that nobody has looked at: before this one, 80 % of one sample were found, and 90 % of the next, after tests for what the first had shown.',
     '```sh\nnpm run mutate -- --mutants 250 --seed 2\nnpm run mutate -- --files "src/kafka/produce/*.ts" --mutants 50\n```',
   ].join('\n\n');
 }

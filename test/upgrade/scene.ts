@@ -135,9 +135,12 @@ export class UpgradeScene {
     await this.#sending;
   }
 
-  /** Waits until all that was sent was taken by these destinations. */
-  async settled(ids: readonly string[]): Promise<void> {
-    const sent = [...this.sent];
+  /**
+   * Waits until all that was sent was taken by these destinations.
+   * @param from leaves out as many that were sent first
+   */
+  async settled(ids: readonly string[], from: number = 0): Promise<void> {
+    const sent = this.sent.slice(from);
     await eventually(() => {
       const missing = ids.flatMap((id) =>
         sent.filter((messageId) => !this.taken.has(`${id} ${messageId}`)).map(() => id),
