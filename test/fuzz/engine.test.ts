@@ -22,8 +22,8 @@ for (const [what, args, sentence] of [
     ['timestamp'],
     /there is no target timestamp; did you mean timestamps\?/,
   ],
-  ['no time', ['--minutes', '0'], /--minutes is 0, allowed: a number above 0, up to 1440/],
-  ['a seed that is no number', ['--seed', 'x'], /--seed is x, allowed: a whole number/],
+  ['no time', ['--minutes', '0'], /--minutes is '0'; allowed: a number above 0, up to 1440/],
+  ['a seed that is no number', ['--seed', 'x'], /--seed is 'x'; allowed: a whole number from 0/],
   ['an option that is none', ['--fast'], /Unknown option '--fast'/],
 ] as const)
   test(`npm run fuzz refuses ${what} with a sentence`, () => {
