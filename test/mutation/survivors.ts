@@ -97,6 +97,11 @@ const reasons: Readonly<Record<string, Reason>> = {
     kind: 'equivalent',
     why: 'A topic is added once more, which changes nothing; one that was refused once is there already, or nothing reads it any more.',
   },
+  'src/delivery/lane/lane.ts Lane.rest: this.#wasUsed || this.isActive → this.#wasUsed && this.isActive':
+    {
+      kind: 'accepted',
+      why: 'A lane rests a second or two earlier. It wakes when it is used, and the figures that it reports are worked out when they are read.',
+    },
 };
 
 /** @param id of a mutant */
