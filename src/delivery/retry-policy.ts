@@ -20,8 +20,7 @@ export interface Circumstances {
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly policy: RetryPolicy;
-  /** For how long this worker has been able to reach nobody since then. */
-  readonly cutOffMs: (fromMs: number) => number;
+  readonly reachability: Pick<Reachability, 'cutOffMs'>;
 }
 
 /** The circumstances at this moment. */
@@ -30,12 +29,8 @@ export function circumstances({
   random,
   policy,
   reachability,
-}: Pick<Circumstances, 'random' | 'policy'> & {
-  readonly clock: Clock;
-  readonly reachability: Pick<Reachability, 'cutOffMs'>;
-}): Circumstances {
-  const cutOffMs = (fromMs: number): number => reachability.cutOffMs(fromMs);
-  return { nowMs: clock.now(), random, policy, cutOffMs };
+}: Omit<Circumstances, 'nowMs'> & { readonly clock: Clock }): Circumstances {
+  return { nowMs: clock.now(), random, policy, reachability };
 }
 
 /**
@@ -43,8 +38,8 @@ export function circumstances({
  * count. The deadline itself stays as it is, because a worker that adds to it would add the same outage again when the
  * event comes back.
  */
-export function endMs(deadlineMs: number, { policy, cutOffMs }: Circumstances): number {
-  return deadlineMs + cutOffMs(deadlineMs - policy.windowMs);
+export function endMs(deadlineMs: number, { policy, reachability }: Circumstances): number {
+  return deadlineMs + reachability.cutOffMs(deadlineMs - policy.windowMs);
 }
 
 /** How far an event's retries have come: the part of the envelope that decisions need. */

@@ -162,19 +162,27 @@ test('metrics can be scraped while a sync runs', async () => {
   assert.equal((await running.ended).code, 0);
 });
 
-test('a sync by hand is refused while the one on schedule runs, whatever its flags, and the other way round', async () => {
-  const context = createContext(installation.environment);
+/** As a sync that reads until it is told to end. */
+async function beginLongSync(context: Context, id: string): Promise<() => Promise<void>> {
   const begun = Promise.withResolvers<undefined>();
   const end = Promise.withResolvers<undefined>();
-  // As a sync that reads for long.
-  const running = aloneWith(context, 'big-spenders', async () => {
+  const running = aloneWith(context, id, async () => {
     begun.resolve(undefined);
     await end.promise;
   });
   await begun.promise;
   await eventually(async () => {
-    assert.equal(await membersOfGroup(context, 'big-spenders'), 1);
+    assert.equal(await membersOfGroup(context, id), 1);
   });
+  return async () => {
+    end.resolve(undefined);
+    await running;
+  };
+}
+
+test('a sync by hand is refused while the one on schedule runs, whatever its flags, and the other way round', async () => {
+  const context = createContext(installation.environment);
+  const end = await beginLongSync(context, 'big-spenders');
   const [refused, full, dry] = await Promise.all([
     sync('--yes'),
     sync('--full', '--destination', 'crm', '--max-removed', '100'),
@@ -189,8 +197,7 @@ test('a sync by hand is refused while the one on schedule runs, whatever its fla
     );
   }
   assert.equal(dry.code, 0, dry.stderr);
-  end.resolve(undefined);
-  await running;
+  await end();
   // Whoever ends leaves at once, so the next one does not wait.
   const { code, stderr } = await sync('--yes');
   assert.equal(code, 0, stderr);
@@ -211,23 +218,13 @@ members: { file: ${lateMembers}, userId: customer }
   assert.equal(code, 0, stderr);
   await succeed(['audience-sync', 'late', '--yes']);
   const context = createContext(installation.environment);
-  const begun = Promise.withResolvers<undefined>();
-  const end = Promise.withResolvers<undefined>();
-  const running = aloneWith(context, 'big-spenders', async () => {
-    begun.resolve(undefined);
-    await end.promise;
-  });
-  await begun.promise;
-  await eventually(async () => {
-    assert.equal(await membersOfGroup(context, 'big-spenders'), 1);
-  });
+  const end = await beginLongSync(context, 'big-spenders');
   const both = installation.begin(['audience-sync', 'big-spenders', 'late', '--yes']);
   await eventually(() => {
     assert.match(both.stderr(), /^big-spenders: another sync of it is running/m);
   });
   await succeed(['delete', 'audience', 'late', '--retire', '--yes']);
-  end.resolve(undefined);
-  await running;
+  await end();
   const ended = await both.ended;
   assert.equal(ended.code, 1);
   assert.match(ended.stderr, /^postrider: there is no audience or computed trait late/m);

@@ -11,7 +11,7 @@ const now = (random: () => number): Circumstances => ({
   nowMs,
   random,
   policy: defaultPolicy,
-  cutOffMs: () => 0,
+  reachability: { cutOffMs: () => 0 },
 });
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
@@ -63,7 +63,9 @@ describe('a retry', () => {
     const after = (cutOffMs: number): string | number => {
       const plan = planRetry({ attempts: 3, deadlineMs }, 0, {
         ...now(middle),
-        cutOffMs: (fromMs) => (fromMs === deadlineMs - 4 * hourMs ? cutOffMs : 0),
+        reachability: {
+          cutOffMs: (fromMs) => (fromMs === deadlineMs - 4 * hourMs ? cutOffMs : 0),
+        },
       });
       if (plan.kind === 'later') assert.equal(plan.deadlineMs, deadlineMs);
       return plan.kind === 'later' ? plan.tierMs : plan.reason;

@@ -7,7 +7,12 @@ import type { EventState, Happened, Verdict } from '../../src/delivery/verdict.t
 import { defaultPolicy, hourMs } from './simulated-world.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
-const now = { nowMs, random: (): number => 0.5, policy: defaultPolicy, cutOffMs: () => 0 };
+const now = {
+  nowMs,
+  random: (): number => 0.5,
+  policy: defaultPolicy,
+  reachability: { cutOffMs: () => 0 },
+};
 
 const fresh: EventState = {
   envelope: { attempts: 0, appendTimeMs: nowMs - 1_000, redrivenMs: undefined },
@@ -122,7 +127,7 @@ describe('an event whose time is over at its turn', () => {
       const verdict = decide(
         event,
         { kind: 'turn', fencedBy: undefined },
-        { ...now, cutOffMs: from },
+        { ...now, reachability: { cutOffMs: from } },
       );
       return verdict.kind;
     };

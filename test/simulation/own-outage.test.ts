@@ -25,6 +25,21 @@ function cutOffLabel({ world }: Scene): number {
   return world.metrics.requests.get('cut-off') ?? 0;
 }
 
+/** At the end of an outage: an event whose four hours were over within it waits for `crm-0`. */
+async function lateAfterOutage(outageMs: number): Promise<{ world: Scene['world']; id: string }> {
+  const scene = new Scene();
+  const { world } = scene;
+  const traffic = endpoints(scene, 40, 'crm');
+  world.answer = () => ok;
+  await scene.run(2_000, traffic);
+  const late = { attempts: 3, dueMs: world.clock.now(), deadlineMs: world.clock.now() + 60_000 };
+  world.answer = () => refused;
+  await scene.run(2_000, traffic);
+  const id = world.publish('crm-0', 'late', late, 'retry.10s');
+  await scene.run(outageMs, traffic);
+  return { world, id };
+}
+
 describe('while nobody can be reached from here', () => {
   test('nothing is spent, and afterwards all goes out in its order, and not at once', async () => {
     const scene = new Scene({ partitions: 12 });
@@ -58,16 +73,7 @@ describe('while nobody can be reached from here', () => {
   });
 
   test('the time is not taken from the four hours', async () => {
-    const scene = new Scene();
-    const { world } = scene;
-    const traffic = endpoints(scene, 40, 'crm');
-    world.answer = () => ok;
-    await scene.run(2_000, traffic);
-    const late = { attempts: 3, dueMs: world.clock.now(), deadlineMs: world.clock.now() + 60_000 };
-    world.answer = () => refused;
-    await scene.run(2_000, traffic);
-    const id = world.publish('crm-0', 'late', late, 'retry.10s');
-    await scene.run(2 * minuteMs, traffic);
+    const { world, id } = await lateAfterOutage(2 * minuteMs);
     world.answer = () => ok;
     await world.clock.pass(minuteMs);
     assert.ok(world.delivered.includes(id));
@@ -90,16 +96,7 @@ describe('while nobody can be reached from here', () => {
   });
 
   test('nor is it where the attempt after it fails once more', async () => {
-    const scene = new Scene();
-    const { world } = scene;
-    const traffic = endpoints(scene, 40, 'crm');
-    world.answer = () => ok;
-    await scene.run(2_000, traffic);
-    const late = { attempts: 3, dueMs: world.clock.now(), deadlineMs: world.clock.now() + 60_000 };
-    world.answer = () => refused;
-    await scene.run(2_000, traffic);
-    const id = world.publish('crm-0', 'late', late, 'retry.10s');
-    await scene.run(10 * minuteMs, traffic);
+    const { world, id } = await lateAfterOutage(10 * minuteMs);
     world.answer = (_url, { messageId }) => (messageId === id ? failsWith(503) : ok);
     await world.clock.pass(20_000);
     world.answer = () => ok;

@@ -46,8 +46,10 @@ export async function pause(context: Context, id: string): Promise<void> {
     return;
   }
   const { pauses } = topology.topics;
-  await write(context, pauseRecord(pauses, id, { since: isoNow() }));
-  await write(context, resumedRecord(pauses, id, undefined));
+  await write(context, [
+    pauseRecord(pauses, id, { since: isoNow() }),
+    resumedRecord(pauses, id, undefined),
+  ]);
   const keptFor = formatDuration(topology.pausedRetentionMs);
   context.print(
     `destination ${id} is paused: its events are kept for ${keptFor}, and \`postrider resume ${id}\` sends them`,
@@ -72,15 +74,14 @@ export async function resume(
   };
   const sendAll = async (signal: AbortSignal): Promise<void> => {
     const before = (await readPauses(context.kafka, topology)).get(id);
-    await write(context, resumedRecord(pauses, id, isoNow()));
-    await write(context, pauseRecord(pauses, id, undefined));
+    await write(context, [resumedRecord(pauses, id, isoNow()), pauseRecord(pauses, id, undefined)]);
     context.print(
       before === undefined
         ? `destination ${id} was not paused; sending what is still kept for it`
         : `destination ${id} is resumed, after a pause since ${sinceText(before)}`,
     );
     await withWaysBack(context, (ways) => sendKept(context, ways, id, options, signal));
-    await write(context, resumedRecord(pauses, id, undefined));
+    await write(context, [resumedRecord(pauses, id, undefined)]);
   };
   await alone(context, keptEvents, sendAll, sayThatItWaits);
 }
@@ -105,6 +106,7 @@ function isoNow(): string {
   return new Date(systemClock.now()).toISOString();
 }
 
-function write(context: Context, record: OutgoingRecord): Promise<void> {
-  return withProducer(context, (producer) => producer.send([record]));
+/** In their order: the topic has one partition. */
+function write(context: Context, records: readonly OutgoingRecord[]): Promise<void> {
+  return withProducer(context, (producer) => producer.send(records));
 }

@@ -8,14 +8,13 @@ import type { ParsedFile } from '../../resources/apply/document.ts';
 import { findInnerAddresses } from '../../resources/apply/inner-addresses.ts';
 import { loadFiles } from '../../resources/apply/load-files.ts';
 import { checkFiles, type Change, type Others } from '../../resources/apply/plan.ts';
-import { mayLeavePauses, pauseEndsOf, type PauseEnds } from '../../resources/apply/pause-ends.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { formatProblem, InvalidResources } from '../../resources/problem.ts';
 import type { Settings } from '../../settings/table.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
 import { note } from '../terminal/note.ts';
-import { knownPauses } from './known-pauses.ts';
+import { pauseEnds } from './left-pauses.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
 
 /** Options of the commands that take resource files. */
@@ -100,16 +99,6 @@ export async function write(context: Context, changes: readonly Change[]): Promi
     await writeChanges({ kafka, topology, producer }, changes);
     await producer.send(after);
   });
-}
-
-async function pauseEnds(context: Context, changes: readonly Change[]): Promise<PauseEnds> {
-  const none: PauseEnds = { before: [], after: [] };
-  if (!mayLeavePauses(changes)) return none;
-  const pauses = await knownPauses(context);
-  if (typeof pauses !== 'string')
-    return pauseEndsOf(changes, pauses, (await context.topology()).topics.pauses);
-  note(`pauses that may be left under these ids stay in force (${pauses})`);
-  return none;
 }
 
 /** Warns of URLs that delivery will refuse unless its workers are configured otherwise. */

@@ -3,7 +3,7 @@ import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
 import type { StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
-import { knownPauses } from './known-pauses.ts';
+import { noteKept } from './left-pauses.ts';
 import { note } from '../terminal/note.ts';
 import { startStatusLine } from '../terminal/status-line.ts';
 import type { Waiting, WaitingById, WaitingOptions } from './waiting.ts';
@@ -66,18 +66,6 @@ export async function noteWaiting(
     status.stop();
   }
   lines.forEach(note);
-}
-
-/** Counting them would mean to read all that is kept for other destinations. */
-async function noteKept(context: Context, destinations: readonly string[]): Promise<void> {
-  if (destinations.length === 0) return;
-  const pauses = await knownPauses(context);
-  if (typeof pauses === 'string') return;
-  for (const id of destinations)
-    if (pauses.has(id) || pauses.resumedSince(id) !== undefined)
-      note(
-        `Destination ${id}: events that are kept for it are not sent any more; \`postrider resume ${id}\` sends them before it is deleted`,
-      );
 }
 
 const none: WaitingById = new Map();

@@ -114,43 +114,41 @@ test('a lane whose limit may be its own holds everything back until that is know
   assert.deepEqual([rate.isElsewhere, rate.waitBehindMs(0)], [false, 10]);
 });
 
-test('a lane that waits for its limit is called once, however often it has asked', async () => {
+/** The rate of a lane of a worker that has all partitions, and how often the lane was called. */
+function ofOneWorker() {
   const clock = new SimulatedClock();
   const shares = new WorkShares();
   let calls = 0;
   const rate = new LaneRate({ clock, shares, onReady: () => (calls += 1) });
   shares.set({ indexes: new Set([0]), count: 1 }, clock.steadyNow());
+  return { clock, rate, calls: () => calls };
+}
+
+test('a lane that waits for its limit is called once, however often it has asked', async () => {
+  const { clock, rate, calls } = ofOneWorker();
   rate.update(exampleDestination({ rateLimit: '1/s' }));
   for (let n = 0; n < 5; n += 1) rate.await();
   await clock.pass(5_000);
-  assert.equal(calls, 1);
+  assert.equal(calls(), 1);
 });
 
 test('a lane whose limit is set again while it waits is called once', async () => {
-  const clock = new SimulatedClock();
-  const shares = new WorkShares();
-  let calls = 0;
-  const rate = new LaneRate({ clock, shares, onReady: () => (calls += 1) });
-  shares.set({ indexes: new Set([0]), count: 1 }, clock.steadyNow());
+  const { clock, rate, calls } = ofOneWorker();
   for (let n = 0; n < 5; n += 1) {
     rate.update(exampleDestination({ rateLimit: '1/s' }));
     rate.await();
   }
   await clock.pass(5_000);
-  assert.equal(calls, 1);
+  assert.equal(calls(), 1);
 });
 
 test('a lane that is closed is not called when its limit would let an event through', async () => {
-  const clock = new SimulatedClock();
-  const shares = new WorkShares();
-  let calls = 0;
-  const rate = new LaneRate({ clock, shares, onReady: () => (calls += 1) });
-  shares.set({ indexes: new Set([0]), count: 1 }, clock.steadyNow());
+  const { clock, rate, calls } = ofOneWorker();
   rate.update(exampleDestination({ rateLimit: '1/s' }));
   rate.await();
   rate.close();
   await clock.pass(5_000);
-  assert.equal(calls, 0);
+  assert.equal(calls(), 0);
 });
 
 describe('the share of a worker', () => {

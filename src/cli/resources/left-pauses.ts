@@ -1,0 +1,44 @@
+import { PostriderError } from '../../errors.ts';
+import { mayLeavePauses, pauseEndsOf, type PauseEnds } from '../../resources/apply/pause-ends.ts';
+import type { Change } from '../../resources/apply/plan.ts';
+import { readPauses, type Pauses } from '../../resources/pauses/pauses.ts';
+import type { Context } from '../context.ts';
+import { note } from '../terminal/note.ts';
+
+/** What is paused under the ids of destinations that are made or deleted. */
+
+/**
+ * Says on stderr for which destinations, which are to be deleted, events may be kept. Counting them would mean to
+ * read all that is kept for other destinations.
+ */
+export async function noteKept(context: Context, destinations: readonly string[]): Promise<void> {
+  if (destinations.length === 0) return;
+  const pauses = await knownPauses(context);
+  if (typeof pauses === 'string') return;
+  for (const id of destinations)
+    if (pauses.has(id) || pauses.resumedSince(id) !== undefined)
+      note(
+        `Destination ${id}: events that are kept for it are not sent any more; \`postrider resume ${id}\` sends them before it is deleted`,
+      );
+}
+
+/** What is to be written with the changes, so that no pause is left under their ids. */
+export async function pauseEnds(context: Context, changes: readonly Change[]): Promise<PauseEnds> {
+  const none: PauseEnds = { before: [], after: [] };
+  if (!mayLeavePauses(changes)) return none;
+  const pauses = await knownPauses(context);
+  if (typeof pauses !== 'string')
+    return pauseEndsOf(changes, pauses, (await context.topology()).topics.pauses);
+  note(`pauses that may be left under these ids stay in force (${pauses})`);
+  return none;
+}
+
+/** Or why this principal must not know: its rights may be those of a former release. */
+async function knownPauses(context: Context): Promise<Pauses | string> {
+  try {
+    return await readPauses(context.kafka, await context.topology());
+  } catch (error) {
+    if (error instanceof PostriderError && error.code === 'kafka-refused') return error.message;
+    throw error;
+  }
+}
