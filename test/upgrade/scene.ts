@@ -114,8 +114,8 @@ export class UpgradeScene {
     })();
   }
 
-  /** Writes calls straight to the ingest topic. */
-  async produce(count: number): Promise<void> {
+  /** Writes calls straight to the ingest topic. Gives their message ids. */
+  async produce(count: number): Promise<string[]> {
     const topic = this.deployment.topology.topics.ingest;
     const calls = callsOf(count);
     await this.deployment.producer.send(
@@ -126,7 +126,9 @@ export class UpgradeScene {
         headers: { 'write-key': writeKey },
       })),
     );
-    this.sent.push(...calls.map(({ messageId }) => messageId));
+    const messageIds = calls.map(({ messageId }) => messageId);
+    this.sent.push(...messageIds);
+    return messageIds;
   }
 
   /** Nothing more is sent. */
