@@ -188,7 +188,9 @@ test('a destination that is deleted while it is paused, and comes again, is not 
     /^Destination ads: events that are kept for it are not sent any more; `postrider resume ads` sends them before it is deleted$/m,
   );
   await run(['apply', '-f', '-'], JSON.stringify(resources));
-  assert.match(await run(['status', 'ads']), /^ads is ok/m);
+  await eventually(async () => {
+    assert.match(await run(['status', 'ads']), /^ads is ok/m);
+  });
 });
 
 test('only what exists can be paused', async () => {
