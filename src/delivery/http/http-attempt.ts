@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import type { Caller, Connections } from './connections.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
+import type { Occupant } from './origin-connections.ts';
 import {
   deliveredWith,
   endlessInterim,
@@ -39,10 +40,11 @@ export interface AttemptContext {
 const cut = new Error('the rest of the answer is not wanted');
 
 /** One try at one URL, from resolving the name to the last byte of the answer. */
-export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
+export class HttpAttempt implements Occupant, Caller, Timed {
   readonly sending: Sending;
   readonly endpoint: PreparedEndpoint;
   isReached = false;
+  isRefused = false;
   deadlineMs = 0;
   earlier: Timed | undefined = undefined;
   later: Timed | undefined = undefined;
@@ -59,6 +61,9 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   /** The beginning of the body of an answer that is not a success. */
   #answer: Buffer | undefined = undefined;
   #settled = false;
+  /** Of the whole answer, until it is told. */
+  #answered: Outcome | undefined = undefined;
+  #answeredAfterMs = 0;
 
   constructor(
     sending: Sending,
@@ -109,14 +114,18 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
     if (this.#readBytes > maxAnswerBytes) this.#cutWith(controller, this.#outcome());
   }
 
-  /**
-   * The outcome is told once undici can use the connection again: it waits for a turn of the event loop, which
-   * begins after this call. Otherwise, a request that follows at once would open another connection.
-   */
+  /** The outcome is told once the connection is free: the request that follows at once would open another one. */
   onResponseEnd(): void {
     if (!this.#finish()) return;
-    // A tick, and then a turn, without a closure for either.
-    process.nextTick(setImmediate, tell, this, this.#outcome(), this.#tookMs());
+    this.#answered = this.#outcome();
+    this.#answeredAfterMs = this.#tookMs();
+  }
+
+  connectionFreed(): void {
+    const outcome = this.#answered;
+    if (outcome === undefined) return;
+    this.#answered = undefined;
+    this.#tell(outcome, this.#answeredAfterMs);
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -128,8 +137,8 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
       return;
     }
     const outcome = outcomeOfError(error, this.#progress());
-    // Errors of requests that undici refuses to send arrive here inside `dispatch`, whose caller expects no
-    // outcome yet.
+    // This may be inside `dispatch`, whose caller expects no outcome yet.
+    this.isRefused = error instanceof errors.InvalidArgumentError;
     process.nextTick(() => {
       this.#settle(outcome);
     });
@@ -137,7 +146,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
 
   onDeadline(): void {
     this.#settled = true;
-    this.tell(this.isReached ? timedOut : unreachedInTime, this.#tookMs());
+    this.#tell(this.isReached ? timedOut : unreachedInTime, this.#tookMs());
     this.#controller?.abort(cut);
   }
 
@@ -177,7 +186,7 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   }
 
   #settle(outcome: Outcome): void {
-    if (this.#finish()) this.tell(outcome, this.#tookMs());
+    if (this.#finish()) this.#tell(outcome, this.#tookMs());
   }
 
   /** False: its outcome is known already. */
@@ -189,15 +198,11 @@ export class HttpAttempt implements Dispatcher.DispatchHandler, Caller, Timed {
   }
 
   /** To be called once, after `#finish`. */
-  tell(outcome: Outcome, tookMs: number): void {
+  #tell(outcome: Outcome, tookMs: number): void {
     this.sending.settled(outcome, this.#endpointIndex, tookMs);
   }
 
   #tookMs(): number {
     return this.#context.clock.steadyNow() - this.#startedMs;
   }
-}
-
-function tell(attempt: HttpAttempt, outcome: Outcome, tookMs: number): void {
-  attempt.tell(outcome, tookMs);
 }

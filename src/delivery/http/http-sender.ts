@@ -7,7 +7,7 @@ import { HttpAttempt } from './http-attempt.ts';
 import type { AttemptContext } from './http-attempt.ts';
 import { IdleConnections, longestIdleMs } from './idle-connections.ts';
 import { CachingResolver, type NameResolver } from './name-resolver.ts';
-import { OriginPools } from './origin-pools.ts';
+import { OriginConnections } from './origin-connections.ts';
 import { requestHeaders } from '../prepared-destination.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sender, Sending } from '../sender.ts';
@@ -41,8 +41,8 @@ export interface HttpSenderOptions {
  * saying anything about the endpoint.
  */
 export class HttpSender implements Sender {
-  readonly #kept: OriginPools;
-  readonly #single: OriginPools;
+  readonly #kept: OriginConnections;
+  readonly #single: OriginConnections;
   readonly #connections: Connections;
   readonly #connector: Connector;
   readonly #idle: IdleConnections;
@@ -78,14 +78,14 @@ export class HttpSender implements Sender {
       bodyTimeout: 0,
       connect: this.#connector.connect,
     };
-    this.#kept = new OriginPools({
+    this.#kept = new OriginConnections({
       ...common,
       pipelining: 1,
       keepAliveTimeout: longestIdleMs,
       keepAliveMaxTimeout: longestIdleMs,
     });
     // With undici, this means that no connection is used twice.
-    this.#single = new OriginPools({ ...common, pipelining: 0 });
+    this.#single = new OriginConnections({ ...common, pipelining: 0 });
   }
 
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void {
@@ -99,23 +99,22 @@ export class HttpSender implements Sender {
     await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
   }
 
-  #dispatch(pools: OriginPools, attempt: HttpAttempt): void {
+  #dispatch(connections: OriginConnections, attempt: HttpAttempt): void {
     const { sending, endpoint } = attempt;
     const { body, signature, idempotencyHeader, messageId } = sending;
-    const connections = this.#connections;
-    connections.caller = attempt;
-    pools.dispatch(
+    this.#connections.caller = attempt;
+    connections.dispatch(
       endpoint.origin,
       {
         path: endpoint.path,
         method: 'POST',
         headers: requestHeaders(endpoint, signature, idempotencyHeader, messageId),
         body,
-        reset: connections.areMany,
+        reset: this.#connections.areMany,
       },
       attempt,
     );
-    connections.caller = undefined;
+    this.#connections.caller = undefined;
   }
 }
 

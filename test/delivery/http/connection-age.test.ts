@@ -16,11 +16,6 @@ const [leastAgeS, greatestAgeS] = [270, 330];
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** After an answer undici needs a turn to put its connection back. */
-function backInPool(): Promise<unknown> {
-  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-}
-
 interface Place {
   requests: number;
   connections: number;
@@ -58,7 +53,6 @@ test('a busy connection follows its name to another address, and no attempt fail
     if (second === 60) address = '127.0.0.2';
     const { verdict } = await post(`http://crm.example:${port}/`, { sender });
     verdicts.add(verdict);
-    await backInPool();
     await clock.pass(secondMs);
   }
   assert.deepEqual([...verdicts], ['delivered']);
@@ -85,7 +79,6 @@ test('connections that were opened together do not end together', async () => {
   for (; second <= greatestAgeS + 10; second += everyS) {
     const posts = Array.from({ length: together }, () => post(url, { sender }));
     for (const { verdict } of await Promise.all(posts)) assert.equal(verdict, 'delivered');
-    await backInPool();
     await clock.pass(everyS * secondMs);
   }
   assert.equal(lastS.length, together);
@@ -115,11 +108,9 @@ test('a request that is on its way when its connection has become old is not cut
   const [first, answered] = await begin();
   answered.end();
   await first;
-  await backInPool();
   const [second, response] = await begin();
   await clock.pass(greatestAgeS * secondMs);
   response.write('half of');
-  await backInPool();
   await clock.pass(secondMs);
   const { socket } = response;
   response.end(' an answer');

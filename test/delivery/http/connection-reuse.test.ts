@@ -48,11 +48,6 @@ function closed(socket: Socket): Promise<unknown> {
   return new Promise((resolve) => socket.once('close', resolve));
 }
 
-/** After an answer undici needs a turn to put its connection back. */
-function backInPool(): Promise<unknown> {
-  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-}
-
 describe('connections', () => {
   test('are kept', async () => {
     const ports = new Set<unknown>();
@@ -63,7 +58,6 @@ describe('connections', () => {
     const sender = createSender();
     for (let i = 0; i < 10; i++) {
       await post(url, { sender });
-      await backInPool();
     }
     assert.equal(ports.size, 1);
   });
@@ -77,7 +71,6 @@ describe('connections', () => {
     const sender = createSender();
     for (let i = 0; i < 20; i++) {
       assert.equal((await post(url, { sender })).verdict, 'delivered');
-      await backInPool();
     }
     assert.equal(ports.size, 1);
   });
@@ -91,6 +84,30 @@ describe('connections', () => {
     };
     await Promise.all(Array.from({ length: inFlight }, sendOneByOne));
     assert.deepEqual([requests(), connections()], [20 * inFlight, inFlight]);
+  });
+
+  test('that were used last are used next, so that the others grow idle', async () => {
+    const used: number[] = [];
+    const { url } = await serve(({ socket, connection }) => {
+      used.push(connection);
+      socket.write(ok);
+    });
+    const sender = createSender();
+    await Promise.all([1, 2, 3].map(() => post(url, { sender })));
+    used.length = 0;
+    for (let i = 0; i < 5; i++) await post(url, { sender });
+    assert.equal(new Set(used).size, 1);
+  });
+
+  test('outlive a request that is not sent because a header of it is none', async () => {
+    const { url, connections, requests } = await serve(({ socket }) => socket.write(ok));
+    const sender = createSender();
+    const broken = { webhooks: [{ url, headers: { Broken: 'two\nlines' } }] };
+    await post(url, { sender });
+    for (let i = 0; i < 3; i++)
+      assert.equal((await post(url, { sender, destination: broken })).verdict, 'retryable: other');
+    await post(url, { sender });
+    assert.deepEqual([requests(), connections()], [2, 1]);
   });
 
   test('are not kept while there are very many', async () => {
@@ -127,7 +144,6 @@ test('a connection is kept again once the very many are gone', async () => {
     const before = again.connections();
     for (let i = 0; i < 2; i++) {
       await post(again.url, { sender });
-      await backInPool();
     }
     assert.ok(again.connections() - before < 2);
   });
@@ -147,7 +163,6 @@ describe('a kept connection that the server closes while a request is on its way
       });
       const sender = createSender();
       assert.equal((await post(url, { sender, body: '"first"' })).verdict, 'delivered');
-      await backInPool();
       const again = {
         sender,
         body: '"second"',
@@ -175,7 +190,6 @@ describe('a kept connection that the server closes while a request is on its way
       Promise.all(Array.from({ length: 20 }, async () => (await post(url, { sender })).verdict));
     const all = Array<string>(20).fill('delivered');
     assert.deepEqual(await round(), all);
-    await backInPool();
     const before = connections();
     for (const socket of sockets) socket.resetAndDestroy();
     assert.deepEqual(await round(), all);
@@ -189,7 +203,6 @@ describe('a kept connection that the server closes while a request is on its way
     });
     const sender = createSender();
     assert.equal((await post(url, { sender })).verdict, 'delivered');
-    await backInPool();
     assert.equal((await post(url, { sender })).verdict, 'retryable: connection');
     assert.equal(requests(), 3);
   });
@@ -201,7 +214,6 @@ describe('a kept connection that the server closes while a request is on its way
     });
     const sender = createSender();
     assert.equal((await post(url, { sender })).verdict, 'delivered');
-    await backInPool();
     assert.equal((await post(url, { sender })).verdict, 'retryable: connection');
     assert.equal(requests(), 2);
   });
@@ -227,7 +239,6 @@ describe('a kept connection that the server closes while a request is on its way
     const sender = createSender({ resolver, clock });
     const named = url.replace('127.0.0.1', 'crm.example');
     assert.equal((await post(named, { sender })).verdict, 'delivered');
-    await backInPool();
     const second = post(named, { sender });
     const [socket] = await eventually(() => some(sockets));
     // The deadline of the new connection is later than that of the request, by as much.
@@ -240,7 +251,6 @@ describe('a kept connection that the server closes while a request is on its way
     await eventually(() => {
       assert.equal(connections(), 2);
     });
-    await backInPool();
     assert.equal(requests(), 2);
   });
 
@@ -253,7 +263,6 @@ describe('a kept connection that the server closes while a request is on its way
     const clock = new SimulatedClock();
     const sender = createSender({ clock });
     assert.equal((await post(url, { sender })).verdict, 'delivered');
-    await backInPool();
     const second = post(url, { sender });
     const [socket] = await eventually(() => some(sockets));
     await clock.pass(timeoutMs * 0.8);

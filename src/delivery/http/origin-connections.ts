@@ -1,0 +1,107 @@
+import { Client } from 'undici';
+import type { Dispatcher } from 'undici';
+
+/** A request that has a connection to itself. */
+export interface Occupant extends Dispatcher.DispatchHandler {
+  /** undici has found fault with the request, and will not send it; known once it was passed to undici. */
+  readonly isRefused: boolean;
+  /** The connection is free for another request, or gone. */
+  connectionFreed(): void;
+}
+
+/**
+ * The connections to each origin that has some: as many as requests are in flight. undici's Pool does the same,
+ * but looks through an origin's connections twice for each request, and its Agent through all origins whenever
+ * the last connection of one closes.
+ */
+export class OriginConnections {
+  readonly #options: Client.Options;
+  readonly #origins = new Map<string, Origin>();
+
+  constructor(options: Client.Options) {
+    this.#options = options;
+  }
+
+  dispatch(url: string, request: Dispatcher.DispatchOptions, occupant: Occupant): void {
+    const origin = this.#origins.get(url) ?? this.#add(url);
+    const connection = origin.free.pop() ?? this.#open(origin);
+    connection.dispatch(request, occupant);
+  }
+
+  async destroy(): Promise<void> {
+    const all = [...this.#origins.values()].flatMap(({ connections }) => [...connections]);
+    await Promise.all(all.map((connection) => connection.destroy()));
+  }
+
+  #add(url: string): Origin {
+    const origin: Origin = { url, connections: new Set(), free: [] };
+    this.#origins.set(url, origin);
+    return origin;
+  }
+
+  #open(origin: Origin): Connection {
+    const connection = new Connection(origin, this.#options, this.#closed);
+    origin.connections.add(connection);
+    return connection;
+  }
+
+  readonly #closed = (connection: Connection): void => {
+    const { origin } = connection;
+    const { url, connections, free } = origin;
+    connections.delete(connection);
+    // The one that has been idle for longest, which closes first, is at the beginning.
+    const place = free.indexOf(connection);
+    if (place >= 0) free.splice(place, 1);
+    if (connections.size === 0) this.#origins.delete(url);
+  };
+}
+
+interface Origin {
+  readonly url: string;
+  readonly connections: Set<Connection>;
+  /** The one that was used last is at the end, and is used next: so the others grow idle, and are closed. */
+  readonly free: Connection[];
+}
+
+class Connection {
+  readonly origin: Origin;
+  readonly #client: Client;
+  readonly #onClosed: (connection: Connection) => void;
+  #isOpen = false;
+  #occupant: Occupant | undefined = undefined;
+
+  constructor(origin: Origin, options: Client.Options, onClosed: (connection: Connection) => void) {
+    this.origin = origin;
+    this.#onClosed = onClosed;
+    this.#client = new Client(origin.url, options)
+      .on('connect', () => {
+        this.#isOpen = true;
+      })
+      .on('disconnect', () => {
+        this.#isOpen = false;
+        // For a request that waits to be written, undici connects again.
+        if (this.#occupant === undefined) onClosed(this);
+      })
+      // After each request, also after one that failed, and after one that its connection has not survived.
+      .on('drain', this.#freed);
+  }
+
+  dispatch(request: Dispatcher.DispatchOptions, occupant: Occupant): void {
+    this.#occupant = occupant;
+    this.#client.dispatch(request, occupant);
+    if (occupant.isRefused) this.#freed();
+  }
+
+  async destroy(): Promise<void> {
+    await this.#client.destroy();
+  }
+
+  readonly #freed = (): void => {
+    const occupant = this.#occupant;
+    if (occupant === undefined) return;
+    this.#occupant = undefined;
+    if (this.#isOpen) this.origin.free.push(this);
+    else this.#onClosed(this);
+    occupant.connectionFreed();
+  };
+}
