@@ -14,7 +14,7 @@ import { bucketMs } from './lane/breaker.ts';
 import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalTopics, RecordSink } from './disposal.ts';
-import { Reachability } from './reachability.ts';
+import { Reachability, type ProviderGroups } from './reachability.ts';
 import { HeldForConfig } from './held-for-config.ts';
 import { DueGate } from './due-gate.ts';
 import { dueTimeMs } from './due-time.ts';
@@ -424,10 +424,13 @@ export class DeliveryEngine {
   };
 
   /** The providers for which events wait. */
-  #waitingFor(): Set<string> {
-    const waiting = new Set<string>();
-    for (const { queued, endpoints } of this.#lanes.awake)
-      if (queued > 0 && endpoints.provider !== undefined) waiting.add(endpoints.provider);
+  #waitingFor(): ProviderGroups {
+    const waiting = new Map<string, readonly string[]>();
+    for (const { queued, endpoints } of this.#lanes.awake) {
+      if (queued === 0) continue;
+      const { providers } = endpoints;
+      waiting.set(providers.join(' '), providers);
+    }
     return waiting;
   }
 

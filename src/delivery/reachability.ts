@@ -10,7 +10,7 @@ const fewestUnreached = 8;
 const mostReachedShare = 0.05;
 /** Older results are not evidence for the present. */
 const windowMs = 5_000;
-/** How many providers are probed at a time, once a second. */
+/** For how many destinations providers are probed at a time, once a second. */
 const probesAtOnce = 3;
 /** Far more outages than fit into the longest retry window. */
 const mostRemembered = 100;
@@ -27,6 +27,9 @@ export interface ReachabilityOptions {
   /** This worker is connected again. */
   readonly onReached: (afterMs: number) => void;
 }
+
+/** By name: the providers that the events of some destination go to, all of them or none. */
+export type ProviderGroups = ReadonlyMap<string, readonly string[]>;
 
 interface Outage {
   readonly fromMs: number;
@@ -90,11 +93,13 @@ export class Reachability {
 
   /**
    * To be called about once a second.
-   * @param waiting the providers for which events wait
+   * @param waiting those for which events wait
    */
-  tick(waiting: () => ReadonlySet<string>): void {
+  tick(waiting: () => ProviderGroups): void {
     if (this.isCutOff) {
-      this.#chooseProbes(waiting());
+      const groups = waiting();
+      if (this.#reachesThoseOf(groups)) this.#end();
+      else this.#chooseProbes(groups);
       return;
     }
     const fromMs = this.#options.clock.steadyNow() - windowMs;
@@ -115,8 +120,19 @@ export class Reachability {
   #reached(provider: string): void {
     this.#unreachedMs.delete(provider);
     this.#reachedMs.set(provider, this.#options.clock.steadyNow());
-    const unreached = Math.max(fewestUnreached, this.#unreachedMs.size);
-    if (this.isCutOff && !looksCutOff(unreached, this.#reachedMs.size)) this.#end();
+    if (this.isCutOff && !this.#isStillCutOff(this.#unreachedMs.size)) this.#end();
+  }
+
+  /** Nobody finds out about a provider for which nothing waits any more, so only the others count. */
+  #reachesThoseOf(groups: ProviderGroups): boolean {
+    const providers = new Set([...groups.values()].flat());
+    for (const provider of this.#reachedMs.keys()) providers.delete(provider);
+    return this.#reachedMs.size > 0 && !this.#isStillCutOff(providers.size);
+  }
+
+  /** Whether so many unreached providers still show that this worker is cut off, though fewer would not show it. */
+  #isStillCutOff(unreached: number): boolean {
+    return looksCutOff(Math.max(fewestUnreached, unreached), this.#reachedMs.size);
   }
 
   #begin(detail: string): void {
@@ -135,14 +151,18 @@ export class Reachability {
     this.#options.onReached(toMs - fromMs);
   }
 
-  /** Providers take turns: those that were probed last come last. */
-  #chooseProbes(waiting: ReadonlySet<string>): void {
+  /** Groups take turns: those that were probed last come last. */
+  #chooseProbes(groups: ProviderGroups): void {
     this.#probes.clear();
     const last = new Set(this.#lastProbed);
-    const candidates = [...waiting].filter((provider) => !this.#reachedMs.has(provider));
-    const fresh = candidates.filter((provider) => !last.has(provider));
+    const candidates = [...groups].filter(([, providers]) =>
+      providers.some((provider) => !this.#reachedMs.has(provider)),
+    );
+    const fresh = candidates.filter(([name]) => !last.has(name));
     const chosen = (fresh.length > 0 ? fresh : candidates).slice(0, probesAtOnce);
-    for (const provider of chosen) this.#probes.add(provider);
-    this.#lastProbed = fresh.length > 0 ? [...this.#lastProbed, ...chosen] : chosen;
+    for (const [, providers] of chosen)
+      for (const provider of providers) this.#probes.add(provider);
+    const names = chosen.map(([name]) => name);
+    this.#lastProbed = fresh.length > 0 ? [...this.#lastProbed, ...names] : names;
   }
 }

@@ -54,7 +54,7 @@ describe('a worker is cut off', () => {
     for (let n = 0; n < 20; n++) {
       reachability.judge(`provider-${n}`, unreached);
       await clock.pass(1_000);
-      reachability.tick(() => new Set());
+      reachability.tick(() => new Map());
     }
     assert.equal(reachability.isCutOff, false);
   });
@@ -71,7 +71,7 @@ describe('while a worker is cut off', () => {
     const { reachability } = watch();
     judgeMany(reachability, unreached, 0, 40);
     const names = Array.from({ length: 40 }, (_, n) => `provider-${n}`);
-    const waiting = new Set(names);
+    const waiting = new Map(names.map((name) => [name, [name]]));
     const tried = new Set<string>();
     for (let second = 0; second < 14; second++) {
       reachability.tick(() => waiting);

@@ -123,6 +123,47 @@ describe('while nobody can be reached from here', () => {
     );
   });
 
+  test('destinations with a second URL at another provider are found out about as well', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const traffic = Array.from({ length: 40 }, (_, n) => {
+      const webhooks = ['first', 'second'].map((which) => ({
+        url: `https://crm-${n}.${which}-${n}.example/hook`,
+        headers: {},
+      }));
+      world.addDestination(`crm-${n}`, { webhooks });
+      return { destination: `crm-${n}`, perSecond: 5, users: 50 };
+    });
+    world.answer = () => ok;
+    await scene.run(5_000, traffic);
+    world.answer = () => refused;
+    await scene.run(10_000, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    world.answer = () => ok;
+    await scene.run(minuteMs, traffic);
+    assert.equal(world.engine.state().isCutOff, false);
+    await world.clock.pass(10 * minuteMs);
+    assert.equal(new Set(world.delivered).size, scene.published);
+  });
+
+  test('it is over for those that are left, whoever is deleted meanwhile', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const [gone, left] = [endpoints(scene, 100, 'gone'), endpoints(scene, 3, 'left')];
+    world.answer = () => ok;
+    await scene.run(5_000, [...gone, ...left]);
+    world.answer = () => refused;
+    await scene.run(10_000, [...gone, ...left]);
+    assert.ok(world.engine.state().isCutOff);
+    for (const { destination } of gone) {
+      world.destinations.delete(destination);
+      world.engine.destinationChanged(destination);
+    }
+    world.answer = () => ok;
+    await scene.run(minuteMs, left);
+    assert.equal(world.engine.state().isCutOff, false);
+  });
+
   test('events of a destination that is deleted, or of a partition that goes, are let go of', async () => {
     const scene = new Scene({ partitions: 1 });
     const { world } = scene;

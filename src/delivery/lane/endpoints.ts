@@ -90,14 +90,9 @@ export class LaneEndpoints {
     }
   }
 
-  /**
-   * The one provider of all URLs; undefined if they have several, because then no provider can be probed
-   * alone.
-   */
-  get provider(): string | undefined {
-    const providers = new Set(this.#all.map(({ prepared }) => prepared.provider));
-    const [provider] = providers;
-    return providers.size === 1 ? provider : undefined;
+  /** Each once. */
+  get providers(): readonly string[] {
+    return [...new Set(this.#all.map(({ prepared }) => prepared.provider))];
   }
 
   get haveBreakers(): boolean {
