@@ -2,7 +2,8 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => void;
+/** A full collection, or a young one. */
+export const collect = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => void;
 
 /**
  * How much the old generation grows while `churn` is called many times, after a full collection in its

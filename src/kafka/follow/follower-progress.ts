@@ -4,6 +4,7 @@ export const freshMs = 2_000;
 interface Waiter {
   readonly sinceMs: number;
   resolve(): void;
+  reject(error: Error): void;
 }
 
 /**
@@ -16,6 +17,7 @@ export class FollowerProgress {
   #reachedAtMs: (number | undefined)[] = [];
   #refreshedAtMs = -Infinity;
   #waiters: Waiter[] = [];
+  #ended: Error | undefined = undefined;
 
   /** The cluster was asked at `askedAtMs`, and reported so many partitions. */
   refreshed(partitions: number, askedAtMs: number): void {
@@ -40,11 +42,19 @@ export class FollowerProgress {
     return nowMs - this.#knownAtMs <= freshMs;
   }
 
-  /** Resolves when everything has been read that existed at that time. */
+  /** Resolves when everything has been read that existed at that time, or rejects as `end` says. */
   caughtUpWith(sinceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiters.push({ sinceMs, resolve });
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) reject(this.#ended);
+      else this.#waiters.push({ sinceMs, resolve, reject });
     });
+  }
+
+  /** Nothing more is read. Who waits, or asks later, is told why; the first reason counts. */
+  end(why: Error): void {
+    this.#ended ??= why;
+    for (const waiter of this.#waiters) waiter.reject(this.#ended);
+    this.#waiters = [];
   }
 
   /** Whether a caller waits for this partition's next answer. */

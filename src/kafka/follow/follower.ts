@@ -108,8 +108,6 @@ class TopicFollower implements Follower, CursorOwner {
   readonly #fetcher: Fetcher;
   readonly #progress = new FollowerProgress();
   readonly #stopping = new AbortController();
-  /** Rejects when this follower is stopped or cannot continue. */
-  readonly #ended: PromiseWithResolvers<never> = Promise.withResolvers<never>();
   #cursors: (Cursor | undefined)[] = [];
   #isLoaded = false;
   #isOpening = false;
@@ -130,9 +128,8 @@ class TopicFollower implements Follower, CursorOwner {
       refreshMs,
     });
     this.#stopping.signal.addEventListener('abort', () => {
-      this.#ended.reject(new PostriderError('stopped', `The follower of ${topic} was stopped`));
+      this.#progress.end(new PostriderError('stopped', `The follower of ${topic} was stopped`));
     });
-    this.#ended.promise.catch(() => undefined);
     this.loaded = this.caughtUp();
     this.loaded.then(
       () => {
@@ -168,7 +165,7 @@ class TopicFollower implements Follower, CursorOwner {
   caughtUp(): Promise<void> {
     const caughtUp = this.#progress.caughtUpWith(performance.now());
     this.#fetcher.refreshSoon();
-    return Promise.race([caughtUp, this.#ended.promise]);
+    return caughtUp;
   }
 
   stop(): Promise<void> {
@@ -223,7 +220,7 @@ class TopicFollower implements Follower, CursorOwner {
     this.#fetcher.close();
     if (this.#options.onCrash !== undefined) this.#options.onCrash(error);
     else if (this.#isLoaded) endProcess(log, error, topic);
-    else this.#ended.reject(adminError(error, topic));
+    else this.#progress.end(adminError(error, topic));
   }
 
   refreshed(askedAtMs: number): void {

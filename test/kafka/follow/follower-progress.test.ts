@@ -111,3 +111,12 @@ test('who reads anew from the beginning knows nothing, and who waits still does'
   assert.equal(await isMet(caughtUp), true);
   assert.equal(progress.isFresh(200), true);
 });
+
+test('who waits when it ends, and who asks afterwards, is told why', async () => {
+  const progress = upToDate();
+  const waiting = progress.caughtUpWith(100);
+  progress.end(new Error('stopped'));
+  progress.end(new Error('again'));
+  await assert.rejects(waiting, /^Error: stopped$/);
+  await assert.rejects(progress.caughtUpWith(100), /^Error: stopped$/);
+});

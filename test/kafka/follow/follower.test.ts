@@ -8,6 +8,7 @@ import {
   type FollowerOptions,
 } from '../../../src/kafka/follow/follower.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { collect } from '../../harness/old-garbage.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
 import { passTime } from '../fetch/passing-time.ts';
 import type { FakeLog } from '../fake-log.ts';
@@ -116,6 +117,22 @@ describe('a follower', { concurrency: true }, () => {
     const follower = await scene.follow(t);
     await follower.loaded;
     assert.deepEqual([scene.values(), follower.isFresh()], ['', true]);
+  });
+
+  test('keeps nothing of those that have waited until it had caught up', async (t) => {
+    const follower = await followed().follow(t);
+    const wait = async (): Promise<WeakRef<Promise<void>>> => {
+      const caughtUp = follower.caughtUp();
+      await caughtUp;
+      return new WeakRef(caughtUp);
+    };
+    const waited = [await wait(), await wait(), await wait()];
+    await nextTurn();
+    collect();
+    assert.deepEqual(
+      waited.map((each) => each.deref()),
+      [undefined, undefined, undefined],
+    );
   });
 
   test('has what was written before when it has caught up', async (t) => {
