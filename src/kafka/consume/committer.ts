@@ -21,9 +21,11 @@ export interface CommitterOptions {
 const everyMs = 200;
 export const mostFinished = 2_000;
 
-/** A commit with one of these errors fails again, however often this member repeats it. */
+/**
+ * A commit with one of these errors fails again, however often this member repeats it. Not so one of a former
+ * generation: this member may be about to hear of the present one, in which it still has the partition.
+ */
 const hopeless: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
-  'ILLEGAL_GENERATION',
   'UNKNOWN_MEMBER_ID',
   'UNKNOWN_TOPIC_OR_PARTITION',
   'TOPIC_AUTHORIZATION_FAILED',

@@ -268,11 +268,11 @@ class GroupConsumeLoop implements ConsumeLoop {
       },
       log,
       maxBytesPerPartition: options.maxBytesPerPartition ?? defaultMaxBytesPerPartition,
-      lookUp: (partitions) =>
+      lookUp: (partitions, placing) =>
         keepTrying(() => lookUpPositions(this.#cluster, this.#membership.coordinator, partitions), {
           what: `Cannot read the committed offsets of group ${groupId}`,
           log,
-          signal,
+          signal: AbortSignal.any([signal, placing]),
         }),
       commit: () => this.#commitWithin(lastCommitMs),
       commitSoon: () => {

@@ -18,7 +18,11 @@ export interface IntakeOptions {
   readonly log: Logger;
   readonly maxBytesPerPartition: number;
   /** Keeps trying; undefined once the loop stops. */
-  lookUp(partitions: readonly OwnedPartition[]): Promise<readonly Position[] | undefined>;
+  /** Undefined once `signal` is aborted. */
+  lookUp(
+    partitions: readonly OwnedPartition[],
+    signal: AbortSignal,
+  ): Promise<readonly Position[] | undefined>;
   /** Commits finished records, unless that has become pointless. */
   commit(): Promise<void>;
   /** There may be something new to commit. */
@@ -52,10 +56,8 @@ export class Intake implements CursorOwner {
   #isMember = false;
   #isUnheard = false;
   #isClosing = false;
-  /**
-   * Counts the assignments by the group. Positions that were looked up for an earlier assignment are void.
-   */
-  #word = 0;
+  /** Of the last assignment by the group. Positions that were looked up for an earlier one are void. */
+  #placing = new AbortController();
   #isPlaced = false;
   #drains: { readonly partitions: readonly OwnedPartition[]; resolve(): void }[] = [];
 
@@ -148,7 +150,7 @@ export class Intake implements CursorOwner {
    */
   expelled(): void {
     this.#isMember = false;
-    this.#word += 1;
+    this.#placing.abort();
     for (const partition of this.owned()) {
       partition.isDoubtful = true;
       if (partition.cursor !== undefined) this.#options.fetcher.remove(partition.cursor);
@@ -174,11 +176,12 @@ export class Intake implements CursorOwner {
 
   /** Partitions whose positions are known do not wait for the others. */
   async #place(partitions: readonly OwnedPartition[]): Promise<void> {
-    this.#word += 1;
-    const word = this.#word;
+    this.#placing.abort();
+    this.#placing = new AbortController();
+    const { signal } = this.#placing;
     for (let left = partitions, isTold = false; !isTold || left.length > 0; isTold = true) {
-      const positions = left.length === 0 ? [] : await this.#options.lookUp(left);
-      if (positions === undefined || word !== this.#word) return;
+      const positions = left.length === 0 ? [] : await this.#options.lookUp(left, signal);
+      if (positions === undefined || signal.aborted) return;
       for (const position of positions) {
         const { partition } = position;
         const isOurs = this.#partitions.get(partition.topic, partition.partition) === partition;
@@ -214,12 +217,12 @@ export class Intake implements CursorOwner {
     if (partitions.length === 0) return;
     this.#revoke(partitions);
     await waitAtMost(drainMs, this.#drained(partitions));
-    const left = partitions.filter(
-      (each) => this.#partitions.get(each.topic, each.partition) === each,
-    );
-    if (left.length === 0) return;
+    const stillHere = (): OwnedPartition[] =>
+      partitions.filter((each) => this.#partitions.get(each.topic, each.partition) === each);
+    if (stillHere().length === 0) return;
     await this.#options.commit();
-    this.#lose(left);
+    // Others may be lost by now, and have come back anew.
+    this.#lose(stillHere());
     this.#options.rejoin();
   }
 

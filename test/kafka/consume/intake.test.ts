@@ -14,6 +14,8 @@ async function scene() {
   const told: string[] = [];
   const owned: OwnedPartition[] = [];
   let lookUps = Promise.resolve();
+  let commits = Promise.resolve();
+  const lookedUp: AbortSignal[] = [];
   const intake: Intake = new Intake({
     fetcher: {
       add: (cursor) => cursors.push(cursor),
@@ -23,7 +25,8 @@ async function scene() {
     },
     log: silentLogger,
     maxBytesPerPartition: 1_000,
-    lookUp: async (partitions) => {
+    lookUp: async (partitions, signal) => {
+      lookedUp.push(signal);
       await lookUps;
       return partitions.map((partition) => {
         owned.push(partition);
@@ -33,7 +36,7 @@ async function scene() {
     commit: () => {
       const ours = Array.from(intake.owned(), ({ partition }) => partition);
       told.push(`commit of ${ours.join() || 'nothing'}`);
-      return Promise.resolve();
+      return commits;
     },
     commitSoon: () => undefined,
     onFinished: () => undefined,
@@ -56,6 +59,12 @@ async function scene() {
     intake,
     told,
     cursors,
+    /** A signal for each look-up so far. */
+    lookedUp,
+    /** Commits last until then. */
+    commitUntil: (promise: Promise<void>) => {
+      commits = promise;
+    },
     /** Positions are not found before that. */
     lookUpAfter: (promise: Promise<void>) => {
       lookUps = promise;
@@ -102,6 +111,36 @@ test('once others may have begun with it, nothing more of it is committed', asyn
   intake.assigned([place], false);
   await turn();
   assert.equal([...intake.owned()][0]?.account?.tracker.next, 0);
+});
+
+test('what comes back while its last commit is under way is not taken for what was handed over', async () => {
+  const { intake, told, finish, commitUntil } = await scene();
+  const committed = Promise.withResolvers<undefined>();
+  commitUntil(committed.promise.then(() => undefined));
+  intake.assigned([], true);
+  finish();
+  await turn();
+  // A member of a former release has joined, and the partition is dealt to this one again.
+  intake.assigned([place], false);
+  await turn();
+  told.length = 0;
+  committed.resolve(undefined);
+  await turn();
+  assert.deepEqual(told, ['rejoin']);
+  assert.equal([...intake.owned()][0]?.isRevoked, false);
+});
+
+test('positions are looked up for the last assignment only', async () => {
+  const { intake, lookedUp, lookUpAfter } = await scene();
+  lookUpAfter(new Promise(() => undefined));
+  const others = [1, 2, 3].map((partition) => ({ ...place, partition }));
+  for (const other of others) intake.assigned([place, other], true);
+  intake.expelled();
+  intake.assigned([place], true);
+  assert.deepEqual(
+    lookedUp.slice(1).map(({ aborted }) => aborted),
+    [true, true, true, false],
+  );
 });
 
 test('a member that stops does not wait for what was in flight of a topic that is made again', async () => {

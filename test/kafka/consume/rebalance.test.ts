@@ -112,6 +112,50 @@ describe('when members come and go', { concurrency: true }, () => {
     });
   });
 
+  test('what ends between the answers to a join and to its sync is committed, and not repeated', async (t) => {
+    const scene = new LoopScene(t, 4);
+    const first = await scene.joined();
+    for (const log of scene.logs) log.append('a', 'b');
+    await until(() => {
+      assert.equal(first.received.length, 8);
+    });
+    for (const partition of [0, 1, 2, 3]) finish(first, partition, 'a');
+    await until(() => {
+      assert.deepEqual(scene.committed(), [1, 1, 1, 1]);
+    });
+    // Two partitions are to move, as soon as what is under way of them has ended.
+    const second = await scene.member();
+    await until(() => {
+      assert.deepEqual([second.loop.joined, scene.group.isStable], [true, true]);
+    });
+    const { group } = scene;
+    const sync = group.sync.bind(group);
+    const leader = group.leaderId;
+    let hasEnded = false;
+    t.mock.method(group, 'sync', (request: Parameters<typeof sync>[0]) => {
+      if (request.memberId === leader && !hasEnded) {
+        hasEnded = true;
+        for (const partition of [0, 1, 2, 3]) finish(first, partition, 'b');
+      }
+      return sync(request);
+    });
+    const third = await scene.member();
+    for (const each of [second, third]) each.finishes = true;
+    await until(() => {
+      assert.deepEqual([hasEnded, scene.committed()], [true, [2, 2, 2, 2]]);
+    });
+    for (const log of scene.logs) log.append('c');
+    const others = (): string[] =>
+      [second, third].flatMap(({ received }) => received.map(({ value }) => String(value)));
+    await until(() => {
+      finish(first, 0, 'c');
+      finish(first, 1, 'c');
+      const own = first.received.filter(({ value }) => String(value) === 'c');
+      assert.equal(own.length + others().length, 4);
+    });
+    assert.deepEqual(new Set(others()), new Set(['c']));
+  });
+
   test('members that join one after the other end with even shares, and nobody repeats anything', async (t) => {
     const scene = new LoopScene(t, 6);
     const members = [await scene.joined()];
