@@ -49,6 +49,7 @@ export class DedicatedTopics {
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
   #stopped = false;
+  #hasLooked = false;
 
   constructor(options: DedicatedTopicsOptions) {
     this.#options = options;
@@ -58,17 +59,18 @@ export class DedicatedTopics {
     return [...this.#readers.values()];
   }
 
-  /** Looks at the topics now, and from then on regularly. Resolves after the first look. */
-  start(): Promise<void> {
-    return this.look();
+  /** All topics that there were at the first look are read, as soon as their groups let this worker join. */
+  get areJoined(): boolean {
+    return this.#hasLooked && this.readers.every(({ joined }) => joined);
   }
 
-  /** A destination has changed, and may need its topic now. */
+  /** Looks at the topics now, and from then on regularly: a destination has changed, and may need its topic now. */
   async look(): Promise<void> {
     if (this.#stopped) return;
     // A look that has already begun may have read an older state; the timer soon starts another one.
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
+      this.#hasLooked = true;
       this.#timer?.cancel();
       if (this.#stopped) return;
       this.#timer = this.#options.clock.after(lookMs, () => {

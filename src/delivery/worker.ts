@@ -138,7 +138,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     await sharedTopics(kafka, topology),
     homeTopicOf(topology),
   );
-  await dedicated.start();
+  // Not waited for: while a broker hangs that takes long, and who is told to stop meanwhile must stop in order.
+  void dedicated.look();
   const backlog = (): Backlog => {
     const loops = [shared, ...dedicated.readers];
     const oldestAgeMs = oldestByTopic(loops, clock.now());
@@ -175,7 +176,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   let stopping = false;
   return {
     name: 'delivery',
-    ready: () => !stopping && shared.joined && dedicated.readers.every((reader) => reader.joined),
+    ready: () => !stopping && shared.joined && dedicated.areJoined,
     stop: async (graceMs) => {
       stopping = true;
       engine.stop();

@@ -96,7 +96,7 @@ describe('the dedicated topics on Kafka', () => {
     });
     await ensureTopics(kafka, [topology.dedicatedTopic('big')]);
     config.put(destination('dedicated'));
-    await topics.start();
+    await topics.look();
     await write('early');
     await eventually(() => {
       assert.equal(waiting.length, 1);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Registry } from 'prom-client';
 import { DedicatedTopics } from '../../src/delivery/dedicated-topics.ts';
@@ -9,10 +10,9 @@ import { FakeAdmin } from '../kafka/fake-admin.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-test('a worker that stops does not wait for a broker that hangs while it is asked for dedicated topics', async () => {
-  const kafka = new FakeAdmin();
-  const clock = new SimulatedClock();
-  const topics = new DedicatedTopics({
+/** No topic is read by it, because there is none. */
+function dedicatedTopics(kafka: FakeAdmin, clock: SimulatedClock): DedicatedTopics {
+  return new DedicatedTopics({
     kafka: kafka.client,
     topology: createTopology({
       prefix: '',
@@ -27,7 +27,27 @@ test('a worker that stops does not wait for a broker that hangs while it is aske
     read: () => Promise.reject(new Error('there is no topic to read')),
     left: () => undefined,
   });
-  await topics.start();
+}
+
+test('a worker has not joined before it knows which dedicated topics there are', async () => {
+  const kafka = new FakeAdmin();
+  kafka.isHanging = true;
+  const clock = new SimulatedClock();
+  const topics = dedicatedTopics(kafka, clock);
+  void topics.look();
+  await clock.pass(5_000);
+  assert.equal(topics.areJoined, false);
+  kafka.answer();
+  await clock.pass(5_000);
+  assert.equal(topics.areJoined, true);
+  await topics.stop(0);
+});
+
+test('a worker that stops does not wait for a broker that hangs while it is asked for dedicated topics', async () => {
+  const kafka = new FakeAdmin();
+  const clock = new SimulatedClock();
+  const topics = dedicatedTopics(kafka, clock);
+  await topics.look();
   kafka.isHanging = true;
   void topics.look();
   const stopped = topics.stop(0);
