@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { encodeAudienceRoute } from '../event/audience-headers.ts';
-import { maxCallBytes } from '../event/limits.ts';
+import { isIdTooLong, maxCallBytes } from '../event/limits.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import { kindOf, type Change, type SyncTarget } from './sync-target.ts';
@@ -66,6 +66,7 @@ export class IdentifyCalls {
   /** Undefined if the call would be larger than the pipeline accepts. */
   of(change: Change): PlacedRecord | undefined {
     const { userId } = change;
+    if (isIdTooLong(userId)) return undefined;
     const { callTopic, callPartitions } = this.#options;
     const isBaseline = kindOf(change) === 'baseline';
     const { idPrefix, end } = isBaseline ? this.#baseline : this.#change;

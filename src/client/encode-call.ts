@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { CallType } from '../event/call.ts';
 import type { AcceptedCall } from './calls.ts';
 import { AnalyticsError } from './error.ts';
-import { maxCallBytes, maxDepth } from '../event/limits.ts';
+import { isIdTooLong, maxCallBytes, maxDepth, maxIdBytes } from '../event/limits.ts';
 import { isDeeper } from '../event/read-json.ts';
 import { isAbsent, validateCall, type GivenCall, type ValidationRules } from './validate.ts';
+
+const ids = ['messageId', 'userId', 'anonymousId', 'groupId', 'previousId'] as const;
 
 /** A call in the queue. Its JSON is a snapshot of the call, and determines its size. */
 export interface EncodedCall extends AcceptedCall {
@@ -31,6 +33,11 @@ export function encodeCall(type: CallType, given: unknown, options: EncodeOption
   const fields = attempt(() => readFields(type, given as GivenCall));
   validateCall(type, fields, options);
 
+  for (const name of ids) {
+    const id = (fields as GivenCall)[name];
+    if (typeof id === 'string' && isIdTooLong(id))
+      throw tooLarge(`'${name}' has ${Buffer.byteLength(id)} bytes; it may have ${maxIdBytes}.`);
+  }
   const messageId = isAbsent(fields.messageId) ? randomUUID() : (fields.messageId as string);
   fields.messageId = messageId;
   if (isAbsent(fields.timestamp)) fields.timestamp = isoOf(options.nowMs);

@@ -3,7 +3,7 @@
  * - `invalid-call`: a required field is missing, or a field has the wrong type.
  * - `unserializable`: the call holds a value that JSON cannot express (a BigInt, a cycle, a getter or
  *   `toJSON` that throws). The value's own error is the `cause`.
- * - `too-large`: the call has more than 32 KB as JSON, or is nested deeper than 64 levels.
+ * - `too-large`: the call has more than 32 KB as JSON, is nested deeper than 64 levels, or has an id of more than 1 KB.
  * - `queue-full`: `maxQueued` calls waited already, so the call was lost.
  * - `closed`: the call came after `close()`, and was lost.
  * - `refused`: the endpoint, or Kafka, refused the call for good.

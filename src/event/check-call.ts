@@ -1,4 +1,5 @@
 import { callTypes, type CallType } from './call.ts';
+import { isIdTooLong, maxIdBytes } from './limits.ts';
 import type { JsonObject } from './read-json.ts';
 import type { Rejection } from './rejection.ts';
 import { normalizeTimestamp } from './timestamp.ts';
@@ -12,7 +13,7 @@ import { normalizeTimestamp } from './timestamp.ts';
 export function checkCall(fields: JsonObject): Rejection | undefined {
   const { type } = fields;
   if (!isCallType(type)) return typeRejection(fields);
-  return normalizeIds(type, fields) ?? missing(type, fields);
+  return checkIds(type, fields) ?? missing(type, fields);
 }
 
 /**
@@ -67,9 +68,13 @@ const idsOf: Readonly<Record<CallType, readonly string[]>> = {
   alias: [...commonIds, 'previousId'],
 };
 
-function normalizeIds(type: CallType, fields: JsonObject): Rejection | undefined {
+function checkIds(type: CallType, fields: JsonObject): Rejection | undefined {
   for (const name of idsOf[type]) {
     const id = fields[name];
+    if (typeof id === 'string' && isIdTooLong(id)) {
+      const detail = `${name} has ${Buffer.byteLength(id)} bytes; the limit is ${maxIdBytes}.`;
+      return { reason: 'invalid-id', detail };
+    }
     if (typeof id === 'string' || id === undefined || id === null) continue;
     if (!Number.isSafeInteger(id)) {
       const detail = `${name} is ${kindOf(id)}, not a string or a safe integer.`;

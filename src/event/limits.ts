@@ -2,6 +2,8 @@
 
 /** Of one call, as sent. */
 export const maxCallBytes: number = 32 * 1024;
+/** Of an id of a call in UTF-8. Ids are in the key or the header of each event that is made from the call. */
+export const maxIdBytes: number = 1024;
 /** Levels of objects and arrays in one call, which is the first level itself. */
 export const maxDepth: number = 64;
 /** Of the body of one request to the tracking API, not compressed. */
@@ -9,3 +11,8 @@ export const maxBodyBytes: number = 500 * 1024;
 
 /** Of a call's receipt: its events are to be delivered within this time (docs/design.md). */
 export const objectiveMs: number = 60_000;
+
+export function isIdTooLong(id: string): boolean {
+  // A character that is one unit of a string has three bytes at most.
+  return id.length * 3 > maxIdBytes && Buffer.byteLength(id) > maxIdBytes;
+}

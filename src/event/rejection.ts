@@ -14,7 +14,7 @@ export const rejectReasons = {
   'not-an-object': 'the value is JSON, but not an object',
   batch: 'the value is a batch; a record holds one call',
   'invalid-type': 'the type is missing, unknown, or one that producers may not send',
-  'invalid-id': 'an id is neither a string nor a safe integer',
+  'invalid-id': 'an id is neither a string nor a safe integer, or has more than 1,024 bytes',
   'no-user': 'the call names no user: userId and anonymousId are missing, or userId on an alias',
   'no-event': 'a track call without an event name',
   'no-group-id': 'a group call without a groupId',

@@ -206,16 +206,18 @@ suite('audience sync', { concurrency: 4 }, () => {
   test('a call that would be too large is left out, said, and tried again', async () => {
     const target = computedTrait('large');
     const large = JSON.stringify('x'.repeat(40_000));
+    const longId = 'c'.repeat(1_025);
     const directory = await scene.checkpointFolder();
     const first = await scene.sync(
       target,
       new Map([
         ['a', large],
         ['b', '1'],
+        [longId, '1'],
       ]),
       { directory },
     );
-    assert.deepEqual([first.added, first.tooLarge], [2, 1]);
+    assert.deepEqual([first.added, first.tooLarge], [3, 2]);
     assert.deepEqual(told(await scene.emitted(target)), ['b {"ltv":1}']);
     const second = await scene.sync(
       target,

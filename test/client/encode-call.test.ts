@@ -179,6 +179,18 @@ test('a call of exactly 32 KB is accepted, one more byte is not, and bytes are c
   assert.equal(refusal('track', sized('é'.repeat(room / 2 + 1)))[0], 'too-large');
 });
 
+test('each id may have 1 KB, as in the pipeline', () => {
+  const origin = { topic: 't', partition: 0, offset: 0, appendTimeMs: 0 };
+  const [longest, longer] = ['é'.repeat(512), 'é'.repeat(513)];
+  const { json } = encodeCall('alias', { userId: longest, previousId: longest }, rules);
+  assert.ok(parseCall(Buffer.from(json), origin).call);
+  assert.deepEqual(refusal('alias', { userId: 'u', previousId: longer }), [
+    'too-large',
+    "'previousId' has 1026 bytes; it may have 1024.",
+  ]);
+  assert.equal(refusal('track', { userId: 'u', event: 'E', messageId: longer })[0], 'too-large');
+});
+
 test('64 levels are accepted and 65 are not, as in the pipeline', () => {
   const nested = (levels: number): object => {
     let value: unknown = '"}[{\\';

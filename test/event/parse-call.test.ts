@@ -46,6 +46,8 @@ const rejected: Readonly<Partial<Record<RejectReason, readonly (object | string 
     { ...track, userId: ['u'] },
     { ...track, anonymousId: 0.1 },
     { ...track, messageId: false },
+    { ...track, messageId: 'm'.repeat(1_025) },
+    { ...track, anonymousId: 'é'.repeat(513) },
     { type: 'group', userId: 'u', groupId: {} },
     { type: 'alias', userId: 'u', previousId: 1e300 },
   ],

@@ -42,6 +42,8 @@ const ids: readonly (readonly [unknown, string | undefined])[] = [
   [false, undefined],
   [{}, undefined],
   [['u'], undefined],
+  ['é'.repeat(512), 'é'.repeat(512)],
+  ['u'.repeat(1_025), undefined],
 ];
 
 for (const [given, taken] of ids) {

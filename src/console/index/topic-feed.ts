@@ -131,7 +131,9 @@ export class TopicFeed {
   }
 }
 
-/** Of its bytes, and what the object around them takes. */
+/** Of its bytes, and what the objects around them take. */
 function sizeOf(record: IncomingRecord | undefined): number {
-  return (record?.value?.length ?? 0) + 200;
+  let bytes = (record?.key?.length ?? 0) + (record?.value?.length ?? 0) + 200;
+  for (const value of Object.values(record?.headers ?? {})) bytes += value?.length ?? 0;
+  return bytes;
 }

@@ -3,7 +3,7 @@ import { formatOf, oldestFormat, type EventFormat } from '../../event/formats.ts
 import type { Finisher } from '../../kafka/consume/consumed-record.ts';
 import { Job } from '../job.ts';
 import type { Claim, TakenRecord } from '../job.ts';
-import { recordAt } from '../packing.ts';
+import { packedBytes, recordAt } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
 import { decodeBundleHeader, decompressEvents } from './format.ts';
 import type { BundleHeader } from './format.ts';
@@ -78,7 +78,10 @@ class BundleOwner implements Finisher {
   ) {
     this.#record = record;
     this.#claim = claim;
-    this.#bytes = events.reduce((bytes, { value }) => bytes + value.length, 0);
+    this.#bytes = events.reduce(
+      (bytes, { key, header, value }) => bytes + packedBytes(key, header.length, value),
+      0,
+    );
     this.#onRest = onRest;
     this.#isOver = new Array<boolean>(events.length).fill(false);
     this.#left = events.length;

@@ -121,8 +121,8 @@ export class OwnedPartition implements TopicPartition {
     let seen = 0;
     while (seen < most && records.next()) {
       seen += 1;
-      const sizeBytes = (records.key?.length ?? 0) + (records.value?.length ?? 0);
-      const slot = account.add(records.offset, records.epoch, sizeBytes, records.timestampMs);
+      const { offset, epoch, sizeBytes, timestampMs } = records;
+      const slot = account.add(offset, epoch, sizeBytes, timestampMs);
       if (slot !== undefined) accepted.push(new ConsumedRecord(records, account, slot));
     }
     // Skips markers and aborted records, which no stage gets.

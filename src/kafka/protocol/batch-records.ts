@@ -28,6 +28,8 @@ export class BatchRecords {
   value: Buffer | null = null;
   headers: Headers = noHeaders;
   flaw: string | undefined = undefined;
+  /** Of the whole record as it was written, headers included. */
+  sizeBytes = 0;
   /** Unpacked. Code that takes it away between reads has to put the same bytes back. */
   bytes: Buffer;
   readonly #batch: BatchContext;
@@ -52,6 +54,7 @@ export class BatchRecords {
   next(fromOffset: number): boolean {
     while (this.#left > 0) {
       const end = this.#recordEnd();
+      this.sizeBytes = end - this.#at;
       // Skips the attributes, of which records have none yet.
       this.#at += 1;
       const timestampDelta = this.#varlong();

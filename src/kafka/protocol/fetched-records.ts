@@ -57,6 +57,8 @@ export class FetchedRecords {
   headers: Headers = noHeaders;
   /** Why the record's headers were left out; undefined: they are complete. */
   flaw: string | undefined = undefined;
+  /** Of the record as it was written, headers included. */
+  sizeBytes: number = 0;
   /** The offset to read next: behind everything that was passed, including hidden records. */
   position: number;
   /** Leader epoch of the last batch that was passed or entered; -1: none, or an old message without one. */
@@ -135,6 +137,7 @@ export class FetchedRecords {
     this.value = records.value;
     this.headers = records.headers;
     this.flaw = records.flaw;
+    this.sizeBytes = records.sizeBytes;
     this.position = Math.max(this.position, records.offset + 1);
     return true;
   }

@@ -56,6 +56,7 @@ export class OldMessages {
   /** Old messages have no headers. */
   readonly headers: Headers = noHeaders;
   readonly flaw = undefined;
+  sizeBytes = 0;
   /** Unpacked. Code that takes it away between reads has to put the same bytes back. */
   bytes: Buffer;
   readonly #entry: OldEntry;
@@ -85,6 +86,7 @@ export class OldMessages {
       const message = messageAt(this.bytes, this.#at);
       if (this.#entry.codec !== undefined && codecOf(message.attributes) !== undefined)
         throw new RangeError('it holds a message that is compressed once more');
+      this.sizeBytes = message.end - this.#at;
       this.#at = message.end;
       this.#moveTo(this.#baseOffset + message.offset);
       if (this.offset < fromOffset) continue;

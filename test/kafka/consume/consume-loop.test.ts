@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
 import { oldestByTopic } from '../../../src/kafka/consume/lag.ts';
+import { encodeBatch } from '../../../src/kafka/protocol/batch-writer.ts';
+import { uncompressed } from '../uncompressed.ts';
 import { LoopScene, finish, topic, until, valuesOf } from './loop-scene.ts';
 import { numbers } from './member.ts';
 
@@ -47,6 +49,27 @@ describe('a consume loop', { concurrency: true }, () => {
     assert.deepEqual(member.loop.assigned(), []);
   });
 
+  test('counts headers as well, where it waits for what it has read', async (t) => {
+    const scene = new LoopScene(t, 1);
+    const headers = { id: 'i'.repeat(1_000) };
+    const records = Array.from({ length: 100 }, () => ({ key: 'k', value: 'v', headers }));
+    const origin = { producerId: -1, epoch: -1, sequence: -1 };
+    for (let n = 0; n < 10; n++)
+      scene.logOf(0).appendBatch(encodeBatch(records, origin, uncompressed, Date.now()));
+    // More than the keys and values of all have, and less than the headers of eleven.
+    const member = await scene.joined({ windowBytes: 10_000 });
+    await until(() => {
+      assert.ok(member.loop.inFlightBytes >= 10_000);
+    });
+    await nextTurn();
+    assert.ok(member.received.length < 500, `${member.received.length} records`);
+    member.finishes = true;
+    member.finishAll();
+    await until(() => {
+      assert.equal(member.received.length, 1_000);
+    });
+  });
+
   test('knows how much waits, and how old the oldest in flight is', async (t) => {
     const scene = new LoopScene(t, 2);
     const startMs = Date.now();
@@ -58,7 +81,7 @@ describe('a consume loop', { concurrency: true }, () => {
     const [first, second] = member.loop.lag();
     assert.deepEqual([first?.records, second?.records, second?.oldestMs], [3, 0, undefined]);
     assert.ok((first?.oldestMs ?? 0) >= startMs);
-    assert.deepEqual([member.loop.inFlightRecords, member.loop.inFlightBytes], [3, 3 * 4]);
+    assert.deepEqual([member.loop.inFlightRecords, member.loop.inFlightBytes], [3, 3 * 10]);
     member.finishAll();
     assert.deepEqual(
       member.loop.lag().map(({ records }) => records),
