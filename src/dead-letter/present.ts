@@ -47,7 +47,7 @@ export function presentLetters<L extends Letter>(
     }
     case 'wide': {
       const time: Columns<L> = { TIME: ({ record }) => timeText(record.timestampMs) };
-      const sent: Columns<L> = { 'SENT AGAIN': (letter) => redrives.of(letter)?.time ?? '' };
+      const sent: Columns<L> = { 'SENT AGAIN': ({ record }) => redrives.timeOf(record) ?? '' };
       const columns = {
         ...place,
         ...time,
@@ -89,7 +89,7 @@ function textOf<L extends Letter>(letter: L, redrives: Redrives, view: LetterVie
     ['time', timeText(record.timestampMs)],
     ['reason', printable(reason)],
     ['detail', printable(detail)],
-    ['sent again', redrives.of(letter)?.time ?? '-'],
+    ['sent again', redrives.timeOf(record) ?? '-'],
     ...view.facts(letter),
   ] as const;
   const width = Math.max(...facts.map(([name]) => name.length));
@@ -146,7 +146,7 @@ function summaryOf<L extends Letter>(letter: L, redrives: Redrives, view: Letter
     time: timeText(record.timestampMs),
     reason,
     detail,
-    sentAgain: redrives.of(letter)?.time ?? null,
+    sentAgain: redrives.timeOf(record) ?? null,
     ...view.summary(letter),
   };
 }

@@ -1,9 +1,11 @@
 import { normalizeTimestamp } from '../event/timestamp.ts';
-import { withAdmin } from '../kafka/admin.ts';
+import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import { placeText, type Letter, type Place } from './letter.ts';
+import { MarkTable } from './mark-table.ts';
+import type { LetterRanges } from './read-letters.ts';
 
 /** When a letter was last sent again, and by which run. */
 export interface Redrive {
@@ -18,49 +20,170 @@ interface Mark extends Redrive {
   readonly letterMs: number;
 }
 
-/** The letters of one topic that were sent again. */
+type PlaceAndTime = Place & Pick<IncomingRecord, 'timestampMs'>;
+type MarkRecord = Pick<IncomingRecord, 'key' | 'value'>;
+
+/**
+ * The letters of one topic that were sent again. The topic `redrives` may hold millions of marks, so only those
+ * of wanted letters are kept.
+ */
 export class Redrives {
-  readonly #topic: string;
-  readonly #marks = new Map<string, Mark>();
+  readonly #prefix: string;
+  readonly #isWanted: (place: Place) => boolean;
+  /** By partition of the letters. */
+  readonly #tables = new Map<number, MarkTable>();
+  #size = 0;
 
-  constructor(letterTopic: string) {
-    this.#topic = letterTopic;
+  /** @param isWanted default: all are */
+  constructor(letterTopic: string, isWanted: (place: Place) => boolean = () => true) {
+    this.#prefix = `${letterTopic}:`;
+    this.#isWanted = isWanted;
   }
 
-  /** The last one of this letter. */
-  of({ record }: Letter): Redrive | undefined {
-    return this.ofPlace(record);
+  /** How many letters are known to have been sent again. */
+  get size(): number {
+    return this.#size;
   }
 
-  /** The last one of the letter there. */
-  ofPlace(place: Place & Pick<IncomingRecord, 'timestampMs'>): Redrive | undefined {
-    const mark = this.#marks.get(placeText(place));
-    return mark?.letterMs === place.timestampMs ? mark : undefined;
+  /** What memory the marks take. */
+  get bytes(): number {
+    return [...this.#tables.values()].reduce((sum, table) => sum + table.bytes, 0);
   }
 
-  /** Takes a record of the topic `redrives` into account; the latest one of a letter wins. */
-  collect({ key, value }: Pick<IncomingRecord, 'key' | 'value'>): void {
+  /** When the letter there was last sent again; epoch milliseconds. */
+  timeMsOf({ partition, offset, timestampMs }: PlaceAndTime): number | undefined {
+    return this.#tables.get(partition)?.timeMsOf(offset, timestampMs);
+  }
+
+  /** The same in ISO 8601. */
+  timeOf(letter: PlaceAndTime): string | undefined {
+    const timeMs = this.timeMsOf(letter);
+    return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
+  }
+
+  /**
+   * Takes a record of the topic `redrives` into account. The latest one of a letter wins: since partitions were
+   * added, an older one may lie in another partition, and be read later.
+   */
+  collect({ key, value }: MarkRecord): void {
     const name = key?.toString() ?? '';
+    const place = name.startsWith(this.#prefix) ? placeOf(name.slice(this.#prefix.length)) : null;
+    if (place === null || !this.#isWanted(place)) return;
     const mark = decode(value);
-    if (!name.startsWith(`${this.#topic}:`) || mark === undefined) return;
-    const place = name.slice(this.#topic.length + 1);
-    // Since partitions were added, an older one may lie in another partition, and be read later.
-    const before = this.#marks.get(place);
-    if (before === undefined || before.letterMs !== mark.letterMs || before.time <= mark.time)
-      this.#marks.set(place, mark);
+    if (mark === undefined) return;
+    const { partition, offset } = place;
+    const table = this.#tables.get(partition) ?? new MarkTable();
+    this.#tables.set(partition, table);
+    this.#size -= table.size;
+    table.add(offset, mark.letterMs, Date.parse(mark.time));
+    this.#size += table.size;
+  }
+
+  /** Drops what is known of letters of the partition from this offset on. */
+  dropFrom({ partition, offset }: Place): void {
+    const table = this.#tables.get(partition);
+    if (table === undefined) return;
+    this.#size -= table.size;
+    table.dropFrom(offset);
+    this.#size += table.size;
+  }
+
+  clear(): void {
+    this.#tables.clear();
+    this.#size = 0;
   }
 }
 
-/** Everything that was in the topic `redrives` when this was called. */
-export async function loadRedrives(
+/** Letters, and those of them that were sent again. */
+export interface RedriveSlice {
+  readonly ranges: readonly OffsetRange[];
+  readonly redrives: Redrives;
+}
+
+/**
+ * The most marks in memory at a time, which take up to 64 MB: 24 bytes in a table that is three quarters to
+ * three eighths full.
+ */
+const mostMarks = 1_000_000;
+
+/** Every record of the topic `redrives` that was there when this was called. The signal ends it early. */
+export async function* readMarks(
   kafka: KafkaClient,
   topic: string,
-  letterTopic: string,
-): Promise<Redrives> {
-  const redrives = new Redrives(letterTopic);
+  signal?: AbortSignal,
+): AsyncGenerator<IncomingRecord, void, undefined> {
   const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
-  for await (const record of readRange(kafka, { topic, ranges })) redrives.collect(record);
-  return redrives;
+  for await (const record of readRange(kafka, { topic, ranges })) {
+    if (signal?.aborted === true) return;
+    yield record;
+  }
+}
+
+/**
+ * Divides the letters of a topic into slices of so few marks that they fit into memory, in most cases one. A
+ * slice is valid until the next one is asked for. All marks are read again for each.
+ * @param marks reads the topic `redrives`
+ */
+export async function* redriveSlices(
+  { topic, ranges }: Pick<LetterRanges, 'topic' | 'ranges'>,
+  marks: () => AsyncIterable<MarkRecord>,
+  most: number = mostMarks,
+): AsyncGenerator<RedriveSlice, void, undefined> {
+  let rest = ranges.filter(({ start, end }) => start < end);
+  while (rest.length > 0) {
+    const slice = new Slice(topic, rest, most);
+    for await (const record of marks()) slice.collect(record);
+    yield slice;
+    rest = rest
+      .map((range) => ({ ...range, start: slice.endOf(range.partition) }))
+      .filter(({ start, end }) => start < end);
+    // The caller may still refer to it, and both together would be too much.
+    slice.redrives.clear();
+  }
+}
+
+/** Ranges that become narrower until the marks of their letters fit. */
+class Slice implements RedriveSlice {
+  readonly redrives: Redrives;
+  readonly #most: number;
+  readonly #ranges: Map<number, OffsetRange>;
+
+  constructor(letterTopic: string, ranges: readonly OffsetRange[], most: number) {
+    this.#most = most;
+    this.#ranges = new Map(ranges.map((range) => [range.partition, range]));
+    this.redrives = new Redrives(letterTopic, ({ partition, offset }) => {
+      const range = this.#ranges.get(partition);
+      return range !== undefined && offset >= range.start && offset < range.end;
+    });
+  }
+
+  get ranges(): readonly OffsetRange[] {
+    return [...this.#ranges.values()];
+  }
+
+  endOf(partition: number): number {
+    return this.#ranges.get(partition)?.end ?? Infinity;
+  }
+
+  collect(record: MarkRecord): void {
+    this.redrives.collect(record);
+    if (this.redrives.size > this.#most) this.#narrow();
+  }
+
+  /** By more than one mark, because each time costs a look at all that are kept. */
+  #narrow(): void {
+    let isNarrower = true;
+    while (isNarrower && this.redrives.size > this.#most * 0.75) {
+      isNarrower = false;
+      for (const [partition, { start, end }] of this.#ranges) {
+        const offset = start + Math.max(1, Math.floor((end - start) * 0.75));
+        if (offset === end) continue;
+        isNarrower = true;
+        this.#ranges.set(partition, { partition, start, end: offset });
+        this.redrives.dropFrom({ partition, offset });
+      }
+    }
+  }
 }
 
 /**
@@ -70,6 +193,11 @@ export async function loadRedrives(
 export function redriveRecord(topic: string, { record }: Letter, redrive: Redrive): OutgoingRecord {
   const mark: Mark = { ...redrive, letterMs: record.timestampMs };
   return { topic, key: `${record.topic}:${placeText(record)}`, value: JSON.stringify(mark) };
+}
+
+function placeOf(text: string): Place | null {
+  const match = /^(\d{1,9}):(\d{1,15})$/.exec(text);
+  return match === null ? null : { partition: Number(match[1]), offset: Number(match[2]) };
 }
 
 function decode(value: Buffer | null): Mark | undefined {

@@ -33,16 +33,16 @@ export async function* sift<L extends Letter>(
  * @param remedy that sends them nevertheless
  */
 export function sentBefore(
-  redrives: Redrives,
+  redrives: Pick<Redrives, 'timeMsOf'>,
   againMs: number | undefined,
   remedy?: string,
 ): Judge<Letter> {
-  return (letter) => {
-    const last = redrives.of(letter);
-    if (last === undefined) return undefined;
+  return ({ record }) => {
+    const lastMs = redrives.timeMsOf(record);
+    if (lastMs === undefined) return undefined;
     if (againMs === undefined)
       return { why: 'sent again before', ...(remedy === undefined ? {} : { remedy }) };
-    return Date.parse(last.time) < againMs
+    return lastMs < againMs
       ? undefined
       : { why: `sent again since ${new Date(againMs).toISOString()}` };
   };

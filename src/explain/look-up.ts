@@ -211,7 +211,7 @@ class LookUp {
         reason,
         detail,
         answer: answer === null ? undefined : beginningOf(answer),
-        sentAgain: redrives.of(letter)?.time,
+        sentAgain: redrives.timeOf(record),
       };
     });
   }
@@ -224,7 +224,7 @@ class LookUp {
     );
     return rejected.map((each) => {
       const { timeMs: timestampMs, ...place } = each.place;
-      return { ...each, sentAgain: redrives.ofPlace({ ...place, timestampMs })?.time };
+      return { ...each, sentAgain: redrives.timeOf({ ...place, timestampMs }) };
     });
   }
 
@@ -233,14 +233,15 @@ class LookUp {
     letterTopic: string,
     places: readonly Omit<Place, 'timeMs'>[],
   ): Promise<Redrives> {
-    const redrives = new Redrives(letterTopic);
+    const wanted = new Set(places.map(placeText));
+    const redrives = new Redrives(letterTopic, (place) => wanted.has(placeText(place)));
     const topic = this.#options.topology.topics.redrives;
     if (places.length === 0 || !this.#reader.has(topic)) return redrives;
     const count = await this.#reader.partitionCount(topic);
     const keys = places.map((place) => `${letterTopic}:${placeText(place)}`);
     const partitions = new Set(keys.map((key) => partitionOf(key, count)));
     await this.#reader.each(topic, await this.#reader.ranges({ topic, partitions }), (record) => {
-      if (keys.includes(record.key?.toString() ?? '')) redrives.collect(record);
+      redrives.collect(record);
     });
     return redrives;
   }

@@ -152,9 +152,9 @@ test('counts start with the most frequent reason', () => {
 test('a letter of a topic that was made again does not count as sent, wherever it lies', () => {
   const other = rejectedLetter({ offset: 5 });
   const later = { ...other, record: { ...other.record, timestampMs: 3_000 } };
-  assert.equal(sent.of(other)?.time, time);
-  assert.equal(sent.of(later), undefined);
-  assert.equal(sent.of(rejectedLetter({ offset: 6 })), undefined);
+  assert.equal(sent.timeOf(other.record), time);
+  assert.equal(sent.timeOf(later.record), undefined);
+  assert.equal(sent.timeOf(rejectedLetter({ offset: 6 }).record), undefined);
 });
 
 test('a mark whose time cannot be read does not count', () => {
@@ -162,7 +162,7 @@ test('a mark whose time cannot be read does not count', () => {
     const marked = new Redrives('p.ingest.rejected');
     const { key, value } = redriveRecord('', rejectedLetter(), { time: odd, redrive: 'run1' });
     marked.collect({ key: Buffer.from(String(key)), value: Buffer.from(String(value)) });
-    assert.equal(marked.of(rejectedLetter()), undefined, odd);
+    assert.equal(marked.timeOf(rejectedLetter().record), undefined, odd);
   }
 });
 

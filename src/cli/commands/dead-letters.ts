@@ -19,7 +19,6 @@ import {
 } from '../letters/events-again.ts';
 import {
   listLetters,
-  redrivesOf,
   requireLetters,
   searchLetters,
   showLetter,
@@ -105,14 +104,13 @@ async function list(context: Context, options: SelectOptions & ListOptions): Pro
 
 async function summarize(context: Context, options: SelectOptions & OutputOptions): Promise<void> {
   await requireLetters(context, deadLetters);
-  const redrives = await redrivesOf(context, deadLetters);
   const { signal } = new AbortController();
   const found = await searchLetters(context, deadLetters, selectionOf(options), signal);
   const status = context.status(found.progress);
   const summary = new LetterSummary();
   try {
     for await (const letter of found.letters)
-      summary.add(letter, redrives.of(letter) !== undefined);
+      summary.add(letter, found.redrives.timeMsOf(letter.record) !== undefined);
   } finally {
     status.stop();
   }

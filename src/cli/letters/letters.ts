@@ -9,7 +9,7 @@ import {
   type LetterRanges,
   type SearchArea,
 } from '../../dead-letter/read-letters.ts';
-import { loadRedrives, type Redrives } from '../../dead-letter/redrives.ts';
+import { readMarks, Redrives, redriveSlices } from '../../dead-letter/redrives.ts';
 import { copied, type IncomingRecord } from '../../kafka/record.ts';
 import type { Topology } from '../../topology.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
@@ -38,6 +38,8 @@ export interface Selection<L extends Letter> {
 
 export interface Search<L extends Letter> {
   readonly letters: AsyncGenerator<L, void, undefined>;
+  /** Knows the letter that was yielded last; marks of letters far behind it are dropped. */
+  readonly redrives: Pick<Redrives, 'timeMsOf'>;
   /** How far it is. */
   readonly progress: () => string;
 }
@@ -50,10 +52,8 @@ export async function listLetters<L extends Letter>(
   { limit, output }: ListOptions,
 ): Promise<void> {
   await requireLetters(context, kind);
-  const [redrives, { letters, more }] = await Promise.all([
-    redrivesOf(context, kind),
-    oldestLetters(context, kind, selection, limit),
-  ]);
+  const { letters, more } = await oldestLetters(context, kind, selection, limit);
+  const redrives = await redrivesOf(context, kind, letters);
   context.print(presentLetters(letters, redrives, output, kind.view));
   if (more) context.note(`there are more than ${limit}; select fewer or raise --limit`);
   if (letters.length === 0) context.note(`no ${kind.noun} matches`);
@@ -68,15 +68,16 @@ async function oldestLetters<L extends Letter>(
   const topic = kind.topicOf(await context.topology());
   const found = await searchRanges(context.kafka, topic, area);
   noteWhatIsRead(context, area, found);
-  const { records, progress } = read(context, found, new AbortController().signal);
-  const status = context.status(progress);
+  const counter = new ReadCounter(found);
+  const { signal } = new AbortController();
+  const status = context.status(() => counter.text);
   const written = found.ranges.filter(({ start, end }) => start < end);
   const oldest = new OldestLetters<L>(
     limit,
     written.map(({ partition }) => partition),
   );
   try {
-    for await (const record of records) {
+    for await (const record of readLetters(context.kafka, found, counter.add, signal)) {
       if (oldest.isComplete) break;
       if (oldest.mayHold(record) && matches(kind.read(record)))
         oldest.add(kind.read(copied(record)));
@@ -94,9 +95,9 @@ export async function showLetter<L extends Letter>(
   { output }: OutputOptions,
 ): Promise<void> {
   const topic = await requireLetters(context, kind);
-  const record = await readLetter(context.kafka, topic, place);
-  const redrives = await redrivesOf(context, kind);
-  context.print(presentLetter(kind.read(record), redrives, output, kind.view));
+  const letter = kind.read(await readLetter(context.kafka, topic, place));
+  const redrives = await redrivesOf(context, kind, [letter]);
+  context.print(presentLetter(letter, redrives, output, kind.view));
 }
 
 /**
@@ -136,12 +137,19 @@ export async function searchLetters<L extends Letter>(
   return search(context, kind, found, selection.matches, signal);
 }
 
-export async function redrivesOf<L extends Letter>(
+/** What is known of these letters. */
+async function redrivesOf<L extends Letter>(
   context: Context,
   kind: LetterKind<L>,
+  letters: readonly L[],
 ): Promise<Redrives> {
   const topology = await context.topology();
-  return loadRedrives(context.kafka, topology.topics.redrives, kind.topicOf(topology));
+  const wanted = new Set(letters.map(({ record }) => placeText(record)));
+  const redrives = new Redrives(kind.topicOf(topology), (place) => wanted.has(placeText(place)));
+  if (letters.length === 0) return redrives;
+  for await (const mark of readMarks(context.kafka, topology.topics.redrives))
+    redrives.collect(mark);
+  return redrives;
 }
 
 function noteWhatIsRead(context: Context, { key }: SearchArea, found: LetterRanges): void {
@@ -151,38 +159,50 @@ function noteWhatIsRead(context: Context, { key }: SearchArea, found: LetterRang
     );
 }
 
-function search<L extends Letter>(
+async function search<L extends Letter>(
   context: Context,
   kind: LetterKind<L>,
   found: LetterRanges,
   matches: (letter: L) => boolean,
   signal: AbortSignal,
-): Search<L> {
-  const { records, progress } = read(context, found, signal);
-  return { letters: matching(kind, records, matches), progress };
-}
-
-function read(
-  { kafka }: Context,
-  found: LetterRanges,
-  signal: AbortSignal,
-): Pick<Search<never>, 'progress'> & { readonly records: AsyncIterable<IncomingRecord> } {
-  let soFar = 0;
-  const all = recordsOf(found);
+): Promise<Search<L>> {
+  const { kafka } = context;
+  const { redrives: marksTopic } = (await context.topology()).topics;
+  const counter = new ReadCounter(found);
+  const slices = redriveSlices(found, () => readMarks(kafka, marksTopic, signal));
+  let known: Redrives | undefined;
+  async function* letters(): AsyncGenerator<L, void, undefined> {
+    for await (const { ranges, redrives } of slices) {
+      known = redrives;
+      for await (const record of readLetters(kafka, { ...found, ranges }, counter.add, signal)) {
+        const letter = kind.read(record);
+        if (matches(letter)) yield letter;
+      }
+      if (signal.aborted) return;
+    }
+  }
   return {
-    records: readLetters(kafka, found, () => (soFar += 1), signal),
-    progress: () => `${soFar.toLocaleString('en')} of ${all.toLocaleString('en')} records read`,
+    letters: letters(),
+    redrives: { timeMsOf: (letter) => known?.timeMsOf(letter) },
+    progress: () => counter.text,
   };
 }
 
-async function* matching<L extends Letter>(
-  kind: LetterKind<L>,
-  records: AsyncIterable<IncomingRecord>,
-  matches: (letter: L) => boolean,
-): AsyncGenerator<L, void, undefined> {
-  for await (const record of records) {
-    const letter = kind.read(record);
-    if (matches(letter)) yield letter;
+/** How many records of the ranges are read. */
+class ReadCounter {
+  readonly #all: number;
+  #soFar = 0;
+
+  constructor(found: LetterRanges) {
+    this.#all = recordsOf(found);
+  }
+
+  readonly add = (): void => {
+    this.#soFar += 1;
+  };
+
+  get text(): string {
+    return `${this.#soFar.toLocaleString('en')} of ${this.#all.toLocaleString('en')} records read`;
   }
 }
 

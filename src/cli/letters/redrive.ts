@@ -17,7 +17,6 @@ import { LeftOut } from './left-out.ts';
 import { isSelecting, type RedriveOptions } from './options.ts';
 import {
   recordsOf,
-  redrivesOf,
   requireLetters,
   searchLetters,
   type LetterKind,
@@ -237,10 +236,9 @@ class LetterRedrive<L extends Letter> {
 
   /** The selected letters that can be sent. */
   async #search(signal: AbortSignal): Promise<Search<L>> {
-    const redrives = await redrivesOf(this.#context, this.#kind);
     const search = await searchLetters(this.#context, this.#kind, this.#task.selection, signal);
     const judges = [
-      sentBefore(redrives, this.#options.again, this.#kind.sendsTwice),
+      sentBefore(search.redrives, this.#options.again, this.#kind.sendsTwice),
       ...this.#task.judges,
     ];
     const letters = sift(search.letters, judges, (objection) => {
