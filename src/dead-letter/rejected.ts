@@ -3,6 +3,7 @@ import {
   decodeOrigin,
   detailHeader,
   encodeOrigin,
+  isOwnHeader,
   originHeader,
   reasonHeader,
 } from '../event/rejected-headers.ts';
@@ -35,9 +36,7 @@ export function readRejected(record: IncomingRecord): RejectedCall {
  */
 export function sentAgain({ record, origin }: RejectedCall, topology: Topology): OutgoingRecord {
   const { ingestTopics, topics } = topology;
-  const own = Object.entries(record.headers).filter(
-    ([name]) => name !== reasonHeader && name !== detailHeader && name !== originHeader,
-  );
+  const own = Object.entries(record.headers).filter(([name]) => isOwnHeader(name));
   const headers = Object.fromEntries(own.map(([name, value]) => [name, value ?? Buffer.alloc(0)]));
   return {
     topic: ingestTopics.includes(origin.topic) ? origin.topic : topics.ingest,

@@ -4,6 +4,10 @@
 export const maxCallBytes: number = 32 * 1024;
 /** Of an id of a call in UTF-8. Ids are in the key or the header of each event that is made from the call. */
 export const maxIdBytes: number = 1024;
+/** Headers of a record with a call, besides those that it gets when it is rejected. */
+export const maxHeaders: number = 128;
+/** Their names and values together. */
+export const maxHeaderBytes: number = 64 * 1024;
 /** Levels of objects and arrays in one call, which is the first level itself. */
 export const maxDepth: number = 64;
 /** Of the body of one request to the tracking API, not compressed. */

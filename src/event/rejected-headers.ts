@@ -10,6 +10,11 @@ export const lastAnswerHeader = 'last-answer';
 /** Stays on the record when it is sent again, so that the call keeps its id, its time and its age. */
 export const originHeader = 'postrider-origin';
 
+/** Whether a record in `ingest.rejected` has this header for other reasons than that it was rejected. */
+export function isOwnHeader(name: string): boolean {
+  return name !== reasonHeader && name !== detailHeader && name !== originHeader;
+}
+
 /** `<topic>:<partition>:<offset>:<append time in epoch milliseconds>` */
 export function encodeOrigin({ topic, partition, offset, appendTimeMs }: Origin): string {
   return `${topic}:${partition}:${offset}:${appendTimeMs}`;

@@ -2,7 +2,8 @@ import { decodeAudienceRoute, type AudienceRoute } from '../event/audience-heade
 import type { Call } from '../event/call.ts';
 import { maxBytesOf } from '../event/merged-call.ts';
 import { callOf, parseCall, type ParsedCall } from '../event/parse-call.ts';
-import { maxCallBytes } from '../event/limits.ts';
+import { maxCallBytes, maxHeaderBytes, maxHeaders } from '../event/limits.ts';
+import { isOwnHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
@@ -44,7 +45,8 @@ export function readCall(
   audienceTopic: string,
 ): ReadCall | Unreadable | NotYetReadable {
   const arrival = arrivalOf(record);
-  if (record.flaw !== undefined) return { arrival, rejection: tooManyHeaders(record.flaw) };
+  const flaw = record.flaw ?? excessOf(record.headers);
+  if (flaw !== undefined) return { arrival, rejection: tooManyHeaders(flaw) };
   const id = schemaIdOf(record.value);
   const parsed =
     record.value === null || id === undefined
@@ -74,6 +76,23 @@ function parseTyped(
   if (known.decode === undefined) return { rejected: known.rejection };
   const { object, rejected } = known.decode(payloadOf(value));
   return object === undefined ? { rejected } : callOf(object, origin);
+}
+
+/**
+ * Kafka's reader takes more headers than a call may have, so that the copy of a rejected record can be read with
+ * those that were added to it, and sent again.
+ */
+function excessOf(headers: IncomingRecord['headers']): string | undefined {
+  let count = 0;
+  let bytes = 0;
+  for (const name in headers) {
+    if (!isOwnHeader(name)) continue;
+    count += 1;
+    bytes += Buffer.byteLength(name) + (headers[name]?.length ?? 0);
+  }
+  if (count > maxHeaders) return `it has ${count} headers, and ${maxHeaders} are allowed`;
+  if (bytes <= maxHeaderBytes) return undefined;
+  return `its headers have ${bytes.toLocaleString('en')} bytes, and ${maxHeaderBytes.toLocaleString('en')} are allowed`;
 }
 
 function tooManyHeaders(flaw: string): Rejection {

@@ -9,10 +9,10 @@ export const noHeaders: Headers = Object.freeze({});
 
 /**
  * One record may hold hundreds of thousands of headers in a few compressed bytes, and each would become an
- * object.
+ * object. Both bounds are above those of the router, which adds headers to the records that it rejects.
  */
-const mostHeaders = 128;
-const mostHeaderBytes = 64 * 1024;
+const mostHeaders = 144;
+const mostHeaderBytes = 72 * 1024;
 
 /** The part of a batch that records are relative to. */
 type BatchContext = Pick<

@@ -36,20 +36,20 @@ test('names that are alike in length and ending are told apart, record after rec
     assert.deepEqual(headersOf([name, 'v']), { [name]: 'v' });
 });
 
-test('up to 128 headers and 64 KB of them are shown', () => {
-  const most = headersOf(...manyHeaders(128, 'value'));
-  assert.deepEqual([Object.keys(most).length, most['127']], [128, 'value']);
+test('up to 144 headers and 72 KB of them are shown', () => {
+  const most = headersOf(...manyHeaders(144, 'value'));
+  assert.deepEqual([Object.keys(most).length, most['143']], [144, 'value']);
   const nameAndLengths = 1 + 1 + 3;
-  const longest = 'x'.repeat(64 * 1024 - nameAndLengths);
+  const longest = 'x'.repeat(72 * 1024 - nameAndLengths);
   assert.equal(headersOf(['n', longest])['n'], longest);
 });
 
 test('of a record with more, the headers are left out with the reason, and reading goes on behind it', () => {
   const nameAndLengths = 1 + 1 + 3;
-  const tooLong = 'x'.repeat(64 * 1024 + 1 - nameAndLengths);
+  const tooLong = 'x'.repeat(72 * 1024 + 1 - nameAndLengths);
   for (const [headers, flaw] of [
-    [manyHeaders(129, ''), 'it has 129 headers, and 128 are allowed'],
-    [[['n', tooLong]] as const, 'its headers have 65,537 bytes, and 65,536 are allowed'],
+    [manyHeaders(145, ''), 'it has 145 headers, and 144 are allowed'],
+    [[['n', tooLong]] as const, 'its headers have 73,729 bytes, and 73,728 are allowed'],
   ] as const) {
     const records = [
       { key: 'a', value: '1', headers },
@@ -83,7 +83,7 @@ test('records with hundreds of thousands of headers each take hardly any memory'
   assert.ok(bytes.length < 100_000);
   const fetched = new FetchedRecords(bytes, 0, []);
   const before = process.memoryUsage().heapUsed;
-  while (fetched.next()) assert.equal(fetched.flaw, 'it has 300,000 headers, and 128 are allowed');
+  while (fetched.next()) assert.equal(fetched.flaw, 'it has 300,000 headers, and 144 are allowed');
   assert.equal(fetched.position, 20);
   assert.ok(process.memoryUsage().heapUsed - before < 5_000_000);
 });
