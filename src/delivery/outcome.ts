@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { shortened } from '../event/shortened.ts';
 import { longestRetryAfterMs } from './http/retry-after.ts';
 
 /** The result of one try at one URL. */
@@ -265,9 +266,19 @@ function perAddress(error: unknown): readonly unknown[] {
   return [error];
 }
 
+/**
+ * Of an error's text, which is stored with each attempt. Node names every host of a certificate that is for
+ * others, and a certificate may have a thousand.
+ */
+const mostMessageCharacters = 300;
+
 function describeOne(error: unknown): Description {
-  if (!(error instanceof Error)) return { name: '', code: '', message: String(error), address: '' };
-  const { name, message } = error;
+  if (!(error instanceof Error)) {
+    const message = shortened(String(error), mostMessageCharacters);
+    return { name: '', code: '', message, address: '' };
+  }
+  const { name } = error;
+  const message = shortened(error.message, mostMessageCharacters);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const address = 'address' in error && typeof error.address === 'string' ? error.address : '';
   return { name, code, message, address };

@@ -74,6 +74,21 @@ describe('outcomes', () => {
       assert.equal(outcomeOfError(error, 'reached').kind, 'retryable');
   });
 
+  test('of errors with endless texts keep their beginning, in whole characters', () => {
+    for (const before of ['', 'x']) {
+      const text = `${before}${'😀'.repeat(5_000)}`;
+      for (const error of [new Error(text), text]) {
+        const outcome = outcomeOfError(error, 'reached');
+        const { detail } = outcome.kind === 'delivered' ? assert.fail() : outcome;
+        assert.ok(detail.length >= 298 && detail.length <= 300, `${detail.length} characters`);
+        assert.ok(detail.isWellFormed());
+        assert.ok(detail.endsWith('😀…'));
+      }
+    }
+    const short = new Error('x'.repeat(300));
+    assert.partialDeepStrictEqual(outcomeOfError(short, 'reached'), { detail: short.message });
+  });
+
   test('of several URLs keep what the endpoint said whose outcome counts', () => {
     const answer = Buffer.from('busy');
     const asksToWait = outcomeOfStatus(503, '60', nowMs, answer);

@@ -113,6 +113,15 @@ describe('a certificate', () => {
       assert.deepEqual([verdict, received()], ['retryable: tls', '']);
     });
 
+  test('for a thousand other hosts is named in a line, not with all of them', async () => {
+    const hosts = Array.from({ length: 1_000 }, (_, i) => `shop-${i}.other.example`);
+    const { port } = await serve({ ...makeCertificate({ by: authority, hosts }) });
+    const { outcome } = await post(`https://crm.example:${port}/`, { sender });
+    const detail = outcome.kind === 'retryable' ? outcome.detail : assert.fail(outcome.kind);
+    assert.match(detail, /^ERR_TLS_CERT_ALTNAME_INVALID: .*crm\.example.*shop-0\..*…$/);
+    assert.ok(detail.length < 350, `${detail.length} characters`);
+  });
+
   test('is verified whatever NODE_TLS_REJECT_UNAUTHORIZED says', async () => {
     const { port, received } = await serve({ ...makeCertificate({}) });
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
