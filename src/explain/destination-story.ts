@@ -93,7 +93,7 @@ function knownOf(id: string, { lines, copies, letters, waiting, ...rest }: Evide
   const isItsOwn = ({ envelope }: FoundCopy | FoundLetter): boolean =>
     envelope.destinationId === id;
   const own = lines.filter(({ destination }) => destination === id);
-  const lastMs = Math.max(...own.map(({ at }) => Date.parse(at)));
+  const lastMs = own.reduce((last, { at }) => Math.max(last, Date.parse(at)), -Infinity);
   return {
     lines: own,
     copies: copies.filter(isItsOwn),

@@ -374,7 +374,7 @@ class Scene {
 
 function firstMs({ calls, rejected }: FoundRecords): number | undefined {
   const times = [...calls, ...rejected].map(({ place }) => place.timeMs);
-  return times.length === 0 ? undefined : Math.min(...times);
+  return times.length === 0 ? undefined : times.reduce((first, each) => Math.min(first, each));
 }
 
 function copyOf(

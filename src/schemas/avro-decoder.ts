@@ -179,7 +179,7 @@ function readFixed(size: number): Read {
 }
 
 function readEnum(symbols: readonly string[]): Read {
-  const longest = Math.max(0, ...symbols.map(({ length }) => length));
+  const longest = symbols.reduce((most, { length }) => Math.max(most, length), 0);
   return (input) => {
     input.output.record(0, longest);
     input.output.leave();

@@ -114,6 +114,12 @@ function crm(more: Partial<Evidence>): DestinationStory {
 }
 
 describe('at a destination', () => {
+  test('an event may have any number of attempts, as with a message id that a producer always sends', () => {
+    const lines = Array.from({ length: 200_000 }, () => attempt(1, 'failed'));
+    const story = crm({ lines, waiting: [waitingIn(1, 6)] });
+    assert.equal(story.state, 'waiting');
+  });
+
   test('the last that is known counts', () => {
     const failed = [attempt(1, 'failed'), retry(1, 6)];
     const again = { ...attempt(30, 'delivered'), redrivenAt: at(25) };

@@ -8,6 +8,12 @@ test('a table is as wide as it has to be where there is no end of the line', () 
   assert.equal(formatTable(['A', 'B'], [[long, '']]), `A${' '.repeat(201)}B\n${long}  -`);
 });
 
+test('a table may have more rows than a call may have arguments', () => {
+  const rows = Array.from({ length: 200_000 }, (_, i) => [String(i), '']);
+  const lines = formatTable(['A', 'B'], rows).split('\n');
+  assert.deepEqual([lines.length, lines[0], lines.at(-1)], [200_001, 'A       B', '199999  -']);
+});
+
 test('on a terminal the widest columns are cut, and the others stay whole', () => {
   const id = '0191f3a4-0000-7000-8000-000000000000';
   const table = formatTable(

@@ -116,7 +116,7 @@ export class WaitingJobs {
       for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
         jobs.push(job);
     }
-    jobs.push(...this.#users.takeFollowers());
+    for (const follower of this.#users.takeFollowers()) jobs.push(follower);
     this.#size -= jobs.length;
     this.#queued = 0;
     this.#returnedSize = 0;

@@ -42,7 +42,8 @@ export function parseDesired(
   for (const document of documents) {
     const parsed = parseResource(document.value);
     if ('issues' in parsed) {
-      problems.push(...parsed.issues.map(({ path, reason }) => problemAt(document, path, reason)));
+      for (const { path, reason } of parsed.issues)
+        problems.push(problemAt(document, path, reason));
       const id = (document.value as { readonly id?: unknown } | null)?.id;
       if (typeof id === 'string') invalidIds.add(id);
       continue;

@@ -50,13 +50,13 @@ export function parseDocuments(
   const problems: Problem[] = [];
   for (const document of parseAllDocuments(masked, options)) {
     const found = problemsOf(document, environment, (offset) => lines.linePos(offset).line);
-    problems.push(...found.map((problem) => ({ file, path: '', ...problem })));
+    for (const problem of found) problems.push({ file, path: '', ...problem });
     if (found.length > 0 || document.contents === null) continue;
     try {
       const value: unknown = document.toJS({ maxAliasCount: maxAliases });
       const at = (path: readonly PropertyKey[]): number =>
         lines.linePos(offsetOf(document, path)).line;
-      documents.push(...splitList(file, value, at));
+      for (const each of splitList(file, value, at)) documents.push(each);
     } catch (error) {
       const reason =
         error instanceof ReferenceError

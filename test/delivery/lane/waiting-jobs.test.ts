@@ -28,6 +28,15 @@ const step = fc.oneof(
   fc.record({ kind: fc.constantFrom('start' as const, 'end' as const, 'review' as const) }),
 );
 
+test('more jobs of one user may be taken back than a call may have arguments', () => {
+  const waiting = new WaitingJobs();
+  waiting.add(jobOf(1, false));
+  assert.ok(waiting.next('any'));
+  for (let i = 0; i < 200_000; i += 1) waiting.add(jobOf(1, false));
+  assert.equal(waiting.takeAll().length, 200_000);
+  assert.equal(waiting.size, 0);
+});
+
 test('what waits is counted, and comes out once, whatever happens to it meanwhile', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
