@@ -49,10 +49,13 @@ test('what is no line, or of a later version, is left out', () => {
 });
 
 test('words keep their numbers, and their number has an end', () => {
-  const words = new Words(['a', 'b']);
+  const words = new Words([
+    [0, 'a'],
+    [1, 'b'],
+  ]);
   assert.deepEqual([words.idOf('b'), words.idOf('c'), words.idOf('a')], [1, 2, 0]);
   assert.deepEqual(words.unwritten(), [[2, 'c']]);
-  words.wrote(1);
+  words.wrote();
   assert.deepEqual(words.unwritten(), []);
   for (let each = 0; each < 300_000; each += 1) words.idOf(`word ${each}`);
   assert.equal(words.of(words.idOf('one more')), '(others)');

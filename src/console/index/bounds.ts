@@ -1,5 +1,5 @@
 import type { IndexDatabase } from './database.ts';
-import { bucketMs } from './schema.ts';
+import { bucketMs, wordColumns } from './schema.ts';
 
 /** How much the file may hold. */
 export interface Bounds {
@@ -52,4 +52,17 @@ export async function keepBounds(
       `delete from ${table} where at_ms < (select quantile_cont(at_ms, ${shareGone}) from ${table})`,
     );
   await writer.run('checkpoint');
+}
+
+/**
+ * Removes the words that no row uses.
+ * @returns the numbers of the others
+ */
+export async function removeUnusedWords({ writer }: IndexDatabase): Promise<ReadonlySet<number>> {
+  const used = wordColumns.flatMap(([table, columns]) =>
+    columns.map((column) => `select ${column} as id from ${table} where ${column} is not null`),
+  );
+  await writer.run(`delete from words where id not in (${used.join(' union ')})`);
+  const kept = await writer.runAndReadAll('select id from words');
+  return new Set(kept.getRows().map(([id]) => Number(id)));
 }

@@ -184,7 +184,7 @@ interface Known {
 }
 
 async function readKnown(database: IndexDatabase, nowMs: number): Promise<Known> {
-  const words = await database.rows<{ word: string }>('select word from words order by id');
+  const words = await database.rows<{ id: number; word: string }>('select id, word from words');
   const offsets = await database.rows<OffsetRow>(
     'select topic, topic_id as "topicId", part as partition, next::double as next from offsets',
   );
@@ -206,7 +206,7 @@ async function readKnown(database: IndexDatabase, nowMs: number): Promise<Known>
   for (const { destination, bucket, what, latency, count } of recent)
     lastHours.add(destination, bucket, what, latency, count);
   return {
-    words: new Words(words.map(({ word }) => word)),
+    words: new Words(words.map(({ id, word }) => [id, word])),
     lastHours,
     offsets,
     lastSeq: facts?.last ?? -1,

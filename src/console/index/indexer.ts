@@ -3,7 +3,7 @@ import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import { rowOfLine, type AttemptRow } from './attempt-rows.ts';
-import { keepBounds, type Bounds } from './bounds.ts';
+import { keepBounds, removeUnusedWords, type Bounds } from './bounds.ts';
 import type { IndexDatabase } from './database.ts';
 import type { LastHours } from './last-hour.ts';
 import { rowOfDeadLetter, rowOfRejected } from './letter-rows.ts';
@@ -21,12 +21,15 @@ import { append } from './tables.ts';
 import type { TopicFeed } from './topic-feed.ts';
 import type { Words } from './words.ts';
 
+/** What the indexer takes from a topic. */
+export type Feed = Pick<TopicFeed, 'topic' | 'topicId' | 'isFresh' | 'takeIsVoid' | 'take'>;
+
 export interface IndexerOptions {
   readonly database: IndexDatabase;
   readonly feeds: {
-    readonly attempts: TopicFeed;
-    readonly letters: TopicFeed;
-    readonly rejected: TopicFeed;
+    readonly attempts: Feed;
+    readonly letters: Feed;
+    readonly rejected: Feed;
   };
   readonly words: Words;
   readonly lastHours: LastHours;
@@ -47,6 +50,8 @@ const leastPauseMs = 1_000;
 const mostUncounted = 1_000_000;
 const countEveryMs = 300_000;
 const boundEveryMs = 300_000;
+/** All rows are looked through for the words that they use. */
+const forgetWordsEveryMs = 3_600_000;
 /** So many lines, and others have a turn. */
 const turnLines = 1_000;
 
@@ -55,7 +60,7 @@ interface Batch {
   readonly letters: LetterRow[];
   readonly rejected: LetterRow[];
   readonly offsets: OffsetRow[];
-  readonly voids: readonly TopicFeed[];
+  readonly voids: readonly Feed[];
 }
 
 /** Writes what the feeds bring, a batch at a time: its rows and its offsets in one transaction. */
@@ -67,6 +72,7 @@ export class Indexer {
   #countedSeq: number;
   #countedAtMs = performance.now();
   #boundedAtMs = -Infinity;
+  #forgotWordsAtMs = -Infinity;
   #isIdle = false;
 
   constructor(options: IndexerOptions) {
@@ -133,9 +139,15 @@ export class Indexer {
   }
 
   async #bound(): Promise<void> {
-    const { database, bounds, clock } = this.#options;
+    const { database, bounds, clock, words, lastHours } = this.#options;
     this.#boundedAtMs = performance.now();
     await keepBounds(database, bounds, clock.now());
+    const isForgetful = this.#boundedAtMs - this.#forgotWordsAtMs > forgetWordsEveryMs;
+    if (!words.isNearlyFull || !isForgetful) return;
+    this.#forgotWordsAtMs = this.#boundedAtMs;
+    const used = await removeUnusedWords(database);
+    words.keep(used);
+    lastHours.keep(used);
   }
 
   async #take(): Promise<Batch | undefined> {
@@ -209,7 +221,7 @@ export class Indexer {
     metrics.indexed('attempt', attempts.length);
     metrics.indexed('dead-letter', letters.length);
     metrics.indexed('rejected-call', rejected.length);
-    words.wrote(newWords.length);
+    words.wrote();
     this.#lastSeq = lastSeq;
     if (isCounted) this.#countedSeq = lastSeq;
     if (voids.includes(feeds.attempts)) lastHours.clear();
@@ -234,10 +246,7 @@ export class Indexer {
   }
 }
 
-function offsetsAfter(
-  records: readonly IncomingRecord[],
-  { topic, topicId }: TopicFeed,
-): OffsetRow[] {
+function offsetsAfter(records: readonly IncomingRecord[], { topic, topicId }: Feed): OffsetRow[] {
   const next = new Map<number, number>();
   for (const { partition, offset } of records) next.set(partition, offset + 1);
   return Array.from(next, ([partition, offset]) => ({ topic, topicId, partition, next: offset }));

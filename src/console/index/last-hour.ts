@@ -52,6 +52,12 @@ export class LastHours {
     return { ...(all === 0 ? {} : { successRate: well / all }), points: shown };
   }
 
+  /** Forgets the destinations that are not among these. */
+  keep(destinations: ReadonlySet<number>): void {
+    for (const destination of this.#slots.keys())
+      if (!destinations.has(destination)) this.#slots.delete(destination);
+  }
+
   clear(): void {
     this.#slots.clear();
   }

@@ -1,4 +1,5 @@
 import type { AttemptRow } from './attempt-rows.ts';
+import type { NumberedWord } from './words.ts';
 import { bigint, integer, tiny, varchar, type Table } from './tables.ts';
 
 /** Another number: files of former versions are removed, and all is read from Kafka again. */
@@ -50,13 +51,21 @@ const letterColumns: Table<LetterRow>['columns'] = [
 export const lettersTable: Table<LetterRow> = { name: 'dead_letters', columns: letterColumns };
 export const rejectedTable: Table<LetterRow> = { name: 'rejected', columns: letterColumns };
 
-export const wordsTable: Table<readonly [number, string]> = {
+export const wordsTable: Table<NumberedWord> = {
   name: 'words',
   columns: [
     ['id', integer, ([id]) => id],
     ['word', varchar, ([, word]) => word],
   ],
 };
+
+/** The columns that have numbers of words. */
+export const wordColumns: readonly (readonly [table: string, columns: readonly string[]])[] = [
+  ['attempts', ['destination', 'source', 'type', 'url', 'cause']],
+  ['buckets', ['destination', 'url']],
+  ['dead_letters', ['whose', 'reason']],
+  ['rejected', ['whose', 'reason']],
+];
 
 /** How far a partition is in the file. */
 export interface OffsetRow {

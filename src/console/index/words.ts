@@ -1,25 +1,34 @@
+export type NumberedWord = readonly [id: number, word: string];
+
 /**
  * Numbers for texts that repeat: destinations, URLs, causes, reasons. Those that are new since the last
  * commit are written with the rows that use them.
  */
 export class Words {
   readonly #ids = new Map<string, number>();
-  readonly #words: string[] = [];
-  #written = 0;
+  readonly #words = new Map<number, string>();
+  #unwritten: NumberedWord[] = [];
+  /** No number is used twice, because a query may still have rows with the number of a forgotten word. */
+  #nextId = 0;
 
-  /** @param known in the order of their numbers, from 0 on */
-  constructor(known: readonly string[] = []) {
-    for (const word of known) this.#add(word);
-    this.#written = known.length;
+  constructor(known: readonly NumberedWord[] = []) {
+    for (const [id, word] of known) {
+      this.#ids.set(word, id);
+      this.#words.set(id, word);
+      this.#nextId = Math.max(this.#nextId, id + 1);
+    }
+  }
+
+  /** Those that no row uses should be forgotten. */
+  get isNearlyFull(): boolean {
+    return this.#words.size > 0.75 * mostWords;
   }
 
   idOf(word: string): number {
     const id = this.#ids.get(word);
     if (id !== undefined) return id;
     // Whoever may write to the topic may write any number of them: memory has an end.
-    return this.#words.length < mostWords
-      ? this.#add(word.slice(0, mostCharacters))
-      : this.#other();
+    return this.#words.size < mostWords ? this.#add(word.slice(0, mostCharacters)) : this.#other();
   }
 
   find(word: string): number | undefined {
@@ -27,16 +36,26 @@ export class Words {
   }
 
   of(id: number): string {
-    return this.#words[id] ?? otherWord;
+    return this.#words.get(id) ?? otherWord;
   }
 
-  unwritten(): readonly (readonly [id: number, word: string])[] {
-    return this.#words.slice(this.#written).map((word, index) => [this.#written + index, word]);
+  unwritten(): readonly NumberedWord[] {
+    return this.#unwritten;
   }
 
-  /** So many of those that were unwritten are committed. */
-  wrote(count: number): void {
-    this.#written += count;
+  /** Those that were unwritten are committed. */
+  wrote(): void {
+    this.#unwritten = [];
+  }
+
+  /** Forgets the written words that are not among these. */
+  keep(ids: ReadonlySet<number>): void {
+    const unwritten = new Set(this.#unwritten.map(([id]) => id));
+    for (const [id, word] of this.#words) {
+      if (ids.has(id) || unwritten.has(id)) continue;
+      this.#words.delete(id);
+      this.#ids.delete(word);
+    }
   }
 
   #other(): number {
@@ -46,8 +65,11 @@ export class Words {
   #add(word: string): number {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
-    const id = this.#words.push(word) - 1;
+    const id = this.#nextId;
+    this.#nextId += 1;
     this.#ids.set(word, id);
+    this.#words.set(id, word);
+    this.#unwritten.push([id, word]);
     return id;
   }
 }

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { Registry } from 'prom-client';
+import type { AttemptLine } from '../../src/event/attempt-line.ts';
+import { usualBounds } from '../../src/console/index/bounds.ts';
+import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
+import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
+import { LastHours } from '../../src/console/index/last-hour.ts';
+import { Words } from '../../src/console/index/words.ts';
+import { ConsoleMetrics } from '../../src/console/metrics.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { attemptLine } from './records.ts';
+
+const nowMs = Date.UTC(2026, 0, 31);
+const now = new Date(nowMs).toISOString();
+
+class FakeFeed implements Feed {
+  readonly topic: string;
+  readonly topicId = 'id';
+  readonly isFresh = true;
+  #waiting: readonly IncomingRecord[] = [];
+
+  constructor(topic: string) {
+    this.topic = topic;
+  }
+
+  takeIsVoid(): boolean {
+    return false;
+  }
+
+  take(): readonly IncomingRecord[] {
+    const taken = this.#waiting;
+    this.#waiting = [];
+    return taken;
+  }
+
+  put(lines: readonly AttemptLine[]): void {
+    const { topic } = this;
+    const value = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'));
+    const place = { topic, partition: 0, offset: 7, timestampMs: nowMs };
+    this.#waiting = [{ ...place, key: null, value, headers: {} }];
+  }
+}
+
+async function openDatabase(t: TestContext): Promise<IndexDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-indexer-'));
+  const metrics = new ConsoleMetrics(new Registry());
+  const database = await openIndexDatabase(folder, { log: silentLogger, metrics });
+  t.after(async () => {
+    await database.close();
+    await rm(folder, { recursive: true });
+  });
+  return database;
+}
+
+/** Indexes these lines, as after a start, with the words that the file has. */
+async function index(database: IndexDatabase, lines: readonly AttemptLine[]): Promise<Words> {
+  const rows = await database.rows<{ id: number; word: string }>('select id, word from words');
+  const words = new Words(rows.map(({ id, word }) => [id, word]));
+  const attempts = new FakeFeed('attempts');
+  attempts.put(lines);
+  const indexer = new Indexer({
+    database,
+    feeds: { attempts, letters: new FakeFeed('letters'), rejected: new FakeFeed('rejected') },
+    words,
+    lastHours: new LastHours(),
+    lastSeq: -1,
+    countedSeq: -2_000_000,
+    bounds: usualBounds,
+    metrics: new ConsoleMetrics(new Registry()),
+    clock: { now: () => nowMs, after: () => ({ cancel: () => undefined }) },
+    sourceOf: () => undefined,
+  });
+  const running = indexer.run();
+  // What is taken before it is stopped is written.
+  indexer.stop();
+  await running;
+  return words;
+}
+
+async function texts(database: IndexDatabase, sql: string): Promise<string[]> {
+  const rows = await database.rows<{ text: string }>(sql);
+  return rows.map(({ text }) => text).sort();
+}
+
+test('when there are too many words, those that no row uses make room for new destinations', async (t) => {
+  const database = await openDatabase(t);
+  await database.writer.run(`
+    insert into words select n::integer, 'former-' || n from range(200000) as numbers(n);
+    insert into attempts by name select 1 as seq, ${nowMs} as at_ms, 10 as destination, 11 as source,
+      12 as type, 13 as url, 14 as cause;
+    insert into buckets by name select ${nowMs / 300_000} as bucket, 20 as destination, 21 as url;
+    insert into dead_letters by name select ${nowMs} as at_ms, 30 as whose, 31 as reason;
+    insert into rejected by name select ${nowMs} as at_ms, 40 as whose, 41 as reason;
+    insert into attempts by name select 0 as seq, 1 as at_ms, 50 as destination`);
+  const words = await index(database, [attemptLine('m', { at: now, destination: 'new' })]);
+  assert.ok(words.find('new') !== undefined);
+  assert.ok((words.find('new') ?? 0) >= 200_000, 'a number is not used twice');
+  const left = await texts(database, 'select word as text from words');
+  const used = [10, 11, 12, 13, 14, 20, 21, 30, 31, 40, 41].map((id) => `former-${id}`);
+  const added = ['https://crm.example/hook', 'new', 'shop', 'track'];
+  assert.deepEqual(left, [...used, ...added].sort());
+  for (const word of left) assert.equal(words.of(words.find(word) ?? -1), word);
+  assert.equal(words.find('former-50'), undefined);
+  assert.equal(words.of(50), '(others)');
+});
+
+test('as long as there is room, words stay', async (t) => {
+  const database = await openDatabase(t);
+  await database.writer.run("insert into words values (7, 'former')");
+  const words = await index(database, [attemptLine('m', { at: now })]);
+  assert.equal(words.find('former'), 7);
+});
