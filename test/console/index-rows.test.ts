@@ -34,7 +34,7 @@ const lines: readonly AttemptLine[] = [
 for (const line of lines)
   test(`a line of kind ${line.kind} comes back as it was`, () => {
     const words = new Words();
-    const row = rowOfLine(JSON.parse(JSON.stringify(line)), 1, words);
+    const row = rowOfLine(JSON.parse(JSON.stringify(line)), 1, words, Date.now());
     assert.ok(row !== undefined);
     assert.deepEqual(lineOfRow(row, words), line);
   });
@@ -45,7 +45,8 @@ test('what is no line, or of a later version, is left out', () => {
     { ...event, kind: 'kept', at: 'once' },
     { ...event, kind: 'kept', destination: 7 },
   ];
-  for (const json of [...none, ...odd]) assert.equal(rowOfLine(json, 1, new Words()), undefined);
+  for (const json of [...none, ...odd])
+    assert.equal(rowOfLine(json, 1, new Words(), Date.now()), undefined);
 });
 
 test('words keep their numbers, and their number has an end', () => {

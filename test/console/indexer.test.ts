@@ -115,3 +115,21 @@ test('as long as there is room, words stay', async (t) => {
   const words = await index(database, [attemptLine('m', { at: now })]);
   assert.equal(words.find('former'), 7);
 });
+
+test('a line from the far future is left out, and the index goes on', async (t) => {
+  const database = await openDatabase(t);
+  const dayMs = 86_400_000;
+  const lineAt = (messageId: string, atMs: number): AttemptLine =>
+    attemptLine(messageId, { at: new Date(atMs).toISOString() });
+  const lines = [
+    lineAt('ahead', nowMs + dayMs),
+    lineAt('too far ahead', nowMs + dayMs + 1),
+    lineAt('at the end of time', 8.64e15),
+    lineAt('now', nowMs),
+  ];
+  await index(database, lines);
+  const messages = 'select message as text from attempts';
+  assert.deepEqual(await texts(database, messages), ['ahead', 'now']);
+  const counted = 'select count::varchar as text from buckets';
+  assert.deepEqual(await texts(database, counted), ['1', '1']);
+});

@@ -46,8 +46,20 @@ export interface AttemptRow {
 
 type Fields = Partial<Record<string, unknown>>;
 
-/** Undefined for what is no line of this version, or cannot be true. */
-export function rowOfLine(json: unknown, seq: number, words: Words): AttemptRow | undefined {
+/** How far the clock of a worker may be ahead of Kafka's. */
+const mostAheadMs = 86_400_000;
+
+/**
+ * Undefined for what is no line of this version, or cannot be true. A line from the far future would stay in the
+ * index for ever, and its bucket is no number that a column can have.
+ * @param appendedMs when Kafka got the line
+ */
+export function rowOfLine(
+  json: unknown,
+  seq: number,
+  words: Words,
+  appendedMs: number,
+): AttemptRow | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const {
     kind,
@@ -68,7 +80,8 @@ export function rowOfLine(json: unknown, seq: number, words: Words): AttemptRow 
   } = json as Fields;
   const what = whats.indexOf((kind === 'attempt' ? outcome : kind) as What);
   const atMs = typeof at === 'string' ? Date.parse(at) : NaN;
-  if (what < 0 || !(atMs > 0) || typeof destination !== 'string') return undefined;
+  const isPossible = atMs > 0 && atMs <= appendedMs + mostAheadMs;
+  if (what < 0 || !isPossible || typeof destination !== 'string') return undefined;
   const isAttempt = kind === 'attempt';
   if (isAttempt !== what <= refused) return undefined;
   const word = (text: unknown): number | null =>

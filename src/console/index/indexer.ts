@@ -179,10 +179,11 @@ export class Indexer {
     const { words } = this.#options;
     const rows: AttemptRow[] = [];
     let turn = turnLines;
-    for (const { value } of records) {
+    for (const { value, timestampMs } of records) {
       for (const text of value?.toString().split('\n') ?? []) {
         if (text === '') continue;
-        const row = rowOfLine(jsonOf(text), this.#lastSeq + rows.length + 1, words);
+        const seq = this.#lastSeq + rows.length + 1;
+        const row = rowOfLine(jsonOf(text), seq, words, timestampMs);
         if (row !== undefined) rows.push(row);
       }
       if (rows.length < turn) continue;

@@ -3,7 +3,7 @@ import type { NumberedWord } from './words.ts';
 import { bigint, integer, tiny, varchar, type Table } from './tables.ts';
 
 /** Another number: files of former versions are removed, and all is read from Kafka again. */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 export const attemptsTable: Table<AttemptRow> = {
   name: 'attempts',
