@@ -42,7 +42,7 @@ const stagesMs = noticeStages.map((stage) => parseDuration(stage) ?? 0);
 /** Reports of workers and answers of endpoints may differ by this time. */
 const slackMs = 60_000;
 /** Nothing is known about an endpoint to which nothing is sent. */
-const forgetMs = 86_400_000;
+export const forgetMs: number = 86_400_000;
 
 /**
  * Decides which notices are sent about a destination, and when it is disabled; no other code does. An episode

@@ -1,5 +1,6 @@
 import { isTrouble } from '../event/destination-state.ts';
 import { decodeStatus, type DestinationStatus } from '../event/destination-status.ts';
+import { forgetMs } from './episode.ts';
 
 interface Worker {
   expiresMs: number;
@@ -8,9 +9,12 @@ interface Worker {
   readonly failing: Map<string, DestinationStatus>;
 }
 
+/** Of times of delivery: no episode without a failure is remembered for longer than half of this. */
+const keptMs = 2 * forgetMs;
+
 /**
  * The workers' reports on failing destinations, from the records of `destination-status`. Of healthy
- * destinations it keeps only when they last took an event.
+ * destinations it keeps only when they last took an event, for two days.
  */
 export class Words {
   readonly #workers = new Map<string, Worker>();
@@ -38,9 +42,11 @@ export class Words {
 
   /**
    * The destinations that fail now, each with the reports of all workers that are alive and can reach
-   * endpoints.
+   * endpoints. Forgets what is too old to count.
    */
   failing(nowMs: number): ReadonlyMap<string, readonly DestinationStatus[]> {
+    for (const [destination, deliveredMs] of this.#deliveredMs)
+      if (deliveredMs < nowMs - keptMs) this.#deliveredMs.delete(destination);
     const said = new Map<string, DestinationStatus[]>();
     for (const [name, { expiresMs, isCutOff, failing }] of this.#workers) {
       if (expiresMs <= nowMs) this.#workers.delete(name);

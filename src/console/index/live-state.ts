@@ -1,4 +1,4 @@
-import { decodeStatus, type StatusRecord } from '../../event/destination-status.ts';
+import type { StatusRecord } from '../../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../../event/notice.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
@@ -11,6 +11,7 @@ import { decodeResource, maskResource, parseRecordKey } from '../../resources/co
 import { Pauses } from '../../resources/pauses/pauses.ts';
 import type { Resource } from '../../resources/resource.ts';
 import type { Topology } from '../../topology.ts';
+import { Statuses } from './statuses.ts';
 
 /** What is small enough for memory: compacted topics, of which the newest record of each key counts. */
 export interface LiveState {
@@ -35,9 +36,6 @@ export interface LiveStateOptions {
   readonly clock: Clock;
 }
 
-/** A killed worker takes nothing back: after an hour its topic has forgotten it, and so does this. */
-const forgottenAfterMs = 3_600_000;
-
 /** Resolves once all of it is loaded. */
 export async function followLiveState(options: LiveStateOptions): Promise<LiveState> {
   const { kafka, topology, log, clock } = options;
@@ -48,7 +46,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
   const pauses = new Pauses();
   const audiences = new Map<string, AudienceRecord>();
   const notices = new Map<string, Notice>();
-  const statuses = new Map<string, StatusRecord>();
+  const statuses = new Statuses(clock);
   const follow = (
     topic: string,
     onRecord: (key: string, record: IncomingRecord) => void,
@@ -108,9 +106,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     follow(
       destinationStatus,
       (key, { value }) => {
-        const status = value === null ? undefined : decodeStatus(value);
-        if (status === undefined) statuses.delete(key);
-        else statuses.set(key, status);
+        statuses.put(key, value);
       },
       () => {
         statuses.clear();
@@ -136,11 +132,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     pauses,
     audiences,
     notices,
-    statuses: () => {
-      const fromMs = clock.now() - forgottenAfterMs;
-      for (const [key, { at }] of statuses) if (Date.parse(at) < fromMs) statuses.delete(key);
-      return [...statuses.values()];
-    },
+    statuses: () => statuses.all(),
     sourceOf: (writeKey) => sources.get(writeKey),
     stop,
   };
