@@ -404,7 +404,10 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       const { settings } = production;
       assert.equal(settings['KAFKA_SSL'], 'true');
       assert.equal(settings['KAFKA_SASL_MECHANISM'], 'scram-sha-512');
-      assert.match(settings['KAFKA_BROKERS'] ?? '', /^kafka-kafka-bootstrap:9093$/);
+      // KEDA looks it up from its own namespace, where a Service's short name leads nowhere.
+      const [namespace] = production.all('Namespace');
+      const bootstrap = `kafka-kafka-bootstrap.${namespace?.metadata.name ?? ''}.svc:9093`;
+      assert.equal(settings['KAFKA_BROKERS'], bootstrap);
     },
   'Every topic has three replicas, of which two must have a record before it counts.': (
     production,

@@ -229,14 +229,14 @@ test('no right reaches beyond the prefix, and none is unlimited', () => {
 
 testNeeding(
   [programs.kustomize],
-  'a Strimzi cluster of another name is named in one file, and everything follows',
+  'a Strimzi cluster of another name and namespace is named in one file, and everything follows',
   (kustomize) => {
-    const rename = {
-      file: 'components/strimzi/cluster.yaml',
-      from: /name: kafka # name/,
-      to: 'name: my-events',
-    };
-    const renamed = renderEdited(kustomize, [takeAllIn, rename]);
+    const file = 'components/strimzi/cluster.yaml';
+    const renamed = renderEdited(kustomize, [
+      takeAllIn,
+      { file, from: /name: kafka # name/, to: 'name: my-events' },
+      { file, from: /namespace: postrider # name/, to: 'namespace: streams' },
+    ]);
     const text = (manifests: readonly Manifest[]): string => JSON.stringify(manifests);
     // The name of the settings changes with their content.
     const plain = (manifests: readonly Manifest[]): string =>
@@ -245,12 +245,12 @@ testNeeding(
     const places = [
       '"strimzi.io/cluster":"kafka"',
       '"kafka-cluster-ca-cert"',
-      '"kafka-kafka-bootstrap:9093"',
+      '"kafka-kafka-bootstrap.postrider.svc:9093"',
     ];
-    const expected = places.reduce(
-      (now, place) => now.replaceAll(place, place.replace(/"kafka(?=["-])/, '"my-events')),
-      before,
-    );
+    const expected = places.reduce((now, place) => {
+      const elsewhere = place.replace(/"kafka(?=["-])/, '"my-events');
+      return now.replaceAll(place, elsewhere.replace('.postrider.', '.streams.'));
+    }, before);
     assert.equal(plain(renamed), expected);
     assert.deepEqual(
       places.map((place) => before.split(place).length - 1 > 0 && !expected.includes(place)),

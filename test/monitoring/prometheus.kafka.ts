@@ -116,7 +116,8 @@ async function fromElsewhere(): Promise<string> {
   sync.sent('big-spenders', 1);
   const job = `condition="true",job_name="postrider-audience-sync-1"`;
   const pod = 'namespace="postrider",pod="postrider-router-1",container="postrider"';
-  const scaler = '{namespace="postrider",horizontalpodautoscaler="keda-hpa-postrider-router"}';
+  const ofScaler = 'namespace="postrider",horizontalpodautoscaler="keda-hpa-postrider-router"';
+  const scaler = `{${ofScaler}}`;
   const cronjob = '{namespace="postrider",cronjob="audience-sync"}';
   return [
     await sync.text(),
@@ -131,6 +132,8 @@ async function fromElsewhere(): Promise<string> {
     `kube_horizontalpodautoscaler_status_desired_replicas${scaler} 11`,
     `kube_horizontalpodautoscaler_spec_max_replicas${scaler} 12`,
     `kube_horizontalpodautoscaler_spec_min_replicas${scaler} 2`,
+    `kube_horizontalpodautoscaler_status_condition{${ofScaler},condition="ScalingActive",status="false"} 0`,
+    'kube_deployment_spec_replicas{namespace="postrider",deployment="postrider-router"} 2',
     `postrider_certificate_expires_timestamp_seconds{certificate="gateway"} ${now + 30 * 86_400}`,
     '',
   ].join('\n');
