@@ -77,6 +77,15 @@ test('every folder that a page gives to kubectl exists', () => {
     }
 });
 
+test('every overlay is applied over what `kubectl scale` and `kubectl rollout undo` have changed', () => {
+  const applied = pages.flatMap((page) => {
+    const { words, lines } = codeOf(readPage(page));
+    return [...words, ...lines].filter((text) => /^ *kubectl apply .*-k /.test(text));
+  });
+  assert.ok(applied.length > 3);
+  for (const text of applied) assert.match(text, /apply --server-side --force-conflicts /);
+});
+
 describe('what is found in a code block', () => {
   const found = (script: string): (readonly string[])[] =>
     shownCommands(`# A page\n\n\`\`\`sh\n${script}\n\`\`\`\n`).map(({ words }) => words);
