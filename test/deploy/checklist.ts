@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { maxInFlightBytes } from '../../src/gateway/gateway.ts';
 import { settingsTable } from '../../src/settings/table.ts';
+import { readStages } from './dockerfile.ts';
 import {
   ourContainer,
   podOf,
@@ -40,6 +41,13 @@ function patienceSeconds({ periodSeconds = 10, failureThreshold = 3 }: Probe = {
 
 function variable({ env = [] }: Container, name: string): string | undefined {
   return env.find((each) => each.name === name)?.value;
+}
+
+/** In megabytes: its own, or else that of the image. */
+function heapOf(workload: Workload): string | undefined {
+  const ofImage = readStages().at(-1)?.environment['NODE_OPTIONS'];
+  const options = variable(ourContainer(workload), 'NODE_OPTIONS') ?? ofImage;
+  return /--max-old-space-size=(\d+)/.exec(options ?? '')?.[1];
 }
 
 function isKind(kind: Workload['kind']): (workload: Workload) => boolean {
@@ -157,11 +165,11 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       const { requests, limits } = resources;
       isBetween(mebibytes(limits['memory']), 256, 4096, 'memory');
       assert.equal(requests['memory'], limits['memory']);
-      const options = variable(ourContainer(workload), 'NODE_OPTIONS') ?? '';
-      const heap = /--max-old-space-size=(\d+)/.exec(options)?.[1];
-      if (heap !== undefined) isBetween(heap, 200, (mebibytes(limits['memory']) * 2) / 3, 'heap');
+      const name = workload.metadata.name;
+      isBetween(heapOf(workload), 200, (mebibytes(limits['memory']) * 2) / 3, `heap of ${name}`);
     });
-    each(production.roles.map(ourContainer), (container) => {
+    const tuned = [...production.roles, production.named('postrider-toolbox')];
+    each(tuned.map(ourContainer), (container) => {
       const options = variable(container, 'NODE_OPTIONS')?.split(' ');
       assert.equal(options?.length, 3);
       assert.match(options.join(' '), /^--max-old-space-size=\d+ --max-semi.* --v8-pool-size=1$/);
@@ -240,8 +248,15 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       // Whoever decrypts reads what the former key has encrypted, too; the console signs test events alone.
       if (role !== 'console') assert.equal(has('SECRET_KEY'), has('SECRET_KEY_PREVIOUS'), role);
     });
-    const { envFrom } = ourContainer(production.named('postrider-resources'));
-    assert.equal(envFrom?.length, 2);
+    // Both apply files, in which ${NAME} stands for a secret.
+    const [job, toolbox] = ['postrider-resources', 'postrider-toolbox'].map((name) =>
+      ourContainer(production.named(name)).envFrom?.map(({ secretRef }) => secretRef?.optional),
+    );
+    assert.deepEqual(
+      [job, toolbox].map((from) => from?.length),
+      [2, 2],
+    );
+    assert.deepEqual([job?.[1] ?? false, toolbox?.[1]], [false, true]);
   },
   'A changed setting starts the pods anew, because the name of its ConfigMap changes with it.': ({
     containers,
@@ -436,6 +451,8 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       // As much as the largest command takes.
       const { resources } = ourContainer(production.named('postrider-audience-sync'));
       assert.deepEqual(ourContainer(toolbox).resources.limits, resources.limits);
+      // `apply` of thousands of destinations takes it as heap.
+      isBetween(heapOf(toolbox), 1000, 1024, 'heap');
     },
   'Every role is scraped.': (production) => {
     const monitors = production.all('PodMonitor');

@@ -80,7 +80,7 @@ export interface Container {
   readonly env?: readonly EnvVar[];
   readonly envFrom?: readonly {
     readonly configMapRef?: { readonly name: string };
-    readonly secretRef?: { readonly name: string };
+    readonly secretRef?: { readonly name: string; readonly optional?: boolean };
   }[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly resources: {
