@@ -315,8 +315,10 @@ export function exposeOverdue(
   );
 }
 
-/** Of the destinations that fail or are held, so many have a series: those that have done so for longest. */
-const mostFailingShown = 100;
+/** So many of the destinations that fail or are held have a series. */
+export const mostFailingShown = 100;
+/** The alert PostriderDestinationFailing fires for a series that is longer. */
+export const failingAlertAfterMs = 900_000;
 
 /** Destinations that events do not get through to. */
 export function exposeFailing(
@@ -329,13 +331,16 @@ export function exposeFailing(
   exposeGauges(
     registry,
     'postrider_failing_destination_seconds',
-    `How long a destination has failed, been held or been unreadable. Only the ${mostFailingShown} longest have a series, and none that is well.`,
+    `How long a destination has failed, been held or been unreadable. At most ${mostFailingShown} have a series: first those that have for 15 minutes, the last to begin before the others.`,
     'destination',
-    () =>
-      inTrouble()
-        .sort(([, a], [, b]) => a.sinceMs - b.sinceMs)
+    () => {
+      const nowMs = now();
+      return inTrouble()
+        .map(([id, { sinceMs }]) => [id, nowMs - sinceMs] as const)
+        .sort(([, a], [, b]) => byNeedOfAlert(a, b))
         .slice(0, mostFailingShown)
-        .map(([id, { sinceMs }]) => [id, (now() - sinceMs) / 1_000]),
+        .map(([id, forMs]) => [id, forMs / 1_000]);
+    },
   );
   exposeGauge(
     registry,
@@ -343,6 +348,17 @@ export function exposeFailing(
     'Number of destinations that fail, are held or are unreadable.',
     () => inTrouble().length,
   );
+}
+
+/**
+ * First those that the alert tells of, and the newest of them: endpoints that were abandoned long ago must not keep
+ * it from telling of one more. Destinations that fail for a moment only get what is left, the next to be told of
+ * first, so that many of them take no series from one that has an alert.
+ */
+function byNeedOfAlert(oneForMs: number, otherForMs: number): number {
+  const isToldOf = (forMs: number): boolean => forMs >= failingAlertAfterMs;
+  if (isToldOf(oneForMs) && isToldOf(otherForMs)) return oneForMs - otherForMs;
+  return otherForMs - oneForMs;
 }
 
 /** Lines of the topic `attempts`. */

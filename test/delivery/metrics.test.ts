@@ -60,7 +60,8 @@ test('a tier that is read is told of, with nothing in it too', async () => {
   assert.match(text, /^postrider_retry_waiting_records\{tier="1h"\} 0$/m);
 });
 
-test('the hundred destinations that have failed for longest have a series, and all are counted', async () => {
+test('of the failing destinations, a hundred have a series: first those that have just got their alert; and all are counted', async () => {
+  const nowMs = 1_000 * minute;
   const registry = new Registry();
   const standing = (
     id: string,
@@ -68,21 +69,40 @@ test('the hundred destinations that have failed for longest have a series, and a
     forMs: number,
   ): readonly [string, Standing] => [
     id,
-    { state, sinceMs: 1_000_000 - forMs, looks: state, looksSinceMs: 0 },
+    { state, sinceMs: nowMs - forMs, looks: state, looksSinceMs: 0 },
   ];
-  const failing = Array.from({ length: 120 }, (_, n) => standing(`d${n}`, 'failing', n * 1_000));
-  const others = [standing('slow', 'slow', 900_000), standing('held', 'held', 500_500)];
+  const many = (name: string, count: number, forMs: number): (readonly [string, Standing])[] =>
+    Array.from({ length: count }, (_, n) => standing(`${name}${n}`, 'failing', forMs + n * 1_000));
+  const all = [
+    ...many('abandoned', 95, 600 * minute),
+    ...many('passing', 60, 5 * minute),
+    standing('slow', 'slow', 20 * minute),
+    standing('held', 'held', 15 * minute),
+    ...many('new', 2, 16 * minute),
+  ];
   exposeFailing(
     registry,
-    () => [...failing, ...others],
-    () => 1_000_000,
+    () => all,
+    () => nowMs,
   );
   const text = await registry.metrics();
-  const shown = text.match(/^postrider_failing_destination_seconds\{.*$/gm) ?? [];
-  assert.equal(shown.length, 100);
-  assert.equal(shown[0], 'postrider_failing_destination_seconds{destination="held"} 500.5');
-  assert.equal(shown.at(-1), 'postrider_failing_destination_seconds{destination="d21"} 21');
-  assert.match(text, /^postrider_failing_destinations 121$/m);
+  const found = text.matchAll(
+    /^postrider_failing_destination_seconds\{destination="(.*)"\} (.*)$/gm,
+  );
+  const shown = [...found].map(([, id = '', seconds]) => [id, Number(seconds)]);
+  assert.deepEqual(shown.slice(0, 4), [
+    ['held', 900],
+    ['new0', 960],
+    ['new1', 961],
+    ['abandoned0', 36_000],
+  ]);
+  // All that have an alert, and of the others those that are next.
+  assert.deepEqual(shown.slice(97), [
+    ['abandoned94', 36_094],
+    ['passing59', 359],
+    ['passing58', 358],
+  ]);
+  assert.match(text, /^postrider_failing_destinations 158$/m);
 });
 
 test('every series is there before anything has happened, and none comes later', async () => {

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
+import { failingAlertAfterMs, mostFailingShown } from '../../src/delivery/metrics.ts';
 import { createTopology } from '../../src/topology.ts';
 import {
   alertNames,
@@ -106,4 +107,19 @@ test('the alert for records near their retention goes by what the topics keep', 
     readRules().find(({ alert }) => alert === 'PostriderRecordsNearRetention') ?? {};
   const days = Number(/> (\d+) \* 86400 \/ 4$/m.exec(expr)?.[1]);
   for (const retentionMs of kept) assert.equal(retentionMs, days * 86_400_000);
+});
+
+test('the alerts for failing destinations go by which of them a worker shows', () => {
+  const expressionOf = (name: string): string =>
+    readRules()
+      .find(({ alert }) => alert === name)
+      ?.expr.trim() ?? '';
+  assert.match(
+    expressionOf('PostriderDestinationFailing'),
+    new RegExp(`> ${failingAlertAfterMs / 1_000}$`),
+  );
+  assert.match(
+    expressionOf('PostriderManyDestinationsFailing'),
+    new RegExp(`> ${mostFailingShown}$`),
+  );
 });
