@@ -291,6 +291,11 @@ test('each role and each command does its whole work with the rights of its user
   await eventually(() => {
     assert.equal(arrived.get('/taking'), 6);
   });
+  // After Strimzi, which gives its own topics more.
+  const { stdout: grown } = await run('operator', [
+    ...['topics', 'add-partitions', 'postrider.delivery.heavy', '--partitions', '20', '--yes'],
+  ]);
+  assert.match(grown, /^postrider\.delivery\.heavy has 20 partitions$/m);
   for (const role of roles) assert.equal(await role.kill('SIGTERM'), 0, role.log());
 
   const audit = (await broker.audit()).filter((line) => line.includes('User:postrider-'));
