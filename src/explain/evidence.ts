@@ -15,8 +15,10 @@ export interface Place {
 /** A record of an ingest topic with the message id. */
 export interface FoundCall {
   readonly place: Place;
-  /** Undefined: the record is not a call, or its schema is not known here. */
+  /** Undefined: the record is not a call, or cannot be read here. */
   readonly read: ReadCall | undefined;
+  /** Why it cannot be read here, although the router may have read it. */
+  readonly unreadable: string | undefined;
   /** Why the router does not route the call. */
   readonly rejection: Rejection | undefined;
   /** The router has not read the record yet. */

@@ -1,9 +1,15 @@
 import { readRejected } from '../dead-letter/rejected.ts';
 import { userOf } from '../event/envelope.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
+import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { Duplicates } from '../router/duplicates.ts';
-import { readCall, type ReadCall } from '../router/read-call.ts';
+import {
+  readCall,
+  type NotYetReadable,
+  type ReadCall,
+  type Unreadable,
+} from '../router/read-call.ts';
 import type { Schemas } from '../schemas/schema-book.ts';
 import { schemaIdOf } from '../schemas/wire-format.ts';
 import { waitAtMost } from '../ops/wait-at-most.ts';
@@ -173,12 +179,14 @@ function callsOf(
     .flatMap((record) => {
       const place = placed(record);
       const isAhead = (routed.get(record.topic)?.[record.partition] ?? -1) <= record.offset;
-      const common = { place, isAhead, duplicateOf: undefined };
+      const common = { place, isAhead, unreadable: undefined, duplicateOf: undefined };
       const read = readCall(record, schemas, topology.topics.ingestAudience);
       if (read.awaitedSchema !== undefined || read.rejection !== undefined) {
         // Without a readable call, the user is not known.
-        if (!names(record.value, messageId)) return [];
-        return { ...common, read: undefined, rejection: read.rejection };
+        if (!names(record.value, messageId) && pathOf(place) !== messageId) return [];
+        const unreadable = unreadableHere(read);
+        const rejection = unreadable === undefined ? read.rejection : undefined;
+        return { ...common, read: undefined, unreadable, rejection };
       }
       if (read.call.messageId !== messageId) return [];
       if (user !== undefined && userOf(read.call) !== user) return [];
@@ -206,10 +214,35 @@ function repeated(
   return undefined;
 }
 
-/** Whether the value contains the id as a JSON string, or, if it is not JSON, anywhere. */
+/**
+ * A schema that is missing here says nothing about the router, which may have a registry. If it has none either,
+ * the call is in `ingest.rejected`.
+ */
+function unreadableHere({
+  rejection,
+  awaitedSchema,
+}: Unreadable | NotYetReadable): string | undefined {
+  if (awaitedSchema !== undefined)
+    return `it cannot be read here: the schema registry has not answered with schema ${awaitedSchema}`;
+  if (rejection.reason !== 'no-registry') return undefined;
+  return 'it cannot be read here: its value names a schema, and SCHEMA_REGISTRY_URL is not set';
+}
+
+/** Whether the value contains the id as a JSON string or as a typed one. */
 function names(value: Buffer | null, messageId: string): boolean {
   const text = value?.toString() ?? '';
-  return text.includes(JSON.stringify(messageId)) || idsIn(text).includes(messageId);
+  if (text.includes(JSON.stringify(messageId)) || idsIn(text).includes(messageId)) return true;
+  return (
+    schemaIdOf(value) !== undefined && typedForms(messageId).some((form) => value?.includes(form))
+  );
+}
+
+/** A text as Protobuf and Avro write it: behind its length in bytes, which Avro doubles. */
+function typedForms(text: string): readonly Buffer[] {
+  const bytes = Buffer.from(text);
+  return [bytes.length, 2 * bytes.length].map(
+    (length) => new ByteWriter(bytes.length + 5).uvarint(length).bytes(bytes).buffer,
+  );
 }
 
 function idsIn(text: string): readonly unknown[] {
@@ -222,6 +255,11 @@ function idsIn(text: string): readonly unknown[] {
   } catch {
     return [];
   }
+}
+
+/** As the id of a call without one states its place. */
+function pathOf({ topic, partition, offset }: Place): string {
+  return `${topic}:${partition}:${offset}`;
 }
 
 function placed({ topic, partition, offset, timestampMs: timeMs }: IncomingRecord): Place {

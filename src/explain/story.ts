@@ -61,7 +61,7 @@ function receiptsOf({ calls, rejected, rulings }: Evidence): readonly Receipt[] 
 }
 
 function receiptOf(
-  { place, read, rejection, isAhead, duplicateOf }: FoundCall,
+  { place, read, unreadable, rejection, isAhead, duplicateOf }: FoundCall,
   rejected: readonly FoundRejected[],
   rulings: Rulings | undefined,
 ): Receipt {
@@ -70,7 +70,7 @@ function receiptOf(
   if (isAhead) return receipt(place, 'not-routed-yet', 'the router has not read it yet');
   if (rejection !== undefined)
     return receipt(place, 'rejected', `${rejection.reason}: ${rejection.detail}`);
-  if (read === undefined) return receipt(place, 'unreadable', 'its schema is not known here');
+  if (read === undefined) return receipt(place, 'unreadable', unreadable ?? '');
   if (duplicateOf !== undefined) {
     const detail = `it repeats the call of ${timeText(duplicateOf.timeMs)}, ${placeOf(duplicateOf)}`;
     return receipt(place, 'duplicate', detail);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import confluent from '@kafkajs/confluent-schema-registry';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import type { DestinationStory } from '../../src/explain/destination-story.ts';
 import type { Story } from '../../src/explain/story.ts';
@@ -7,6 +8,7 @@ import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
+import { startFaultyRegistry, type FaultyRegistry } from '../harness/registry.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
 /** One deployment, in which every call has another fate. */
@@ -14,6 +16,7 @@ import { install, type Installation, type RunningRole } from '../harness/postrid
 let receiver: Receiver;
 let postrider: Installation;
 let producer: Producer;
+let registry: FaultyRegistry;
 let roles: RunningRole[] = [];
 
 before(async () => {
@@ -39,13 +42,15 @@ before(async () => {
     destination('pages', { events: ['page'] }),
     destination('off', { enabled: false }),
   ]);
-  roles = [await postrider.start('router')];
+  registry = await startFaultyRegistry();
+  roles = [await postrider.start('router', { SCHEMA_REGISTRY_URL: registry.url })];
 });
 
 after(async () => {
   await Promise.all(roles.map((role) => role.kill('SIGKILL')));
   await producer.close(1_000);
   await receiver.close();
+  await registry.stop();
 });
 
 function destination(id: string, more: object = {}): object {
@@ -265,6 +270,37 @@ test('a call without an id is found at its place', async () => {
   );
   assert.equal(story.user, 'u1');
   assert.equal(story.event, 'Nameless');
+});
+
+test('a typed call that the router has read is not called rejected where no registry is set', async () => {
+  const topic = `${postrider.environment['TOPIC_PREFIX'] ?? ''}ingest`;
+  const foreign = new confluent.SchemaRegistry({ host: registry.url });
+  const fields = ['type', 'event', 'messageId', 'userId', 'writeKey'];
+  const avro = await foreign.register({
+    type: 'record',
+    name: 'Call',
+    namespace: 'explained',
+    fields: fields.map((name) => ({ name, type: 'string' })),
+  });
+  const json = await foreign.register(
+    { type: confluent.SchemaType.JSON, schema: '{"type":"object"}' },
+    { subject: 'explained.json' },
+  );
+  for (const { id } of [avro, json]) {
+    const messageId = `m-typed-${id}`;
+    const call = { type: 'track', event: 'Typed', messageId, userId: 'u1', writeKey: 'wk' };
+    await producer.send([{ topic, key: 'u1', value: await foreign.encode(id, call) }]);
+    const { received } = await explained(messageId, (by) => {
+      assert.equal(by('taking').state, 'delivered');
+    });
+    assert.equal(received[0]?.outcome, 'unreadable');
+    assert.match(received[0].detail, /^it cannot be read here: .* SCHEMA_REGISTRY_URL is not set$/);
+    const env = { SCHEMA_REGISTRY_URL: registry.url };
+    const args = ['explain', messageId, '--user', 'u1', '-o', 'json'];
+    const { stdout } = await postrider.run(args, { env });
+    const story = JSON.parse(stdout) as Story;
+    assert.deepEqual([story.received[0]?.outcome, story.event], ['routed', 'Typed']);
+  }
 });
 
 test('a call that is not there is told of in a sentence', async () => {

@@ -32,7 +32,7 @@ function called(more: Partial<FoundCall> = {}): FoundCall {
   const fields = { type: 'track', event: 'Order', userId: 'u1', messageId: 'm', writeKey: 'wk' };
   const read = readCall(incoming(fields), noRegistry, audienceTopic);
   assert.ok('call' in read);
-  const none = { rejection: undefined, duplicateOf: undefined };
+  const none = { unreadable: undefined, rejection: undefined, duplicateOf: undefined };
   return { place: place('p.ingest', 0), read, isAhead: false, ...none, ...more };
 }
 
@@ -237,7 +237,7 @@ test('each record that came in says what became of it', () => {
     called(),
     called({ place: place('p.ingest', 1), duplicateOf: first }),
     called({ place: place('p.ingest', 2), read: undefined, rejection }),
-    called({ place: place('p.ingest', 3), read: undefined }),
+    called({ place: place('p.ingest', 3), read: undefined, unreadable: 'it has no schema' }),
     called({ place: place('p.ingest', 4), isAhead: true }),
     called({ place: place('p.ingest', 5, 8) }),
   ];
@@ -265,7 +265,7 @@ test('each record that came in says what became of it', () => {
       ['routed', 'to 1 of 1 destinations'],
       ['duplicate', `it repeats the call of ${at(0)}, p.ingest 2:7`],
       ['rejected', 'invalid-type: No type.'],
-      ['unreadable', 'its schema is not known here'],
+      ['unreadable', 'it has no schema'],
       ['not-routed-yet', 'the router has not read it yet'],
       ['rejected', `unwritable: Too large. (rejected show 2:7); sent again ${at(9)}`],
       ['rejected', 'no-user: No user. (rejected show 2:7)'],
