@@ -46,8 +46,8 @@ const free: readonly (readonly [RegExp, string])[] = [
   [/ Deployment postrider-toolbox\.spec\.strategy(\..*)?$/, 'one pod, or none'],
   [/ Deployment postrider-console\.spec\.(replicas|strategy)(\..*)?$/, 'console.test.ts'],
   [/ Deployment postrider-console.*\.env\[(CONSOLE_|NODE_OPTIONS|MALLOC_)/, 'console.test.ts'],
-  [/ Deployment postrider-router.*\.env\[SCHEMA_REGISTRY_/, 'schema-registry.test.ts'],
-  [/ Deployment postrider-router.*\.volumes\[schema-registry-tls\]/, 'schema-registry.test.ts'],
+  [/ Deployment \S+\.env\[SCHEMA_REGISTRY_/, 'schema-registry.test.ts'],
+  [/ Deployment \S+\.volumes\[schema-registry-tls\]/, 'schema-registry.test.ts'],
 ];
 
 testNeeding(

@@ -20,7 +20,7 @@ interface Row {
 }
 
 const askers = {
-  registry: ['postrider-router', 'postrider-toolbox'],
+  registry: ['postrider-router', 'postrider-toolbox', 'postrider-console'],
   databases: ['postrider-audience-sync', 'postrider-toolbox'],
   internet: ['postrider-delivery', 'postrider-console', 'postrider-toolbox'],
 };
