@@ -245,8 +245,8 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       const has = (name: string): boolean => env.some((each) => each.name === name);
       if (['delivery', 'resources', 'audience-sync', 'console', 'toolbox'].includes(role))
         assert.ok(has('SECRET_KEY'), role);
-      // Whoever decrypts reads what the former key has encrypted, too; the console signs test events alone.
-      if (role !== 'console') assert.equal(has('SECRET_KEY'), has('SECRET_KEY_PREVIOUS'), role);
+      // Whoever decrypts reads what the former key has encrypted, too.
+      assert.equal(has('SECRET_KEY'), has('SECRET_KEY_PREVIOUS'), role);
     });
     // Both apply files, in which ${NAME} stands for a secret.
     const [job, toolbox] = ['postrider-resources', 'postrider-toolbox'].map((name) =>
