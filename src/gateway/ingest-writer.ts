@@ -72,10 +72,11 @@ export class IngestWriter {
    * Resolves with true when every record is on every in-sync replica, with false if that is not known in
    * time.
    */
-  async write(records: readonly OutgoingRecord[]): Promise<boolean> {
+  write(records: readonly OutgoingRecord[]): Promise<boolean> {
     const producer = this.#producer;
-    if (producer === undefined || !this.isAvailable || this.#isClosed) return false;
-    if (records.length === 0) return true;
+    if (producer === undefined || !this.isAvailable || this.#isClosed)
+      return Promise.resolve(false);
+    if (records.length === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
       const calls = records.length;
       const startedMs = this.#options.clock.steadyNow();

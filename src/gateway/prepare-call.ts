@@ -108,7 +108,7 @@ function complete(
   call['receivedAt'] = receivedAt;
   if (sentAt !== null) call['sentAt'] = sentAt;
   // The record's header names the source, so nothing behind the gateway needs the key.
-  call['writeKey'] = undefined;
+  if (call['writeKey'] !== undefined) call['writeKey'] = undefined;
 }
 
 /** The call's own keys win. Spread treats a key such as `__proto__` as data. */

@@ -16,13 +16,13 @@ export const overloaded: Refusal = {
 };
 
 /** Reads a request's body up to the limits. Never rejects: a body that ends early is a refusal too. */
-export async function receiveBody(
+export function receiveBody(
   stream: Readable,
   declaredBytes: number,
   lease: Lease,
   pace: BodyPace,
 ): Promise<Buffer | Refusal> {
-  if (declaredBytes > maxReadBytes) return bodyTooLarge;
+  if (declaredBytes > maxReadBytes) return Promise.resolve(bodyTooLarge);
   return new Promise((resolve) => {
     pace.watch(new IncomingBody(stream, lease, pace, resolve));
   });
@@ -35,7 +35,8 @@ class IncomingBody implements PacedBody {
   readonly #lease: Lease;
   readonly #pace: BodyPace;
   readonly #resolve: (result: Buffer | Refusal) => void;
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
+  #isSettled = false;
 
   constructor(
     stream: Readable,
@@ -61,6 +62,7 @@ class IncomingBody implements PacedBody {
   }
 
   readonly #onData = (chunk: Buffer): void => {
+    if (this.#isSettled) return;
     this.receivedBytes += chunk.length;
     if (this.receivedBytes > maxReadBytes) {
       this.#settle(bodyTooLarge);
@@ -69,12 +71,12 @@ class IncomingBody implements PacedBody {
       this.#chunks.push(chunk);
     } else {
       this.#settle(overloaded);
-      // Nothing listens anymore: later bytes are dropped, and the connection can be used again.
-      this.#stream.resume();
+      // Later bytes are dropped, and the connection can be used again.
     }
   };
 
   readonly #onEnd = (): void => {
+    if (this.#isSettled) return;
     const [first] = this.#chunks;
     // A single chunk is a view of the socket's own buffer, and is parsed at once.
     const isWhole = first !== undefined && this.#chunks.length === 1;
@@ -86,8 +88,10 @@ class IncomingBody implements PacedBody {
   };
 
   #settle(result: Buffer | Refusal): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#chunks = [];
     this.#pace.unwatch(this);
-    this.#stream.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onCut);
     this.#resolve(result);
   }
 }

@@ -56,6 +56,8 @@ function parse(
     : refuse('not-an-object', 'The body is JSON, but not an object.');
 }
 
+const none: ReadonlyMap<number, BeyondLimits> = new Map();
+
 function readSingle(body: Buffer, call: JsonObject, type: CallType): ReadRequest {
   const objection = objectionTo(call, body.length);
   if (objection !== undefined) return refuse(objection.reason, objection.detail);
@@ -63,7 +65,7 @@ function readSingle(body: Buffer, call: JsonObject, type: CallType): ReadRequest
   return {
     submission: {
       calls: [call],
-      beyondLimits: new Map(),
+      beyondLimits: none,
       type,
       writeKey,
       context: undefined,

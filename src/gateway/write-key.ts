@@ -1,6 +1,20 @@
+/** Clients send the same header with all their requests. */
+const mostRemembered = 1_000;
+const remembered = new Map<string, string | undefined>();
+
 /** The user name of Basic authentication; undefined for any other scheme and for an empty one. */
 export function basicWriteKey(authorization: string | undefined): string | undefined {
-  const match = authorization === undefined ? null : /^basic +(\S+) *$/i.exec(authorization);
+  if (authorization === undefined) return undefined;
+  const known = remembered.get(authorization);
+  if (known !== undefined) return known;
+  const writeKey = decodeWriteKey(authorization);
+  if (remembered.size >= mostRemembered) remembered.clear();
+  remembered.set(authorization, writeKey);
+  return writeKey;
+}
+
+function decodeWriteKey(authorization: string): string | undefined {
+  const match = /^basic +(\S+) *$/i.exec(authorization);
   if (match === null) return undefined;
   const [writeKey] = Buffer.from(match[1] ?? '', 'base64')
     .toString()

@@ -9,10 +9,11 @@ const [firstMs, lastMs] = [
 ];
 
 test('times become what Date makes of them, and texts become times again', () => {
-  // Many of one day, as in a batch, and some before 1970.
+  // Many of one day and of one second, as in a batch, and some before 1970.
   const anyTime = fc.oneof(
     fc.integer({ min: firstMs, max: lastMs }),
     fc.integer({ min: -86_400_000, max: 86_400_000 }),
+    fc.integer({ min: -2_000, max: 2_000 }),
     fc.constantFrom(firstMs, lastMs, -1, 0),
   );
   fc.assert(

@@ -40,6 +40,7 @@ const written = new GrowingBuffer(initialBytes);
 export function writeRecords(records: readonly BatchRecord[]): Buffer {
   // Removes what a call that threw has left.
   written.bytes = 0;
+  former.headers = undefined;
   let offsetDelta = 0;
   for (const record of records) writeRecord(record, offsetDelta++);
   return written.written;
@@ -85,17 +86,24 @@ export function frameBatch(
 
 const attributesAndTimestampBytes = 2;
 
+/** The headers of the record before, and where they were written: calls of one request share theirs. */
+const former: { headers: BatchRecord['headers']; from: number; to: number } = {
+  headers: undefined,
+  from: 0,
+  to: 0,
+};
+const noHeaders: Readonly<Record<string, Field>> = {};
+
 function writeRecord(
-  { key = null, value = null, headers = {} }: BatchRecord,
+  { key = null, value = null, headers = noHeaders }: BatchRecord,
   offsetDelta: number,
 ): void {
-  const names = Object.keys(headers);
+  const isAsBefore = headers === former.headers;
   const keyBytes = lengthOf(key);
   const valueBytes = lengthOf(value);
   let bodyBytes = attributesAndTimestampBytes + varintBytes(offsetDelta);
-  bodyBytes += fieldBytes(keyBytes) + fieldBytes(valueBytes) + varintBytes(names.length);
-  for (const name of names)
-    bodyBytes += fieldBytes(lengthOf(name)) + fieldBytes(lengthOf(headers[name] as Field));
+  bodyBytes += fieldBytes(keyBytes) + fieldBytes(valueBytes);
+  bodyBytes += isAsBefore ? former.to - former.from : headersBytes(headers);
   written.makeRoom(varintBytes(bodyBytes) + bodyBytes);
 
   const bytes = written.buffer;
@@ -106,13 +114,40 @@ function writeRecord(
   at = writeVarint(bytes, at, offsetDelta);
   at = writeField(bytes, at, key, keyBytes);
   at = writeField(bytes, at, value, valueBytes);
-  at = writeVarint(bytes, at, names.length);
+  const from = at;
+  at = isAsBefore ? copyHeaders(bytes, at) : writeHeaders(bytes, at, headers);
+  former.headers = headers;
+  former.from = from;
+  former.to = at;
+  written.bytes = at;
+}
+
+function headersBytes(headers: Readonly<Record<string, Field>>): number {
+  const names = Object.keys(headers);
+  let bytes = varintBytes(names.length);
+  for (const name of names)
+    bytes += fieldBytes(lengthOf(name)) + fieldBytes(lengthOf(headers[name] as Field));
+  return bytes;
+}
+
+function writeHeaders(
+  bytes: Buffer,
+  start: number,
+  headers: Readonly<Record<string, Field>>,
+): number {
+  const names = Object.keys(headers);
+  let at = writeVarint(bytes, start, names.length);
   for (const name of names) {
     const header = headers[name] as Field;
     at = writeField(bytes, at, name, lengthOf(name));
     at = writeField(bytes, at, header, lengthOf(header));
   }
-  written.bytes = at;
+  return at;
+}
+
+function copyHeaders(bytes: Buffer, at: number): number {
+  bytes.copyWithin(at, former.from, former.to);
+  return at + former.to - former.from;
 }
 
 function lengthOf(field: Field): number {

@@ -30,6 +30,22 @@ test('records are compressed as the compressor says', () => {
   assert.deepEqual(gunzipSync(packed.subarray(61)), plain.subarray(61));
 });
 
+test('records that share an object of headers are written like those that have the same each', () => {
+  const anyHeaders = fc.dictionary(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }));
+  const turns = fc.array(fc.record({ which: fc.nat(2), value: fc.string({ maxLength: 300 }) }), {
+    minLength: 1,
+    maxLength: 20,
+  });
+  fc.assert(
+    fc.property(fc.tuple(anyHeaders, anyHeaders, anyHeaders), turns, (headers, records) => {
+      const shared = records.map(({ which, value }) => ({ value, headers: headers[which] ?? {} }));
+      const own = shared.map((record) => ({ ...record, headers: { ...record.headers } }));
+      const batches = [shared, own].map((each) => encodeBatch(each, origin, uncompressed, 0));
+      assert.deepEqual(batches[0], batches[1]);
+    }),
+  );
+});
+
 test('a record whose encoding throws in the middle leaves nothing in front of the next batch', () => {
   const anyValue = fc.string({ unit: 'binary', maxLength: 300 });
   const broken: BatchRecord = {
