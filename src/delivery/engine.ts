@@ -14,7 +14,7 @@ import { bucketMs } from './lane/breaker.ts';
 import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalTopics, RecordSink } from './disposal.ts';
-import { Reachability, type ProviderGroups } from './reachability.ts';
+import { Reachability } from './reachability.ts';
 import { HeldForConfig } from './held-for-config.ts';
 import { DueGate } from './due-gate.ts';
 import { dueTimeMs } from './due-time.ts';
@@ -410,7 +410,7 @@ export class DeliveryEngine {
     const nowMs = this.#deps.clock.now();
     const active = [...this.#lanes.awake].filter(({ isActive }) => isActive);
     this.#pool.tick(active.length);
-    this.#reachability.tick(() => this.#waitingFor());
+    this.#reachability.tick(() => this.#lanes.waitingFor());
     const usualMs = this.#areLanesCompared() ? usualTurnMs(active) : Infinity;
     this.#watch.tick();
     for (const lane of this.#lanes.awake) {
@@ -422,17 +422,6 @@ export class DeliveryEngine {
     }
     for (const id of this.#lanes.sweep(nowMs)) this.#watch.forget(id);
   };
-
-  /** The providers for which events wait. */
-  #waitingFor(): ProviderGroups {
-    const waiting = new Map<string, readonly string[]>();
-    for (const { queued, endpoints } of this.#lanes.awake) {
-      if (queued === 0) continue;
-      const { providers } = endpoints;
-      waiting.set(providers.join(' '), providers);
-    }
-    return waiting;
-  }
 
   /** Whether a lane that is behind may be so by itself. Where this worker is, putting off would add to its work. */
   #areLanesCompared(): boolean {

@@ -1,4 +1,5 @@
 import type { Destination } from '../../resources/resource.ts';
+import type { ProviderGroups } from '../reachability.ts';
 import type { Over } from '../verdict.ts';
 import type { Lane } from './lane.ts';
 
@@ -51,6 +52,17 @@ export class Lanes {
     this.#ended.delete(destination.id);
     lane?.again(destination);
     return lane;
+  }
+
+  /** The providers for which events wait. */
+  waitingFor(): ProviderGroups {
+    const waiting = new Map<string, readonly string[]>();
+    for (const { queued, endpoints } of this.awake) {
+      if (queued === 0) continue;
+      const { providers } = endpoints;
+      waiting.set(providers.join(' '), providers);
+    }
+    return waiting;
   }
 
   /** After its tick. */
