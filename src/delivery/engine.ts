@@ -410,7 +410,7 @@ export class DeliveryEngine {
     const nowMs = this.#deps.clock.now();
     const active = [...this.#lanes.awake].filter(({ isActive }) => isActive);
     this.#pool.tick(active.length);
-    this.#reachability.tick(() => this.#lanes.waitingFor());
+    this.#reachability.tick(this.#lanes);
     const usualMs = this.#areLanesCompared() ? usualTurnMs(active) : Infinity;
     this.#watch.tick();
     for (const lane of this.#lanes.awake) {

@@ -31,6 +31,13 @@ export interface ReachabilityOptions {
 /** By name: the providers that the events of some destination go to, all of them or none. */
 export type ProviderGroups = ReadonlyMap<string, readonly string[]>;
 
+/** To whom this worker's events go. */
+export interface Providers {
+  used(): ReadonlySet<string>;
+  /** Those for which events wait. */
+  waitingFor(): ProviderGroups;
+}
+
 interface Outage {
   readonly fromMs: number;
   readonly toMs: number;
@@ -91,15 +98,12 @@ export class Reachability {
       : outcome;
   }
 
-  /**
-   * To be called about once a second.
-   * @param waiting those for which events wait
-   */
-  tick(waiting: () => ProviderGroups): void {
+  /** To be called about once a second. */
+  tick(providers: Providers): void {
     if (this.isCutOff) {
-      const groups = waiting();
-      if (this.#reachesThoseOf(groups)) this.#end();
-      else this.#chooseProbes(groups);
+      this.#forgetAllBut(providers.used());
+      if (this.#isReached) this.#end();
+      else this.#chooseProbes(providers.waitingFor());
       return;
     }
     const fromMs = this.#options.clock.steadyNow() - windowMs;
@@ -120,19 +124,19 @@ export class Reachability {
   #reached(provider: string): void {
     this.#unreachedMs.delete(provider);
     this.#reachedMs.set(provider, this.#options.clock.steadyNow());
-    if (this.isCutOff && !this.#isStillCutOff(this.#unreachedMs.size)) this.#end();
+    if (this.isCutOff && this.#isReached) this.#end();
   }
 
-  /** Nobody finds out about a provider for which nothing waits any more, so only the others count. */
-  #reachesThoseOf(groups: ProviderGroups): boolean {
-    const providers = new Set([...groups.values()].flat());
-    for (const provider of this.#reachedMs.keys()) providers.delete(provider);
-    return this.#reachedMs.size > 0 && !this.#isStillCutOff(providers.size);
+  /** Nobody would find out about a provider to which nothing is sent any more. */
+  #forgetAllBut(used: ReadonlySet<string>): void {
+    for (const provider of this.#unreachedMs.keys())
+      if (!used.has(provider)) this.#unreachedMs.delete(provider);
   }
 
-  /** Whether so many unreached providers still show that this worker is cut off, though fewer would not show it. */
-  #isStillCutOff(unreached: number): boolean {
-    return looksCutOff(Math.max(fewestUnreached, unreached), this.#reachedMs.size);
+  /** That few are left unreached is no sign that they can be reached. */
+  get #isReached(): boolean {
+    const unreached = Math.max(fewestUnreached, this.#unreachedMs.size);
+    return !looksCutOff(unreached, this.#reachedMs.size);
   }
 
   #begin(detail: string): void {

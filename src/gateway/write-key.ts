@@ -1,6 +1,7 @@
-/** Clients send the same header with all their requests. */
+/** Clients send the same header with all their requests. Strangers may send any, which take little memory here. */
 const mostRemembered = 1_000;
-const remembered = new Map<string, string | undefined>();
+const longestRemembered = 256;
+const remembered = new Map<string, string>();
 
 /** The user name of Basic authentication; undefined for any other scheme and for an empty one. */
 export function basicWriteKey(authorization: string | undefined): string | undefined {
@@ -8,8 +9,10 @@ export function basicWriteKey(authorization: string | undefined): string | undef
   const known = remembered.get(authorization);
   if (known !== undefined) return known;
   const writeKey = decodeWriteKey(authorization);
-  if (remembered.size >= mostRemembered) remembered.clear();
-  remembered.set(authorization, writeKey);
+  if (writeKey !== undefined && authorization.length <= longestRemembered) {
+    if (remembered.size >= mostRemembered) remembered.clear();
+    remembered.set(authorization, writeKey);
+  }
   return writeKey;
 }
 

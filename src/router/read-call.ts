@@ -84,6 +84,18 @@ function parseTyped(
  */
 function excessOf(headers: IncomingRecord['headers']): string | undefined {
   let count = 0;
+  let mostBytes = 0;
+  for (const name in headers) {
+    count += 1;
+    // A character that is one unit of a string has three bytes at most.
+    mostBytes += 3 * name.length + (headers[name]?.length ?? 0);
+  }
+  return count > maxHeaders || mostBytes > maxHeaderBytes ? excessOfOwn(headers) : undefined;
+}
+
+/** Without those that the copy of a rejected record has besides. */
+function excessOfOwn(headers: IncomingRecord['headers']): string | undefined {
+  let count = 0;
   let bytes = 0;
   for (const name in headers) {
     if (!isOwnHeader(name)) continue;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Outcome } from '../../src/delivery/outcome.ts';
 import { delivered, timedOut } from '../../src/delivery/outcome.ts';
 import { providerOf } from '../../src/delivery/provider.ts';
-import { looksCutOff, Reachability } from '../../src/delivery/reachability.ts';
+import { looksCutOff, Reachability, type Providers } from '../../src/delivery/reachability.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 import { answerOk, failsWith, SimulatedWorld } from './simulated-world.ts';
 
@@ -24,6 +24,14 @@ function watch(): { clock: SimulatedClock; reachability: Reachability; told: str
     onReached: (afterMs) => told.push(`reached after ${afterMs} ms`),
   });
   return { clock, reachability, told };
+}
+
+/** All have events that wait. */
+function providers(names: readonly string[]): Providers {
+  return {
+    used: () => new Set(names),
+    waitingFor: () => new Map(names.map((name) => [name, [name]])),
+  };
 }
 
 function judgeMany(reachability: Reachability, outcome: Outcome, from: number, to: number): void {
@@ -54,7 +62,7 @@ describe('a worker is cut off', () => {
     for (let n = 0; n < 20; n++) {
       reachability.judge(`provider-${n}`, unreached);
       await clock.pass(1_000);
-      reachability.tick(() => new Map());
+      reachability.tick(providers([]));
     }
     assert.equal(reachability.isCutOff, false);
   });
@@ -71,10 +79,9 @@ describe('while a worker is cut off', () => {
     const { reachability } = watch();
     judgeMany(reachability, unreached, 0, 40);
     const names = Array.from({ length: 40 }, (_, n) => `provider-${n}`);
-    const waiting = new Map(names.map((name) => [name, [name]]));
     const tried = new Set<string>();
     for (let second = 0; second < 14; second++) {
-      reachability.tick(() => waiting);
+      reachability.tick(providers(names));
       const chosen = names.filter((name) => reachability.mayTry(name));
       assert.ok(chosen.length <= 3);
       for (const name of chosen) {

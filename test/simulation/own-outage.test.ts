@@ -200,6 +200,22 @@ describe('it is not us', () => {
       assert.ok((world.metrics.breakerChanges.get('open') ?? 0) > 0);
     });
 
+  test('and one endpoint on our side of the outage does not end it, however little others get', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const seldom = endpoints(scene, 100, 'out').map((each) => ({ ...each, perSecond: 0.1 }));
+    const traffic = [...seldom, ...endpoints(scene, 1, 'inside')];
+    world.answer = () => ok;
+    await scene.run(10_000, traffic);
+    world.answer = (url) => (url.includes('inside') ? ok : refused);
+    await scene.run(20_000, traffic);
+    const attempts = (): number => world.metrics.requests.get('connection') ?? 0;
+    const before = attempts();
+    await scene.run(2 * minuteMs, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    assert.equal(attempts(), before);
+  });
+
   test('and endpoints on our side of the outage go on', async () => {
     const scene = new Scene();
     const { world } = scene;

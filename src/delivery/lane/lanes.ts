@@ -1,5 +1,5 @@
 import type { Destination } from '../../resources/resource.ts';
-import type { ProviderGroups } from '../reachability.ts';
+import type { ProviderGroups, Providers } from '../reachability.ts';
 import type { Over } from '../verdict.ts';
 import type { Lane } from './lane.ts';
 
@@ -8,7 +8,7 @@ const laneUnusedMs = 20 * 60_000;
 const sweepMs = 60_000;
 
 /** A worker's lanes. Of tens of thousands, most are at rest and cost nothing until they are used again. */
-export class Lanes {
+export class Lanes implements Providers {
   /** By destination id. */
   readonly all: Map<string, Lane> = new Map();
   /** Those that have to be ticked. */
@@ -54,7 +54,13 @@ export class Lanes {
     return lane;
   }
 
-  /** The providers for which events wait. */
+  used(): Set<string> {
+    const providers = new Set<string>();
+    for (const { endpoints } of this.all.values())
+      for (const { prepared } of endpoints.all) providers.add(prepared.provider);
+    return providers;
+  }
+
   waitingFor(): ProviderGroups {
     const waiting = new Map<string, readonly string[]>();
     for (const { queued, endpoints } of this.awake) {

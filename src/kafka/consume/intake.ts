@@ -17,8 +17,7 @@ export interface IntakeOptions {
   readonly fetcher: Pick<Fetcher, 'add' | 'remove' | 'pause' | 'resume'>;
   readonly log: Logger;
   readonly maxBytesPerPartition: number;
-  /** Keeps trying; undefined once the loop stops. */
-  /** Undefined once `signal` is aborted. */
+  /** Keeps trying; undefined once the signal is aborted, or the loop stops. */
   lookUp(
     partitions: readonly OwnedPartition[],
     signal: AbortSignal,
