@@ -4,6 +4,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { startReceiver } from '../../src/dev/receiver.ts';
+import { eventually } from '../harness/eventually.ts';
 import { install } from '../harness/postrider.ts';
 import { Browser, tokensFile, twoTokens } from './access/stand.ts';
 
@@ -46,6 +48,74 @@ test('staff log in by a token, and a customer by a link that console-link prints
       assert.equal((await customer.get(`/api/v1${route}`)).status, 403, route);
   } finally {
     await role.kill('SIGTERM');
+  }
+});
+
+/** In every place of a destination whose content only its operators may know. */
+const marker = 'zebra-token';
+
+test('a customer reads no token, in no answer', async () => {
+  const receiver = await startReceiver({ port: 0, answer: () => ({ status: 401, body: 'no' }) });
+  const postrider = await install(settings);
+  await postrider.run(['topics', '--create']);
+  const destination = {
+    kind: 'Destination',
+    id: 'crm',
+    name: 'crm',
+    sources: ['shop'],
+    sharedSecret: `secret-${marker}`,
+    webhooks: [
+      { url: `${receiver.url}/hook?token=${marker}`, headers: { 'X-Token': `header-${marker}` } },
+    ],
+  };
+  const stdin = JSON.stringify([
+    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
+    destination,
+  ]);
+  assert.equal((await postrider.run(['apply', '-f', '-'], { stdin })).code, 0);
+  const roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
+  const role = await postrider.start('console');
+  try {
+    const call = JSON.stringify({ type: 'identify', userId: 'ada', messageId: 'm1' });
+    await postrider.run(['produce', '--source', 'shop'], { stdin: call });
+    const env = { CONSOLE_URL: role.consoleUrl };
+    const { stdout } = await postrider.run(['console-link', 'crm', '--bodies'], { env });
+    const customer = new Browser(role.consoleUrl);
+    await customer.get(stdout.trim());
+    const read = async (route: string): Promise<string> =>
+      (await customer.get(`/api/v1${route}`)).text;
+    // Each of these has something of the event.
+    await eventually(async () => {
+      assert.match(await read('/destinations/crm'), /"urls":\[\{"url".*"status":401/);
+      assert.match(await read('/destinations/crm/series'), /"refused":1/);
+      assert.match(await read('/destinations/crm/attempts'), /"kind":"dead-letter"/);
+      assert.match(await read('/destinations/crm/dead-letters'), /"messageId":"m1"/);
+      assert.match(await read('/events?message=m1'), /"X-Token"/);
+    });
+    const { paths } = JSON.parse(await read('/openapi.json')) as {
+      paths: Record<string, { get?: object }>;
+    };
+    const shown: string[] = [];
+    for (const [path, methods] of Object.entries(paths)) {
+      if (methods.get === undefined) continue;
+      const route = path.replace('{id}', 'crm');
+      const { status, text } = await customer.get(`${route}?message=m1`);
+      const answer = status === 400 ? await customer.get(route) : { status, text };
+      assert.doesNotMatch(answer.text, new RegExp(marker), path);
+      if (answer.status === 200) shown.push(path.slice('/api/v1'.length));
+      else assert.equal(answer.status, 403, `${path}: ${answer.text}`);
+    }
+    assert.deepEqual(shown.sort(), [
+      '/destinations/{id}',
+      '/destinations/{id}/attempts',
+      '/destinations/{id}/dead-letters',
+      '/destinations/{id}/series',
+      '/events',
+      '/session',
+    ]);
+  } finally {
+    await Promise.all([role, ...roles].map((each) => each.kill('SIGKILL')));
+    await receiver.close();
   }
 });
 

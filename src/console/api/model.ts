@@ -94,8 +94,11 @@ export interface DestinationDetail extends DestinationRow {
     /** When what waits in a tier is due. */
     readonly due: Readonly<Record<string, DueSpan>>;
   };
-  /** As in resource files, its secrets masked; empty where it is not configured any more. */
-  readonly resource: object;
+  /**
+   * As in resource files, its secrets masked; empty where it is not configured any more. Absent for a customer,
+   * because a URL's query may have a token.
+   */
+  readonly resource?: object;
   readonly pause?: { readonly since: string };
   /** Since then it is not paused any more, and events that were kept for it may be left. */
   readonly resumedSince?: string;

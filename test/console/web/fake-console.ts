@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationStates } from '../../../src/event/destination-state.ts';
+import { seenBy } from '../../../src/console/access/seen-by.ts';
 import type { Redrive, Session } from '../../../src/console/api/model.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
@@ -121,7 +122,8 @@ function answerTo(
 ): object | undefined {
   const list = (items: readonly object[]): object => page(items, query);
   const one = /^\/destinations\/([^/]+)(?:\/([a-z-]+))?$/.exec(path);
-  if (one !== null) return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data);
+  if (one !== null)
+    return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data, session);
   switch (path) {
     case '/session':
       return session;
@@ -182,12 +184,13 @@ function ofDestination(
   what: string | undefined,
   query: URLSearchParams,
   data: FakeData,
+  session: Session,
 ): object | undefined {
   const destination = data.destinations.find((each) => each.id === id);
   if (destination === undefined) return undefined;
   switch (what) {
     case undefined:
-      return destination;
+      return seenBy(session, '/destinations/:id', destination) as object;
     case 'series':
       return data.series(id, query.get('range') ?? '1h');
     case 'attempts': {

@@ -213,7 +213,7 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
           source: 'shop',
           trait: 'big_spender',
         },
-        ...destinations.slice(0, 400).map(({ resource }) => resource),
+        ...destinations.slice(0, 400).flatMap(({ resource }) => resource ?? []),
       ],
       unreadable: [
         {

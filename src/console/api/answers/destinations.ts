@@ -86,7 +86,9 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
       tiers: z.record(z.string(), count).describe('In retry topics, by their delay.'),
       due: z.record(z.string(), dueSpan).describe('When what waits in a retry topic is due.'),
     }),
-    resource: resource.describe('As in resource files, its secrets masked.'),
+    resource: maybe(
+      resource.describe('As in resource files, its secrets masked. Absent for a customer.'),
+    ),
     pause: maybe(z.object({ since: time })),
   }),
 );

@@ -50,7 +50,7 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
             <Waiting destination={destination} />
             <Attempts path={path} urls={destination.urls.map(({ url }) => url)} />
             <Letters path={path} destination={id} />
-            {session.role === 'customer' ? null : (
+            {destination.resource === undefined ? null : (
               <Section title="Configuration">
                 <p class="quiet section-note">As it is in force. Secrets are masked.</p>
                 <Lines value={destination.resource} />
