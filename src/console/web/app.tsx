@@ -13,11 +13,11 @@ import { ConfigurationPage } from './screens/configuration.tsx';
 import { DeadLettersPage } from './screens/dead-letters.tsx';
 import { DestinationPage } from './screens/destination/page.tsx';
 import { DestinationsPage } from './screens/destinations.tsx';
-import { EventPage } from './screens/event.tsx';
+import { CustomerEventPage, EventPage } from './screens/event.tsx';
 import { NoticesPage } from './screens/notices.tsx';
 import { PipelinePage } from './screens/pipeline.tsx';
 import { RejectedPage } from './screens/rejected.tsx';
-import { SessionContext } from './session.ts';
+import { mayOpenEvents, SessionContext } from './session.ts';
 
 const sections = [
   { path: '/', title: 'Destinations' },
@@ -155,7 +155,13 @@ function Screen({
 }): JSX.Element {
   const { path } = place;
   // Whatever the address says: the API shows a customer nothing else.
-  if (session.role === 'customer') return <DestinationPage id={session.destination ?? ''} />;
+  if (session.role === 'customer') {
+    const { destination = '' } = session;
+    const message = path === '/events' ? place.query.get('message') : null;
+    if (message === null || !mayOpenEvents(session)) return <DestinationPage id={destination} />;
+    const user = place.query.get('user') ?? '';
+    return <CustomerEventPage destination={destination} message={message} user={user} />;
+  }
   const destination = /^\/destinations\/([^/]+)$/.exec(path)?.[1];
   if (destination !== undefined) return <DestinationPage id={decoded(destination)} />;
   switch (path) {

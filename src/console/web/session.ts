@@ -9,3 +9,8 @@ export const SessionContext: Context<Session> = createContext(nobody);
 export function useSession(): Session {
   return useContext(SessionContext);
 }
+
+/** Whether pages of single events may be seen: of customers, only those whose link shows bodies ask for them. */
+export function mayOpenEvents({ role, bodies }: Session): boolean {
+  return role !== 'customer' || bodies;
+}

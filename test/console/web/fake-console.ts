@@ -157,7 +157,9 @@ function answerTo(
     case '/dead-letters/summary':
       return { items: data.deadLetterCounts };
     case '/events':
-      return query.get('message') === data.story.messageId ? data.story : undefined;
+      return query.get('message') === data.story.messageId
+        ? (seenBy(session, path, data.story) as object)
+        : undefined;
     case '/events/search':
       return list(data.events);
     case '/pipeline':

@@ -301,12 +301,18 @@ visiting(
   { session: { ...operator, role: 'viewer' } },
 );
 
-const customer: Session = { ...operator, role: 'customer', destination: failingOf(busy).id };
+const customer: Session = {
+  ...operator,
+  role: 'customer',
+  destination: failingOf(busy).id,
+  bodies: false,
+};
 
 visiting(
   'a customer sees the own destination, whatever the address, and nothing else',
   async ({ page, open }) => {
-    for (const path of ['/', '/pipeline', '/destinations/acorn-analytics-warehouse-0']) {
+    const event = `/events?message=${encodeURIComponent(busy.story.messageId)}`;
+    for (const path of ['/', '/pipeline', '/destinations/acorn-analytics-warehouse-0', event]) {
       await open(path);
       await page.getByRole('heading', { level: 1, name: /Harbor Bank/ }).waitFor();
       assert.equal(await page.getByRole('navigation', { name: 'Sections' }).count(), 0);
@@ -316,6 +322,47 @@ visiting(
     }
   },
   { session: customer },
+);
+
+/** The story is one of an event that is among the customer's attempts and dead letters. */
+const withOwnStory = ofCustomer(busy, failingOf(busy).id);
+
+function ofCustomer(data: typeof busy, id: string): typeof busy {
+  const { story, deadLetters } = data;
+  const [first] = story.destinations;
+  const own = <T extends { readonly destination: string }>(each: T): T =>
+    each.destination === first?.destination ? { ...each, destination: id } : each;
+  const messageId = deadLetters.find(({ destination }) => destination === id)?.messageId;
+  assert.ok(messageId);
+  const { destinations, copies = [] } = story;
+  const told = { messageId, destinations: destinations.map(own), copies: copies.map(own) };
+  return { ...data, story: { ...story, ...told } };
+}
+
+visiting(
+  'a customer whose link shows bodies opens an event, reads its body and goes back',
+  async ({ page, open }) => {
+    await open('/');
+    const { messageId } = withOwnStory.story;
+    // As an attempt, and as a dead letter.
+    const links = page.getByRole('link', { name: messageId, exact: true });
+    await links.nth(1).waitFor();
+    assert.equal(await links.count(), 2);
+    await links.first().click();
+    await page.getByRole('heading', { level: 1, name: 'Event', exact: true }).waitFor();
+    await page.getByText('Headers and body, as they are sent').click();
+    await page.getByText('"event": "Order Completed"').waitFor();
+    const text = await page.locator('main').innerText();
+    assert.doesNotMatch(text, /Received|ingest|Search/);
+    assert.deepEqual(await page.locator('.story h3 a').allInnerTexts(), [customer.destination]);
+    await page.locator('.crumb a').click();
+    await page.getByRole('heading', { level: 1, name: /Harbor Bank/ }).waitFor();
+    for (const path of ['/events', '/events?user=user-4000', '/dead-letters']) {
+      await open(path);
+      await page.getByRole('heading', { level: 1, name: /Harbor Bank/ }).waitFor();
+    }
+  },
+  { session: { ...customer, bodies: true }, data: withOwnStory },
 );
 
 visiting(

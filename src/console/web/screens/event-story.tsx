@@ -5,6 +5,7 @@ import { Clock, Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';
 import { Badge, type Tone } from '../parts/state.tsx';
+import { useSession } from '../session.ts';
 
 type StoryState = DestinationStory['state'];
 
@@ -32,6 +33,7 @@ const receiptLooks = {
 
 export function EventStory({ story }: { readonly story: Story }): JSX.Element {
   const { messageId, user, source, type, event, received, destinations } = story;
+  const { role } = useSession();
   const wanting = destinations.filter(({ state }) => state !== 'unwanted');
   const others = destinations.filter(({ state }) => state === 'unwanted');
   return (
@@ -43,28 +45,7 @@ export function EventStory({ story }: { readonly story: Story }): JSX.Element {
         <Fact name="Type" text={type} />
         {event === null ? null : <Fact name="Event" text={event} />}
       </dl>
-      <Section title="Received">
-        <ol class="timeline panel">
-          {received.map(({ at, outcome, topic, place, detail }) => (
-            <li key={`${topic} ${place}`} class={receiptLooks[outcome].tone}>
-              <span class="timeline-at">
-                <Clock at={at} />
-              </span>
-              <span>
-                <Badge {...receiptLooks[outcome]} /> <Data text={detail} />
-                <span class="under">
-                  <Id text={`${topic} ${place}`} />
-                </span>
-              </span>
-            </li>
-          ))}
-          {received.length === 0 ? (
-            <li class="idle">
-              <span class="quiet">Its record in the ingest topics is not kept any more.</span>
-            </li>
-          ) : null}
-        </ol>
-      </Section>
+      {role === 'customer' ? null : <Received received={received} />}
       <Section title={wanting.length === 1 ? 'One destination' : `${wanting.length} destinations`}>
         <div class="stories">
           {wanting.map((each) => (
@@ -86,6 +67,34 @@ export function EventStory({ story }: { readonly story: Story }): JSX.Element {
         </details>
       )}
     </>
+  );
+}
+
+/** Not for customers, to whom the API tells nothing of the ingest topics. */
+function Received({ received }: Pick<Story, 'received'>): JSX.Element {
+  return (
+    <Section title="Received">
+      <ol class="timeline panel">
+        {received.map(({ at, outcome, topic, place, detail }) => (
+          <li key={`${topic} ${place}`} class={receiptLooks[outcome].tone}>
+            <span class="timeline-at">
+              <Clock at={at} />
+            </span>
+            <span>
+              <Badge {...receiptLooks[outcome]} /> <Data text={detail} />
+              <span class="under">
+                <Id text={`${topic} ${place}`} />
+              </span>
+            </span>
+          </li>
+        ))}
+        {received.length === 0 ? (
+          <li class="idle">
+            <span class="quiet">Its record in the ingest topics is not kept any more.</span>
+          </li>
+        ) : null}
+      </ol>
+    </Section>
   );
 }
 

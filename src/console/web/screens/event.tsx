@@ -35,6 +35,29 @@ export function EventPage({ place }: { readonly place: Place }): JSX.Element {
   );
 }
 
+/** For a customer whose link shows bodies: one event at their destination, without a search, which is for staff. */
+export function CustomerEventPage({
+  destination,
+  message,
+  user,
+}: {
+  readonly destination: string;
+  readonly message: string;
+  readonly user: string;
+}): JSX.Element {
+  return (
+    <>
+      <p class="crumb">
+        <a href="/">
+          <Id text={destination} />
+        </a>
+      </p>
+      <PageHead title="Event" />
+      <Found message={message} user={user} />
+    </>
+  );
+}
+
 function Search({
   message,
   user,

@@ -13,7 +13,7 @@ import { SearchField } from '../../parts/search-field.tsx';
 import { Badge, OutcomeBadge } from '../../parts/state.tsx';
 import { Table, type Column } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
-import { useSession } from '../../session.ts';
+import { mayOpenEvents, useSession } from '../../session.ts';
 import { printable } from '../../../../printable.ts';
 
 const rowsAPage = 25;
@@ -32,7 +32,7 @@ export function Attempts({
   const [url, setUrl] = useState('');
   const [message, setMessage] = useState('');
   const [user, setUser] = useState('');
-  const { role } = useSession();
+  const isLinked = mayOpenEvents(useSession());
   const question = withQuery(`${path}/attempts`, {
     failed: isFailedOnly ? true : undefined,
     url: given(url),
@@ -109,7 +109,7 @@ export function Attempts({
             <>
               <Table
                 caption="Attempts, the newest first"
-                columns={role === 'customer' ? columnsOf(false) : columnsOf(true)}
+                columns={columnsOf(isLinked)}
                 rows={items}
                 keyOf={({ seq }) => seq}
                 asCards

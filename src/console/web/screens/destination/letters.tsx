@@ -5,7 +5,7 @@ import { Nothing, Shown } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
-import { useSession } from '../../session.ts';
+import { mayOpenEvents, useSession } from '../../session.ts';
 import { letterColumns } from '../letter-columns.tsx';
 
 const shown = 10;
@@ -17,9 +17,9 @@ export function Letters({
   readonly path: string;
   readonly destination: string;
 }): JSX.Element {
-  const { role } = useSession();
+  const session = useSession();
   const letters = usePolled<Page<DeadLetter>>(`${path}/dead-letters?limit=${shown}`, 10_000);
-  const isCustomer = role === 'customer';
+  const isCustomer = session.role === 'customer';
   return (
     <Section
       title="Dead letters"
@@ -32,7 +32,7 @@ export function Letters({
           ) : (
             <Table
               caption={`Dead letters, the last ${items.length}`}
-              columns={letterColumns({ isLinked: !isCustomer, hasDestination: false })}
+              columns={letterColumns({ isLinked: mayOpenEvents(session), hasDestination: false })}
               rows={items}
               keyOf={({ place }) => place}
               asCards
