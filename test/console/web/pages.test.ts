@@ -157,6 +157,32 @@ visiting('every screen shows its data', async ({ page, open }) => {
   }
 });
 
+const unsafe =
+  '{"userId": 9007199254740993,"properties":{"total":41.50,"ids":[7,{}],"note":"\\u00e9 {a: [1,2]}"}}';
+
+visiting(
+  'a rejected call is shown with the digits that it has',
+  async ({ page, open }) => {
+    await open('/rejected');
+    await page.getByText('The call, 212 bytes').first().click();
+    const shown = await page.locator('pre.lines').first().innerText();
+    assert.deepEqual(shown.split('\n'), [
+      '{',
+      '  "userId": 9007199254740993,',
+      '  "properties": {',
+      '    "total": 41.50,',
+      '    "ids": [',
+      '      7,',
+      '      {}',
+      '    ],',
+      '    "note": "\\u00e9 {a: [1,2]}"',
+      '  }',
+      '}',
+    ]);
+  },
+  { data: { ...busy, rejected: busy.rejected.map((call) => ({ ...call, sample: unsafe })) } },
+);
+
 visiting('without a mouse: skip link, menu, a row, a dialog and back', async ({ page, open }) => {
   const focused = (): Promise<string> => page.evaluate('document.activeElement.innerText ?? ""');
   await open('/');

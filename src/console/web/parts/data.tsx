@@ -16,7 +16,7 @@ export function Id({ text }: { readonly text: string }): JSX.Element {
   return <bdi class="id">{printable(text)}</bdi>;
 }
 
-/** Lines of text, or JSON, as they are. */
+/** Lines of text, as they are; JSON is indented. */
 export function Lines({ value }: { readonly value: unknown }): JSX.Element {
   return (
     <pre class="lines" tabIndex={0}>
@@ -28,10 +28,31 @@ export function Lines({ value }: { readonly value: unknown }): JSX.Element {
 function jsonOf(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value, null, 2);
   try {
-    return JSON.stringify(JSON.parse(value), null, 2);
+    JSON.parse(value);
   } catch {
     return value;
   }
+  return indented(value);
+}
+
+const stringsMarksAndSpace = /"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|\s+/g;
+
+/**
+ * JSON on lines of its own, each value in the letters of its text. What is parsed and written again may differ:
+ * 9007199254740993 becomes 9007199254740992, and that can be why a call was rejected.
+ */
+function indented(json: string): string {
+  let depth = 0;
+  const newLine = (): string => `\n${'  '.repeat(depth)}`;
+  return json.replace(stringsMarksAndSpace, (token) => {
+    if (token.startsWith('"')) return token;
+    if (token.trim() === '') return '';
+    if (token.length > 1) return `${token.charAt(0)}${token.slice(-1)}`;
+    if (token === ':') return ': ';
+    if (token === ',') return `,${newLine()}`;
+    depth += token === '{' || token === '[' ? 1 : -1;
+    return token === '{' || token === '[' ? token + newLine() : newLine() + token;
+  });
 }
 
 /** How long ago, or in how long; the time itself is its title. */
