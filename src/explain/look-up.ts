@@ -36,6 +36,9 @@ export interface LookUpOptions {
   readonly onReader: (reader: TopicReader) => void;
 }
 
+/** A mark is written after its letter, but perhaps by another broker, whose clock is behind. */
+const mostSkewMs = 60 * 60_000;
+
 type Committed = ReadonlyMap<string, readonly number[]>;
 
 /** Reads everything that the topics contain about an event. */
@@ -199,7 +202,7 @@ class LookUp {
     });
     const redrives = await this.#redrives(
       topic,
-      letters.map(({ record }) => record),
+      letters.map(({ record }) => placed(record)),
     );
     return letters.flatMap((letter) => {
       const { record, envelope, reason, detail, answer } = letter;
@@ -228,19 +231,18 @@ class LookUp {
     });
   }
 
-  /** Only for these letters, because the topic holds the marks of all letters that were ever sent again. */
-  async #redrives(
-    letterTopic: string,
-    places: readonly Omit<Place, 'timeMs'>[],
-  ): Promise<Redrives> {
+  /**
+   * Only for these letters, and from the time of the first one on, because the topic holds the marks of all letters
+   * that were ever sent again. Reads all partitions: since some were added, the marks of a letter may lie in two.
+   */
+  async #redrives(letterTopic: string, places: readonly Place[]): Promise<Redrives> {
     const wanted = new Set(places.map(placeText));
     const redrives = new Redrives(letterTopic, (place) => wanted.has(placeText(place)));
     const topic = this.#options.topology.topics.redrives;
-    if (places.length === 0 || !this.#reader.has(topic)) return redrives;
-    const count = await this.#reader.partitionCount(topic);
-    const keys = places.map((place) => `${letterTopic}:${placeText(place)}`);
-    const partitions = new Set(keys.map((key) => partitionOf(key, count)));
-    await this.#reader.each(topic, await this.#reader.ranges({ topic, partitions }), (record) => {
+    const earliestMs = earliest(places);
+    if (earliestMs === undefined || !this.#reader.has(topic)) return redrives;
+    const sinceMs = earliestMs - mostSkewMs;
+    await this.#reader.each(topic, await this.#reader.ranges({ topic, sinceMs }), (record) => {
       redrives.collect(record);
     });
     return redrives;
@@ -373,7 +375,11 @@ class Scene {
 }
 
 function firstMs({ calls, rejected }: FoundRecords): number | undefined {
-  const times = [...calls, ...rejected].map(({ place }) => place.timeMs);
+  return earliest([...calls, ...rejected].map(({ place }) => place));
+}
+
+function earliest(places: readonly Place[]): number | undefined {
+  const times = places.map(({ timeMs }) => timeMs);
   return times.length === 0 ? undefined : times.reduce((first, each) => Math.min(first, each));
 }
 

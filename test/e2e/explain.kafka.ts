@@ -5,6 +5,7 @@ import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import type { DestinationStory } from '../../src/explain/destination-story.ts';
 import type { Story } from '../../src/explain/story.ts';
 import { createKafka } from '../../src/kafka/client.ts';
+import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -71,6 +72,13 @@ async function run(args: readonly string[], stdin: string = ''): Promise<string>
 async function produce(messageId: string, event: string, userId: string = 'u1'): Promise<void> {
   const call = { type: 'track', event, messageId, userId };
   await run(['produce', '--source', 'shop'], JSON.stringify(call));
+}
+
+/** Of `rejected list`. */
+interface Rejected {
+  readonly partition: number;
+  readonly offset: number;
+  readonly key: string | null;
 }
 
 async function explain(messageId: string, ...more: readonly string[]): Promise<Story> {
@@ -314,4 +322,40 @@ test('a call that is not there is told of in a sentence', async () => {
   // Another user's, though it may lie in the same partition.
   const { code } = await postrider.run(['explain', 'm-taken', '--user', 'u-other', ...since]);
   assert.equal(code, 1);
+});
+
+// The last one: after it, keys are in other partitions.
+test('a call that was sent again before partitions were added is told as such', async () => {
+  const prefix = postrider.environment['TOPIC_PREFIX'] ?? '';
+  // Every other mark moves, so several of these do.
+  const ids = Array.from({ length: 20 }, (_, number) => `m-again-${number}`);
+  const calls = ids.map((messageId) => {
+    const call = { type: 'track', event: 'E', messageId, userId: messageId, writeKey: 'none' };
+    return { topic: `${prefix}ingest`, key: messageId, value: JSON.stringify(call) };
+  });
+  await producer.send(calls);
+  const rejected = await eventually(async () => {
+    const all = JSON.parse(await run(['rejected', 'list', '-o', 'json'])) as Rejected[];
+    const own = all.filter(({ key }) => ids.includes(key ?? ''));
+    assert.equal(own.length, ids.length);
+    return own;
+  });
+  await run(['rejected', 'redrive', '--yes']);
+  await run(['topics', 'add-partitions', '--partitions', '6', '--yes']);
+  // Brokers hear of new partitions one after the other.
+  await eventually(async () => {
+    const env = { TOPIC_PARTITIONS: '6' };
+    const { code, stdout } = await postrider.run(['topics', '--check'], { env });
+    assert.equal(code, 0, stdout);
+  });
+  const moved = rejected.filter(({ partition, offset }) => {
+    const key = `${prefix}ingest-rejected:${partition}:${offset}`;
+    return partitionOf(key, 3) !== partitionOf(key, 6);
+  });
+  for (const { partition, offset, key } of moved.slice(0, 3)) {
+    const { received } = await explain(key ?? '', '--since', '1h');
+    const place = `(rejected show ${partition}:${offset})`;
+    const told = received.find(({ detail }) => detail.includes(place));
+    assert.match(told?.detail ?? '', /; sent again \d{4}-/);
+  }
 });
