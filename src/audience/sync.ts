@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { PostriderError } from '../errors.ts';
-import type { AudienceRecord, SyncEntry, ToldTrait } from '../resources/audiences/record.ts';
+import type { AudienceRecord, ToldTrait } from '../resources/audiences/record.ts';
 import { formerDestinations, toldOf, withTold } from '../resources/audiences/told.ts';
 import { readChanges, type Difference } from './changes.ts';
 import {
@@ -167,8 +167,10 @@ class Sync {
     return formerDestinations(this.#before, this.#target, this.#options.connected);
   }
 
-  async #save(found: Difference, outcome: SyncEntry['outcome']): Promise<void> {
+  async #save(found: Difference, outcome: 'unfinished' | 'done'): Promise<void> {
     const { kind, name, source, trait, destinations } = this.#target;
+    // If the run is cut off, users who leave may still have the trait.
+    const members = outcome === 'done' ? found.members : Math.max(found.before, found.members);
     const told = withTold(this.#record.told, {
       kind,
       name,
@@ -176,7 +178,7 @@ class Sync {
       trait,
       destinations,
       formerDestinations: this.#formerDestinations,
-      members: found.members,
+      members,
     });
     this.#record = this.#run.recordWith(
       { told, syncs: this.#record.syncs },

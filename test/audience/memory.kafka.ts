@@ -4,6 +4,8 @@ import { after, suite, test } from 'node:test';
 import { openTransactions } from '../../src/kafka/produce/transactions.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { audience, membersOf } from './members.ts';
+import { refuseWhileTold } from '../../src/resources/apply/told-users.ts';
+import { readAudienceRecords } from '../../src/resources/audiences/records.ts';
 import { syncScene, told } from './scene.ts';
 
 const scene = await syncScene();
@@ -127,6 +129,26 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     ]);
     assert.equal(await scene.record(target), undefined);
     assert.equal((await scene.sync(target, membersOf('a'))).added, 1);
+  });
+
+  test('an audience that was being emptied when its sync was cut off still has users', async () => {
+    const both = audience('cut-off', { destinations: ['crm', 'ads'] });
+    await scene.sync(both, membersOf('a', 'b', 'c', 'd', 'e'));
+    const target = audience('cut-off', { destinations: ['crm'] });
+    await scene.cutOffSync(target, membersOf(), { allowEmpty: true });
+    const { kafka, topology } = scene.deployment;
+    const records = await readAudienceRecords(kafka, topology);
+    assert.throws(() => {
+      refuseWhileTold(records, target);
+    }, /Audience cut-off cannot be deleted without --retire or --keep-traits/);
+    // Whoever leaves is told where the audience no longer goes, too.
+    await scene.sync(target, membersOf(), { allowEmpty: true });
+    const left = (await scene.emitted(target)).filter(({ traits }) => traits['vip'] === false);
+    assert.deepEqual(
+      left.map(({ userId, destinations }) => `${userId} ${String(destinations)}`).sort(),
+      ['a', 'b', 'c', 'd', 'e'].map((userId) => `${userId} crm,ads`),
+    );
+    refuseWhileTold(await readAudienceRecords(kafka, topology), target);
   });
 
   test('a destination that an audience names no more hears who leaves, until it is told the rest', async () => {

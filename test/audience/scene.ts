@@ -1,8 +1,13 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fullBatchChanges } from '../../src/audience/change-batch.ts';
-import { withAudience, type SyncDeps } from '../../src/audience/open-audience.ts';
+import {
+  withAudience,
+  type SyncDeps,
+  type SyncProgress,
+} from '../../src/audience/open-audience.ts';
 import { retireAudience, retireFormer, type Retired } from '../../src/audience/retire.ts';
 import { syncAudience, type SyncOptions, type SyncResult } from '../../src/audience/sync.ts';
 import type { SyncTarget } from '../../src/audience/sync-target.ts';
@@ -50,6 +55,23 @@ export class SyncScene {
       await beforeReading();
       await fillCurrent(connection, members);
     });
+  }
+
+  /** A sync that ends once it has committed its first change. */
+  async cutOffSync(
+    target: SyncTarget,
+    members: Members,
+    options: Partial<SyncOptions> = {},
+  ): Promise<void> {
+    const onProgress = ({ stage }: SyncProgress): void => {
+      if (stage === 'sending') throw new Error('cut off');
+    };
+    const deps = { ...this.#deps, onProgress };
+    const all = { ...defaults, ...options, changesPerTransaction: 1 };
+    const cutOff = syncAudience(deps, target, all, (connection) =>
+      fillCurrent(connection, members),
+    );
+    await assert.rejects(cutOff, /cut off/);
   }
 
   /** Takes back what the audience says no more. */
