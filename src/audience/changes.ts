@@ -37,7 +37,8 @@ export async function findChanges(
     connection,
     `select count(*) from deletions where time_ms >= ${options.sinceMs}`,
   );
-  // A first sync needs no second table as large as the first.
+  // A first sync needs no second table as large as the first. `changes` is always a view, because a command
+  // compares several traits with one connection, and DuckDB does not replace a table with a view.
   await connection.run(rows === 0 && deletedLately === 0 ? allAreNew : difference(options));
   const [added = 0, removed = 0, changed = 0, baseline = 0, forgotten = 0, fallen = 0] =
     await numbersOf(
@@ -115,7 +116,7 @@ const allAreNew = `
  */
 function difference({ withBaseline, sinceMs, deletionsKnownFromMs }: DifferenceOptions): string {
   return `
-    create or replace table changes as
+    create or replace table differences as
       with users as (
         select coalesce(c.user_id, m.user_id) as user_id, c.value as value, m.value as told,
           coalesce(m.since_ms, ${sinceMs}) as since_ms,
@@ -135,5 +136,6 @@ function difference({ withBaseline, sinceMs, deletionsKnownFromMs }: DifferenceO
       where case
         when marked_ms is not null then value is null
         when time_ms >= since_ms then true
-        else ${withBaseline ? 'value is not null or told is not null' : 'value is distinct from told'} end`;
+        else ${withBaseline ? 'value is not null or told is not null' : 'value is distinct from told'} end;
+    create or replace view changes as select * from differences`;
 }

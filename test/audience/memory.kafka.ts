@@ -151,6 +151,22 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     refuseWhileTold(await readAudienceRecords(kafka, topology), target);
   });
 
+  test('of several traits some have users and others have none, and all are retired', async () => {
+    const target = audience('uneven');
+    const gold = audience('uneven', { trait: 'gold' });
+    const silver = audience('uneven', { trait: 'silver' });
+    await scene.sync(target, membersOf('a', 'b'));
+    await scene.sync(gold, membersOf('a'));
+    await scene.sync(gold, membersOf(), { allowEmpty: true });
+    await scene.sync(silver, membersOf('c'));
+    const retired = await scene.retireAudience(target);
+    assert.deepEqual(
+      retired.map(({ trait, users }) => `${trait} ${users}`),
+      ['silver 1', 'gold 0', 'vip 2'],
+    );
+    assert.equal(await scene.record(target), undefined);
+  });
+
   test('a destination that an audience names no more hears who leaves, until it is told the rest', async () => {
     const both = audience('narrower', { destinations: ['crm', 'ads'] });
     const one = audience('narrower', { destinations: ['crm'] });
