@@ -7,6 +7,8 @@ import { numbersOf, openDatabase, quoted } from './database.ts';
 export interface CheckpointSubject {
   /** Topic, its partitions, audience, source and trait, as one text. */
   readonly name: string;
+  /** As long as it is the same, offsets mean the same records. */
+  readonly topicId: string;
   /** One past the last record, by partition. */
   readonly ends: ReadonlyMap<number, number>;
   readonly nowMs: number;
@@ -22,11 +24,14 @@ export interface LoadedState {
   readonly rebuilt: string | undefined;
 }
 
+/** The reason to read the topic from its beginning that needs nobody's attention. */
+export const noneYet = 'there is no checkpoint yet';
+
 /** Version of the tables below. */
-const version = 2;
+const version = 3;
 
 const tables = `
-  create table state.about (version integer, name varchar, saved_ms double, members double);
+  create table state.about (version integer, name varchar, topic_id varchar, saved_ms double, members double);
   create table state.positions (part integer, next double);
   create table state.members (user_id varchar, value varchar, since_ms double);
   create table state.everyone (part integer, value varchar)`;
@@ -61,7 +66,7 @@ export async function saveState(
   copy: string,
   subject: CheckpointSubject,
 ): Promise<void> {
-  const { name, nowMs, ends } = subject;
+  const { name, topicId, nowMs, ends } = subject;
   const positions = Array.from(ends, ([partition, next]) => `(${partition}, ${next})`);
   await connection.run(`
     begin;
@@ -69,7 +74,7 @@ export async function saveState(
     delete from state.positions;
     insert into state.positions values ${positions.join(', ')};
     insert into state.about
-      select ${version}, ${quoted(name)}, ${nowMs}, count(*) from state.members;
+      select ${version}, ${quoted(name)}, ${quoted(topicId)}, ${nowMs}, count(*) from state.members;
     commit;
     checkpoint state;
     detach state`);
@@ -86,7 +91,7 @@ async function read(
     () => true,
     () => false,
   );
-  if (!isThere) return 'there is no checkpoint yet';
+  if (!isThere) return noneYet;
   try {
     await copyFile(checkpoint, copy, constants.COPYFILE_FICLONE);
     return await verify(copy, subject);
@@ -104,9 +109,12 @@ async function verify(
   try {
     const { connection } = database;
     if (!(await holdsTablesOnly(connection))) return 'the checkpoint is damaged';
-    const about = (await connection.runAndReadAll('select version, name from about')).getRows()[0];
-    if (about?.[0] !== version || about[1] !== subject.name)
+    const about = await connection.runAndReadAll('select * from about');
+    const [row = {}] = about.getRowObjects();
+    if (row['version'] !== version || row['name'] !== subject.name)
       return 'the checkpoint is of another version or deployment';
+    if (row['topic_id'] !== subject.topicId)
+      return 'the checkpoint is of another topic of this name, in another cluster or from before it was created again';
     const [savedMs = NaN, saved] = await numbersOf(
       connection,
       'select saved_ms, members from about',

@@ -7,7 +7,7 @@ import {
   type SyncEntry,
 } from '../resources/audiences/record.ts';
 import { applyChanges, findChanges, type Difference } from './changes.ts';
-import { loadState, saveState, type CheckpointSubject } from './checkpoint.ts';
+import { loadState, noneYet, saveState, type CheckpointSubject } from './checkpoint.ts';
 import { Deletions } from './deletions.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import { cutOffRun, everyoneRecord, type WantedBaseline } from './everyone.ts';
@@ -90,7 +90,7 @@ export class SyncRun {
   }
 
   async #remember(checkpoint: string | undefined): Promise<void> {
-    const { kafka, topology, onProgress } = this.#deps;
+    const { kafka, topology, log, onProgress } = this.#deps;
     const { ends, id } = this.#audience;
     const { positions, rebuilt } = await loadState(
       this.#connection,
@@ -99,6 +99,11 @@ export class SyncRun {
       this.#subject(),
     );
     this.rebuilt = rebuilt;
+    if (checkpoint !== undefined && rebuilt !== undefined && rebuilt !== noneYet)
+      log.warn(
+        { audience: id, checkpoint },
+        `${rebuilt}: Kafka is read from its beginning instead`,
+      );
     let done = 0;
     await replay({
       kafka,
@@ -232,6 +237,7 @@ export class SyncRun {
     const topic = topology.topics.audienceMembers;
     return {
       name: `${topic} of ${facts.memberPartitions}, ${kind} ${id}/${source}/${trait}`,
+      topicId: facts.membersTopicId,
       ends,
       nowMs: this.startedMs,
       maxAgeMs: facts.tombstonesKeptMs / 2,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, suite, test } from 'node:test';
+import { withAdmin } from '../../src/kafka/admin.ts';
 import { openTransactions } from '../../src/kafka/produce/transactions.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { audience, membersOf } from './members.ts';
@@ -232,6 +233,42 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     // It belongs to the trait that took it over.
     const gold = audience('former', { trait: 'gold' });
     assert.equal((await scene.sync(gold, membersOf('a'))).before, 0);
+  });
+
+  test('a checkpoint from before `audience-members` was created again is not used', async () => {
+    const own = await syncScene();
+    const { kafka, topology } = own.deployment;
+    const name = topology.topics.audienceMembers;
+    try {
+      const directory = await own.checkpointFolder();
+      const target = audience('again');
+      await own.sync(target, membersOf('a', 'b'), { directory });
+      await withAdmin(kafka, async (admin) => {
+        const spec = (await admin.describeTopics([name])).get(name);
+        assert.ok(spec);
+        await admin.deleteTopic(name);
+        await admin.createTopics([{ ...spec, config: { 'cleanup.policy': 'compact' } }]);
+      });
+      // The new topic is longer than the checkpoint's was.
+      for (const members of [['x', 'y', 'z'], ['x', 'y', 'v', 'w'], ['c']])
+        await own.sync(audience('other'), membersOf(...members), {
+          maxRemoved: 100,
+          maxAdded: 900,
+        });
+      const { before, added, rebuilt } = await own.sync(target, membersOf('a', 'b'), { directory });
+      assert.deepEqual(
+        [before, added, rebuilt],
+        [
+          0,
+          2,
+          'the checkpoint is of another topic of this name, in another cluster or from before it was created again',
+        ],
+      );
+      const next = await own.sync(target, membersOf('a', 'b'), { directory });
+      assert.deepEqual([next.added, next.rebuilt], [0, undefined]);
+    } finally {
+      await own.stop();
+    }
   });
 
   test('the record keeps what the last syncs did, refused ones too', async () => {
