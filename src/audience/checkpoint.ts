@@ -5,7 +5,7 @@ import { numbersOf, openDatabase, quoted } from './database.ts';
 
 /** The properties that make a checkpoint usable. */
 export interface CheckpointSubject {
-  /** Topic, its partitions, audience, source and trait, as one text. */
+  /** `<topic> of <its partitions>, <audience, source and trait>` */
   readonly name: string;
   /** As long as it is the same, offsets mean the same records. */
   readonly topicId: string;
@@ -129,6 +129,23 @@ async function verify(
     return whyUseless(savedMs, positions, subject) ?? positions;
   } finally {
     database.close();
+  }
+}
+
+/** The topic that a checkpoint belongs to; undefined if the file is no checkpoint, or is damaged. */
+export async function topicOfCheckpoint(file: string): Promise<string | undefined> {
+  try {
+    const database = await openDatabase(file, `${file}.tmp`, [], 'READ_ONLY');
+    try {
+      const { connection } = database;
+      if (!(await holdsTablesOnly(connection))) return undefined;
+      const [row] = (await connection.runAndReadAll('select name from about')).getRows();
+      return /^(\S+) of \d+, /.exec(String(row?.[0]))?.[1];
+    } finally {
+      database.close();
+    }
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,9 @@
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
+import type { Topology } from '../topology.ts';
+import { topicOfCheckpoint } from './checkpoint.ts';
 import { openDatabase, type Database } from './database.ts';
 
 /** The tables and files of one run of a sync; removed when the run has ended. */
@@ -26,6 +28,7 @@ export interface WorkspaceOptions {
 /** The folder contains user ids. */
 const ownerOnly = 0o700;
 const scratchName = 'scratch.duckdb';
+const checkpointName = 'checkpoint.duckdb';
 /** A run that has just begun has no database yet. */
 const youngMs = 60_000;
 /** Within one process, a file's lock does not distinguish runs. */
@@ -48,7 +51,7 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
   return {
     database,
     file: (file) => path.join(folder, file),
-    checkpoint: directory === undefined ? undefined : path.join(parent, 'checkpoint.duckdb'),
+    checkpoint: directory === undefined ? undefined : path.join(parent, checkpointName),
     close: async () => {
       database.close();
       await rm(folder, { recursive: true, force: true });
@@ -59,20 +62,47 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
 
 /**
  * Removes the data of audiences and computed traits that no longer exist, because checkpoints contain user
- * data.
+ * data. Folders that hold anything else stay, and so do those of another deployment, whose prefix may begin
+ * with ours.
  */
 export async function removeUnknown(
   directory: string,
-  prefix: string,
+  topology: Pick<Topology, 'prefix'> & {
+    readonly topics: Pick<Topology['topics'], 'audienceMembers'>;
+  },
   isKnown: (id: string) => boolean,
 ): Promise<void> {
-  for (const entry of await readdir(directory).catch(() => [])) {
-    const [, id] = entry.startsWith(prefix)
-      ? (/^([a-z0-9][a-z0-9-]*)$/.exec(entry.slice(prefix.length)) ?? [])
-      : [];
-    if (id !== undefined && !isKnown(id))
-      await rm(path.join(directory, entry), { recursive: true, force: true });
+  const { prefix, topics } = topology;
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) {
+    if (!entry.isDirectory() || !entry.name.startsWith(prefix)) continue;
+    const id = entry.name.slice(prefix.length);
+    if (!/^[a-z0-9][a-z0-9-]*$/.test(id) || isKnown(id)) continue;
+    await removeIfOurs(path.join(directory, entry.name), topics.audienceMembers);
   }
+}
+
+/** A damaged checkpoint does not say whose it is, and is of use to nobody. */
+async function removeIfOurs(folder: string, membersTopic: string): Promise<void> {
+  const runs: string[] = [];
+  for (const entry of await readdir(folder)) {
+    const file = path.join(folder, entry);
+    if (entry === checkpointName) continue;
+    if (!entry.startsWith('run-') || !(await isRun(file))) return;
+    runs.push(file);
+  }
+  const checkpoint = path.join(folder, checkpointName);
+  const topic = await topicOfCheckpoint(checkpoint);
+  if (topic !== undefined && topic !== membersTopic) return;
+  await rm(checkpoint, { force: true });
+  for (const run of runs) await removeIfDead(run);
+  // A live run keeps its folder.
+  await rmdir(folder).catch(() => undefined);
+}
+
+async function isRun(folder: string): Promise<boolean> {
+  const entries = await readdir(folder).catch(() => ['no folder']);
+  return entries.length === 0 || entries.includes(scratchName);
 }
 
 /** Files with the names of earlier releases, which others could read. */

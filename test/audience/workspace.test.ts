@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { loadState, saveState } from '../../src/audience/checkpoint.ts';
 import { openWorkspace, removeUnknown } from '../../src/audience/workspace.ts';
 
 async function startFolder(t: TestContext): Promise<string> {
@@ -70,10 +71,62 @@ test('a run that has only made its folder is left alone for a minute', async (t)
   assert.deepEqual(await runsIn(directory), []);
 });
 
+/** As a sync leaves it. */
+async function keepCheckpoint(directory: string, name: string, topic: string): Promise<void> {
+  const workspace = await openWorkspace({ name, directory, filesDir: directory });
+  const { connection } = workspace.database;
+  const copy = workspace.file('state.duckdb');
+  const subject = {
+    name: `${topic} of 2, Audience vip/shop/vip`,
+    topicId: 'any',
+    ends: new Map([[0, 1]]),
+    nowMs: 1,
+    maxAgeMs: 1,
+  };
+  await loadState(connection, undefined, copy, subject);
+  await saveState(connection, workspace.checkpoint ?? '', copy, subject);
+  await workspace.close();
+}
+
 test('checkpoints of audiences that are no more are removed, and nothing else', async (t) => {
   const directory = await startFolder(t);
-  for (const name of ['p.vip', 'p.gone', 'p.eu.other', 'lists'])
-    await mkdir(path.join(directory, name));
-  await removeUnknown(directory, 'p.', (id) => id === 'vip');
-  assert.deepEqual((await readdir(directory)).sort(), ['lists', 'p.eu.other', 'p.vip']);
+  const own = 'shop-audience-members';
+  await keepCheckpoint(directory, 'shop-vip', own);
+  await keepCheckpoint(directory, 'shop-gone', own);
+  await mkdir(path.join(directory, 'shop-gone', 'run-killed'));
+  await writeFile(path.join(directory, 'shop-gone', 'run-killed', 'scratch.duckdb'), '');
+  await mkdir(path.join(directory, 'shop-damaged'));
+  await writeFile(path.join(directory, 'shop-damaged', 'checkpoint.duckdb'), 'nonsense');
+  await keepCheckpoint(directory, 'shop-eu-vip', 'shop-eu-audience-members');
+  await keepCheckpoint(directory, 'shop-mixed', own);
+  await writeFile(path.join(directory, 'shop-mixed', 'notes.txt'), 'mine');
+  for (const name of ['lists', 'shop-lists', 'shop-runs/run-of-today', 'shop.eu'])
+    await mkdir(path.join(directory, name), { recursive: true });
+  for (const list of ['shop-lists/today.csv', 'shop-runs/run-of-today/list.csv', 'shop-file'])
+    await writeFile(path.join(directory, list), 'id\n1\n');
+
+  const topology = { prefix: 'shop-', topics: { audienceMembers: own } };
+  await removeUnknown(directory, topology, (id) => id === 'vip');
+  assert.deepEqual((await readdir(directory)).sort(), [
+    'lists',
+    'shop-eu-vip',
+    'shop-file',
+    'shop-lists',
+    'shop-mixed',
+    'shop-runs',
+    'shop-vip',
+    'shop.eu',
+  ]);
+  assert.deepEqual(await readdir(path.join(directory, 'shop-eu-vip')), ['checkpoint.duckdb']);
+});
+
+test('what a live run works on stays, also if its audience is unknown', async (t) => {
+  const directory = await startFolder(t);
+  const workspace = await openWorkspace({ name: 'p.vip', directory, filesDir: directory });
+  const topology = { prefix: 'p.', topics: { audienceMembers: 'p.audience-members' } };
+  await removeUnknown(directory, topology, () => false);
+  assert.equal((await runsIn(directory)).length, 1);
+  await workspace.close();
+  await removeUnknown(directory, topology, () => false);
+  assert.deepEqual(await readdir(directory), []);
 });

@@ -84,7 +84,7 @@ export async function syncAudiences(
     return;
   }
   const directory = options.checkpointDir ?? settings.audienceCheckpointDir;
-  if (directory !== undefined) await removeUnknown(directory, topology.prefix, found.isKnown);
+  if (directory !== undefined) await removeUnknown(directory, topology, found.isKnown);
   const registry = createMetrics();
   const metrics = new SyncMetrics(registry);
   const ops = await serveMetrics(context, registry, options);

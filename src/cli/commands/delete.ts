@@ -105,7 +105,7 @@ async function deleteAudience(
   for (const each of retired)
     context.print(`${name.kind} ${name.id}: ${describeRetired(each, isSilent)}`);
   if (retiring.directory !== undefined)
-    await removeUnknown(retiring.directory, deps.topology.prefix, (id) => id !== name.id);
+    await removeUnknown(retiring.directory, deps.topology, (id) => id !== name.id);
 }
 
 function ofSynced(stored: StoredResources, id: string): ResourceName | undefined {
