@@ -74,6 +74,12 @@ export function typedValue(cell: string, type: string): Cell {
   const asText = `${cell}::VARCHAR`;
   if (isText(type)) return { is: `to_json(${asText})::VARCHAR`, isOther: 'false' };
   if (type === 'BOOLEAN') return { is: asText, isOther: 'false' };
+  if (type === 'TIMESTAMP WITH TIME ZONE') {
+    // As text, DuckDB writes such a time in the time zone of this machine.
+    const inUtc = `(${cell} AT TIME ZONE 'UTC')::VARCHAR`;
+    const iso = `CASE WHEN isfinite(${cell}) THEN replace(${inUtc}, ' ', 'T') || 'Z' ELSE ${asText} END`;
+    return { is: `to_json(${iso})::VARCHAR`, isOther: 'false' };
+  }
   if (/^(DATE|TIMESTAMP)/.test(type))
     return { is: `to_json(replace(${asText}, ' ', 'T'))::VARCHAR`, isOther: 'false' };
   if (isInteger(type) || /^(DECIMAL|FLOAT|DOUBLE)/.test(type))
