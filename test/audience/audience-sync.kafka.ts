@@ -345,6 +345,45 @@ test('while a sync runs, others can see that it does', async () => {
   assert.equal(await membersOfGroup(context, 'own'), 0);
 });
 
+test('each audience is retired or synced by what it is when its turn comes', async () => {
+  await writeFile(join(folder, 'few.csv'), 'customer\n007\nada\n');
+  const flip = (changes: string): string =>
+    `{ kind: Audience, id: flip, name: Flip, source: shop, members: { file: few.csv, userId: customer }, ${changes} }`;
+  const apply = async (...documents: readonly string[]): Promise<void> => {
+    const stdin = documents.join('\n---\n');
+    const { code, stderr } = await installation.run(['apply', '-f', '-', '--rename'], { stdin });
+    assert.equal(code, 0, stderr);
+  };
+  const first = `{ kind: Audience, id: first, name: First, source: shop, members: { file: few.csv, userId: customer } }`;
+  await apply(first, flip('trait: heads'));
+  await succeed(['audience-sync', 'first', 'flip', '--yes']);
+  await apply(flip('trait: tails'));
+
+  const context = createContext(installation.environment);
+  const meanwhile = async (
+    args: readonly string[],
+    change: () => Promise<void>,
+  ): Promise<Ended> => {
+    const end = await beginLongSync(context, 'first');
+    const running = installation.begin(['audience-sync', 'first', 'flip', ...args]);
+    await eventually(() => {
+      assert.match(running.stderr(), /^first: another sync of it is running/m);
+    });
+    await change();
+    await end();
+    return running.ended;
+  };
+  const retired = await meanwhile(['--retire'], () => apply(flip('trait: heads')));
+  assert.equal(retired.code, 0, retired.stderr);
+  assert.match(retired.stdout, /^Audience flip: no user has a former trait$/m);
+
+  const ads = `{ kind: Destination, id: ads, name: Ads, sources: [shop], webhooks: [{ url: http://127.0.0.1:9/ads }] }`;
+  const full = await meanwhile(['--full', '--destination', 'crm'], () =>
+    apply(ads, flip('trait: heads, destinations: [ads]')),
+  );
+  assert.match(full.stderr, /Audience flip does not go to destination crm; allowed: ads/);
+});
+
 async function membersOfGroup(context: Context, id: string): Promise<number> {
   const group = (await context.topology()).audienceGroup(id);
   return withAdmin(context.kafka, (admin) => admin.memberCount(group));

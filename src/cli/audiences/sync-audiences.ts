@@ -80,7 +80,7 @@ export async function syncAudiences(
   // Files that are written from here on contain user ids.
   process.umask(0o077);
   if (options.retire === true || options.keepTraits === true) {
-    await retireAll(context, found, options);
+    await retireAll(context, found.audiences, findNow, options);
     return;
   }
   const directory = options.checkpointDir ?? settings.audienceCheckpointDir;
@@ -169,6 +169,7 @@ async function syncOne(
     const sync = async (): Promise<SyncResult> => {
       const now = await findNow([audience.id]);
       const [target = audience] = now.audiences;
+      checkDestination(now, target, options.destination);
       const readNow: ReadCurrent = async (connection, tempFolder) => {
         // Whoever deletes it from here on stops this run.
         await refuseIfChanged(findNow, now, target);
@@ -268,10 +269,14 @@ async function showHistory(
   context.print(present(format, data, text));
 }
 
-/** Takes former traits back, one audience after the other. */
+/**
+ * Takes former traits back, one audience after the other, each by what it is when its turn comes: its former
+ * trait may have become its trait again.
+ */
 async function retireAll(
   context: Context,
-  { audiences, destinationsOf }: FoundAudiences,
+  audiences: readonly Synced[],
+  findNow: FindNow,
   options: AudienceSyncOptions,
 ): Promise<void> {
   if (options.retire === options.keepTraits)
@@ -279,14 +284,15 @@ async function retireAll(
   const isSilent = options.keepTraits === true;
   for (const audience of audiences) {
     const deps = await retireDeps(context);
-    const connected = destinationsOf(audience.source);
     const retire = {
       ...(await retireOptions(context, isSilent)),
       directory: options.checkpointDir ?? context.settings.audienceCheckpointDir,
     };
-    const retired = await aloneWith(context, audience.id, () =>
-      retireFormer(deps, audience, connected, retire),
-    );
+    const retired = await aloneWith(context, audience.id, async () => {
+      const now = await findNow([audience.id]);
+      const [target = audience] = now.audiences;
+      return retireFormer(deps, target, now.destinationsOf(target.source), retire);
+    });
     const name = `${audience.kind} ${audience.id}`;
     if (retired.length === 0) context.print(`${name}: no user has a former trait`);
     for (const each of retired) context.print(`${name}: ${describeRetired(each, isSilent)}`);
