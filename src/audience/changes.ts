@@ -14,8 +14,10 @@ export interface Difference extends SyncCounts {
 export interface DifferenceOptions {
   /** Include users that do not differ. */
   readonly withBaseline: boolean;
-  /** When this sync began, by Kafka's clock. Users that were deleted later get no call. */
+  /** When this sync began, by Kafka's clock. */
   readonly sinceMs: number;
+  /** Users without a membership get no call if they were deleted at this time or later. */
+  readonly newcomersSinceMs: number;
   /** All deletions since then are known. An unknown one was taken back. */
   readonly deletionsKnownFromMs: number;
 }
@@ -33,13 +35,14 @@ export async function findChanges(
     connection,
     `select count(*) filter (not starts_with(value, '{')), count(*) from state.members`,
   );
-  const [deletedLately = 0] = await numbersOf(
+  const [deletedNewcomers = 0] = await numbersOf(
     connection,
-    `select count(*) from deletions where time_ms >= ${options.sinceMs}`,
+    `select count(*) from deletions semi join current using (user_id)
+     where time_ms >= ${options.newcomersSinceMs}`,
   );
   // A first sync needs no second table as large as the first. `changes` is always a view, because a command
   // compares several traits with one connection, and DuckDB does not replace a table with a view.
-  await connection.run(rows === 0 && deletedLately === 0 ? allAreNew : difference(options));
+  await connection.run(rows === 0 && deletedNewcomers === 0 ? allAreNew : difference(options));
   const [added = 0, removed = 0, changed = 0, baseline = 0, forgotten = 0, fallen = 0] =
     await numbersOf(
       connection,
@@ -111,15 +114,19 @@ const allAreNew = `
     select user_id, value, null::varchar as was, null::double as deleted_ms from current`;
 
 /**
- * A membership from before its user's deletion has ended. If the user is in the data nevertheless, the user
- * is marked as deleted until they leave the data or the deletion is taken back.
+ * A membership from before its user's deletion has ended. If a deleted user is in the data nevertheless, the
+ * user is marked as deleted until they leave the data or the deletion is taken back.
  */
-function difference({ withBaseline, sinceMs, deletionsKnownFromMs }: DifferenceOptions): string {
+function difference({
+  withBaseline,
+  newcomersSinceMs,
+  deletionsKnownFromMs,
+}: DifferenceOptions): string {
   return `
     create or replace table differences as
       with users as (
         select coalesce(c.user_id, m.user_id) as user_id, c.value as value, m.value as told,
-          coalesce(m.since_ms, ${sinceMs}) as since_ms,
+          coalesce(m.since_ms, ${newcomersSinceMs}) as since_ms,
           case when starts_with(m.value, '{') then (m.value->>'$.deleted')::double end as marked_ms
         from current c full join state.members m on c.user_id = m.user_id
       ), known as (

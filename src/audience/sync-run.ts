@@ -120,14 +120,21 @@ export class SyncRun {
     });
   }
 
-  /** Compares `current` with the memberships. */
-  async compare(withBaseline: boolean): Promise<Difference> {
+  /**
+   * Compares `current` with the memberships.
+   * @param newcomersSinceMs users without a membership get no call if they were deleted later
+   */
+  async compare(
+    withBaseline: boolean,
+    newcomersSinceMs: number = this.#audience.sinceMs,
+  ): Promise<Difference> {
     this.#deps.onProgress({ stage: 'comparing', done: 0 });
     await this.#deletions.fill(this.#connection);
     const keptMs = this.#deps.topology.deletionRetentionMs;
     return findChanges(this.#connection, {
       withBaseline,
       sinceMs: this.#audience.sinceMs,
+      newcomersSinceMs,
       deletionsKnownFromMs: this.#audience.sinceMs - keptMs,
     });
   }

@@ -135,7 +135,7 @@ class Sync {
     const { workspace } = this.#audience;
     this.#deps.onProgress({ stage: 'reading', done: 0 });
     await readCurrent(workspace.database.connection, workspace.file('reading'));
-    const found = await this.#run.compare(full !== undefined);
+    const found = await this.#run.compare(full !== undefined, this.#newcomersSinceMs);
     this.#found = found;
     const expected = this.#before?.members ?? 0;
     const objection = objectionTo(this.#target, found, this.#options, expected);
@@ -163,12 +163,21 @@ class Sync {
     return leftOut;
   }
 
+  /**
+   * The last sync has seen who was in the data. A user who enters it, and was deleted since then, may have
+   * been added before the deletion. Records of earlier versions do not tell when the last sync was.
+   */
+  get #newcomersSinceMs(): number {
+    return this.#before === undefined ? 0 : (this.#before.syncedMs ?? this.#audience.sinceMs);
+  }
+
   get #formerDestinations(): readonly string[] {
     return formerDestinations(this.#before, this.#target, this.#options.connected);
   }
 
   async #save(found: Difference, outcome: 'unfinished' | 'done'): Promise<void> {
     const { kind, name, source, trait, destinations } = this.#target;
+    const syncedBefore = this.#before === undefined ? 0 : this.#before.syncedMs;
     // If the run is cut off, users who leave may still have the trait.
     const members = outcome === 'done' ? found.members : Math.max(found.before, found.members);
     const told = withTold(this.#record.told, {
@@ -179,6 +188,7 @@ class Sync {
       destinations,
       formerDestinations: this.#formerDestinations,
       members,
+      syncedMs: outcome === 'done' ? this.#audience.sinceMs : syncedBefore,
     });
     this.#record = this.#run.recordWith(
       { told, syncs: this.#record.syncs },

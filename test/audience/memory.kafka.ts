@@ -62,10 +62,38 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     await scene.sync(gold, more, { confirmFirst: () => scene.deleteUser('later') });
     assert.deepEqual(
       told((await scene.emitted(gold)).filter(({ userId }) => userId.startsWith('late'))),
-      ['late {"gold":true}'],
+      [],
     );
     await scene.takeDeletionBack('late');
     assert.equal((await scene.sync(target, some)).added, 1);
+    assert.equal((await scene.sync(gold, more)).added, 1);
+  });
+
+  test('a trait that is new does not reach deleted users, also if its first sync was cut off', async () => {
+    await scene.deleteUser('already');
+    await scene.deleteUser('returns');
+    const target = audience('young');
+    const some = membersOf('a', 'b', 'already');
+    await scene.cutOffSync(target, some);
+    await scene.sync(target, some);
+    const directory = await scene.checkpointFolder();
+    await scene.sync(target, some, { directory });
+    assert.deepEqual(told(await scene.emitted(target)), [vip('a', true), vip('b', true)]);
+
+    // Was not in the data when it was read last, so the user did something new.
+    await scene.sync(target, membersOf('a', 'b', 'already', 'returns'), { directory });
+    // May have been added to the data before the deletion.
+    await scene.deleteUser('entered');
+    const entered = membersOf('a', 'b', 'already', 'returns', 'entered');
+    await scene.sync(target, entered, { directory });
+    await scene.sync(target, membersOf('a', 'b', 'returns'), { directory });
+    assert.deepEqual(told(await scene.emitted(target)), [
+      vip('a', true),
+      vip('b', true),
+      vip('returns', true),
+    ]);
+    await scene.sync(target, entered, { directory });
+    assert.equal((await scene.emitted(target)).length, 5);
   });
 
   test('a deletion at another source is none here', async () => {

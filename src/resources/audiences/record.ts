@@ -23,8 +23,13 @@ export interface ToldTrait {
   readonly destinations?: readonly string[] | undefined;
   /** Destinations that are no longer configured for the audience, where users still have the trait. */
   readonly formerDestinations: readonly string[];
-  /** Number of users; while a sync sends, the number that it will leave. */
+  /** Number of users; while a sync sends, the larger one of those before and after it. */
   readonly members: number;
+  /**
+   * When the last sync of it that is done began, by Kafka's clock; 0: there is none. Undefined in records of
+   * earlier versions.
+   */
+  readonly syncedMs?: number | undefined;
 }
 
 export const syncActions = ['sync', 'full', 'retire', 'forget'] as const;
@@ -84,6 +89,7 @@ const stored = z.object({
       destinations: z.array(z.string()).optional(),
       formerDestinations: z.array(z.string()),
       members: count,
+      syncedMs: count.optional(),
     }),
   ),
   syncs: z.array(
