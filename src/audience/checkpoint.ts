@@ -31,7 +31,8 @@ export const noneYet = 'there is no checkpoint yet';
 const version = 3;
 
 const tables = `
-  create table state.about (version integer, name varchar, topic_id varchar, saved_ms double, members double);
+  create table state.about (version integer, name varchar, topic_id varchar, saved_ms double,
+    members double, clean_ms double, marks double);
   create table state.positions (part integer, next double);
   create table state.members (user_id varchar, value varchar, since_ms double);
   create table state.everyone (part integer, value varchar)`;
@@ -59,26 +60,56 @@ export async function loadState(
   return { positions: found, rebuilt: undefined };
 }
 
-/** Makes the attached `state` the checkpoint, in one step, and detaches it. */
+/**
+ * Makes the attached `state` the checkpoint, in one step, and detaches it. It contains no user who was deleted
+ * before `sinceMs`, except for marked ones.
+ * @param sinceMs when this sync began, by Kafka's clock
+ */
 export async function saveState(
   connection: DuckDBConnection,
   checkpoint: string,
   copy: string,
   subject: CheckpointSubject,
+  sinceMs: number,
 ): Promise<void> {
   const { name, topicId, nowMs, ends } = subject;
   const positions = Array.from(ends, ([partition, next]) => `(${partition}, ${next})`);
+  const [deleted = 0, marks = 0, marksBefore = 0, cleanBeforeMs = 0] = await numbersOf(
+    connection,
+    `with before as (select coalesce(max(clean_ms), 0) as clean_ms, coalesce(max(marks), 0) as marks from state.about)
+     select (select count(*) from deletions where time_ms >= before.clean_ms),
+       (select count(*) from state.members where starts_with(value, '{')), marks, clean_ms
+     from before`,
+  );
+  // A marked user who has left the data is a row that was removed, too.
+  const mayHoldDeleted = deleted > 0 || marks < marksBefore;
+  const file = mayHoldDeleted ? await rewrite(connection, copy) : copy;
   await connection.run(`
     begin;
     delete from state.about;
     delete from state.positions;
     insert into state.positions values ${positions.join(', ')};
     insert into state.about
-      select ${version}, ${quoted(name)}, ${quoted(topicId)}, ${nowMs}, count(*) from state.members;
+      select ${version}, ${quoted(name)}, ${quoted(topicId)}, ${nowMs}, count(*),
+        ${mayHoldDeleted ? sinceMs : cleanBeforeMs}, ${marks}
+      from state.members;
     commit;
     checkpoint state;
     detach state`);
-  await rename(copy, checkpoint);
+  await rename(file, checkpoint);
+}
+
+/**
+ * Leaves `state` as a new file without the bytes of removed rows, which DuckDB keeps until it needs their place.
+ * It takes about a second for each million users, so only a deletion is a reason for it.
+ */
+async function rewrite(connection: DuckDBConnection, copy: string): Promise<string> {
+  const file = `${copy}.clean`;
+  await connection.run(`attach ${quoted(file)} as clean`);
+  for (const table of ['about', 'positions', 'members', 'everyone'])
+    await connection.run(`create table clean.${table} as from state.${table}`);
+  await connection.run(`detach state; detach clean; attach ${quoted(file)} as state`);
+  return file;
 }
 
 async function read(

@@ -190,7 +190,8 @@ export class SyncRun {
     try {
       await applyChanges(this.#connection, leftOut, this.#audience.sinceMs);
       if (this.#options.action === 'full') await this.#connection.run('delete from state.everyone');
-      await saveState(this.#connection, checkpoint, this.#stateFile, this.#subject());
+      const { sinceMs } = this.#audience;
+      await saveState(this.#connection, checkpoint, this.#stateFile, this.#subject(), sinceMs);
     } catch (error) {
       this.#deps.log.warn({ err: error, checkpoint }, 'the checkpoint could not be written');
     }

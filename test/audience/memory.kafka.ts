@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { openTransactions } from '../../src/kafka/produce/transactions.ts';
@@ -94,6 +96,28 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     ]);
     await scene.sync(target, entered, { directory });
     assert.equal((await scene.emitted(target)).length, 5);
+  });
+
+  test('the checkpoint holds no byte of a deleted user once the user has left the data', async () => {
+    const target = audience('bytes');
+    const directory = await scene.checkpointFolder();
+    const file = join(directory, `${scene.deployment.topology.prefix}bytes`, 'checkpoint.duckdb');
+    const holds = async (userId: string): Promise<boolean> =>
+      (await readFile(file)).includes(userId);
+    const others = Array.from({ length: 100 }, (_, i) => `other-${i}`);
+    await scene.sync(target, membersOf(...others, 'left', 'gone', 'lags'), { directory });
+    await scene.sync(target, membersOf(...others, 'gone', 'lags'), { directory });
+    assert.ok((await holds('gone')) && (await holds('lags')));
+
+    for (const userId of ['left', 'gone', 'lags']) await scene.deleteUser(userId);
+    await scene.sync(target, membersOf(...others, 'lags'), { directory });
+    assert.ok(!(await holds('left')) && !(await holds('gone')));
+    await scene.sync(target, membersOf(...others), { directory });
+    assert.ok(!(await holds('lags')));
+    const { added, removed, rebuilt } = await scene.sync(target, membersOf(...others), {
+      directory,
+    });
+    assert.deepEqual([added, removed, rebuilt], [0, 0, undefined]);
   });
 
   test('a deletion at another source is none here', async () => {

@@ -84,7 +84,8 @@ async function keepCheckpoint(directory: string, name: string, topic: string): P
     maxAgeMs: 1,
   };
   await loadState(connection, undefined, copy, subject);
-  await saveState(connection, workspace.checkpoint ?? '', copy, subject);
+  await connection.run('create table deletions (user_id varchar, time_ms double)');
+  await saveState(connection, workspace.checkpoint ?? '', copy, subject, 1);
   await workspace.close();
 }
 
