@@ -240,6 +240,18 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     assert.deepEqual([next.added, next.removed], [0, 0]);
   });
 
+  test('a user whose deletion was taken back is not told of what a mark says', async () => {
+    const both = audience('marked', { destinations: ['crm', 'ads'] });
+    await scene.sync(both, membersOf('a', 'marked'), {}, () => scene.deleteUser('marked'));
+    await scene.takeDeletionBack('marked');
+    const one = audience('marked', { destinations: ['crm'] });
+    const [retired] = await scene.retireFormer(one);
+    assert.equal(retired?.users, 1);
+    assert.deepEqual(told(await scene.emitted(one)), [vip('a', false), vip('a', true)]);
+    await scene.sync(one, membersOf('a', 'marked'));
+    assert.ok(told(await scene.emitted(one)).includes(vip('marked', true)));
+  });
+
   test('a first sync asks before it tells anyone, and one that has told somebody asks no more', async () => {
     const target = audience('asked');
     let asked = 0;
