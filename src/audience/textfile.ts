@@ -2,18 +2,30 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 
 /**
  * Writes metrics for a textfile collector in one step. Other series in the file stay: those of audiences that
- * other runs sync, and the time of the last success of a failed one.
+ * other runs sync, and the time of the last success of a failed one. Those of audiences that no longer exist are
+ * removed, or alerts about them would never end.
  */
-export async function writeTextfile(file: string, metrics: string): Promise<void> {
+export async function writeTextfile(
+  file: string,
+  metrics: string,
+  isKnown: (audience: string) => boolean,
+): Promise<void> {
   const before = await readFile(file, 'utf8').catch(() => '');
   // A collector reads every file that ends in .prom, so the temporary name ends differently.
   const written = `${file}.${process.pid}`;
-  await writeFile(written, mergeMetrics(before, metrics));
+  await writeFile(written, mergeMetrics(before, metrics, isKnown));
   await rename(written, file);
 }
 
-/** `fresh`, plus the series of its metrics that only `before` has. Both are in Prometheus' text format. */
-export function mergeMetrics(before: string, fresh: string): string {
+/**
+ * `fresh`, plus the series of its metrics that only `before` has, of known audiences. Both are in Prometheus'
+ * text format.
+ */
+export function mergeMetrics(
+  before: string,
+  fresh: string,
+  isKnown: (audience: string) => boolean,
+): string {
   const kept = samplesByMetric(before);
   const known = new Set([...samplesByMetric(fresh).values()].flat().map(seriesOf));
   const lines: string[] = [];
@@ -22,7 +34,11 @@ export function mergeMetrics(before: string, fresh: string): string {
     lines.push(line);
     const [, metric] = /^# TYPE (\S+)/.exec(line) ?? [];
     if (metric === undefined) continue;
-    lines.push(...(kept.get(metric) ?? []).filter((sample) => !known.has(seriesOf(sample))));
+    lines.push(
+      ...(kept.get(metric) ?? []).filter(
+        (sample) => !known.has(seriesOf(sample)) && isKnown(audienceOf(sample)),
+      ),
+    );
   }
   return `${lines.join('\n')}\n`;
 }
@@ -37,6 +53,11 @@ function samplesByMetric(text: string): Map<string, string[]> {
     else found.push(line);
   }
   return samples;
+}
+
+/** Ids need no escapes. */
+function audienceOf(sample: string): string {
+  return /[{,]audience="([^"]*)"/.exec(sample)?.[1] ?? '';
 }
 
 /** A sample without its value. */

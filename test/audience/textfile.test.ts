@@ -22,7 +22,7 @@ test('what a run says wins, and what it does not speak of stays', () => {
     'gone{audience="a"} 1',
     'torn{audi',
   ].join('\n');
-  assert.deepEqual(mergeMetrics(before, fresh).split('\n'), [
+  assert.deepEqual(mergeMetrics(before, fresh, () => true).split('\n'), [
     '# HELP members Users.',
     '# TYPE members gauge',
     'members{audience="x}, y"} 9',
@@ -32,5 +32,19 @@ test('what a run says wins, and what it does not speak of stays', () => {
     'failed{audience="b"} 1',
     '',
   ]);
-  assert.equal(mergeMetrics('', fresh), fresh);
+  assert.equal(
+    mergeMetrics('', fresh, () => true),
+    fresh,
+  );
+});
+
+test('what was said of an audience that no longer exists goes', () => {
+  const before = ['# TYPE failed gauge', 'failed{audience="gone"} 1', 'failed{audience="c"} 0'];
+  const merged = mergeMetrics(before.join('\n'), fresh, (id) => id !== 'gone');
+  assert.deepEqual(merged.split('\n').slice(-4), [
+    '# TYPE failed gauge',
+    'failed{audience="c"} 0',
+    'failed{audience="b"} 1',
+    '',
+  ]);
 });

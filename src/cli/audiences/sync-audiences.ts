@@ -92,7 +92,7 @@ export async function syncAudiences(
   const outcomes = await Promise.race([ofAll, failWhenTold()]);
   await ops?.close();
   if (options.textfile !== undefined && options.dryRun !== true)
-    await writeTextfile(options.textfile, await metrics.text());
+    await writeTextfile(options.textfile, await metrics.text(), found.isKnown);
   if (isForPrograms(options)) {
     const data = (): object => syncData(outcomes);
     context.print(present(options.output, data, () => ''));
