@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { encodeAudienceRoute } from '../event/audience-headers.ts';
-import { isIdTooLong, maxCallBytes } from '../event/limits.ts';
+import { isIdTooLong, isLongerThan, maxCallBytes } from '../event/limits.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import { kindOf, type Change, type SyncTarget } from './sync-target.ts';
@@ -72,7 +72,7 @@ export class IdentifyCalls {
     const { idPrefix, end } = isBaseline ? this.#baseline : this.#change;
     const messageId = hash('sha1', idPrefix + userId, 'hex');
     const value = `{"type":"identify","messageId":"${messageId}","userId":${JSON.stringify(userId)}${this.#traitStart}${this.#traitOf(change)}${end}`;
-    if (Buffer.byteLength(value) > maxCallBytes) return undefined;
+    if (isLongerThan(value, maxCallBytes)) return undefined;
     return {
       topic: callTopic,
       partition: partitionOf(userId, callPartitions),

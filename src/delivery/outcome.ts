@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { shortened } from '../event/shortened.ts';
+import { shortened } from '../event/last-answer.ts';
 import { longestRetryAfterMs } from './http/retry-after.ts';
 
 /** The result of one try at one URL. */
@@ -273,12 +273,10 @@ function perAddress(error: unknown): readonly unknown[] {
 const mostMessageCharacters = 300;
 
 function describeOne(error: unknown): Description {
-  if (!(error instanceof Error)) {
-    const message = shortened(String(error), mostMessageCharacters);
-    return { name: '', code: '', message, address: '' };
-  }
+  const text = error instanceof Error ? error.message : String(error);
+  const message = shortened(text, mostMessageCharacters);
+  if (!(error instanceof Error)) return { name: '', code: '', message, address: '' };
   const { name } = error;
-  const message = shortened(error.message, mostMessageCharacters);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const address = 'address' in error && typeof error.address === 'string' ? error.address : '';
   return { name, code, message, address };

@@ -39,6 +39,15 @@ export function beginningOf(body: Buffer): string {
   return new TextDecoder().decode(body.subarray(0, mostBodyBytes), { stream: true }).trim();
 }
 
+/** The text, or its beginning with an ellipsis if it has more characters (UTF-16 code units) than that. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const last = text.charCodeAt(most - 2);
+  // Not half of a character that has two code units.
+  const isHalf = last >= 0xd800 && last < 0xdc00;
+  return `${text.slice(0, isHalf ? most - 2 : most - 1)}…`;
+}
+
 /** A JSON object with short keys; `decodeLastAnswer` names them. */
 export function encodeLastAnswer({ atMs, detail, url, body, retryAfterMs }: LastAnswer): string {
   return JSON.stringify({ t: atMs, d: detail, w: url, b: body, r: retryAfterMs });

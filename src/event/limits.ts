@@ -16,7 +16,12 @@ export const maxBodyBytes: number = 500 * 1024;
 /** Of a call's receipt: its events are to be delivered within this time (docs/design.md). */
 export const objectiveMs: number = 60_000;
 
-export function isIdTooLong(id: string): boolean {
+/** Whether the text has more bytes in UTF-8. They are counted only where it may have. */
+export function isLongerThan(text: string, bytes: number): boolean {
   // A character that is one unit of a string has three bytes at most.
-  return id.length * 3 > maxIdBytes && Buffer.byteLength(id) > maxIdBytes;
+  return text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
+}
+
+export function isIdTooLong(id: string): boolean {
+  return isLongerThan(id, maxIdBytes);
 }

@@ -48,8 +48,7 @@ export function callOf(fields: JsonObject, origin: Origin): ParsedCall {
   return {
     call: {
       type: fields['type'] as CallType,
-      messageId:
-        textOf(fields['messageId']) ?? `${origin.topic}:${origin.partition}:${origin.offset}`,
+      messageId: textOf(fields['messageId']) ?? derivedMessageId(origin),
       userId: textOf(fields['userId']),
       anonymousId: textOf(fields['anonymousId']),
       timestamp,
@@ -57,4 +56,13 @@ export function callOf(fields: JsonObject, origin: Origin): ParsedCall {
       fields,
     },
   };
+}
+
+/** Of a call that has none: it is the same wherever the record is read. */
+export function derivedMessageId({
+  topic,
+  partition,
+  offset,
+}: Pick<Origin, 'topic' | 'partition' | 'offset'>): string {
+  return `${topic}:${partition}:${offset}`;
 }

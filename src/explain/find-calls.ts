@@ -1,5 +1,6 @@
 import { readRejected } from '../dead-letter/rejected.ts';
 import { userOf } from '../event/envelope.ts';
+import { derivedMessageId } from '../event/parse-call.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
@@ -183,7 +184,7 @@ function callsOf(
       const read = readCall(record, schemas, topology.topics.ingestAudience);
       if (read.awaitedSchema !== undefined || read.rejection !== undefined) {
         // Without a readable call, the user is not known.
-        if (!names(record.value, messageId) && pathOf(place) !== messageId) return [];
+        if (!names(record.value, messageId) && derivedMessageId(place) !== messageId) return [];
         const unreadable = unreadableHere(read);
         const rejection = unreadable === undefined ? read.rejection : undefined;
         return { ...common, read: undefined, unreadable, rejection };
@@ -255,11 +256,6 @@ function idsIn(text: string): readonly unknown[] {
   } catch {
     return [];
   }
-}
-
-/** As the id of a call without one states its place. */
-function pathOf({ topic, partition, offset }: Place): string {
-  return `${topic}:${partition}:${offset}`;
 }
 
 function placed({ topic, partition, offset, timestampMs: timeMs }: IncomingRecord): Place {

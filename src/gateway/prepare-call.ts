@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { checkCall, textOf } from '../event/check-call.ts';
 import { mergedHeader } from '../event/merged-call.ts';
-import { maxCallBytes } from '../event/limits.ts';
+import { isLongerThan, maxCallBytes } from '../event/limits.ts';
 import { type JsonObject } from '../event/read-json.ts';
 import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
@@ -55,8 +55,7 @@ export function prepareCalls(
       return;
     }
     const value = JSON.stringify(call);
-    const isLarge = value.length * 3 > maxCallBytes && Buffer.byteLength(value) > maxCallBytes;
-    const own = isLarge ? { ...headers, [mergedHeader]: '' } : headers;
+    const own = isLongerThan(value, maxCallBytes) ? { ...headers, [mergedHeader]: '' } : headers;
     records.push({ topic: topics.ingest, key: userOf(call), value, headers: own });
   });
   for (const { key, value, rejection } of inFewRecords(rejected)) {

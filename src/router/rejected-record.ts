@@ -1,4 +1,5 @@
 import { audienceDestinationsHeader, audienceSourceHeader } from '../event/audience-headers.ts';
+import { shortened } from '../event/last-answer.ts';
 import type { Origin } from '../event/parse-call.ts';
 import {
   detailHeader,
@@ -7,7 +8,6 @@ import {
   reasonHeader,
 } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
-import { shortened } from '../event/shortened.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 
 /** Of a detail. It may name fields of the call, whose names have any length. */

@@ -57,7 +57,7 @@ export class Lanes implements Providers {
   used(): Set<string> {
     const providers = new Set<string>();
     for (const { endpoints } of this.all.values())
-      for (const { prepared } of endpoints.all) providers.add(prepared.provider);
+      for (const provider of endpoints.providers) providers.add(provider);
     return providers;
   }
 
