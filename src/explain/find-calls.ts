@@ -11,7 +11,7 @@ import {
   type ReadCall,
   type Unreadable,
 } from '../router/read-call.ts';
-import type { Schemas } from '../schemas/schema-book.ts';
+import type { Schemas } from '../schemas/schemas.ts';
 import { schemaIdOf } from '../schemas/wire-format.ts';
 import { waitAtMost } from '../ops/wait-at-most.ts';
 import type { Topology } from '../topology.ts';

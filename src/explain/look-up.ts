@@ -11,7 +11,7 @@ import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { ConfigHistory, type ConfigMoment } from '../resources/config/config-history.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
-import type { Schemas } from '../schemas/schema-book.ts';
+import type { Schemas } from '../schemas/schemas.ts';
 import type { Topology } from '../topology.ts';
 import type {
   Evidence,

@@ -4,7 +4,7 @@ import { shownError, type Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
-import type { Schemas } from '../schemas/schema-book.ts';
+import type { Schemas } from '../schemas/schemas.ts';
 import { schemaIdOf } from '../schemas/wire-format.ts';
 import { arrivalOf } from './arrival.ts';
 import { CallBacklog } from './call-backlog.ts';

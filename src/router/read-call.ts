@@ -7,7 +7,7 @@ import { isOwnHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
-import type { Schemas } from '../schemas/schema-book.ts';
+import type { Schemas } from '../schemas/schemas.ts';
 import { payloadOf, schemaIdOf } from '../schemas/wire-format.ts';
 import { arrivalOf, type Arrival } from './arrival.ts';
 

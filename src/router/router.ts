@@ -17,8 +17,8 @@ import { Duplicates } from './duplicates.ts';
 import { RouterEvents } from './events.ts';
 import { checkIngestTopics } from './ingest-topics.ts';
 import { exposeState, RouterMetrics } from './metrics.ts';
-import { RegistryClient, type RegistryAccess } from '../schemas/registry-client.ts';
-import { noRegistry, SchemaBook, type Schemas } from '../schemas/schema-book.ts';
+import type { RegistryAccess } from '../schemas/registry-client.ts';
+import { openSchemas } from '../schemas/open-schemas.ts';
 import { Routes, type RouterConfig } from './route-call.ts';
 
 export interface RouterDeps {
@@ -67,6 +67,9 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       events.idPushedOut();
     },
   });
+  const schemas = await openSchemas(deps.registry, clock, (id, error) => {
+    router.schemaDelayed(id, error);
+  });
   const workers = new GroupLevel(kafka, { groupId: topology.groups.delivery, clock, log });
   const deliveryTopics = {
     shared: topology.topics.delivery,
@@ -79,9 +82,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     rejectedTopic: topology.topics.ingestRejected,
     audienceTopic: topology.topics.ingestAudience,
     duplicates,
-    schemas: schemasOf(deps, (id, error) => {
-      router.schemaDelayed(id, error);
-    }),
+    schemas,
     events,
   });
   const loop = await startConsumeLoop(kafka, {
@@ -136,18 +137,4 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
       await loop.stop(0);
     },
   };
-}
-
-function schemasOf(
-  { registry, clock }: RouterDeps,
-  onDelay: (id: number, error: unknown) => void,
-): Schemas {
-  if (registry === undefined) return noRegistry;
-  const client = new RegistryClient(registry);
-  return new SchemaBook({
-    fetchSchema: (id) => client.schemaOf(id),
-    isAwake: (knownId) => client.isAwake(knownId),
-    clock,
-    onDelay,
-  });
 }

@@ -1,21 +1,8 @@
 import { PostriderError } from '../errors.ts';
-import type { Rejection } from '../event/rejection.ts';
 import type { SteadyClock } from '../ops/clock.ts';
-import { createDecoder, type Decoder } from './decoder.ts';
+import { createDecoder } from './decoder.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
-
-/** A schema to decode with, or why records that name it cannot be decoded. */
-export type KnownSchema =
-  | { readonly decode: Decoder; readonly rejection?: undefined }
-  | { readonly decode?: undefined; readonly rejection: Rejection };
-
-/** The part of the schema book that the router needs to read typed records. */
-export interface Schemas {
-  /** Undefined: not known yet. */
-  find(id: number): KnownSchema | undefined;
-  /** Resolves once `find` has a result for the schema; not while the registry is unreachable. */
-  settled(id: number): Promise<void>;
-}
+import type { KnownSchema, Schemas } from './schemas.ts';
 
 export interface SchemaBookOptions {
   /** @throws PostriderError `not-found`, `registry-unavailable` */
@@ -152,12 +139,3 @@ function unknownSchema(id: number): KnownSchema {
   const detail = `The schema registry does not know the schema ${id}.`;
   return { rejection: { reason: 'unknown-schema', detail } };
 }
-
-/** Without a registry, no schema is known. */
-export const noRegistry: Schemas = {
-  find: (id) => {
-    const detail = `The value names the schema ${id}, and SCHEMA_REGISTRY_URL is not set.`;
-    return { rejection: { reason: 'no-registry', detail } };
-  },
-  settled: () => Promise.resolve(),
-};

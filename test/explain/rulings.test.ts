@@ -4,7 +4,7 @@ import { decideAgain } from '../../src/explain/rulings.ts';
 import { ConfigHistory } from '../../src/resources/config/config-history.ts';
 import type { ReadCall } from '../../src/router/read-call.ts';
 import { readCall } from '../../src/router/read-call.ts';
-import { noRegistry } from '../../src/schemas/schema-book.ts';
+import { noRegistry } from '../../src/schemas/schemas.ts';
 import { audienceTopic, incoming, topics } from '../router/fakes.ts';
 
 /** Records of the `config` topic, a second apart, without the offsets that compaction has removed. */

@@ -13,7 +13,7 @@ import type {
 import { presentStory } from '../../src/explain/present.ts';
 import type { Ruling } from '../../src/explain/rulings.ts';
 import { tellStory } from '../../src/explain/story.ts';
-import { noRegistry } from '../../src/schemas/schema-book.ts';
+import { noRegistry } from '../../src/schemas/schemas.ts';
 import { readCall } from '../../src/router/read-call.ts';
 import { appendTimeMs, audienceTopic, incoming } from '../router/fakes.ts';
 import { wholeEnvelope } from '../event/whole-envelope.ts';

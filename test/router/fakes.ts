@@ -5,7 +5,7 @@ import { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
 import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
 import { ConfigIndex, type FollowedResource } from '../../src/resources/config/config-index.ts';
-import { noRegistry, type Schemas } from '../../src/schemas/schema-book.ts';
+import { noRegistry, type Schemas } from '../../src/schemas/schemas.ts';
 import { CallRouter, type PendingCall } from '../../src/router/call-router.ts';
 import { Duplicates } from '../../src/router/duplicates.ts';
 import { RouterEvents } from '../../src/router/events.ts';

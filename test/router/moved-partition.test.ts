@@ -5,7 +5,7 @@ import { PostriderError } from '../../src/errors.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { createDecoder } from '../../src/schemas/decoder.ts';
 import { ingestSchema } from '../../src/schemas/publish.ts';
-import type { KnownSchema } from '../../src/schemas/schema-book.ts';
+import type { KnownSchema } from '../../src/schemas/schemas.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
 import { incoming, TestRouter } from './fakes.ts';
 

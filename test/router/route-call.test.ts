@@ -9,7 +9,7 @@ import type { FollowedResource } from '../../src/resources/config/config-index.t
 import { readCall } from '../../src/router/read-call.ts';
 import { Routes } from '../../src/router/route-call.ts';
 import { anyCall } from '../event/some-calls.ts';
-import { noRegistry } from '../../src/schemas/schema-book.ts';
+import { noRegistry } from '../../src/schemas/schemas.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
 import { appendTimeMs, audienceTopic, FakeConfig, incoming, topics } from './fakes.ts';
 import { wholeEnvelope } from '../event/whole-envelope.ts';

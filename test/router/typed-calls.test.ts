@@ -5,7 +5,8 @@ import { isMendable } from '../../src/event/rejection.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { createDecoder } from '../../src/schemas/decoder.ts';
 import { ingestSchema } from '../../src/schemas/publish.ts';
-import { SchemaBook, type KnownSchema, type Schemas } from '../../src/schemas/schema-book.ts';
+import { SchemaBook } from '../../src/schemas/schema-book.ts';
+import type { KnownSchema, Schemas } from '../../src/schemas/schemas.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
 import { incoming, TestRouter } from './fakes.ts';
 

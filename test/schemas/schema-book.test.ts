@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PostriderError } from '../../src/errors.ts';
 import type { RegisteredSchema } from '../../src/schemas/registered-schema.ts';
-import { noRegistry, SchemaBook, unknownForMs } from '../../src/schemas/schema-book.ts';
+import { SchemaBook, unknownForMs } from '../../src/schemas/schema-book.ts';
+import { noRegistry } from '../../src/schemas/schemas.ts';
 
 const schema: RegisteredSchema = { type: 'AVRO', schema: '"string"', references: [] };
 const unknown = new PostriderError('not-found', 'Schema not found');

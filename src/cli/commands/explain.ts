@@ -6,7 +6,8 @@ import { presentStory } from '../../explain/present.ts';
 import { tellStory } from '../../explain/story.ts';
 import type { TopicReader } from '../../explain/topic-reader.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { registrySchemas } from '../connect/registry-schemas.ts';
+import { openSchemas } from '../../schemas/open-schemas.ts';
+import { registryAccess } from '../connect/registry-access.ts';
 import type { Context } from '../context.ts';
 import { parseTime } from '../letters/options.ts';
 import { note } from '../terminal/note.ts';
@@ -33,7 +34,7 @@ export function registerExplain(program: Command, context: Context): void {
 }
 
 async function explain(context: Context, messageId: string, options: Options): Promise<void> {
-  const { settings, kafka } = context;
+  const { settings, credentials, kafka } = context;
   const { user, since: sinceMs, output } = options;
   const topology = await context.topology();
   const nowMs = systemClock.now();
@@ -47,7 +48,7 @@ async function explain(context: Context, messageId: string, options: Options): P
       kafka,
       topology,
       nowMs,
-      schemas: registrySchemas(context),
+      schemas: await openSchemas(registryAccess(settings, credentials), systemClock),
       onReader: (each) => (reader = each),
     },
     question,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { checkSchema, incompatible, ingestSubject, registerSchema } from '../../schemas/publish.ts';
-import { RegistryClient } from '../../schemas/registry-client.ts';
+import type { RegistryClient } from '../../schemas/registry-client.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import type { Context } from '../context.ts';
 import { registryAccess } from '../connect/registry-access.ts';
@@ -32,14 +32,14 @@ function withSubject(command: Command): Command {
 const noneSeen = 'no such subject, or this login has no right to see it';
 
 async function register(context: Context, options: SchemasOptions): Promise<void> {
-  const { registry, subject } = targetOf(context, options);
+  const { registry, subject } = await targetOf(context, options);
   const { id, unseenBefore } = await registerSchema(registry, subject);
   const first = unseenBefore ? `; before, there was ${noneSeen}` : '';
   context.print(`${subject} has the schema ${id}${first}`);
 }
 
 async function check(context: Context, options: SchemasOptions): Promise<void> {
-  const { registry, subject } = targetOf(context, options);
+  const { registry, subject } = await targetOf(context, options);
   // One that has just started knows no subject yet, and says so here where it can.
   await registry.isAwake(undefined);
   const seen = await checkSchema(registry, subject);
@@ -52,15 +52,16 @@ async function check(context: Context, options: SchemasOptions): Promise<void> {
   context.print(`compatible with the latest version of ${subject}`);
 }
 
-function targetOf(
+async function targetOf(
   context: Context,
   options: SchemasOptions,
-): { registry: RegistryClient; subject: string } {
+): Promise<{ registry: RegistryClient; subject: string }> {
   const { environment, settings, credentials } = context;
   const access = registryAccess(settings, credentials);
   if (access === undefined)
     throw notSet('SCHEMA_REGISTRY_URL', 'the URL of a schema registry', environment);
   context.warnOfSettings();
   const subject = options.subject ?? ingestSubject(`${settings.topicPrefix}ingest`);
+  const { RegistryClient } = await import('../../schemas/registry-client.ts');
   return { registry: new RegistryClient(access), subject };
 }

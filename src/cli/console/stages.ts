@@ -3,10 +3,11 @@ import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';
 import { tellStory } from '../../explain/story.ts';
 import { systemClock } from '../../ops/clock.ts';
+import { openSchemas } from '../../schemas/open-schemas.ts';
 import { readPipeline } from '../../status/pipeline.ts';
 import { saidNow } from '../../status/read-status.ts';
 import type { Topology } from '../../topology.ts';
-import { registrySchemas } from '../connect/registry-schemas.ts';
+import { registryAccess } from '../connect/registry-access.ts';
 import type { Context } from '../context.ts';
 
 /** What was sent to each destination, or is. */
@@ -19,9 +20,12 @@ function bodiesOf({ copies, waiting }: Evidence): ReadonlyMap<string, string> {
 }
 
 /** What the console shows of other stages, none of which it imports. */
-export function consoleStages(context: Context, topology: Topology): ConsoleDeps['stages'] {
-  const { kafka, settings } = context;
-  const schemas = registrySchemas(context);
+export async function consoleStages(
+  context: Context,
+  topology: Topology,
+): Promise<ConsoleDeps['stages']> {
+  const { kafka, settings, credentials } = context;
+  const schemas = await openSchemas(registryAccess(settings, credentials), systemClock);
   return {
     saidNow,
     readBacklog: () => readPipeline(kafka, topology, systemClock.now()),

@@ -156,7 +156,7 @@ export async function startRoles(
         dataDir: settings.consoleDataDir ?? usualConsoleDir,
         access: consoleAccess(settings),
         trustedProxies: settings.consoleTrustedProxies,
-        stages: consoleStages(context, topology),
+        stages: await consoleStages(context, topology),
         operations: consoleOperations(context),
         producer: await producer(),
       });
