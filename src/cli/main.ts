@@ -5,7 +5,7 @@ import { printable, printableLines } from '../printable.ts';
 import { createContext } from './context.ts';
 import { createProgram } from './program.ts';
 
-const program = createProgram(createContext());
+const program = await createProgram(createContext(), process.argv[2]);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of the answer, for example `head`, has ended. Other programs are ended by that signal.

@@ -1,62 +1,53 @@
 import { readFileSync } from 'node:fs';
 import tab from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
-import { registerApply } from './commands/apply.ts';
 import { explainCommands, registerHelp } from './commands/help.ts';
 import { printable } from '../printable.ts';
 import type { Context } from './context.ts';
-import { registerAttempts } from './commands/attempts.ts';
-import { registerAudienceSync } from './commands/audience-sync.ts';
-import { registerConsoleLink } from './commands/console-link.ts';
-import { registerDeadLetters } from './commands/dead-letters.ts';
-import { registerDelete } from './commands/delete.ts';
-import { registerDeleteUser } from './commands/delete-user.ts';
-import { registerDemo } from './commands/demo.ts';
-import { registerDev } from './commands/dev.ts';
-import { registerDiff } from './commands/diff.ts';
-import { registerExplain } from './commands/explain.ts';
-import { registerGet } from './commands/get.ts';
-import { registerListen } from './commands/listen.ts';
-import { registerPause, registerResume } from './commands/pause.ts';
-import { registerProduce } from './commands/produce.ts';
-import { registerRejected } from './commands/rejected.ts';
-import { registerRoles } from './commands/roles.ts';
-import { registerSchemas } from './commands/schemas.ts';
-import { registerSecrets } from './commands/secrets.ts';
-import { registerSendTest } from './commands/send-test.ts';
-import { registerStatus } from './commands/status.ts';
-import { registerTopics } from './commands/topics.ts';
+
+type Register = (program: Command, context: Context) => void;
+type Loaders = Readonly<Record<string, () => Promise<Register>>>;
+
+const roles = async (): Promise<Register> => (await import('./commands/roles.ts')).registerRoles;
 
 /** Run until they are told to end. */
-const running = [registerDev, registerDemo, registerRoles, registerListen];
+const running: Loaders = {
+  dev: async () => (await import('./commands/dev.ts')).registerDev,
+  demo: async () => (await import('./commands/demo.ts')).registerDemo,
+  gateway: roles,
+  router: roles,
+  delivery: roles,
+  console: roles,
+  listen: async () => (await import('./commands/listen.ts')).registerListen,
+};
 /** Answer and end. */
-const answering = [
-  registerApply,
-  registerDiff,
-  registerGet,
-  registerDelete,
-  registerTopics,
-  registerProduce,
-  registerAudienceSync,
-  registerDeleteUser,
-  registerRejected,
-  registerDeadLetters,
-  registerStatus,
-  registerAttempts,
-  registerExplain,
-  registerSchemas,
-  registerSecrets,
-  registerSendTest,
-  registerPause,
-  registerResume,
-  registerConsoleLink,
-];
+const answering: Loaders = {
+  apply: async () => (await import('./commands/apply.ts')).registerApply,
+  diff: async () => (await import('./commands/diff.ts')).registerDiff,
+  get: async () => (await import('./commands/get.ts')).registerGet,
+  delete: async () => (await import('./commands/delete.ts')).registerDelete,
+  topics: async () => (await import('./commands/topics.ts')).registerTopics,
+  produce: async () => (await import('./commands/produce.ts')).registerProduce,
+  'audience-sync': async () => (await import('./commands/audience-sync.ts')).registerAudienceSync,
+  'delete-user': async () => (await import('./commands/delete-user.ts')).registerDeleteUser,
+  rejected: async () => (await import('./commands/rejected.ts')).registerRejected,
+  'dead-letters': async () => (await import('./commands/dead-letters.ts')).registerDeadLetters,
+  status: async () => (await import('./commands/status.ts')).registerStatus,
+  attempts: async () => (await import('./commands/attempts.ts')).registerAttempts,
+  explain: async () => (await import('./commands/explain.ts')).registerExplain,
+  schemas: async () => (await import('./commands/schemas.ts')).registerSchemas,
+  secrets: async () => (await import('./commands/secrets.ts')).registerSecrets,
+  'send-test': async () => (await import('./commands/send-test.ts')).registerSendTest,
+  pause: async () => (await import('./commands/pause.ts')).registerPause,
+  resume: async () => (await import('./commands/pause.ts')).registerResume,
+  'console-link': async () => (await import('./commands/console-link.ts')).registerConsoleLink,
+};
 
 /**
- * All commands. What takes long to load, those that need it load when they run. Wrong usage throws
- * commander's error instead of ending the process.
+ * The command that is wanted, or all of them where that is not the name of one: to load all takes longer than most
+ * take to run. Wrong usage throws commander's error instead of ending the process.
  */
-export function createProgram(context: Context): Command {
+export async function createProgram(context: Context, wanted = ''): Promise<Command> {
   const program = new Command('postrider')
     .description(
       'Outbound event delivery: analytics calls from Kafka to customer endpoints, as signed webhooks',
@@ -71,8 +62,13 @@ export function createProgram(context: Context): Command {
     })
     .exitOverride();
   const forAnswer = context.forAnswer(() => program.opts<{ verbose?: true }>().verbose === true);
-  for (const register of running) register(program, context);
-  for (const register of answering) register(program, forAnswer);
+  const isOne = Object.hasOwn(running, wanted) || Object.hasOwn(answering, wanted);
+  const load = async (loaders: Loaders): Promise<Set<Register>> => {
+    const needed = Object.entries(loaders).filter(([name]) => name === wanted || !isOne);
+    return new Set(await Promise.all(needed.map(([, loader]) => loader())));
+  };
+  for (const register of await load(running)) register(program, context);
+  for (const register of await load(answering)) register(program, forAnswer);
   registerHelp(program, forAnswer);
   tab(program, { completionCommandName: 'completion' });
   explainCommands(program);

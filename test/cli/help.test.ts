@@ -26,9 +26,9 @@ function helpOf(command: Command): string {
   return text;
 }
 
-describe('help', () => {
-  const program = createProgram(createContext({}));
+const program = await createProgram(createContext({}));
 
+describe('help', () => {
   for (const [path, command] of leaves(program)) {
     test(`of ${path.join(' ')} has an example that the command takes`, () => {
       const [, example = ''] = /\nExample:\n {2}postrider (.*)\n$/.exec(helpOf(command)) ?? [];
@@ -45,6 +45,23 @@ describe('help', () => {
         if (mandatory) assert.ok(long !== undefined && command.getOptionValue(long.slice(2)));
     });
   }
+
+  for (const name of ['status', 'pause', 'topics', 'dead-letters'])
+    test(`of ${name} is the same where the other commands are not loaded`, async () => {
+      const alone = await createProgram(createContext({}), name);
+      assert.deepEqual(
+        alone
+          .createHelp()
+          .visibleCommands(alone)
+          .map((each) => each.name()),
+        [name, 'help', 'completion'],
+      );
+      const texts = (all: Command): string[] =>
+        leaves(all)
+          .filter(([[first]]) => first === name)
+          .map(([, command]) => helpOf(command));
+      assert.deepEqual(texts(alone), texts(program));
+    });
 
   test('names every command in a group', () => {
     const visible = program.createHelp().visibleCommands(program);

@@ -114,7 +114,7 @@ export function checkArguments(manifests: readonly Manifest[]): void {
   for (const workload of workloadsOf(manifests).filter(isOurs)) checkCommand(workload);
 }
 
-const program = createProgram(createContext({}));
+const program = await createProgram(createContext({}));
 
 function checkCommand(workload: Workload): void {
   const { command, args = [] } = ourContainer(workload);

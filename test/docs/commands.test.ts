@@ -9,14 +9,14 @@ import { codeOf, pages, readPage, root, writtenPages } from './pages.ts';
 import { shownCommands } from './shell.ts';
 
 /** The program, which finds fault with what is wrong and does nothing else. */
-function inertProgram(): Command {
+async function inertProgram(): Promise<Command> {
   const makeInert = (command: Command): void => {
     command.exitOverride().configureOutput({ writeOut: nothing, outputError: nothing });
     // One that only holds others together has no options.
     if (command.commands.length === 0 || command.options.length > 0) command.action(nothing);
     command.commands.forEach(makeInert);
   };
-  const program = createProgram(createContext({}));
+  const program = await createProgram(createContext({}));
   makeInert(program);
   return program;
 }
@@ -26,9 +26,9 @@ function nothing(): void {
 }
 
 /** What is wrong with a command line of ours; undefined: nothing. */
-function problemOf(args: readonly string[]): string | undefined {
+async function problemOf(args: readonly string[]): Promise<string | undefined> {
   try {
-    inertProgram().parse(args, { from: 'user' });
+    (await inertProgram()).parse(args, { from: 'user' });
     return undefined;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return undefined;
@@ -45,11 +45,11 @@ function argumentsOf(words: readonly string[]): readonly string[] | undefined {
 }
 
 for (const page of writtenPages)
-  test(`every postrider command in a code block of ${page} is one that the CLI takes`, () => {
+  test(`every postrider command in a code block of ${page} is one that the CLI takes`, async () => {
     for (const { line, words } of shownCommands(readPage(page))) {
       const args = argumentsOf(words);
       if (args !== undefined)
-        assert.equal(problemOf(args), undefined, `${page}:${line}: ${words.join(' ')}`);
+        assert.equal(await problemOf(args), undefined, `${page}:${line}: ${words.join(' ')}`);
     }
   });
 
@@ -110,9 +110,9 @@ describe('what is found in a code block', () => {
     ]);
   });
 
-  test('is a mistake where the CLI would refuse it', () => {
-    assert.equal(problemOf(['dead-letters', 'list', '--reason', 'http-4xx']), undefined);
-    assert.equal(problemOf(['apply', '--help']), undefined);
+  test('is a mistake where the CLI would refuse it', async () => {
+    assert.equal(await problemOf(['dead-letters', 'list', '--reason', 'http-4xx']), undefined);
+    assert.equal(await problemOf(['apply', '--help']), undefined);
     for (const args of [
       ['redrive'],
       ['dead-letters', 'redo'],
@@ -123,7 +123,7 @@ describe('what is found in a code block', () => {
       ['listen', '--status', '42'],
       ['get', 'source', '-o', 'xml'],
     ])
-      assert.notEqual(problemOf(args), undefined, args.join(' '));
+      assert.notEqual(await problemOf(args), undefined, args.join(' '));
   });
 
   test('counts only where the command itself is called', () => {

@@ -10,7 +10,7 @@ import { topology } from './reference/topics.ts';
 
 /** What any page names has to exist. */
 
-const program = createProgram(createContext({}));
+const program = await createProgram(createContext({}));
 const settings = new Set(Object.keys(describeSettings(readSettings({}))));
 const dedicated = topology.dedicatedTopic('<id>').name;
 const topicsAndGroups = new Set([

@@ -122,18 +122,23 @@ export function registerHelp(program: Command, context: Context): void {
     });
 }
 
-/** Sorts the commands and adds their examples; all must have been registered. */
+/** Sorts the commands that are registered and adds their examples. */
 export function explainCommands(program: Command): void {
+  const registered = new Set(program.commands.map((command) => command.name()));
+  const ofRegistered = (texts: Readonly<Record<string, string>>): [string[], string][] =>
+    Object.entries(texts)
+      .map(([path, text]): [string[], string] => [path.split(' '), text])
+      .filter(([[name = '']]) => registered.has(name));
   for (const [group, names] of Object.entries(groups))
     for (const command of program.commands)
       if (names.includes(command.name())) command.helpGroup(group);
   commandOf(program, ['completion']).description(
     'print a script that makes your shell complete commands',
   );
-  for (const [path, example] of Object.entries(examples))
-    explainCommand(commandOf(program, path.split(' ')), `${program.name()} ${example}`);
-  for (const [path, more] of Object.entries(details)) {
-    const command = commandOf(program, path.split(' '));
+  for (const [path, example] of ofRegistered(examples))
+    explainCommand(commandOf(program, path), `${program.name()} ${example}`);
+  for (const [path, more] of ofRegistered(details)) {
+    const command = commandOf(program, path);
     const line = command.description();
     command.summary(line).description(`${line}\n\n${more}`);
   }

@@ -3,8 +3,8 @@ import { createContext } from '../../../src/cli/context.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { code, generated, markCode, sentence } from './text.ts';
 
-export function commandsPage(): string {
-  const program = createProgram(createContext({}));
+export async function commandsPage(): Promise<string> {
+  const program = await createProgram(createContext({}));
   const sections = groupsOf(program).flatMap(([title, commands]) => [
     `## ${title}`,
     ...commands.flatMap((command) => entries(command, command.name())),

@@ -8,7 +8,7 @@ import { topicsPage } from './topics.ts';
 /** Every page of docs/reference as the code wants it, by its path from the root. */
 export async function referencePages(): Promise<Map<string, string>> {
   const texts = {
-    commands: commandsPage(),
+    commands: await commandsPage(),
     settings: settingsPage(),
     topics: topicsPage(),
     metrics: await metricsPage(),
