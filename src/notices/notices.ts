@@ -12,7 +12,7 @@ import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
 import { NoticeEvents } from './events.ts';
 import { Watcher } from './watcher.ts';
-import { Words } from './words.ts';
+import { WorkerReports } from './worker-reports.ts';
 
 export interface NoticesDeps {
   readonly kafka: KafkaClient;
@@ -69,7 +69,7 @@ export async function startNotices(deps: NoticesDeps): Promise<Notices> {
 class Watch {
   readonly #deps: NoticesDeps;
   readonly #events: NoticeEvents;
-  readonly #words = new Words();
+  readonly #reports = new WorkerReports();
   readonly #watcher: Watcher;
   #follower: Follower | undefined;
   #timer: Timer | undefined;
@@ -82,7 +82,7 @@ class Watch {
     this.#deps = deps;
     this.#events = events;
     this.#watcher = new Watcher({
-      words: this.#words,
+      reports: this.#reports,
       config,
       pauses,
       send: (records) => producer.send(records),
@@ -111,7 +111,7 @@ class Watch {
     });
     // From here on, this process writes the notices.
     await this.#follow(destinationStatus, (key, value) => {
-      this.#words.put(key, value);
+      this.#reports.put(key, value);
     });
     await this.#look();
   }
@@ -127,7 +127,7 @@ class Watch {
         accept(key?.toString() ?? '', value);
       },
       onRestart: () => {
-        this.#words.clear();
+        this.#reports.clear();
       },
     });
     await this.#follower.loaded;

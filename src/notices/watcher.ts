@@ -9,10 +9,10 @@ import { pauseRecord, type Pause } from '../resources/pauses/pause.ts';
 import { composeNotice, hookRecord, type Subject } from './compose.ts';
 import { episodeOf, nextOf, type Episode, type Next, type Seen } from './episode.ts';
 import type { NoticeEvents } from './events.ts';
-import type { Words } from './words.ts';
+import type { WorkerReports } from './worker-reports.ts';
 
 export interface WatcherOptions {
-  readonly words: Words;
+  readonly reports: WorkerReports;
   readonly config: Pick<
     Config,
     'offset' | 'destination' | 'isUnreadable' | 'isFresh' | 'noticeHooks'
@@ -60,7 +60,7 @@ export class Watcher {
   /** @throws PostriderError what `send` throws; then no notice counts as sent */
   async look(nowMs: number): Promise<void> {
     if (!this.#options.config.isFresh()) return;
-    const failing = this.#options.words.failing(nowMs);
+    const failing = this.#options.reports.failing(nowMs);
     const steps = Array.from(new Set([...failing.keys(), ...this.#episodes.keys()]), (id): Step => {
       const said = failing.get(id) ?? [];
       const former = this.#episodes.get(id);
@@ -74,7 +74,7 @@ export class Watcher {
   }
 
   #seen(id: string, said: readonly DestinationStatus[]): Seen {
-    const { config, pauses, words } = this.#options;
+    const { config, pauses, reports } = this.#options;
     const destination = config.destination(id);
     const pause = pauses.get(id);
     const view = said.length === 0 ? undefined : viewOf(id, said);
@@ -85,7 +85,7 @@ export class Watcher {
         view?.since === undefined
           ? undefined
           : { sinceMs: Date.parse(view.since), isItsOwn: view.state !== 'unreadable' },
-      deliveredMs: words.deliveredMs(id),
+      deliveredMs: reports.deliveredMs(id),
       disableAfterMs: this.#disableAfterMs(destination?.disableAfter),
     };
   }

@@ -16,7 +16,7 @@ const keptMs = 2 * forgetMs;
  * The workers' reports on failing destinations, from the records of `destination-status`. Of healthy
  * destinations it keeps only when they last took an event, for two days.
  */
-export class Words {
+export class WorkerReports {
   readonly #workers = new Map<string, Worker>();
   readonly #deliveredMs = new Map<string, number>();
 
