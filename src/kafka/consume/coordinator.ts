@@ -3,8 +3,7 @@ import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/er
 import type { TopicPartition } from '../record.ts';
 
 /** The member and the generation of a group that a request speaks for. */
-export interface Standing {
-  readonly groupId: string;
+export interface MemberIdentity {
   /** Empty before the first join. */
   readonly memberId: string;
   readonly generation: number;
@@ -114,7 +113,7 @@ export class Coordinator {
 
   /** @param assignments of all members, from the leader alone */
   async sync(
-    standing: Standing,
+    member: MemberIdentity,
     assignments: readonly { readonly memberId: string; readonly memberAssignment: Buffer }[],
     rebalanceTimeoutMs: number,
   ): Promise<{ readonly error: KafkaErrorName; readonly assignment: Buffer }> {
@@ -125,8 +124,8 @@ export class Coordinator {
       'SyncGroup',
       {
         groupId: this.#groupId,
-        memberId: standing.memberId,
-        generationId: standing.generation,
+        memberId: member.memberId,
+        generationId: member.generation,
         groupAssignment: assignments,
       },
       rebalanceTimeoutMs + graceMs,
@@ -134,7 +133,7 @@ export class Coordinator {
     return { error: this.#noteError(errorCode), assignment: memberAssignment };
   }
 
-  async heartbeat({ memberId, generation }: Standing): Promise<KafkaErrorName> {
+  async heartbeat({ memberId, generation }: MemberIdentity): Promise<KafkaErrorName> {
     const request = { groupId: this.#groupId, memberId, groupGenerationId: generation };
     const { errorCode } = await this.#ask<{ readonly errorCode: number }>('Heartbeat', request);
     return this.#noteError(errorCode);
@@ -161,14 +160,14 @@ export class Coordinator {
     };
   }
 
-  async leave({ memberId }: Standing): Promise<void> {
+  async leave({ memberId }: MemberIdentity): Promise<void> {
     const members = [{ memberId, groupInstanceId: null }];
     await this.#ask('LeaveGroup', { groupId: this.#groupId, memberId, members });
   }
 
   /** Returns each partition's own answer. */
   async commit(
-    { memberId, generation }: Standing,
+    { memberId, generation }: MemberIdentity,
     commits: readonly Commit[],
   ): Promise<readonly CommitAnswer[]> {
     const { responses } = await this.#ask<{

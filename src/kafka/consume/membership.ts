@@ -20,7 +20,7 @@ import {
   type Commit,
   type CommitAnswer,
   type GroupMemberMetadata,
-  type Standing,
+  type MemberIdentity,
 } from './coordinator.ts';
 
 export interface MembershipOptions {
@@ -67,7 +67,7 @@ const troublesPerLine = 20;
 /** How often the one who assigns looks for topics that do not exist, or have grown. */
 const lookMs = 2_000;
 
-const isStale: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
+const stale: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
   'UNKNOWN_MEMBER_ID',
   'ILLEGAL_GENERATION',
 ]);
@@ -122,22 +122,21 @@ export class Membership {
   }
 
   async commit(commits: readonly Commit[]): Promise<readonly CommitAnswer[]> {
-    const answers = await this.#coordinator.commit(this.#standing, commits);
+    const answers = await this.#coordinator.commit(this.#identity, commits);
     // A heartbeat tells what to do.
-    if (answers.some(({ error }) => isStale.has(error))) this.#sleeper.wake();
+    if (answers.some(({ error }) => stale.has(error))) this.#sleeper.wake();
     return answers;
   }
 
   /** After `signal` is aborted. */
   async leave(): Promise<void> {
     clearTimeout(this.#session);
-    if (this.#memberId !== '') await this.#coordinator.leave(this.#standing).catch(() => undefined);
+    if (this.#memberId !== '') await this.#coordinator.leave(this.#identity).catch(() => undefined);
     await this.#work;
   }
 
-  get #standing(): Standing {
-    const { groupId } = this.#options;
-    return { groupId, memberId: this.#memberId, generation: this.#generation };
+  get #identity(): MemberIdentity {
+    return { memberId: this.#memberId, generation: this.#generation };
   }
 
   #isStopped(): boolean {
@@ -185,9 +184,9 @@ export class Membership {
       const { generation, protocol } = answer;
       const assignments = answer.isLeader ? await this.#assign(answer.members, protocol) : [];
       if (!answer.isLeader) this.#assignedCounts = undefined;
-      const standing = { ...this.#standing, generation };
+      const member = { ...this.#identity, generation };
       const { error, assignment } = await this.#joining.sync(
-        standing,
+        member,
         assignments,
         rebalanceTimeoutMs,
       );
@@ -208,7 +207,7 @@ export class Membership {
     await this.#sleeper.sleep(heartbeatMs);
     if (this.#isStopped() || this.#mustJoin) return;
     const sentMs = performance.now();
-    if (!this.#isWell(await this.#coordinator.heartbeat(this.#standing))) return;
+    if (!this.#isWell(await this.#coordinator.heartbeat(this.#identity))) return;
     this.#heard(sentMs);
     if (this.#assignedCounts !== undefined) await this.#look(this.#assignedCounts);
   }
@@ -249,7 +248,7 @@ export class Membership {
       this.#mustJoin = true;
       return false;
     }
-    if (isStale.has(error)) {
+    if (stale.has(error)) {
       if (error === 'UNKNOWN_MEMBER_ID') this.#memberId = '';
       this.#mustJoin = true;
       this.#options.expelled();

@@ -304,10 +304,10 @@ test('a committed offset that the log does not reach is said, and what comes fro
 /** As somebody does who is no member, while the group has none. */
 async function commit(topic: string, offsets: readonly number[]): Promise<void> {
   const cluster = scene.kafka.openCluster();
-  const standing = { groupId: scene.group, memberId: '', generation: -1 };
+  const member = { memberId: '', generation: -1 };
   const commits = offsets.map((offset, partition) => ({ topic, partition, offset, metadata: '' }));
   await eventually(async () => {
-    for (const { error } of await new Coordinator(cluster, scene.group).commit(standing, commits))
+    for (const { error } of await new Coordinator(cluster, scene.group).commit(member, commits))
       assert.equal(error, 'NONE');
   });
   cluster.close();
