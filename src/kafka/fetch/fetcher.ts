@@ -4,7 +4,6 @@ import { earliestTime, latestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
 import { refusedRight } from '../admin-error.ts';
 import { reasonOf } from '../keep-trying.ts';
-import { Pace } from '../pace.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
@@ -88,11 +87,12 @@ export class Fetcher {
   /** Those that this principal could read at some time. */
   readonly #readTopics = new Set<string>();
   readonly #leaders: Leaders;
-  readonly #pace = new Pace();
   readonly #stop = new AbortController();
   readonly #sleeper = new Sleeper(this.#stop.signal);
   #warnedAtMs = -Infinity;
   #turn = 0;
+  /** Records that were handed over since others had a turn. */
+  #stretch = 0;
 
   constructor(options: FetcherOptions) {
     this.#options = options;
@@ -344,7 +344,10 @@ export class Fetcher {
         cursor.offset = records.position;
         if (records.epoch >= 0) cursor.lastEpoch = records.epoch;
         if (taken < stretchRecords) this.#finish(cursor, brought);
-        if (this.#pace.isPauseDue(taken)) await nextTurn();
+        this.#stretch += taken;
+        if (this.#stretch < stretchRecords) continue;
+        this.#stretch = 0;
+        await nextTurn();
       }
     } finally {
       cursor.isHandedOver = false;
