@@ -39,6 +39,13 @@ export interface Permanent {
  */
 export const mostKeptAnswerBytes = 1_024;
 
+/** What people and the topic `attempts` are told of a try. */
+export const outcomeNames: Readonly<Record<Outcome['kind'], 'delivered' | 'failed' | 'refused'>> = {
+  delivered: 'delivered',
+  retryable: 'failed',
+  permanent: 'refused',
+};
+
 /** Causes of a failed request. */
 export const requestFailures = [
   'timeout',

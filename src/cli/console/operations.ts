@@ -2,6 +2,7 @@ import type { Operations, RunEnd, Selection } from '../../console/actions/operat
 import { beginningText } from '../../dead-letter/texts.ts';
 import { isSelected } from '../../dead-letter/select-dead-letters.ts';
 import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
+import { outcomeNames } from '../../delivery/outcome.ts';
 import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { pause, resume } from '../commands/pause.ts';
@@ -18,7 +19,6 @@ import type { Selection as LetterSelection } from '../letters/letters.ts';
 const rate = 100;
 /** How long to look what becomes of what was sent. */
 const waitMs = 30_000;
-const outcomes = { delivered: 'delivered', retryable: 'failed', permanent: 'refused' } as const;
 
 /** What the console's operators can have done is what the commands of the same names do. */
 export function consoleOperations(context: Context): Operations {
@@ -29,7 +29,7 @@ export function consoleOperations(context: Context): Operations {
         const answer = kind === 'delivered' ? undefined : outcome.answer;
         return {
           url,
-          outcome: outcomes[kind],
+          outcome: outcomeNames[kind],
           ...(status === undefined ? {} : { status }),
           ...(kind === 'delivered' ? {} : { detail: outcome.detail }),
           ...(answer === undefined ? {} : { answer: beginningText(answer) }),

@@ -4,7 +4,7 @@ import { quote } from '../../event/quote.ts';
 import type { FencedBy } from '../../resources/fence/fence.ts';
 import type { BundleHeader } from '../bundle/format.ts';
 import { outcomeLabel } from '../labels.ts';
-import type { Outcome } from '../outcome.ts';
+import { outcomeNames, type Outcome } from '../outcome.ts';
 import type { DeferralCause, Later } from '../retry-policy.ts';
 import type { GiveUp } from '../verdict.ts';
 
@@ -39,8 +39,6 @@ export function attemptLine(
     (retryAfterMs === undefined ? '}\n' : `,"retryAfterMs":${retryAfterMs}}\n`)
   );
 }
-
-const outcomeNames = { delivered: 'delivered', retryable: 'failed', permanent: 'refused' } as const;
 
 export function retryLine(atMs: number, subject: Subject, plan: Later): string {
   const attempts = subject.envelope.attempts + 1;

@@ -9,6 +9,7 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Figures } from '../lane/figures.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
+import { outcomeNames } from '../outcome.ts';
 import type { DestinationWatch } from './destination-watch.ts';
 import type { Standing } from './standing.ts';
 import type { WaitingByDestination } from './waiting-later.ts';
@@ -30,7 +31,6 @@ const noFigures: Figures = {
   p50Ms: undefined,
   p99Ms: undefined,
 };
-const outcomes = { delivered: 'delivered', retryable: 'failed', permanent: 'refused' } as const;
 
 /** A worker's reports on the destinations for which it has a lane or waiting events. */
 export class DestinationReports {
@@ -119,7 +119,7 @@ function lastAnswer({ last, lastMs = 0 }: Endpoint['answers']): { lastAnswer?: L
   return {
     lastAnswer: {
       at: isoTime(lastMs),
-      outcome: outcomes[kind],
+      outcome: outcomeNames[kind],
       ...(status === undefined ? {} : { status }),
       ...(kind === 'delivered' ? {} : { detail: last.detail }),
       ...(answer === undefined ? {} : { answer: answer.toString('utf8', 0, keptAnswerBytes) }),
