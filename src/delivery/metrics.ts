@@ -49,6 +49,7 @@ export interface Backlog {
 export const deliveryPaths = ['straight', 'detour', 'sync'] as const;
 export type DeliveryPath = (typeof deliveryPaths)[number];
 
+const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half-open'];
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5];
 
 export class DeliveryMetrics {
@@ -76,9 +77,7 @@ export class DeliveryMetrics {
       registry,
       'postrider_delivered_total',
       'Events that an endpoint of their destination took.',
-      () => {
-        return this.delivered;
-      },
+      () => this.delivered,
     );
     exposeCount(
       registry,
@@ -86,7 +85,7 @@ export class DeliveryMetrics {
       'Events written to the topic paused because their destination is paused.',
       () => this.kept,
     );
-    const counter = (
+    const tallied = (
       name: string,
       help: string,
       label: string,
@@ -95,79 +94,73 @@ export class DeliveryMetrics {
     ): void => {
       exposeTally(registry, name, help, label, values, () => tally);
     };
-    const { requests, retries, deferrals, deadLetters, breakerChanges, rebalances } = this;
-    const tiers = retryTiersMs.map(formatDuration);
-    const states: BreakerState[] = ['closed', 'open', 'half-open'];
-    counter(
+    tallied(
       'postrider_requests_total',
       'Requests to endpoints by outcome: delivered, or why not. local: this process had no descriptor, memory or port left.',
       'outcome',
       outcomeLabels,
-      requests,
+      this.requests,
     );
-    counter(
+    tallied(
       'postrider_url_skips_total',
       'Requests that one URL of a destination did not get while another got the event, because it was busy or its breaker was open.',
       'cause',
       skipCauses,
       this.urlSkips,
     );
-    counter(
+    tallied(
       'postrider_retries_total',
       'Failed attempts that are repeated, by the delay of their retry topic.',
       'tier',
-      tiers,
-      retries,
+      retryTiersMs.map(formatDuration),
+      this.retries,
     );
-    counter(
+    tallied(
       'postrider_deferrals_total',
       'Events put off without an attempt, by cause.',
       'cause',
       deferralCauses,
-      deferrals,
+      this.deferrals,
     );
-    counter(
+    tallied(
       'postrider_dead_letters_total',
       'Events that became dead letters, by reason.',
       'reason',
       reasonLabels,
-      deadLetters,
+      this.deadLetters,
     );
-    counter(
+    tallied(
       'postrider_fenced_events_total',
       "Events dropped because their user was deleted after the call. cause: the event's own user, or the previous id of an alias.",
       'cause',
       fencingIds,
       this.fenced,
     );
-    counter(
+    tallied(
       'postrider_breaker_changes_total',
       'Changes of circuit breakers, by their new state.',
       'state',
-      states,
-      breakerChanges,
+      breakerStates,
+      this.breakerChanges,
     );
-    counter(
+    tallied(
       'postrider_delivery_rebalances_total',
       'Times that this process joined a consumer group, by the kind of its topics.',
       'topics',
       ['shared', 'dedicated'],
-      rebalances,
+      this.rebalances,
     );
-    this.stuckRecords = new Counter({
-      name: 'postrider_stuck_records_total',
-      help: 'Records that no retry topic and no dead-letter topic accepts. Their partition stops there, so that they are not lost.',
-      registers,
-    });
-    this.redelivered = new Counter({
-      name: 'postrider_redelivered_total',
-      help:
-        'Records read again that this process had already finished. Records that another process, or ' +
+    const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
+    this.stuckRecords = counter(
+      'postrider_stuck_records_total',
+      'Records that no retry topic and no dead-letter topic accepts. Their partition stops there, so that they are not lost.',
+    );
+    this.redelivered = counter(
+      'postrider_redelivered_total',
+      'Records read again that this process had already finished. Records that another process, or ' +
         'this one before its last start, had finished are not counted.',
-      registers,
-    });
-    const plain = (name: string, help: string): Counter => new Counter({ name, help, registers });
-    this.commitFailures = plain(
+    );
+    this.commitFailures = counter(
       'postrider_delivery_commit_failures_total',
       'Commits of offsets that failed and are repeated.',
     );

@@ -2,6 +2,7 @@ import { Counter, Histogram } from 'prom-client';
 import { rejectReasons, type RejectReason } from '../event/rejection.ts';
 import {
   ageBucketsSeconds,
+  exposeCount,
   exposeGauge,
   exposeGauges,
   exposeTally,
@@ -63,22 +64,14 @@ export class RouterMetrics {
       Object.keys(rejectReasons),
       () => this.rejected,
     );
-    const exposed = (name: string, help: string, read: () => number): Counter =>
-      new Counter({
-        name,
-        help,
-        registers,
-        collect() {
-          this.reset();
-          this.inc(read());
-        },
-      });
-    exposed(
+    exposeCount(
+      registry,
       'postrider_router_forgotten_ids_total',
       'Message ids that were forgotten before DEDUPE_WINDOW was over because there were too many.',
       () => this.pushedOutIds,
     );
-    exposed(
+    exposeCount(
+      registry,
       'postrider_router_registry_failures_total',
       'Requests to the schema registry that failed and are repeated.',
       () => this.registryFailures,
