@@ -57,7 +57,8 @@ export interface Later {
   readonly deadlineMs: number | undefined;
 }
 
-export interface GiveUp {
+/** No more attempts. The verdict adds what the dead letter tells. */
+export interface NoMoreRetries {
   readonly kind: 'give-up';
   readonly reason: 'expired' | 'too-old';
 }
@@ -75,7 +76,7 @@ export function planRetry(
   state: RetryState,
   retryAfterMs: number,
   now: Circumstances,
-): Later | GiveUp {
+): Later | NoMoreRetries {
   const { nowMs, policy } = now;
   const wantedMs = Math.max(delayAfterAttempt(state.attempts, policy.tiersMs), retryAfterMs);
   const deadlineMs = state.deadlineMs ?? nowMs + policy.windowMs;
@@ -112,7 +113,7 @@ export function planDeferral(
   wantedMs: number,
   ageFromMs: number,
   now: Circumstances,
-): Later | GiveUp | NoTimeLeft {
+): Later | NoMoreRetries | NoTimeLeft {
   const { nowMs, policy } = now;
   if (nowMs - ageFromMs > policy.maxAgeMs) return { kind: 'give-up', reason: 'too-old' };
   const startsClock = cause === 'breaker' || cause === 'retry-after';
