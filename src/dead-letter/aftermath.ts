@@ -6,7 +6,7 @@ import type { IncomingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Topology } from '../topology.ts';
 import { deadLetterView } from './dead-letter-view.ts';
-import { readDeadLetter } from './dead-letter.ts';
+import { readDeadLetter, type DeadLetter } from './dead-letter.ts';
 import { pause } from './pause.ts';
 import { LetterCounts } from './present.ts';
 
@@ -33,9 +33,7 @@ export class Aftermath {
   /** By topic that was written to: its ends when everything was sent. */
   readonly #sentTo = new Map<string, readonly OffsetRange[]>();
   /** Events that were given up again. */
-  readonly counts: LetterCounts<ReturnType<typeof readDeadLetter>> = new LetterCounts(
-    deadLetterView,
-  );
+  readonly counts: LetterCounts<DeadLetter> = new LetterCounts(deadLetterView);
   /** Every event was tried at least once, or put off without an attempt. */
   isFinished = false;
   /** Some events were put off in a bundle, which does not name them. */
