@@ -43,8 +43,8 @@ export class IdentifyCalls {
   readonly #removedHeaders: Headers;
   readonly #baselineHeaders: Headers;
   readonly #traitStart: string;
-  readonly #change: Envelope;
-  readonly #baseline: Envelope;
+  readonly #change: CommonPart;
+  readonly #baseline: CommonPart;
 
   constructor(options: IdentifyOptions) {
     const { target, sync, timeMs, baseline, formerDestinations } = options;
@@ -59,8 +59,8 @@ export class IdentifyCalls {
     this.#removedHeaders = headersFor(destinations && [...destinations, ...formerDestinations]);
     this.#baselineHeaders = headersFor(baseline?.destinations ?? destinations);
     this.#traitStart = `,"traits":{${JSON.stringify(trait)}:`;
-    this.#change = envelopeOf(id, name, sync, timeMs);
-    this.#baseline = envelopeOf(id, name, baseline?.sync ?? sync, baseline?.timeMs ?? timeMs);
+    this.#change = commonPartOf(id, name, sync, timeMs);
+    this.#baseline = commonPartOf(id, name, baseline?.sync ?? sync, baseline?.timeMs ?? timeMs);
   }
 
   /** Undefined if the call would be larger than the pipeline accepts. */
@@ -94,13 +94,13 @@ export class IdentifyCalls {
   }
 }
 
-/** The fields that are the same in all calls of a sync. */
-interface Envelope {
+/** What is the same in all calls of a sync. */
+interface CommonPart {
   readonly idPrefix: string;
   readonly end: string;
 }
 
-function envelopeOf(id: string, name: string, sync: string, timeMs: number): Envelope {
+function commonPartOf(id: string, name: string, sync: string, timeMs: number): CommonPart {
   const context = JSON.stringify({ audience: { id, name, sync } });
   const timestamp = JSON.stringify(new Date(timeMs).toISOString());
   return { idPrefix: `${id}\n${sync}\n`, end: `},"context":${context},"timestamp":${timestamp}}` };
