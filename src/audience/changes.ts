@@ -14,8 +14,6 @@ export interface Difference extends SyncCounts {
 export interface DifferenceOptions {
   /** Include users that do not differ. */
   readonly withBaseline: boolean;
-  /** When this sync began, by Kafka's clock. */
-  readonly sinceMs: number;
   /** Users without a membership get no call if they were deleted at this time or later. */
   readonly newcomersSinceMs: number;
   /** All deletions since then are known. An unknown one was taken back. */

@@ -39,7 +39,7 @@ const tables = `
 
 /**
  * Attaches a copy of the checkpoint as `state`, or an empty one if there is no usable checkpoint. A copy, so
- * that a killed run leaves the checkpoint as it was, and two runs do not lock each other out. ¶
+ * that a killed run leaves the checkpoint as it was, and two runs do not lock each other out.
  * @param checkpoint undefined where none is kept
  * @param copy the path of the copy
  */

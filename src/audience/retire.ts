@@ -45,7 +45,7 @@ export async function retireAudience(
   return withAudience(deps, id, { ...options, dryRun: false }, async (audience) => {
     const { told } = audience.record;
     const recorded = told.length === 0 && unrecorded !== undefined ? [unrecorded] : told;
-    const retired = await retireTraits(deps, audience, audience.record, recorded, options);
+    const retired = await retireTraits(deps, audience, recorded, options);
     await audience.save(null);
     return retired.done;
   });
@@ -63,7 +63,7 @@ export async function retireFormer(
 ): Promise<readonly Retired[]> {
   return withAudience(deps, target.id, { ...options, dryRun: false }, async (audience) => {
     const former = formerTraits(audience.record.told, target);
-    const { record, done } = await retireTraits(deps, audience, audience.record, former, options);
+    const { record, done } = await retireTraits(deps, audience, former, options);
     const present = toldOf(record.told, target);
     const destinations = formerDestinations(present, target, connected);
     if (present === undefined || destinations.length === 0) return done;
@@ -81,18 +81,17 @@ export async function retireFormer(
 async function retireTraits(
   deps: SyncDeps,
   audience: OpenAudience,
-  before: AudienceRecord,
   traits: readonly ToldTrait[],
   options: RetireOptions,
 ): Promise<{ readonly record: AudienceRecord; readonly done: readonly Retired[] }> {
-  let record = before;
+  let { record } = audience;
   const done: Retired[] = [];
   for (const told of traits) {
     const { source, trait, destinations } = told;
     const run = await begin(deps, audience, { ...told, id: audience.id }, options);
     try {
       await empty(audience);
-      const found = await run.compare(false);
+      const found = await run.compare({ withBaseline: false });
       const { isSilent } = options;
       await run.send({ isSilent, formerDestinations: told.formerDestinations });
       const others = record.told.filter((each) => !isSameTrait(each, told));
@@ -122,7 +121,7 @@ async function tellDestinations(
   const run = await begin(deps, audience, target, options);
   try {
     await asTold(audience);
-    const found = await run.compare(true);
+    const found = await run.compare({ withBaseline: true });
     if (!options.isSilent)
       await run.send({
         formerDestinations: [],

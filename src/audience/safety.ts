@@ -21,7 +21,7 @@ export const defaultLimits: Required<AudienceLimits> = {
  * expected
  */
 export function objectionTo(
-  target: Pick<SyncTarget, 'kind'> & { readonly id: string },
+  target: Pick<SyncTarget, 'kind' | 'id'>,
   found: Difference,
   limits: SafetyLimits,
   expected: number = 0,

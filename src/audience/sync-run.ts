@@ -122,18 +122,20 @@ export class SyncRun {
 
   /**
    * Compares `current` with the memberships.
-   * @param newcomersSinceMs users without a membership get no call if they were deleted later
+   * @param options.newcomersSinceMs users without a membership get no call if they were deleted later
    */
-  async compare(
-    withBaseline: boolean,
-    newcomersSinceMs: number = this.#audience.sinceMs,
-  ): Promise<Difference> {
+  async compare({
+    withBaseline,
+    newcomersSinceMs = this.#audience.sinceMs,
+  }: {
+    readonly withBaseline: boolean;
+    readonly newcomersSinceMs?: number;
+  }): Promise<Difference> {
     this.#deps.onProgress({ stage: 'comparing', done: 0 });
     await this.#deletions.fill(this.#connection);
     const keptMs = this.#deps.topology.deletionRetentionMs;
     return findChanges(this.#connection, {
       withBaseline,
-      sinceMs: this.#audience.sinceMs,
       newcomersSinceMs,
       deletionsKnownFromMs: this.#audience.sinceMs - keptMs,
     });

@@ -50,7 +50,7 @@ const nobody = { members: 0, added: 0, removed: 0, changed: 0, baseline: 0, forg
 
 /**
  * One sync of one audience: compares its data with the memberships, and sends one call for each user that
- * differs. ¶
+ * differs.
  * @throws PostriderError `fenced` when a newer sync has begun; `input-invalid` when the data is probably
  * broken, before anything is sent; what reading the data and writing to Kafka throw. Everything that was sent
  * is recorded, so that the next sync continues after it.
@@ -135,7 +135,10 @@ class Sync {
     const { workspace } = this.#audience;
     this.#deps.onProgress({ stage: 'reading', done: 0 });
     await readCurrent(workspace.database.connection, workspace.file('reading'));
-    const found = await this.#run.compare(full !== undefined, this.#newcomersSinceMs);
+    const found = await this.#run.compare({
+      withBaseline: full !== undefined,
+      newcomersSinceMs: this.#newcomersSinceMs,
+    });
     this.#found = found;
     const expected = this.#before?.members ?? 0;
     const objection = objectionTo(this.#target, found, this.#options, expected);
