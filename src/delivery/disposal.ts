@@ -9,6 +9,7 @@ import {
   lastAnswerHeader,
   reasonHeader,
 } from '../event/rejected-headers.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import { jobOfBundled, type Bundle } from './bundle/bundle.ts';
@@ -29,15 +30,6 @@ import type { Later, RetryPolicy } from './retry-policy.ts';
 import type { HeldUp } from './status/held-up.ts';
 import type { Ending, GiveUp, PutOff } from './verdict.ts';
 
-/** Where records go that are not delivered; the producer in production. */
-export interface RecordSink {
-  /**
-   * Calls `done` once: without an argument when the record is acknowledged, with an error when Kafka can
-   * never take it.
-   */
-  produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
-}
-
 export interface DisposalTopics {
   retryTopic(tierMs: number): string;
   /** Undefined for a topic that is no retry topic. */
@@ -49,7 +41,8 @@ export interface DisposalTopics {
 }
 
 export interface DisposalDeps {
-  readonly sink: RecordSink;
+  /** Where records go that are not delivered. */
+  readonly sink: Pick<Producer, 'produce'>;
   readonly topics: DisposalTopics;
   /** That all workers know now. */
   readonly format: () => EventFormat;
@@ -73,7 +66,7 @@ interface RetryPlace {
 
 /** Copies records to where they go next; only an acknowledged copy finishes the original. */
 export class Disposal {
-  readonly #sink: RecordSink;
+  readonly #sink: DisposalDeps['sink'];
   readonly #topics: DisposalTopics;
   readonly #format: DisposalDeps['format'];
   readonly #tiersMs: readonly number[];

@@ -13,7 +13,7 @@ import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
-import type { DisposalTopics, RecordSink } from './disposal.ts';
+import type { DisposalDeps, DisposalTopics } from './disposal.ts';
 import { Reachability } from './reachability.ts';
 import { HeldForConfig } from './held-for-config.ts';
 import { DueGate } from './due-gate.ts';
@@ -58,7 +58,7 @@ export interface EngineDeps {
   /** Of the time since it was last asked, the share in which this process had something to do. */
   readonly busyShare: () => number;
   readonly sender: Sender;
-  readonly sink: RecordSink;
+  readonly sink: DisposalDeps['sink'];
   readonly destinations: Destinations;
   readonly fence: Fence;
   /** The ids of destinations to which nothing is sent for now. */

@@ -2,6 +2,7 @@ import type { PostriderError } from '../errors.ts';
 import { userOf } from '../event/envelope.ts';
 import { shownError, type Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
 import type { Schemas } from '../schemas/schemas.ts';
@@ -16,20 +17,11 @@ import { rejectedRecord } from './rejected-record.ts';
 import type { Routes } from './route-call.ts';
 import { StalledRecords } from './stalled-records.ts';
 
-/** Where records go. In production this is the producer. */
-export interface RecordSink {
-  /**
-   * Calls `done` once: without an argument when the record is acknowledged, with an error when Kafka can
-   * never take it.
-   */
-  produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
-}
-
 export interface CallRouterOptions {
   readonly routes: Routes;
   /** Resolves when `routes` has everything that was written to the configuration before. */
   readonly caughtUp: () => Promise<void>;
-  readonly sink: RecordSink;
+  readonly sink: Pick<Producer, 'produce'>;
   readonly rejectedTopic: string;
   /** The topic of audience syncs. Live calls go before its calls. */
   readonly audienceTopic: string;
@@ -60,7 +52,7 @@ type Held = HeldCall & PendingCall;
  */
 export class CallRouter {
   readonly #routes: Routes;
-  readonly #sink: RecordSink;
+  readonly #sink: CallRouterOptions['sink'];
   readonly #rejectedTopic: string;
   readonly #audienceTopic: string;
   readonly #duplicates: Duplicates<PendingCall>;
