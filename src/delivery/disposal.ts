@@ -162,8 +162,7 @@ export class Disposal {
       },
     };
     this.#write(copy, (refused) => {
-      if (refused === undefined) record.finish();
-      else this.#giveUp(job, recordRefused(refused, envelope.attempts));
+      this.#copied(job, refused, envelope.attempts);
     });
   }
 
@@ -184,8 +183,7 @@ export class Disposal {
       headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }, this.#format()) },
     };
     this.#write(copy, (refused) => {
-      if (refused === undefined) record.finish();
-      else this.#giveUp(job, recordRefused(refused, envelope.attempts));
+      this.#copied(job, refused, envelope.attempts);
     });
   }
 
@@ -313,9 +311,17 @@ export class Disposal {
     const waiting = { ...envelope, attempts, deadlineMs, dueMs, lastAnswer };
     const next = encodeEnvelope(waiting, this.#format());
     this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
-      if (refused === undefined) record.finish();
-      else this.#giveUp(job, recordRefused(refused, attempts));
+      this.#copied(job, refused, attempts);
     });
+  }
+
+  /**
+   * The job's only copy is acknowledged, or refused for good. Every topic but `dead-letter`, which allows larger
+   * records, may refuse one.
+   */
+  #copied(job: Job, refused: PostriderError | undefined, attempts: number): void {
+    if (refused === undefined) job.record.finish();
+    else this.#giveUp(job, { reason: 'record-refused', detail: refused.message, attempts });
   }
 
   #lastAnswer(job: Job, outcome: Retryable | Permanent): LastAnswer {
@@ -415,9 +421,4 @@ export class Disposal {
       done(refused);
     });
   }
-}
-
-/** For a copy that Kafka refuses in every topic but `dead-letter`, which allows larger records. */
-function recordRefused({ message }: Error, attempts: number): Omit<GiveUp, 'kind'> {
-  return { reason: 'record-refused', detail: message, attempts };
 }
