@@ -109,6 +109,8 @@ export interface Topology {
   /** The destination of a dedicated topic; undefined if the name is none. */
   dedicatedDestination(topicName: string): string | undefined;
   dedicatedGroup(destinationId: string): string;
+  /** The group that reads a topic of events: of its destination if it is dedicated, else of all workers. */
+  deliveryGroup(topicName: string): string;
   /** Whose one member may send the letters of a topic again. */
   redriveGroup(letterTopic: string): string;
   /** Whose member syncs an audience. */
@@ -177,6 +179,10 @@ export function createTopology(options: TopologyOptions): Topology {
 
   const retryTopics = retryTiersMs.map(retryTopic);
   const ownIngestTopics = [topics.ingest, topics.ingestAudience];
+  const dedicatedDestination = (name: string): string | undefined =>
+    name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined;
+  const dedicatedGroup = (destinationId: string): string => `${dedicatedPrefix}${destinationId}`;
+  const groups = { router: `${prefix}router`, delivery: topics.delivery, notices: topics.notices };
   return {
     prefix,
     topics,
@@ -187,7 +193,7 @@ export function createTopology(options: TopologyOptions): Topology {
     deliveryRetentionMs: deliveryDays * dayMs,
     pausedRetentionMs: pausedDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
-    groups: { router: `${prefix}router`, delivery: topics.delivery, notices: topics.notices },
+    groups,
     all: [
       topic(topics.ingest, 'calls as producers sent them', 'user id', kept(7, 0)),
       topic(topics.ingestAudience, 'identify calls of audience syncs', 'user id', kept(7, 0)),
@@ -314,9 +320,12 @@ export function createTopology(options: TopologyOptions): Topology {
     retryTierMs: (name) =>
       name.startsWith(retryPrefix) ? parseDuration(name.slice(retryPrefix.length)) : undefined,
     dedicatedTopic,
-    dedicatedDestination: (name) =>
-      name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined,
-    dedicatedGroup: (destinationId) => `${dedicatedPrefix}${destinationId}`,
+    dedicatedDestination,
+    dedicatedGroup,
+    deliveryGroup: (name) => {
+      const destinationId = dedicatedDestination(name);
+      return destinationId === undefined ? groups.delivery : dedicatedGroup(destinationId);
+    },
     redriveGroup: (letterTopic) => `${letterTopic}.redrive`,
     audienceGroup: (audienceId) => `${prefix}audience-sync.${audienceId}`,
     audienceTransaction: (audienceId, partition) =>

@@ -126,12 +126,10 @@ class LookUp {
       topics.map(async (topic) => {
         const destinationId = topology.dedicatedDestination(topic);
         const ids = destinationId === undefined ? scene.ids : [destinationId];
-        const group =
-          destinationId === undefined
-            ? topology.groups.delivery
-            : topology.dedicatedGroup(destinationId);
         const partitions = scene.partitions(ids, await this.#reader.partitionCount(topic), 'home');
-        const committed = await this.#admin.committedOffsets(group, [topic]);
+        const committed = await this.#admin.committedOffsets(topology.deliveryGroup(topic), [
+          topic,
+        ]);
         const missing = new Set(ids.filter((id) => scene.expects(id)));
         await this.#reader.findUntil(
           { topic, partitions, sinceMs },
