@@ -1,6 +1,7 @@
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { isFinished } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -122,10 +123,9 @@ export class Aftermath {
 
   async #isEverythingTaken(admin: KafkaAdmin): Promise<boolean> {
     for (const [topic, ranges] of this.#sentTo) {
-      const committed = (await admin.committedOffsets(this.#groupOf(topic), [topic])).get(topic);
-      const isTaken = ({ partition, start, end }: OffsetRange): boolean =>
-        start === end || (committed?.[partition] ?? -1) >= end;
-      if (!ranges.every(isTaken)) return false;
+      const group = this.#options.topology.deliveryGroup(topic);
+      const committed = await admin.committedOffsets(group, [topic]);
+      if (!isFinished(ranges, committed.get(topic))) return false;
     }
     return true;
   }
@@ -141,13 +141,5 @@ export class Aftermath {
       for await (const record of readRange(kafka, { topic, ranges })) this.collect(record);
       for (const { partition, end } of ranges) position.set(partition, end);
     }
-  }
-
-  #groupOf(topic: string): string {
-    const { topology } = this.#options;
-    const destinationId = topology.dedicatedDestination(topic);
-    return destinationId === undefined
-      ? topology.groups.delivery
-      : topology.dedicatedGroup(destinationId);
   }
 }

@@ -1,17 +1,14 @@
 import { PostriderError } from '../errors.ts';
-import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
+import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { rangesWithin, type TimeSpan } from '../kafka/offset-ranges.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { placeText, type Place } from './letter.ts';
 
-/** Where to look for letters. */
-export interface SearchArea {
-  /** When they were written; epoch milliseconds. */
-  readonly sinceMs?: number | undefined;
-  /** Exclusive. */
-  readonly untilMs?: number | undefined;
+/** Where to look for letters. The time is when they were written. */
+export interface SearchArea extends TimeSpan {
   /** Only the partition that a record with this key is written to. */
   readonly key?: string | undefined;
   /** By partition: nothing before these offsets. */
@@ -37,9 +34,15 @@ export async function searchRanges(
 ): Promise<LetterRanges> {
   return withAdmin(kafka, async (admin) => {
     const all = await rangesWithin(admin, topic, area);
-    const { key } = area;
+    const { key, from } = area;
     const only = key === undefined ? undefined : partitionOf(key, all.length);
-    const ranges = all.filter(({ partition }) => only === undefined || partition === only);
+    const ranges = all
+      .filter(({ partition }) => only === undefined || partition === only)
+      .map(({ partition, start, end }) => ({
+        partition,
+        start: Math.max(start, from?.[partition] ?? start),
+        end,
+      }));
     return { topic, ranges, partitions: all.length };
   });
 }
@@ -90,21 +93,6 @@ export async function readLetter(
   const { ranges } = await placeRanges(kafka, topic, [place]);
   for await (const record of readRange(kafka, { topic, ranges })) return record;
   throw notFound(topic, place, 'it has just been removed');
-}
-
-async function rangesWithin(
-  admin: KafkaAdmin,
-  topic: string,
-  { sinceMs, untilMs, from }: SearchArea,
-): Promise<OffsetRange[]> {
-  const all = await admin.offsets(topic);
-  const since = sinceMs === undefined ? [] : await admin.offsetsAt(topic, sinceMs);
-  const until = untilMs === undefined ? [] : await admin.offsetsAt(topic, untilMs);
-  return all.map(({ partition, start, end }) => ({
-    partition,
-    start: Math.max(start, since[partition] ?? start, from?.[partition] ?? start),
-    end: Math.min(end, until[partition] ?? end),
-  }));
 }
 
 function notFound(topic: string, place: Place, why: string): PostriderError {

@@ -2,6 +2,7 @@ import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaAdmin } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { isFinished } from '../kafka/offset-ranges.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import { waitAtMost } from '../ops/wait-at-most.ts';
 import type { Config } from '../resources/config/config.ts';
@@ -171,10 +172,8 @@ export class DedicatedTopics {
   async #isEmpty(topic: string, destinationId: string, admin: KafkaAdmin): Promise<boolean> {
     const groupId = this.#options.topology.dedicatedGroup(destinationId);
     const ranges = await admin.offsets(topic);
-    const committed = (await admin.committedOffsets(groupId, [topic])).get(topic) ?? [];
-    return ranges.every(
-      ({ partition, start, end }) => start === end || (committed[partition] ?? -1) >= end,
-    );
+    const committed = await admin.committedOffsets(groupId, [topic]);
+    return isFinished(ranges, committed.get(topic));
   }
 
   /**

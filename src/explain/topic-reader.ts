@@ -1,5 +1,6 @@
 import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import { copied, type IncomingRecord } from '../kafka/record.ts';
 import { SoughtId, type Look } from './sought-id.ts';
@@ -61,20 +62,10 @@ export class TopicReader {
 
   async ranges({ topic, partitions, sinceMs, untilMs }: Part): Promise<readonly OffsetRange[]> {
     if (!this.has(topic)) return [];
-    const { admin } = this.#options;
-    const [all, since, until] = await Promise.all([
-      admin.offsets(topic),
-      sinceMs === undefined ? [] : admin.offsetsAt(topic, sinceMs),
-      untilMs === undefined ? [] : admin.offsetsAt(topic, untilMs),
-    ]);
-    return all
-      .filter(({ partition }) => partitions?.has(partition) !== false)
-      .map(({ partition, start, end }) => ({
-        partition,
-        start: Math.max(start, since[partition] ?? start),
-        end: Math.min(end, until[partition] ?? end),
-      }))
-      .filter(({ start, end }) => start < end);
+    const all = await rangesWithin(this.#options.admin, topic, { sinceMs, untilMs });
+    return all.filter(
+      ({ partition, start, end }) => partitions?.has(partition) !== false && start < end,
+    );
   }
 
   /**
@@ -84,8 +75,7 @@ export class TopicReader {
   async find(part: Part, look?: Look): Promise<readonly IncomingRecord[]> {
     const found: IncomingRecord[] = [];
     const ranges = await this.ranges(part);
-    const records = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
-    const how = look ?? (records <= mostThoroughRecords ? 'thorough' : 'end');
+    const how = look ?? (offsetsIn(ranges) <= mostThoroughRecords ? 'thorough' : 'end');
     const streams = ranges.flatMap(inStreams);
     await Promise.all(
       streams.map((range) =>

@@ -1,5 +1,6 @@
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Topology } from '../topology.ts';
 
@@ -49,7 +50,7 @@ export async function readPipeline(
     };
     const backlog = await Promise.all(
       [...routed, ...delivered].map(async ([topic, ranges]): Promise<TopicBacklog> => {
-        const records = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+        const records = offsetsIn(ranges);
         const oldest = records === 0 ? undefined : await oldestOf(kafka, topic, ranges);
         return { stage: stageOf(topic), topic, records, oldest };
       }),
@@ -81,11 +82,7 @@ async function unfinished(
 }
 
 async function writtenSince(admin: KafkaAdmin, topic: string, sinceMs: number): Promise<number> {
-  const [kept, since] = await Promise.all([admin.offsets(topic), admin.offsetsAt(topic, sinceMs)]);
-  return kept.reduce(
-    (sum, { partition, start, end }) => sum + end - Math.max(start, since[partition] ?? start),
-    0,
-  );
+  return offsetsIn(await rangesWithin(admin, topic, { sinceMs }));
 }
 
 /** Of the first record of each partition. */

@@ -7,6 +7,7 @@ import {
 } from '../event/destination-status.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 
 /** The present reports of live workers. */
@@ -26,17 +27,7 @@ const slackMs = 60_000;
  */
 export async function readStatus(kafka: KafkaClient, topic: string, nowMs: number): Promise<Said> {
   const sinceMs = nowMs - statusRefreshMs - slackMs;
-  const ranges = await withAdmin(kafka, async (admin) => {
-    const [kept, since] = await Promise.all([
-      admin.offsets(topic),
-      admin.offsetsAt(topic, sinceMs),
-    ]);
-    return kept.map(({ partition, start, end }) => ({
-      partition,
-      start: Math.max(start, since[partition] ?? start),
-      end,
-    }));
-  });
+  const ranges = await withAdmin(kafka, (admin) => rangesWithin(admin, topic, { sinceMs }));
   // Only the newest record of each key is parsed, because most keys have several.
   const newest = new Map<string, Buffer>();
   for await (const { key, value } of readRange(kafka, { topic, ranges })) {

@@ -8,6 +8,7 @@ import { chooseWriteKey, writeKeyHeader } from '../../event/write-key.ts';
 import { withAdmin, type KafkaAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { UnfinishedPart } from '../../kafka/consume/unfinished-part.ts';
+import { offsetsIn } from '../../kafka/offset-ranges.ts';
 import { readRange } from '../../kafka/read-range.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { SteadyClock } from '../../ops/clock.ts';
@@ -168,9 +169,7 @@ async function readPiles(
     const waiting = parts.filter((part) => part.count > 0);
     return waiting.length === 0 ? [] : [{ topic, parts: waiting }];
   });
-  const all = written
-    .flatMap(({ parts }) => parts)
-    .reduce((sum, { start, end }) => sum + end - start, 0);
+  const all = offsetsIn(written.flatMap(({ parts }) => parts));
   let read = 0;
   for (const { topic, parts } of written) {
     const byPartition = new Map(parts.map((part) => [part.partition, part]));

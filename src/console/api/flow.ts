@@ -1,5 +1,6 @@
 import { withAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
+import { offsetsIn, rangesWithin } from '../../kafka/offset-ranges.ts';
 import type { Topology } from '../../topology.ts';
 import { countsOfLastMinute } from '../index/attempt-queries.ts';
 import { delivered } from '../index/attempt-rows.ts';
@@ -28,17 +29,8 @@ export async function ratesOf(
   const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
   const [written, lines, deadLetters, rejected] = await Promise.all([
     withAdmin(kafka, async (admin) => {
-      const of = async (topic: string): Promise<number> => {
-        const [kept, since] = await Promise.all([
-          admin.offsets(topic),
-          admin.offsetsAt(topic, sinceMs),
-        ]);
-        return kept.reduce(
-          (sum, { partition, start, end }) =>
-            sum + end - Math.max(start, since[partition] ?? start),
-          0,
-        );
-      };
+      const of = async (topic: string): Promise<number> =>
+        offsetsIn(await rangesWithin(admin, topic, { sinceMs }));
       const sum = async (all: readonly string[]): Promise<number> =>
         (await Promise.all(all.map(of))).reduce((total, each) => total + each, 0);
       return {
