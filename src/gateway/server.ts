@@ -95,27 +95,39 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
     },
   }) as unknown as FastifyInstance;
 
-  if (corsOrigins.length > 0) {
-    const origin = corsOrigins.includes('*') ? '*' : [...corsOrigins];
-    const allowedHeaders = ['Authorization', 'Content-Type', 'Content-Encoding'];
-    void server.register(cors, {
-      origin,
-      methods: ['POST'],
-      allowedHeaders,
-      maxAge: 86_400,
-      strictPreflight: false,
-    });
-  }
+  if (corsOrigins.length > 0) allowOrigins(server, corsOrigins);
+  closeBusyConnections(server);
+  takeAnyContentType(server, deps);
+  answerErrors(server, deps);
+  addCallRoutes(server, deps, new BodyPace(deps.clock, limits.bodyWindowMs));
+  addPixelRoutes(server, deps);
+  return server;
+}
+
+function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
+  void server.register(cors, {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['POST'],
+    allowedHeaders: ['Authorization', 'Content-Type', 'Content-Encoding'],
+    maxAge: 86_400,
+    strictPreflight: false,
+  });
+}
+
+/** Otherwise a connection that is busy when the server begins to close would stay open. */
+function closeBusyConnections(server: FastifyInstance): void {
   let isClosing = false;
   server.addHook('preClose', () => {
     isClosing = true;
   });
-  // Otherwise a connection that was busy when the server began to close would stay open.
   server.addHook('onSend', (_request, reply, _payload, done) => {
     if (isClosing) reply.header('connection', 'close');
     done();
   });
-  // The body is identified by its bytes, whatever its content type; fastify would refuse some types.
+}
+
+/** A body is identified by its bytes, whatever its content type; fastify would refuse some types. */
+function takeAnyContentType(server: FastifyInstance, deps: AcceptDeps): void {
   server.addHook('onRequest', (request, reply, done) => {
     // Set, because V8 looks up fields of an object slowly after one was deleted.
     request.raw.headers['content-type'] = undefined;
@@ -126,6 +138,9 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   server.addContentTypeParser('*', (_request, _body, done) => {
     done(null);
   });
+}
+
+function answerErrors(server: FastifyInstance, deps: AcceptDeps): void {
   server.setErrorHandler((error: FastifyError, _request, reply) => {
     // Of a method that fastify has no routes for at all, so that the hook above did not run.
     if (error.code === 'FST_ERR_NOT_FOUND') {
@@ -140,7 +155,9 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
     const head = { 'content-type': jsonType, connection: 'close' };
     response.writeHead(statusOf(unknownExpectation), head).end(errorBody(unknownExpectation));
   });
-  const pace = new BodyPace(deps.clock, limits.bodyWindowMs);
+}
+
+function addCallRoutes(server: FastifyInstance, deps: AcceptDeps, pace: BodyPace): void {
   for (const [path, type] of Object.entries(paths)) {
     server.post(`/v1/${path}`, async (request, reply) => {
       const { headers } = request.raw;
@@ -153,6 +170,9 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
       return reply.type(jsonType).send(success);
     });
   }
+}
+
+function addPixelRoutes(server: FastifyInstance, deps: AcceptDeps): void {
   for (const type of callTypes) {
     server.get(`/v1/pixel/${type}`, async (request, reply) => {
       const read: TrackingRequest['read'] = (lease) => {
@@ -168,7 +188,6 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
       return reply.type('image/gif').header('cache-control', 'no-store').send(pixel);
     });
   }
-  return server;
 }
 
 /** For the connections that a server with TLS accepts from now on. */
