@@ -1,10 +1,14 @@
 import { PostriderError } from '../errors.ts';
-import { hintAmong } from '../near.ts';
 import { readStoredResources, type ConfigTopicAccess } from '../resources/config/config-topic.ts';
 import type { Audience, ComputedTrait } from '../resources/resource.ts';
 import type { SecretKeys } from '../resources/config/secrets.ts';
-import { ofKind, type StoredResource } from '../resources/config/stored-resources.ts';
+import {
+  ofKind,
+  readableOfKind,
+  type StoredResource,
+} from '../resources/config/stored-resources.ts';
 import { openResource } from '../resources/config/stored.ts';
+import { notStored } from '../resources/not-stored.ts';
 
 export interface FoundAudiences {
   readonly audiences: readonly (Audience | ComputedTrait)[];
@@ -27,9 +31,7 @@ export async function findAudiences(
   const all = [...ofKind(stored, 'Audience'), ...ofKind(stored, 'ComputedTrait')];
   const wanted = ids.length === 0 ? all.map(({ name }) => name.id) : ids;
   const audiences = [...new Set(wanted)].map((id) => open(find(all, id), keys));
-  const connected = ofKind(stored, 'Destination').flatMap(({ sealed }) =>
-    sealed?.sealed.kind === 'Destination' ? [sealed.sealed] : [],
-  );
+  const connected = readableOfKind(stored, 'Destination');
   return {
     audiences,
     isKnown: (id) => all.some(({ name }) => name.id === id),
@@ -42,12 +44,11 @@ export async function findAudiences(
 function find(all: readonly StoredResource[], id: string): StoredResource {
   const found = all.find(({ name }) => name.id === id);
   if (found !== undefined) return found;
-  const known = all.map(({ name }) => name.id);
-  const others =
-    known.length === 0
-      ? '; there are none yet: apply one first'
-      : hintAmong(id, known, 'known are');
-  throw new PostriderError('not-found', `there is no audience or computed trait ${id}${others}`);
+  throw notStored(
+    'audience or computed trait',
+    id,
+    all.map(({ name }) => name.id),
+  );
 }
 
 function open({ name, sealed }: StoredResource, keys: SecretKeys): Audience | ComputedTrait {

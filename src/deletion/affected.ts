@@ -1,6 +1,6 @@
 import { PostriderError } from '../errors.ts';
-import { hintAmong } from '../near.ts';
 import { ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
+import { notStored } from '../resources/not-stored.ts';
 
 /** The part of a user's deletion that concerns one source. */
 export interface AffectedSource {
@@ -21,8 +21,7 @@ export function findSources(resources: StoredResources, named: string | undefine
     throw new PostriderError('not-found', 'there are no sources yet: apply one first');
   if (named === undefined) return known;
   if (known.includes(named)) return [named];
-  const message = `there is no source ${named}${hintAmong(named, known, 'known are')}`;
-  throw new PostriderError('not-found', message);
+  throw notStored('source', named, known);
 }
 
 /**

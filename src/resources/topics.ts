@@ -3,7 +3,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import type { Topology } from '../topology.ts';
 import { readStoredResources, type ConfigTopicAccess } from './config/config-topic.ts';
 import type { Destination } from './resource.ts';
-import { ofKind } from './config/stored-resources.ts';
+import { readableOfKind } from './config/stored-resources.ts';
 import { diffTopics, type TopicFinding } from './topic-diff.ts';
 
 /**
@@ -36,7 +36,5 @@ export async function describeOurs(admin: KafkaAdmin, topology: Topology): Promi
 }
 
 async function readDestinations(access: ConfigTopicAccess): Promise<Destination[]> {
-  return ofKind(await readStoredResources(access), 'Destination').flatMap(({ sealed }) =>
-    sealed?.sealed.kind === 'Destination' ? [sealed.sealed] : [],
-  );
+  return readableOfKind(await readStoredResources(access), 'Destination');
 }

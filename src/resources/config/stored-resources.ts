@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import type { Resource } from '../resource.ts';
 import {
   decodeResource,
   parseRecordKey,
@@ -28,11 +29,23 @@ export function collectStored(
   else stored.set(recordKey(name), decode(name, value));
 }
 
-/** Resources of one kind, by id. */
+/** Resources of one kind, by id, including those that this version cannot read. */
 export function ofKind(stored: StoredResources, kind: ResourceName['kind']): StoredResource[] {
   return [...stored.values()]
     .filter(({ name }) => name.kind === kind)
     .sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
+}
+
+/** Those of one kind that this version can read, by id; secrets stay sealed. */
+export function readableOfKind<K extends ResourceName['kind']>(
+  stored: StoredResources,
+  kind: K,
+): Extract<Resource, { readonly kind: K }>[] {
+  const isOfKind = (resource: Resource): resource is Extract<Resource, { readonly kind: K }> =>
+    resource.kind === kind;
+  return ofKind(stored, kind)
+    .flatMap(({ sealed }) => sealed?.sealed ?? [])
+    .filter(isOfKind);
 }
 
 function decode(name: ResourceName, value: string): StoredResource {
