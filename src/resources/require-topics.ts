@@ -23,7 +23,7 @@ export async function requireTopics(
     if (missing.length === 0) return;
     if (look === looks) {
       await refuseHidden(kafka, missing);
-      throw new PostriderError('not-found', sentence(missing));
+      throw new PostriderError('not-found', missingTopics(missing));
     }
     await delay(lookAgainMs);
   }
@@ -44,7 +44,8 @@ async function refuseHidden(kafka: KafkaClient, missing: readonly string[]): Pro
   }
 }
 
-function sentence([first = '', ...more]: readonly string[]): string {
+/** A sentence about at least one topic of ours. */
+export function missingTopics([first = '', ...more]: readonly string[]): string {
   return more.length === 0
     ? `topic ${first} does not exist; create it with \`postrider topics --create\``
     : `topic ${first} and ${more.length} more do not exist; create them with \`postrider topics --create\``;

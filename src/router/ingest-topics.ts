@@ -1,6 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import { withAdmin, type TopicSpec } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import { missingTopics } from '../resources/require-topics.ts';
 import { diffTopics } from '../resources/topic-diff.ts';
 import type { Topology } from '../topology.ts';
 
@@ -28,8 +29,7 @@ export function ingestProblems(topology: Topology, existing: readonly TopicSpec[
           ? [`topic ${name}, named in INGEST_TOPICS, does not exist`]
           : [`topic ${name}, named in INGEST_TOPICS, cannot be read: ${details.join(', ')}`];
       }
-      if (state === 'missing')
-        return [`topic ${name} does not exist; create it with \`postrider topics --create\``];
+      if (state === 'missing') return [missingTopics([name])];
       // Other differences are left to `postrider topics`, because none of them makes reading unsafe.
       return readable.has(name) ? [] : [`topic ${name} cannot be read: ${details.join(', ')}`];
     });

@@ -4,6 +4,7 @@ import type { KafkaClient } from '../../kafka/client.ts';
 import { loadFollower } from '../../kafka/follow/follower.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
+import { missingTopics } from '../require-topics.ts';
 import { collectStored, type StoredResource, type StoredResources } from './stored-resources.ts';
 
 export interface ConfigTopicAccess {
@@ -71,6 +72,5 @@ export async function readStoredResources(access: ConfigTopicAccess): Promise<St
 async function requireTopic(kafka: KafkaClient, topic: string): Promise<void> {
   const existing = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
   if (existing.has(topic)) return;
-  const message = `topic ${topic} does not exist; create it with \`postrider topics --create\``;
-  throw new PostriderError('not-found', message);
+  throw new PostriderError('not-found', missingTopics([topic]));
 }
