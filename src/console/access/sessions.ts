@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../ops/clock.ts';
-import { isSame, macOf, readSigned, sign } from './signed.ts';
+import { macOf, readSigned, sign } from './signed.ts';
 
 /** What a session's cookie says. */
 export interface Claims {
@@ -66,9 +66,5 @@ export class Sessions {
 
   csrfOf({ id }: Pick<Claims, 'id'>): string {
     return macOf(this.#key, 'csrf', id);
-  }
-
-  isCsrfOf(claims: Pick<Claims, 'id'>, given: string | undefined): boolean {
-    return given !== undefined && isSame(given, this.csrfOf(claims));
   }
 }

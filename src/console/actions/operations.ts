@@ -4,7 +4,10 @@ export interface Operations {
   sendTest(destination: string): Promise<readonly TestAnswer[]>;
   /** @throws PostriderError `not-found` */
   pause(destination: string): Promise<void>;
-  /** Resolves when all that was kept is sent; `run.onBegun` is called when the destination is resumed. */
+  /**
+   * Resumes at once, and resolves when all that was kept is sent.
+   * @throws PostriderError `not-found`
+   */
   resume(destination: string, run: Run): Promise<RunEnd>;
   /** @throws PostriderError `busy` while another redrive runs */
   redrive(selection: Selection, run: Run): Promise<RunEnd>;
