@@ -31,9 +31,9 @@ export interface Context {
    * does not let us in
    */
   reachKafka(giveUpMs?: number): Promise<void>;
-  /** Tells variables that were probably meant to be settings. Whoever asks for the topology is told already. */
+  /** Names variables that were probably meant to be settings. For an answer, `topology` does it. */
   warnOfSettings(): void;
-  /** Lines of a command's answer, on stdout, where no terminal obeys what is in them. */
+  /** Lines of a command's answer, on stdout, without characters that control a terminal. */
   print(line: string): void;
   /** Beside the answer, on stderr. */
   note(line: string): void;
@@ -44,8 +44,8 @@ export interface Context {
   /** The same with some settings decided by the command, e.g. the brokers that `dev` started. */
   with(decided: Partial<Settings>): Context;
   /**
-   * For a command that answers and ends: it gives up soon when Kafka is away, and what the Kafka client
-   * logs by itself does not stand before the answer, unless `isVerbose` or LOG_LEVEL says so.
+   * For a command that answers and ends: it gives up soon when Kafka is away, and the Kafka client logs
+   * nothing, unless `isVerbose` or LOG_LEVEL says so.
    */
   forAnswer(isVerbose: () => boolean): Context;
 }

@@ -38,7 +38,7 @@ function report(error: unknown): number {
 
 function stackOf({ name, message, stack = '' }: Error): string {
   const head = `${name}: ${message}`;
-  // Only the stack's own line breaks are some.
+  // A line break in the message must not begin a line of the output; those between frames do.
   const frames = stack.startsWith(head)
     ? stack.slice(head.length)
     : stack.replace(/^.*?(?=\n {4}at )/s, '');

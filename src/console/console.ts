@@ -51,7 +51,7 @@ export interface Console extends Role {
 }
 
 /**
- * Follows Kafka, shows it to whoever may in, and writes only what operators have done.
+ * Follows Kafka, shows it to whoever may see it, and writes only what operators have done.
  * @throws PostriderError `setting-invalid` for a host, a port or a folder that cannot be had, `busy` for a
  * folder in use
  */

@@ -301,7 +301,7 @@ function pathOf(
   return 'straight';
 }
 
-/** What is there of it. */
+/** Without the fields that the answer does not have. */
 function answerFields(last: LastAnswer | undefined): object {
   if (last === undefined) return {};
   const { url, body, retryAfterMs } = last;

@@ -1,7 +1,7 @@
 import type { AccessSettings, OidcSettings } from '../../console/access/settings.ts';
 import type { Settings } from '../../settings/table.ts';
 
-/** Who may in to the console, as the settings say. */
+/** Who may use the console, according to the settings. */
 export function consoleAccess(settings: Settings): AccessSettings {
   return {
     host: settings.consoleHost,

@@ -32,7 +32,9 @@ const graceMs = 15_000;
 /** In the folder where the role is started. */
 const usualConsoleDir = '.cache/console';
 
-/** Roles that share a process: its Kafka producer where they have none of their own, configuration, metrics and ops server. */
+/**
+ * Roles that share a process: configuration, metrics, ops server, and the Kafka producer of all but the gateway.
+ */
 export interface RunningRoles {
   readonly ops: OpsServer;
   readonly metrics: MetricsRegistry;
@@ -47,8 +49,9 @@ export interface RunningRoles {
 }
 
 /**
- * Starts the roles, and logs the settings as `describe` says; resolves when all are running, which while Kafka is away can take long.
- * @throws PostriderError what only a person can mend: settings, topics, secrets
+ * Starts the roles, and resolves when all are running. Waits for as long as Kafka is away.
+ * @param describe how the settings are logged
+ * @throws PostriderError for what a person has to mend: settings, topics, secrets
  */
 export async function startRoles(
   context: Context,
@@ -73,7 +76,7 @@ export async function startRoles(
     log,
     onGatewayTls: names.includes('gateway') ? (tls) => gateway?.useTls(tls) : undefined,
   });
-  // Kafka away at the start is no mistake of a user's: say so, and wait.
+  // Kafka may come later than its clients, so this waits, and says so.
   await context.reachKafka();
   const topology = await context.topology();
   const used = new Set(names.flatMap((name) => topology.usedBy[name]));

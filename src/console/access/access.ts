@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Session } from '../api/model.ts';
 import { isMeant } from './meant.ts';
 
-/** Who may in: everything that decides it is asked here, for every request. */
+/** Who may use the console: everything that decides it is asked here, for every request. */
 export interface Access {
   /** Nobody logs in, so it may listen on loopback only. */
   readonly isOpen: boolean;

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import type { ProviderSettings } from './identity-provider.ts';
 import type { RoleRules } from './role-of.ts';
 
-/** What of the settings decides who may in. */
+/** The settings that decide who may use the console. */
 export interface AccessSettings {
   /** Where the console listens. */
   readonly host: string;
