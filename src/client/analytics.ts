@@ -69,7 +69,9 @@ export class Analytics {
     });
     this.#outbox = new Outbox({
       sender: this.#sender,
-      ...{ flushAt, flushAfterMs, clock: systemClock },
+      flushAt,
+      flushAfterMs,
+      clock: systemClock,
       maxBatchBytes: maxBodyBytes - batchOverheadBytes,
     });
   }
