@@ -63,7 +63,7 @@ export class Routes {
     const bodies = new Bodies(read.call);
     for (const destination of destinations) {
       if (this.#unwanted(read, destination) !== undefined) continue;
-      const outlet = this.outletOf(destination);
+      const outlet = this.#outletOf(destination);
       records.push({
         topic: outlet.topic,
         partitionKey: outlet.partitionKey,
@@ -83,7 +83,7 @@ export class Routes {
   #unwanted(read: ReadCall, destination: RoutedDestination): Unwanted | undefined {
     const allowed = read.audience?.destinationIds;
     if (allowed !== undefined && !allowed.has(destination.id)) return 'audience';
-    return this.outletOf(destination).unwanted(read.call);
+    return this.#outletOf(destination).unwanted(read.call);
   }
 
   #envelope(
@@ -106,7 +106,7 @@ export class Routes {
     return encodeEnvelope(envelope, this.#format());
   }
 
-  outletOf(destination: RoutedDestination): Outlet {
+  #outletOf(destination: RoutedDestination): Outlet {
     let outlet = this.#outlets.get(destination);
     if (outlet === undefined) {
       outlet = createOutlet(destination, this.#topics);
