@@ -65,3 +65,8 @@ export class PostriderError extends Error {
     return table[this.code].exitCode;
   }
 }
+
+/** What was thrown, as an error: libraries may throw anything. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

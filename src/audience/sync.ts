@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { PostriderError } from '../errors.ts';
+import { asError, PostriderError } from '../errors.ts';
 import type { AudienceRecord, ToldTrait } from '../resources/audiences/record.ts';
 import { formerDestinations, toldOf, withTold } from '../resources/audiences/told.ts';
 import { readChanges, type Difference } from './changes.ts';
@@ -208,7 +208,7 @@ class Sync {
   async #saveFailure(error: unknown): Promise<void> {
     if (this.#options.dryRun) return;
     const isRefused = error instanceof PostriderError && error.code === 'input-invalid';
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = asError(error).message;
     const outcome = isRefused ? 'refused' : 'failed';
     const entry = this.#run.entry(outcome, this.#found ?? nobody, reason);
     this.#record = this.#run.recordWith(this.#record, entry);

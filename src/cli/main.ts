@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { CommanderError } from 'commander';
-import { PostriderError } from '../errors.ts';
+import { asError, PostriderError } from '../errors.ts';
 import { printable, printableLines } from '../printable.ts';
 import { createContext } from './context.ts';
 import { createProgram } from './program.ts';
@@ -29,7 +29,7 @@ try {
 /** Prints the error as one line, unless commander already has, and gives the exit code. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  const cause = error instanceof Error ? error : new Error(String(error));
+  const cause = asError(error);
   const verbose = program.opts<{ verbose?: true }>().verbose === true;
   const text = verbose ? stackOf(cause) : oneLine(cause.message);
   process.stderr.write(`postrider: ${text}\n`);

@@ -1,3 +1,4 @@
+import { asError } from '../errors.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaAdmin } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
@@ -98,7 +99,7 @@ export class DedicatedTopics {
       });
     } catch (error) {
       // Kafka is unreachable, or a topic was removed during the look.
-      events.dedicatedTopicsUnknown(error instanceof Error ? error : new Error(String(error)));
+      events.dedicatedTopicsUnknown(asError(error));
     }
   }
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { PostriderError } from '../errors.ts';
+import { asError, PostriderError } from '../errors.ts';
 
 /** A data folder that belongs to this process. */
 export interface HeldDataDir {
@@ -16,7 +16,7 @@ export async function requireDataDir(dataDir: string): Promise<void> {
     await makeFolder(resolve(dataDir));
     await access(dataDir, constants.W_OK);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = asError(cause).message;
     const message = `the data folder ${dataDir} cannot be written to: ${reason}`;
     throw new PostriderError('broker-unavailable', message, { cause });
   }

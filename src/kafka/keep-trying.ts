@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { asError } from '../errors.ts';
 import type { Logger } from '../ops/log.ts';
 
 /** Pause between two attempts at something that Kafka refuses or is not available for. */
@@ -35,7 +36,7 @@ async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
 
 /** One line, without the stacks that kafkajs puts into messages elsewhere. */
 export function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = asError(error).message;
   return message.split('\n', 1)[0] ?? '';
 }
 

@@ -2,7 +2,7 @@ import { readdir, readlink, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { StatementType, type DuckDBConnection } from '@duckdb/node-api';
 import { formatDuration } from '../../duration.ts';
-import { PostriderError } from '../../errors.ts';
+import { asError, PostriderError } from '../../errors.ts';
 import { isInside } from '../../resources/inside.ts';
 import type { SqlRows } from '../../resources/resource.ts';
 import { typedId, typedValue } from './cells.ts';
@@ -95,7 +95,7 @@ async function refuseLeavingLinks(folder: string): Promise<void> {
 const aboutTheQuery = /^(Parser|Binder|Catalog|Permission) Error/;
 
 function explain(error: unknown): string {
-  const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+  const [line = ''] = asError(error).message.split('\n');
   const [kind = ''] = line.split(':');
   // Candidates are names of columns in the file.
   return aboutTheQuery.test(line) ? line.replace(/\s*(Candidate|Did you mean).*$/, '') : kind;

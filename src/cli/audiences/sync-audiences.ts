@@ -15,7 +15,7 @@ import {
 } from '../../audience/sync.ts';
 import { removeUnknown } from '../../audience/workspace.ts';
 import { writeTextfile } from '../../audience/textfile.ts';
-import { PostriderError } from '../../errors.ts';
+import { asError, PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
 import { createMetrics, type MetricsRegistry } from '../../ops/metrics.ts';
@@ -194,7 +194,7 @@ async function syncOne(
     const result = await (dryRun ? sync() : aloneWith(context, audience.id, sync));
     return { audience, dryRun, result, read };
   } catch (error) {
-    return { audience, dryRun, error: error instanceof Error ? error : new Error(String(error)) };
+    return { audience, dryRun, error: asError(error) };
   } finally {
     status.stop();
   }

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DuckDBInstance, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api';
-import { PostriderError } from '../../errors.ts';
+import { asError, PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import {
@@ -93,7 +93,7 @@ function isLocked(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return asError(error).message;
 }
 
 async function openOurs(file: string): Promise<IndexDatabase> {

@@ -1,3 +1,4 @@
+import { asError } from '../../errors.ts';
 import type { StatusRecord } from '../../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../../event/notice.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
@@ -145,6 +146,6 @@ function readResource(key: string, value: string): Resource | string {
   try {
     return maskResource(decodeResource(name, value));
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return asError(error).message;
   }
 }

@@ -1,3 +1,4 @@
+import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { reasonOf } from '../keep-trying.ts';
@@ -126,6 +127,6 @@ export class Committer {
 
   #failed(error: unknown): void {
     this.#options.log.debug({ reason: reasonOf(error) }, 'offsets are not committed yet');
-    this.#options.onFailed?.(error instanceof Error ? error : new Error(String(error)));
+    this.#options.onFailed?.(asError(error));
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { asError } from '../../errors.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { waitAtMost } from '../../ops/wait-at-most.ts';
@@ -362,7 +363,7 @@ class GroupConsumeLoop implements ConsumeLoop {
     try {
       callback();
     } catch (error) {
-      this.#crash(error instanceof Error ? error : new Error(String(error)));
+      this.#crash(asError(error));
     }
   }
 

@@ -1,3 +1,4 @@
+import { asError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { refusedRight } from '../admin-error.ts';
@@ -154,7 +155,7 @@ export class Membership {
         if (this.#isStopped()) return;
         if (isRefusal(error)) await this.#refused(error);
         else {
-          this.#troubled(error instanceof Error ? error : new Error(String(error)));
+          this.#troubled(asError(error));
           await this.#sleeper.rest(againMs);
         }
       }

@@ -1,4 +1,4 @@
-import { PostriderError } from '../../errors.ts';
+import { asError, PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import { adminError } from '../admin-error.ts';
 import { earliestTime, type Cluster, type ClusterClient } from '../cluster/cluster.ts';
@@ -185,7 +185,7 @@ class TopicFollower implements Follower, CursorOwner {
       cursor.offset = records.position;
     } catch (error) {
       // A defect of the listener.
-      this.refused(error instanceof Error ? error : new Error(String(error)));
+      this.refused(asError(error));
     }
     return taken;
   }

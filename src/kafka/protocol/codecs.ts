@@ -1,5 +1,6 @@
 import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import lz4 from 'lz4-napi';
+import { asError } from '../../errors.ts';
 import { codecId, type Compressor } from './compressor.ts';
 import { unpackedLz4BytesAtMost } from './lz4-frame.ts';
 import { compressXerial, decompressXerial } from './xerial.ts';
@@ -75,7 +76,7 @@ function codec(
       try {
         return decompress(bytes);
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = asError(error).message;
         throw new Error(`its ${name} data cannot be decompressed: ${why}`, { cause: error });
       }
     },

@@ -1,3 +1,4 @@
+import { asError } from '../../errors.ts';
 import { OpenAborts } from './aborted-transactions.ts';
 import type { AbortedTransaction } from './fetch.ts';
 import {
@@ -113,7 +114,7 @@ export class FetchedRecords {
       while (this.#reachNext());
     } catch (error) {
       this.#opened = undefined;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = asError(error).message;
       const what = `the batch at offset ${this.#entryOffset} cannot be read: ${why}`;
       this.problem = new Error(what, { cause: error });
     }

@@ -9,6 +9,7 @@ import {
   type Document,
   type Node,
 } from 'yaml';
+import { asError } from '../../errors.ts';
 import { interpolate, maskReferences, unmaskReferences, type Environment } from './interpolate.ts';
 import { formatPath, type Problem } from '../problem.ts';
 
@@ -134,7 +135,7 @@ function problemsOf(
 
 /** V8's own words say nothing of the file. */
 function sentenceOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = asError(error).message;
   if (/call stack/.test(message)) return 'it is nested too deep';
   return unmaskReferences(message).replace(/\s+/g, ' ');
 }
