@@ -90,61 +90,34 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     engine.destinationChanged(id);
   });
 
-  const isRetryTopic = (topic: string): boolean => topology.retryTierMs(topic) !== undefined;
-  const read = (
-    groupId: string,
-    topics: readonly string[],
-    homeTopic: string,
-    dedicatedTo?: string,
-  ): Promise<ConsumeLoop> =>
-    startReader({
-      kafka,
-      clock,
-      log,
-      engine,
-      groupId,
-      topics,
-      isRetryTopic,
-      homeTopic,
-      dedicatedTo,
-      observer: {
-        ...observeReading(metrics, topics),
-        joined: (partitions) => {
-          const kind = dedicatedTo === undefined ? 'shared' : 'dedicated';
-          events.joined(groupId, kind, partitions);
-        },
-        commitFailed: (error) => {
-          events.commitFailed(groupId, error);
-        },
-      },
-      mayTakeMore: () => !deps.producer.isFull,
-      redelivered: (records) => {
-        events.redelivered(records);
-      },
-    });
+  const read = (what: Reading): Promise<ConsumeLoop> =>
+    openReader({ ...deps, log }, engine, events, what);
   const dedicated = new DedicatedTopics({
     kafka,
     topology,
     config,
     clock,
     events,
-    read: (topic, groupId, destinationId) => read(groupId, [topic], topic, destinationId),
+    read: (topic, groupId, dedicatedTo) =>
+      read({ groupId, topics: [topic], homeTopic: topic, dedicatedTo }),
     left: (destinationId) => {
       engine.sharesChanged(noIndexes, destinationId);
     },
   });
-  const shared = await read(
-    topology.groups.delivery,
-    await sharedTopics(kafka, topology),
-    homeTopicOf(topology),
-  );
+  const shared = await read({
+    groupId: topology.groups.delivery,
+    topics: await sharedTopics(kafka, topology),
+    homeTopic: homeTopicOf(topology),
+    dedicatedTo: undefined,
+  });
   // Not waited for: while a broker hangs that takes long, and who is told to stop meanwhile must stop in order.
   void dedicated.look();
-  const backlog = (): Backlog => {
-    const loops = [shared, ...dedicated.readers];
-    const oldestAgeMs = oldestByTopic(loops, clock.now());
-    return { lag: lagByTopic(loops), oldestAgeMs, tierMs: (topic) => topology.retryTierMs(topic) };
-  };
+  const loops = (): readonly ConsumeLoop[] => [shared, ...dedicated.readers];
+  const backlog = (): Backlog => ({
+    lag: lagByTopic(loops()),
+    oldestAgeMs: oldestByTopic(loops(), clock.now()),
+    tierMs: (topic) => topology.retryTierMs(topic),
+  });
   const status = new StatusPublisher({
     clock,
     random: Math.random,
@@ -155,13 +128,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     self: () => selfStatus(engine.state(), backlog()),
   });
   exposeState(metrics, () => engine.state(), backlog);
-  exposeOverdue(metrics, function* () {
-    const nowMs = clock.now();
-    const waiting = overdueAmong(engine.waiting(), engine.heldUp, nowMs);
-    const loops = [shared, ...dedicated.readers];
-    for (const [topic, unread] of unreadBefore(loops, nowMs - objectiveMs, nowMs))
-      if (!isRetryTopic(topic)) yield [topic, overdueInAll(waiting.get(topic), unread)];
-  });
+  exposeOverdue(metrics, () => overdueByTopic(deps, engine, loops()));
   exposeFailing(
     metrics,
     () => engine.reports.standings(),
@@ -193,6 +160,62 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       ]);
     },
   };
+}
+
+/** Which topics a consumer group reads, and for whom. */
+interface Reading {
+  readonly groupId: string;
+  readonly topics: readonly string[];
+  /** See `homeTopicOf`. */
+  readonly homeTopic: string;
+  /** The only destination of their events; undefined: they have events of all. */
+  readonly dedicatedTo: string | undefined;
+}
+
+function openReader(
+  { kafka, topology, clock, log, metrics, producer }: DeliveryDeps,
+  engine: DeliveryEngine,
+  events: DeliveryEvents,
+  { groupId, topics, homeTopic, dedicatedTo }: Reading,
+): Promise<ConsumeLoop> {
+  return startReader({
+    kafka,
+    clock,
+    log,
+    engine,
+    groupId,
+    topics,
+    isRetryTopic: (topic) => topology.retryTierMs(topic) !== undefined,
+    homeTopic,
+    dedicatedTo,
+    observer: {
+      ...observeReading(metrics, topics),
+      joined: (partitions) => {
+        const kind = dedicatedTo === undefined ? 'shared' : 'dedicated';
+        events.joined(groupId, kind, partitions);
+      },
+      commitFailed: (error) => {
+        events.commitFailed(groupId, error);
+      },
+    },
+    mayTakeMore: () => !producer.isFull,
+    redelivered: (records) => {
+      events.redelivered(records);
+    },
+  });
+}
+
+/** Fresh events that wait for longer than the objective allows; those in retry topics wait for their due time. */
+function* overdueByTopic(
+  { topology, clock }: DeliveryDeps,
+  engine: DeliveryEngine,
+  loops: readonly ConsumeLoop[],
+): Generator<readonly [string, number]> {
+  const nowMs = clock.now();
+  const waiting = overdueAmong(engine.waiting(), engine.heldUp, nowMs);
+  for (const [topic, unread] of unreadBefore(loops, nowMs - objectiveMs, nowMs))
+    if (topology.retryTierMs(topic) === undefined)
+      yield [topic, overdueInAll(waiting.get(topic), unread)];
 }
 
 function selfStatus(
