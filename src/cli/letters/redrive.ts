@@ -165,13 +165,42 @@ class LetterRedrive<L extends Letter> {
   }
 
   async send(signal: AbortSignal): Promise<void> {
-    const { live, sentAgain } = this.#task;
-    const { redrives: redrivesTopic } = (await this.#context.topology()).topics;
-    const { rate } = this.#options;
     const id = randomBytes(4).toString('hex');
     const search = await this.#search(signal);
     const goOn = goOnWith(this.#options);
     if (goOn !== undefined) this.#context.note(`if this is interrupted, ${goOn}`);
+    const { refused, unmarked } = await this.#write(search, id, signal);
+    this.#report();
+    const { noun } = this.#kind;
+    const { total } = this.#counts;
+    this.#print(`${counted(total, noun)} sent again, in redrive ${id}`);
+    const afterwards = total > 0 ? await this.#task.afterwards?.(total, signal) : undefined;
+    afterwards?.lines.forEach((line) => {
+      this.#print(line);
+    });
+    this.#answer({ redrive: id, sent: this.#counts.rows(), soFar: afterwards?.data ?? null });
+    if (unmarked > 0)
+      throw new PostriderError(
+        'record-refused',
+        `stopped: Kafka refuses to write to ${await this.#redrivesTopic()}, so another run would send ${counted(unmarked, noun)}, named above, once more`,
+      );
+    if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
+    if (refused > 0)
+      throw new PostriderError(
+        'record-refused',
+        `Kafka refused ${counted(refused, noun)}, named above`,
+      );
+  }
+
+  /** Names each letter that Kafka refuses, or whose mark it refuses, and returns how many there are. */
+  async #write(
+    search: Search<L>,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly refused: number; readonly unmarked: number }> {
+    const { live, sentAgain, onSent } = this.#task;
+    const { rate } = this.#options;
+    const redrivesTopic = await this.#redrivesTopic();
     let refused = 0;
     let unmarked = 0;
     const status = this.#context.status(
@@ -194,7 +223,7 @@ class LetterRedrive<L extends Letter> {
             onSent: (letter) => {
               this.#counts.add(letter);
               live?.wrote();
-              this.#task.onSent?.();
+              onSent?.();
             },
             onRefused: ({ record }, error) => {
               refused += 1;
@@ -212,26 +241,11 @@ class LetterRedrive<L extends Letter> {
     } finally {
       status.stop();
     }
-    this.#report();
-    const { noun } = this.#kind;
-    const { total } = this.#counts;
-    this.#print(`${counted(total, noun)} sent again, in redrive ${id}`);
-    const afterwards = total > 0 ? await this.#task.afterwards?.(total, signal) : undefined;
-    afterwards?.lines.forEach((line) => {
-      this.#print(line);
-    });
-    this.#answer({ redrive: id, sent: this.#counts.rows(), soFar: afterwards?.data ?? null });
-    if (unmarked > 0)
-      throw new PostriderError(
-        'record-refused',
-        `stopped: Kafka refuses to write to ${redrivesTopic}, so another run would send ${counted(unmarked, noun)}, named above, once more`,
-      );
-    if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
-    if (refused > 0)
-      throw new PostriderError(
-        'record-refused',
-        `Kafka refused ${counted(refused, noun)}, named above`,
-      );
+    return { refused, unmarked };
+  }
+
+  async #redrivesTopic(): Promise<string> {
+    return (await this.#context.topology()).topics.redrives;
   }
 
   /** The selected letters that can be sent. */
