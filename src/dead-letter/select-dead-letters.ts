@@ -10,7 +10,7 @@ export interface DeadLetterSelection {
   readonly messageId?: string | undefined;
 }
 
-export function isSelected(
+export function isSelectedDeadLetter(
   letter: DeadLetter,
   { destinationId, reasons, user, messageId }: DeadLetterSelection,
 ): boolean {

@@ -11,7 +11,7 @@ export interface RejectedSelection {
   readonly writeKeys?: ReadonlySet<string> | undefined;
 }
 
-export function isSelected(
+export function isSelectedCall(
   { record, reason }: RejectedCall,
   selection: RejectedSelection,
 ): boolean {

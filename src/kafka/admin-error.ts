@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
-import { failureOf } from './produce/produce-failure.ts';
+import { failureOf } from './failure.ts';
 
 const retryAfterMs = 200;
 
@@ -61,7 +61,11 @@ export function adminError(error: unknown, about?: string): PostriderError {
   if (error instanceof PostriderError) return error;
   const { reason, message } = failureOf(error);
   if (reason === 'UNKNOWN_TOPIC_OR_PARTITION') {
-    return new PostriderError('not-found', `Topic ${about ?? ''} does not exist`, { cause: error });
+    return new PostriderError(
+      'not-found',
+      about === undefined ? 'A topic does not exist' : `Topic ${about} does not exist`,
+      { cause: error },
+    );
   }
   const right = refusedRight(error, about);
   if (right !== undefined) return new PostriderError('kafka-refused', right, { cause: error });

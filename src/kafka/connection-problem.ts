@@ -76,11 +76,14 @@ async function askDifferently(options: KafkaOptions): Promise<ConnectionProblem 
   const { ssl, sasl, ...bare } = options;
   if (ssl === undefined) {
     // Nothing is sent to it but the question which versions it speaks.
-    const speaksTls = await failureOf({ ...bare, ssl: () => ({ rejectUnauthorized: false }) });
+    const speaksTls = await errorOfConnecting({
+      ...bare,
+      ssl: () => ({ rejectUnauthorized: false }),
+    });
     if (speaksTls === undefined || isAboutCertificates(speaksTls)) return 'tls-wanted';
-  } else if ((await failureOf(bare)) === undefined) return 'tls-not-offered';
+  } else if ((await errorOfConnecting(bare)) === undefined) return 'tls-not-offered';
   if (sasl !== undefined) return undefined;
-  const answer = await failureOf({ ...options, sasl: () => nobody });
+  const answer = await errorOfConnecting({ ...options, sasl: () => nobody });
   return causesOf(answer).some(({ type }) => type === 'UNSUPPORTED_SASL_MECHANISM')
     ? 'sasl-wanted'
     : undefined;
@@ -93,7 +96,7 @@ function isAboutCertificates(error: unknown): boolean {
   return causesOf(error).some((cause) => problemOf(cause) === 'client-certificate-refused');
 }
 
-async function failureOf(options: KafkaOptions): Promise<unknown> {
+async function errorOfConnecting(options: KafkaOptions): Promise<unknown> {
   const kafka: KafkaClient = createBareKafka({ ...options, retries: 0 }, silentLogger);
   const admin = kafka.admin();
   try {

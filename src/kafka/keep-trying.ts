@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../errors.ts';
 import type { Logger } from '../ops/log.ts';
+import { waitUnlessAborted } from '../ops/wait-unless-aborted.ts';
 
 /** Pause between two attempts at something that Kafka refuses or is not available for. */
 const retryMs = 1_000;
@@ -23,15 +23,9 @@ export async function keepTrying<T>(
         log.warn({ attempts, reason: reasonOf(error) }, `${what}; trying again until it works`);
       }
     }
-    await pauseBeforeRetry(signal);
+    await waitUnlessAborted(retryMs, signal);
   }
   return undefined;
-}
-
-/** Ends at once when `signal` is aborted. */
-async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
-  // Not a timer of the clock, because a process that only waits for Kafka must stay alive.
-  await delay(retryMs, undefined, { signal }).catch(() => undefined);
 }
 
 /** One line, without the stacks that kafkajs puts into messages elsewhere. */

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
 import { silentLogger } from '../ops/log.ts';
+import { waitUnlessAborted } from '../ops/wait-unless-aborted.ts';
 import { withAdmin } from './admin.ts';
 import { createBareKafka, type KafkaOptions } from './bare-client.ts';
 import { findConnectionProblem, type ConnectionProblem } from './connection-problem.ts';
@@ -42,28 +42,24 @@ export async function reachKafka(kafka: KafkaOptions, options: ReachOptions): Pr
         if (!(error instanceof PostriderError && error.retry)) throw error;
         reason = error.message;
       }
-      await pause(tryAgainMs, stop.signal);
+      await waitUnlessAborted(tryAgainMs, stop.signal);
     }
   };
   const words = async (): Promise<void> => {
     for (let waitMs = firstWordMs; ; waitMs = nextWordMs) {
-      await pause(waitMs, stop.signal);
+      await waitUnlessAborted(waitMs, stop.signal);
       if (stop.signal.aborted) return;
       onWaiting(`${reason}; trying again`);
     }
   };
-  const giveUp = async (): Promise<void> => {
-    await pause(giveUpMs, stop.signal);
+  const giveUp = async (afterMs: number): Promise<void> => {
+    await waitUnlessAborted(afterMs, stop.signal);
     if (!stop.signal.aborted) throw new PostriderError('kafka-unavailable', reason);
   };
   try {
     void words();
-    await Promise.race(giveUpMs === undefined ? [attempts()] : [attempts(), giveUp()]);
+    await Promise.race(giveUpMs === undefined ? [attempts()] : [attempts(), giveUp(giveUpMs)]);
   } finally {
     stop.abort();
   }
-}
-
-async function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined);
 }

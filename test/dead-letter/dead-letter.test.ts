@@ -9,7 +9,7 @@ import {
 } from '../../src/dead-letter/dead-letter.ts';
 import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
 import { Redrives } from '../../src/dead-letter/redrives.ts';
-import { isSelected } from '../../src/dead-letter/select-dead-letters.ts';
+import { isSelectedDeadLetter } from '../../src/dead-letter/select-dead-letters.ts';
 import { WaysBack } from '../../src/dead-letter/ways-back.ts';
 import type { DeadLetterReason } from '../../src/delivery/outcome.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../src/event/dead-letter-reasons.ts';
@@ -57,14 +57,20 @@ test('operators may name exactly the reasons that delivery gives, and classes of
 
 test('dead letters are selected by destination, user, reason and class of reasons', () => {
   const one = letter({ user: 'a:b' });
-  assert.ok(isSelected(one, {}));
-  assert.ok(isSelected(one, { destinationId: 'crm', user: 'a:b', reasons: new Set(['http-410']) }));
-  assert.ok(isSelected(one, { reasons: new Set(['expired', 'http-4xx']) }));
-  assert.ok(!isSelected(one, { reasons: new Set(['http-5xx', 'http-41']) }));
-  assert.ok(!isSelected(one, { destinationId: 'cr' }));
-  assert.ok(!isSelected(one, { user: 'b' }));
-  assert.ok(isSelected(one, { messageId: 'm-crm-a:b' }));
-  assert.ok(!isSelected(one, { messageId: 'm-crm' }));
+  assert.ok(isSelectedDeadLetter(one, {}));
+  assert.ok(
+    isSelectedDeadLetter(one, {
+      destinationId: 'crm',
+      user: 'a:b',
+      reasons: new Set(['http-410']),
+    }),
+  );
+  assert.ok(isSelectedDeadLetter(one, { reasons: new Set(['expired', 'http-4xx']) }));
+  assert.ok(!isSelectedDeadLetter(one, { reasons: new Set(['http-5xx', 'http-41']) }));
+  assert.ok(!isSelectedDeadLetter(one, { destinationId: 'cr' }));
+  assert.ok(!isSelectedDeadLetter(one, { user: 'b' }));
+  assert.ok(isSelectedDeadLetter(one, { messageId: 'm-crm-a:b' }));
+  assert.ok(!isSelectedDeadLetter(one, { messageId: 'm-crm' }));
 });
 
 test('a letter without an envelope is known by its key, shown as it is, and not sent', () => {

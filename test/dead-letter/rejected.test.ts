@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSelected } from '../../src/dead-letter/select-rejected.ts';
+import { isSelectedCall } from '../../src/dead-letter/select-rejected.ts';
 import { readRejected, sentAgain } from '../../src/dead-letter/rejected.ts';
 import { rejectedLetter, rejectedRecord, topology } from './letters.ts';
 
@@ -43,18 +43,18 @@ test('a header may have any name', () => {
 
 test('calls are selected by reason and key', () => {
   const letter = rejectedLetter({});
-  assert.equal(isSelected(letter, {}), true);
-  assert.equal(isSelected(letter, { reasons: new Set(['unknown-write-key']) }), true);
-  assert.equal(isSelected(letter, { reasons: new Set(['no-event']) }), false);
-  assert.equal(isSelected(letter, { key: 'u1' }), true);
-  assert.equal(isSelected(letter, { key: 'u2' }), false);
-  assert.equal(isSelected(rejectedLetter({ key: null }), { key: 'u1' }), false);
+  assert.equal(isSelectedCall(letter, {}), true);
+  assert.equal(isSelectedCall(letter, { reasons: new Set(['unknown-write-key']) }), true);
+  assert.equal(isSelectedCall(letter, { reasons: new Set(['no-event']) }), false);
+  assert.equal(isSelectedCall(letter, { key: 'u1' }), true);
+  assert.equal(isSelectedCall(letter, { key: 'u2' }), false);
+  assert.equal(isSelectedCall(rejectedLetter({ key: null }), { key: 'u1' }), false);
 });
 
 test('calls are selected by the write keys of a source, which header or field may hold', () => {
   const writeKeys = new Set(['wk_new']);
   const select = (value: string, headers?: Record<string, string>): boolean =>
-    isSelected(rejectedLetter({ value, headers: headers ?? {} }), { writeKeys });
+    isSelectedCall(rejectedLetter({ value, headers: headers ?? {} }), { writeKeys });
   assert.equal(select('{"writeKey":"wk_new"}'), true);
   assert.equal(select('{"writeKey":"wk_old"}'), false);
   assert.equal(select('{"writeKey":"wk_old"}', { 'write-key': 'wk_new' }), true);

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
 import type { Place } from '../../dead-letter/letter.ts';
-import { isSelected } from '../../dead-letter/select-dead-letters.ts';
+import { isSelectedDeadLetter } from '../../dead-letter/select-dead-letters.ts';
 import { LetterSummary } from '../../dead-letter/summary.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../../event/envelope.ts';
@@ -139,7 +139,7 @@ function selectionOf(options: SelectOptions): Selection<DeadLetter> {
   const key = isKeyKnown ? deliveryKey(destinationId, user) : undefined;
   return {
     area: searchAreaOf(options, key),
-    matches: (letter) => isSelected(letter, { destinationId, user, reasons, messageId }),
+    matches: (letter) => isSelectedDeadLetter(letter, { destinationId, user, reasons, messageId }),
   };
 }
 

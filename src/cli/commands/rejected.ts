@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import type { Place } from '../../dead-letter/letter.ts';
 import { rejectedView } from '../../dead-letter/rejected-view.ts';
 import { readRejected, sentAgain, type RejectedCall } from '../../dead-letter/rejected.ts';
-import { isSelected, notMendable } from '../../dead-letter/select-rejected.ts';
+import { isSelectedCall, notMendable } from '../../dead-letter/select-rejected.ts';
 import { rejectReasons } from '../../event/rejection.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { findSource } from '../../resources/find-source.ts';
@@ -99,7 +99,7 @@ async function selectionOf(
   const access = { kafka, topology: await context.topology(), clock: systemClock, log };
   const source = sourceId === undefined ? undefined : await findSource(access, sourceId);
   const writeKeys = source === undefined ? undefined : new Set(source.writeKeys);
-  return { area, matches: (call) => isSelected(call, { reasons, key, writeKeys }) };
+  return { area, matches: (call) => isSelectedCall(call, { reasons, key, writeKeys }) };
 }
 
 function parseReasons(text: string): ReadonlySet<string> {

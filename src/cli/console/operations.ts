@@ -1,6 +1,6 @@
 import type { Operations, RunEnd, Selection } from '../../console/actions/operations.ts';
 import { beginningText } from '../../dead-letter/texts.ts';
-import { isSelected } from '../../dead-letter/select-dead-letters.ts';
+import { isSelectedDeadLetter } from '../../dead-letter/select-dead-letters.ts';
 import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
 import { outcomeNames } from '../../delivery/outcome.ts';
 import { PostriderError } from '../../errors.ts';
@@ -86,7 +86,7 @@ function selectionOf({
   return {
     area: { sinceMs, untilMs, key: undefined },
     matches: (letter) =>
-      isSelected(letter, {
+      isSelectedDeadLetter(letter, {
         destinationId: destination,
         user: undefined,
         reasons,

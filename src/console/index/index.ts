@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { waitUnlessAborted } from '../../ops/wait-unless-aborted.ts';
 import type { Topology } from '../../topology.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import type { Bounds } from './bounds.ts';
@@ -67,13 +67,13 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       if (isUnusable(error)) {
         metrics.remade();
         await removeIndex(dir).catch(() => undefined);
-      } else await delay(againMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      } else await waitUnlessAborted(againMs, stopping.signal);
       while (run === undefined && !isOver())
         try {
           run = await startRun(options);
         } catch (failure) {
           log.error({ err: failure }, 'the index of the console cannot be opened');
-          await delay(againMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+          await waitUnlessAborted(againMs, stopping.signal);
         }
     }
   };

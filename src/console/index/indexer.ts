@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Clock } from '../../ops/clock.ts';
+import { waitUnlessAborted } from '../../ops/wait-unless-aborted.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import { rowOfLine, type AttemptRow } from './attempt-rows.ts';
 import { keepBounds, removeUnusedWords, type Bounds } from './bounds.ts';
@@ -113,7 +113,7 @@ export class Indexer {
       // What is left waits for a full batch, or a second.
       const isFull = batch.offsets.length > 0 && this.#isBehind();
       const restMs = leastPauseMs - (performance.now() - beganMs);
-      if (!isFull && restMs > 0) await delay(restMs, undefined, { signal }).catch(() => undefined);
+      if (!isFull && restMs > 0) await waitUnlessAborted(restMs, signal);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import type { ProduceFailure } from './produce-failure.ts';
+import type { KafkaFailure } from '../failure.ts';
 
 /** Events for metrics. */
 export interface ProducerHooks {
@@ -62,7 +62,7 @@ export class ProducerEvents {
 
   /** @param failures of the same batches in a row */
   failed(
-    failure: ProduceFailure,
+    failure: KafkaFailure,
     about: { failures: number; topics: readonly string[]; queuedRecords: number },
   ): void {
     this.#hooks.failed?.(failure.reason, about.topics);
@@ -70,13 +70,13 @@ export class ProducerEvents {
   }
 
   /** Records wait for a topic of which Kafka reports nothing. */
-  unknown(topic: string, failure: ProduceFailure): void {
+  unknown(topic: string, failure: KafkaFailure): void {
     this.#warn(`Records wait for topic ${topic}`, failure, { topic });
   }
 
   /** Without a producer id nothing is sent. */
   unidentified(
-    failure: ProduceFailure,
+    failure: KafkaFailure,
     about: { failures: number; topics: readonly string[] },
   ): void {
     this.#hooks.failed?.(failure.reason, about.topics);
@@ -94,7 +94,7 @@ export class ProducerEvents {
     this.#log.warn({ aheadMs }, `This machine's clock ${is} Kafka's`);
   }
 
-  #warn(what: string, { reason, message }: ProduceFailure, about: object): void {
+  #warn(what: string, { reason, message }: KafkaFailure, about: object): void {
     if (!this.#maySay(`${what} ${reason}`)) return;
     const meaning = meanings.get(reason);
     const why = meaning === undefined ? message : `${message}: ${meaning}`;

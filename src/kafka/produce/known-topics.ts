@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Cluster, TopicMetadata } from '../cluster/cluster.ts';
+import { backoffMs, failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
 import type { ProducerEvents } from './events.ts';
-import { backoffMs, failureNamed, failureOf, type ProduceFailure } from './produce-failure.ts';
 
 export interface KnownTopicsOptions {
   readonly cluster: Pick<Cluster, 'refresh' | 'topic' | 'topicError'>;
@@ -55,7 +55,7 @@ export class KnownTopics {
   }
 
   /** Why the partition has no leader. */
-  leaderless(topic: string, partition: number): ProduceFailure {
+  leaderless(topic: string, partition: number): KafkaFailure {
     const { cluster } = this.#options;
     const known = cluster.topic(topic);
     if (known === undefined) return this.#missing(topic);
@@ -117,7 +117,7 @@ export class KnownTopics {
     }
   }
 
-  #missing(topic: string): ProduceFailure {
+  #missing(topic: string): KafkaFailure {
     const { cluster } = this.#options;
     return failureNamed(cluster.topicError(topic) ?? 'UNKNOWN_TOPIC_OR_PARTITION');
   }

@@ -2,13 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import { systemClock, type Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { waitUnlessAborted } from '../../ops/wait-unless-aborted.ts';
 import type { ProducerCluster } from '../cluster/writing-cluster.ts';
+import { backoffMs, failureOf } from '../failure.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { Accumulator } from './accumulator.ts';
 import { ProducerEvents, type ProducerHooks } from './events.ts';
 import { KnownTopics } from './known-topics.ts';
-import { backoffMs, failureOf } from './produce-failure.ts';
 import { Sender } from './sender.ts';
 import type { Done } from './topic-queues.ts';
 
@@ -78,7 +79,7 @@ export async function createProducer(
     throw error;
   }
   const { compressor } = kafka;
-  return new KafkaProducer({ cluster, compressor, clock, log, hooks, pause: pauseUntil });
+  return new KafkaProducer({ cluster, compressor, clock, log, hooks, pause: waitUnlessAborted });
 }
 
 async function reach(cluster: ProducerCluster, log: Logger, signal?: AbortSignal): Promise<void> {
@@ -209,11 +210,6 @@ export class KafkaProducer implements Producer {
     if (!signal.aborted) await this.#pause(ms, signal);
     return !signal.aborted;
   }
-}
-
-/** Keeps the process alive, which may have nothing else to wait for. */
-async function pauseUntil(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function stopped(): PostriderError {

@@ -1,6 +1,7 @@
 import { PostriderError } from '../../errors.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { backoffMs, failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
@@ -10,7 +11,6 @@ import { judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';
 import { OutgoingBatch, requestOf } from './outgoing-batch.ts';
 import type { Slice } from './partition-queue.ts';
-import { backoffMs, failureNamed, failureOf, type ProduceFailure } from './produce-failure.ts';
 import { ProducerId } from './sequence.ts';
 
 export interface SenderOptions {
@@ -36,7 +36,7 @@ const ackTimeoutMs = 8_000;
 /** A batch and Kafka's answer to it. */
 interface Answered {
   readonly batch: OutgoingBatch;
-  readonly failure: ProduceFailure;
+  readonly failure: KafkaFailure;
 }
 
 /**
@@ -251,7 +251,7 @@ function topicsOf(batches: readonly OutgoingBatch[]): string[] {
 function refusal(
   { topic, partition }: Slice['queue'],
   bytes: number = 0,
-  { message }: ProduceFailure,
+  { message }: KafkaFailure,
 ): PostriderError {
   return new PostriderError(
     'record-refused',

@@ -1,7 +1,7 @@
 import type { Cluster } from '../cluster/cluster.ts';
+import { backoffMs, failureOf } from '../failure.ts';
 import type { ProducerIdentity } from '../protocol/init-producer-id.ts';
 import type { ProducerEvents } from './events.ts';
-import { backoffMs, failureOf } from './produce-failure.ts';
 
 /**
  * Kafka numbers what a producer writes into a partition, and accepts each number once and in turn. A batch

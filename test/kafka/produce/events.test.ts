@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProducerEvents } from '../../../src/kafka/produce/events.ts';
-import { failureNamed } from '../../../src/kafka/produce/produce-failure.ts';
+import { failureNamed } from '../../../src/kafka/failure.ts';
 import { SimulatedClock } from '../../delivery/simulated-clock.ts';
 import { keptLog } from './scene.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { encodeBatch } from '../../../../src/kafka/protocol/batch-writer.ts';
 import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
-import { failureOf } from '../../../../src/kafka/produce/produce-failure.ts';
+import { failureOf } from '../../../../src/kafka/failure.ts';
 import { kafkaError } from '../../../kafka/batches.ts';
 import type { SimulatedBrokers } from './brokers.ts';
 import type { SimulatedCluster } from './client.ts';

@@ -1,12 +1,12 @@
 /** Why a request to Kafka failed. */
-export interface ProduceFailure {
+export interface KafkaFailure {
   /** Kafka's name of the error if it answered, otherwise that of kafkajs: a closed set, fit for a label. */
   readonly reason: string;
   readonly message: string;
 }
 
 /** @param detail what Kafka adds to the name */
-export function failureNamed(reason: string, detail: string | null = null): ProduceFailure {
+export function failureNamed(reason: string, detail: string | null = null): KafkaFailure {
   return { reason, message: detail === null ? reason : `${reason}, ${detail}` };
 }
 
@@ -14,7 +14,7 @@ export function failureNamed(reason: string, detail: string | null = null): Prod
  * The failure of an error that was thrown. Errors of kafkajs are recognized by name, because their classes
  * cannot be imported from ES modules.
  */
-export function failureOf(error: unknown): ProduceFailure {
+export function failureOf(error: unknown): KafkaFailure {
   const root = rootCause(error);
   return { reason: typeof root.type === 'string' ? root.type : root.name, message: root.message };
 }

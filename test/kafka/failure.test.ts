@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backoffMs, failureNamed, failureOf } from '../../../src/kafka/produce/produce-failure.ts';
-import { kafkaError } from '../batches.ts';
+import { backoffMs, failureNamed, failureOf } from '../../src/kafka/failure.ts';
+import { kafkaError } from './batches.ts';
 
 test('the reason is what Kafka answered, however kafkajs wrapped it', () => {
   const answered = kafkaError('MESSAGE_TOO_LARGE');
