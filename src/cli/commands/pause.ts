@@ -32,9 +32,9 @@ export function registerResume(program: Command, context: Context): void {
   withRate(program.command('resume'), '100/s')
     .description('send to a paused destination again, kept events first')
     .argument('<destination>')
-    .action((id: string, options: Pick<DeadRedriveOptions, 'rate'>) =>
-      resume(context, id, options),
-    );
+    .action(async (id: string, options: Pick<DeadRedriveOptions, 'rate'>) => {
+      await resume(context, id, options);
+    });
 }
 
 /** @throws PostriderError `not-found` */
@@ -59,20 +59,21 @@ export async function pause(context: Context, id: string): Promise<void> {
 /**
  * Waits while events of another destination are resumed: this one stays paused meanwhile. Until all events are
  * sent, the topic `pauses` says so, because they would be forgotten if this ends before.
+ * @returns a sentence for each reason why events were left out
  * @throws PostriderError `not-found`, `stopped`
  */
 export async function resume(
   context: Context,
   id: string,
   options: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
-): Promise<void> {
+): Promise<readonly string[]> {
   const topology = await topologyFor(context, id);
   const { pauses, deletions } = topology.topics;
   await requireTopics(context.kafka, [{ name: deletions }]);
   const sayThatItWaits = (): void => {
     context.note('waiting until another `resume` has ended');
   };
-  const sendAll = async (signal: AbortSignal): Promise<void> => {
+  const sendAll = async (signal: AbortSignal): Promise<readonly string[]> => {
     const before = (await readPauses(context.kafka, topology)).get(id);
     await write(context, [resumedRecord(pauses, id, isoNow()), pauseRecord(pauses, id, undefined)]);
     context.print(
@@ -80,10 +81,13 @@ export async function resume(
         ? `destination ${id} was not paused; sending what is still kept for it`
         : `destination ${id} is resumed, after a pause since ${sinceText(before)}`,
     );
-    await withWaysBack(context, (ways) => sendKept(context, ways, id, options, signal));
+    const leftOut = await withWaysBack(context, (ways) =>
+      sendKept(context, ways, id, options, signal),
+    );
     await write(context, [resumedRecord(pauses, id, undefined)]);
+    return leftOut;
   };
-  await alone(context, keptEvents, sendAll, sayThatItWaits);
+  return alone(context, keptEvents, sendAll, sayThatItWaits);
 }
 
 /** @throws PostriderError `not-found` for a destination or a topic */

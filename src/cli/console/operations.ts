@@ -8,10 +8,12 @@ import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-r
 import { pause, resume } from '../commands/pause.ts';
 import { testDestination } from '../commands/send-test.ts';
 import type { Context } from '../context.ts';
+import { restOf } from '../letters/aftermath-text.ts';
 import {
   redriveDeadLetters,
   withWaysBack,
   type DeadRedriveOptions,
+  type DeadRedriveResult,
 } from '../letters/events-again.ts';
 import type { Selection as LetterSelection } from '../letters/letters.ts';
 
@@ -36,24 +38,17 @@ export function consoleOperations(context: Context): Operations {
           tookMs,
         };
       }),
-    pause: (id) => pause(heard(context, new AbortController().signal).context, id),
-    resume: async (id, { signal, onSent }) => {
-      const { context: quiet, notes } = heard(context, signal);
-      await resume(quiet, id, { rate, onSent });
-      return endOf(notes);
-    },
+    pause: (id) => pause(silent(context), id),
+    resume: async (id, { signal, onSent }) =>
+      detailOf(await resume(silent(context, signal), id, { rate, onSent })),
     redrive: async (selection, { signal, onSent }) => {
-      const { context: quiet, notes, answer } = heard(context, signal);
-      const options = { rate, wait: waitMs, yes: true, output: 'json', onSent } as const;
-      await redriveSelected(quiet, selection, options);
-      return { ...endOf(notes), ...outcomeOf(answer()) };
+      const options = { rate, wait: waitMs, yes: true, output: 'table', onSent } as const;
+      const result = await redriveSelected(silent(context, signal), selection, options);
+      return { ...detailOf(result.leftOut), ...outcomeOf(result) };
     },
     count: async (selection) => {
-      const { context: quiet, answer } = heard(context, new AbortController().signal);
-      const options = { rate, wait: 0, yes: true, dryRun: true, output: 'json' } as const;
-      await redriveSelected(quiet, selection, options);
-      const { wouldBeSent = [] } = answer() as { wouldBeSent?: readonly Counted[] };
-      return sum(wouldBeSent);
+      const options = { rate, wait: 0, yes: true, dryRun: true, output: 'table' } as const;
+      return (await redriveSelected(silent(context), selection, options)).sent;
     },
   };
 }
@@ -62,9 +57,9 @@ async function redriveSelected(
   context: Context,
   selection: Selection,
   options: DeadRedriveOptions,
-): Promise<void> {
+): Promise<DeadRedriveResult> {
   const chosen = selectionOf(selection);
-  await withWaysBack(context, (ways) => redriveDeadLetters(context, ways, chosen, options));
+  return withWaysBack(context, (ways) => redriveDeadLetters(context, ways, chosen, options));
 }
 
 /** @throws PostriderError `usage` */
@@ -95,53 +90,31 @@ function selectionOf({
   };
 }
 
-interface Counted {
-  readonly count: number;
+function outcomeOf({ aftermath, sent }: DeadRedriveResult): Pick<RunEnd, 'outcome'> {
+  if (aftermath === undefined) return {};
+  const { retried, kept, counts, isFinished, hasBundles } = aftermath;
+  const rest = restOf(aftermath, sent);
+  // Events in bundles cannot be distinguished from delivered ones, nor those that are on their way.
+  const isKnown = isFinished && !hasBundles;
+  const [delivered, other] = isKnown ? [rest, 0] : [0, rest];
+  return { outcome: { delivered, refused: counts.total, waiting: retried + kept, other } };
 }
 
-function outcomeOf(answer: object): Pick<RunEnd, 'outcome'> {
-  const { sent = [], soFar } = answer as {
-    sent?: readonly Counted[];
-    soFar?: {
-      delivered: number | null;
-      toBeTriedAgain: number;
-      kept: number;
-      givenUpAgain: readonly Counted[];
-    } | null;
-  };
-  if (soFar === undefined || soFar === null) return {};
-  const { delivered, toBeTriedAgain, kept, givenUpAgain } = soFar;
-  const waiting = toBeTriedAgain + kept;
-  const refused = sum(givenUpAgain);
-  const other = delivered === null ? sum(sent) - waiting - refused : 0;
-  return { outcome: { delivered: delivered ?? 0, refused, waiting, other } };
+function detailOf(sentences: readonly string[]): Pick<RunEnd, 'detail'> {
+  return sentences.length === 0 ? {} : { detail: sentences.join('. ') };
 }
 
-function sum(counted: readonly Counted[]): number {
-  return counted.reduce((total, { count }) => total + count, 0);
-}
-
-function endOf(notes: readonly string[]): RunEnd {
-  return notes.length === 0 ? {} : { detail: notes.join('. ') };
-}
-
-/** A context whose lines are kept, and which ends when the console does. */
-function heard(
-  given: Context,
-  signal: AbortSignal,
-): { readonly context: Context; readonly notes: readonly string[]; readonly answer: () => object } {
-  const notes: string[] = [];
-  let answer: object = {};
-  const context: Context = {
-    ...given,
-    print: (line) => {
-      if (line.startsWith('{')) answer = JSON.parse(line) as object;
-    },
-    note: (line) => {
-      if (/left out|cannot|refuse/.test(line)) notes.push(line);
-    },
-    status: () => ({ clear: () => undefined, stop: () => undefined }),
+/** A command's context without a terminal. It ends when the signal says so, and not by a signal to the process. */
+function silent(context: Context, signal: AbortSignal = AbortSignal.any([])): Context {
+  return {
+    ...context,
+    print: nothing,
+    note: nothing,
+    status: () => ({ clear: nothing, stop: nothing }),
     stopping: () => signal,
   };
-  return { context, notes, answer: () => answer };
+}
+
+function nothing(): void {
+  return undefined;
 }

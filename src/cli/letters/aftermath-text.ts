@@ -30,6 +30,7 @@ export function presentAftermath(aftermath: Aftermath, sent: number): string[] {
   return [`${sentence}; dead-letters list --since ${since} shows these`, counts.present('event')];
 }
 
-function restOf({ counts, retried, kept }: Aftermath, sent: number): number {
+/** Those of so many that are in no other count. */
+export function restOf({ counts, retried, kept }: Aftermath, sent: number): number {
   return Math.max(0, sent - counts.total - retried - kept);
 }

@@ -29,7 +29,7 @@ import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
 import type { LetterKind, Selection } from './letters.ts';
 import { againSendsThem, type RedriveOptions } from './options.ts';
-import { redriveLetters, sendLetters } from './redrive.ts';
+import { redriveLetters, sendLetters, type RedriveResult } from './redrive.ts';
 
 /** Events of dead letters, and of paused destinations, on their way again. */
 
@@ -95,12 +95,17 @@ export interface DeadRedriveOptions extends RedriveOptions {
   readonly onSent?: () => void;
 }
 
+export interface DeadRedriveResult extends RedriveResult {
+  /** What became of them while it was waited for; undefined if it was not, or nothing was sent. */
+  readonly aftermath: Aftermath | undefined;
+}
+
 export async function redriveDeadLetters(
   context: Context,
   { waysBack, judges }: KnownWays,
   selection: Selection<DeadLetter>,
   options: DeadRedriveOptions,
-): Promise<void> {
+): Promise<DeadRedriveResult> {
   const topology = await context.topology();
   const { topics, groups } = topology;
   const live = new LiveTraffic({
@@ -138,13 +143,15 @@ export async function redriveDeadLetters(
       return { data: aftermathData(aftermath, sent), lines: presentAftermath(aftermath, sent) };
     },
   };
-  await redriveLetters(context, deadLetters, task, options);
+  const result = await redriveLetters(context, deadLetters, task, options);
+  return { ...result, aftermath: result.sent > 0 ? aftermath : undefined };
 }
 
 /**
  * Sends what is kept for a destination that is not paused any more. What a worker kept that had not heard of
  * that yet lies behind what is sent here, so it is looked for until nothing new is found.
  * @param signal of `alone`
+ * @returns a sentence for each reason why events were left out
  */
 export async function sendKept(
   context: Context,
@@ -152,11 +159,12 @@ export async function sendKept(
   destinationId: string,
   { rate, ...rest }: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { paused } = (await context.topology()).topics;
   const options = { rate, yes: true, output: 'table' } as const;
   const heardByMs = systemClock.steadyNow() + heardMs;
   const matches = (letter: DeadLetter): boolean => letter.destinationId === destinationId;
+  const allLeftOut: string[] = [];
   let from: readonly number[] = [];
   for (let isHeard = false; ; isHeard = true) {
     const ends = await endsOf(context, paused);
@@ -166,8 +174,9 @@ export async function sendKept(
       sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
       ...onSentOf(rest),
     };
-    const sent = await sendLetters(context, keptEvents, task, options, signal);
-    if (sent === 0 && isHeard) return;
+    const { sent, leftOut } = await sendLetters(context, keptEvents, task, options, signal);
+    allLeftOut.push(...leftOut);
+    if (sent === 0 && isHeard) return allLeftOut;
     from = ends;
     await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
   }

@@ -46,28 +46,38 @@ interface Afterwards {
   readonly lines: readonly string[];
 }
 
+/** What was done, for a caller that has no terminal. */
+export interface RedriveResult {
+  /** Letters that are acknowledged, or that would be sent. */
+  readonly sent: number;
+  /** A sentence for each reason why letters were left out. */
+  readonly leftOut: readonly string[];
+}
+
 /**
  * Sends letters again, or counts them. Asks first if no option selects any.
- * @throws PostriderError `busy` while another process sends letters of the same kind
+ * @throws PostriderError `busy` while another process sends letters of the same kind; `record-refused`, `stopped`
+ * if some were not sent
  */
 export async function redriveLetters<L extends Letter>(
   context: Context,
   kind: LetterKind<L>,
   task: RedriveTask<L>,
   options: RedriveOptions,
-): Promise<void> {
+): Promise<RedriveResult> {
   const isForAll = !isSelecting(options) && (task.selection.places ?? []).length === 0;
   if (isForAll && options.dryRun !== true && options.yes !== true) await askFirst(context, kind);
   const run = new LetterRedrive(context, kind, task, options);
   await (options.dryRun === true
     ? run.count()
     : alone(context, kind, (signal) => run.send(signal)));
+  return run.result;
 }
 
 /**
  * The same for a process that has the right to send them.
  * @param signal of `alone`
- * @returns how many
+ * @throws PostriderError `record-refused`, `stopped` if some were not sent
  */
 export async function sendLetters<L extends Letter>(
   context: Context,
@@ -75,10 +85,10 @@ export async function sendLetters<L extends Letter>(
   task: RedriveTask<L>,
   options: RedriveOptions,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<RedriveResult> {
   const run = new LetterRedrive(context, kind, task, options);
   await run.send(signal);
-  return run.total;
+  return run.result;
 }
 
 /**
@@ -147,8 +157,8 @@ class LetterRedrive<L extends Letter> {
     this.#leftOut = new LeftOut(kind.noun);
   }
 
-  get total(): number {
-    return this.#counts.total;
+  get result(): RedriveResult {
+    return { sent: this.#counts.total, leftOut: this.#leftOut.sentences() };
   }
 
   async count(): Promise<void> {
