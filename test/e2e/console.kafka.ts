@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { AuditEntry } from '../../src/event/audit-entry.ts';
-import type { Story } from '../../src/console/api/model.ts';
+import type { Redrive, Session, Story } from '../../src/console/api/model.ts';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testNeeding } from '../harness/needs-program.ts';
@@ -148,5 +148,25 @@ testNeeding(
       begun.map(({ user, action, destination }) => [user, action, destination]),
       ['send-test', 'redrive', 'pause', 'resume'].map((action) => ['local', action, 'crm']),
     );
+    const again = await redriveCrm();
+    assert.equal(again.sent, 0);
+    assert.match(again.detail ?? '', /^20 events left out, sent again before/);
   },
 );
+
+/** By the API, to its end. */
+async function redriveCrm(): Promise<Redrive> {
+  const api = `${shown.consoleUrl}/api/v1`;
+  const { csrf } = (await (await fetch(`${api}/session`)).json()) as Session;
+  const begun = await fetch(`${api}/redrives`, {
+    method: 'POST',
+    headers: { 'x-csrf-token': csrf, 'content-type': 'application/json' },
+    body: JSON.stringify({ destination: 'crm' }),
+  });
+  const { id } = (await begun.json()) as Redrive;
+  return eventually(async () => {
+    const run = (await (await fetch(`${api}/redrives/${id}`)).json()) as Redrive;
+    assert.equal(run.state, 'done');
+    return run;
+  });
+}

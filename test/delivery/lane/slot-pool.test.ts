@@ -23,3 +23,27 @@ test('a slow taker has every fourth turn while another always waits', () => {
   const three = ['brisk', 'brisk', 'brisk'];
   assert.deepEqual(turns, ['brisk', ...three, 'slow', ...three, 'slow']);
 });
+
+test('a hundred thousand takers whose jobs are all dropped are served one after the other', () => {
+  const pool = new SlotPool(1);
+  let served = 0;
+  const taker = (): SlotTaker => {
+    const self: SlotTaker = {
+      line: undefined,
+      isSlow: false,
+      inFlight: 0,
+      takeSlot: () => {
+        if (!pool.take(self)) return false;
+        served += 1;
+        pool.release(false);
+        return false;
+      },
+    };
+    return self;
+  };
+  const holder = taker();
+  assert.ok(pool.take(holder));
+  for (let n = 0; n < 100_000; n += 1) pool.take(taker());
+  pool.release(false);
+  assert.equal(served, 100_000);
+});
