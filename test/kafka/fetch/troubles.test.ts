@@ -263,6 +263,18 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     });
     assert.equal(brokers.count('Fetch'), 0);
   });
+
+  test('a partition that may not be read from the start is asked for after a pause', async (t) => {
+    const { owner, cursors } = reading(t, 1, {
+      write: (fake) => {
+        fake.log(topic, 0).fetchError = 'TOPIC_AUTHORIZATION_FAILED';
+      },
+    });
+    await eventually(() => {
+      assert.match(String(owner.refusal), /TOPIC_AUTHORIZATION_FAILED/);
+    });
+    assert.ok((cursors[0]?.restUntilMs ?? 0) > performance.now());
+  });
 });
 
 test('an outage is said once in ten seconds, however many partitions and brokers it affects', async (t) => {

@@ -363,6 +363,16 @@ test('nothing is asked of Kafka after the close, for records that were to wait',
   assert.deepEqual([cluster.identities, cluster.requests.length], [0, 0]);
 });
 
+test('topics that were written to are not asked for after the close', async () => {
+  const clock = new SimulatedClock();
+  const { cluster, producer } = openScene({ clock });
+  await producer.send([record('a', '1', 0)]);
+  await producer.close(0);
+  const asked = cluster.refreshed.length;
+  await clock.pass(120_000);
+  assert.equal(cluster.refreshed.length, asked);
+});
+
 test('an answer that comes after the close is not told to anybody', async () => {
   const { cluster, producer } = openScene();
   const answer = Promise.withResolvers<undefined>();
