@@ -66,6 +66,19 @@ const reasons: Readonly<Record<string, Reason>> = {
     kind: 'equivalent',
     why: 'A cursor is asked for only once its leader is known, and whoever sets the leader sets its epoch in the same step; nothing reads the first value.',
   },
+  'src/kafka/fetch/cursor.ts Cursor.leaderEpoch: 1 → 2': {
+    kind: 'equivalent',
+    why: 'A cursor is asked for only once its leader is known, and whoever sets the leader sets its epoch in the same step; nothing reads the first value.',
+  },
+  "src/delivery/disposal.ts Disposal.#lastAnswer: outcome.kind === 'retryable' → true": {
+    kind: 'equivalent',
+    why: 'It is for the compiler: an outcome of the other kind has no such time.',
+  },
+  'src/kafka/produce/accumulator.ts Accumulator.settle: this.bytes < maxQueuedBytes → this.bytes <= maxQueuedBytes':
+    {
+      kind: 'accepted',
+      why: 'Whoever waits for room goes on at the limit, and not one byte below it.',
+    },
   'src/kafka/produce/flush-line.ts module: 500 → 501': {
     kind: 'accepted',
     why: 'A request may hold one more record of a partition. The number is a choice, and a test of it would repeat it.',

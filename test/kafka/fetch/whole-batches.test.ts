@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
+import { wholeBatches } from '../../../src/kafka/fetch/whole-batches.ts';
 import type { FetchRequest } from '../../../src/kafka/protocol/fetch.ts';
 import { eventually } from '../../harness/eventually.ts';
 import type { FakeBrokers } from '../fake-brokers.ts';
@@ -117,4 +118,18 @@ describe('how much is asked for', { concurrency: true }, () => {
       { numRuns: 30 },
     );
   });
+});
+
+test('what is asked for has the next batch in it, and never more than the limit', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 100, max: 100_000 }),
+      fc.integer({ min: 0, max: 100_000 }),
+      fc.integer({ min: 61, max: 100_000 }),
+      (limitBytes, largestBytes, cutBytes) => {
+        const bytes = wholeBatches(limitBytes, { largestBytes, cutBytes });
+        assert.ok(bytes >= Math.min(limitBytes, cutBytes) && bytes <= limitBytes);
+      },
+    ),
+  );
 });
