@@ -1,5 +1,6 @@
 import type { Admin } from 'kafkajs';
 import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
+import { failureOf } from './failure.ts';
 import type { KafkaClient } from './bare-client.ts';
 import { decodeCommitMetadata } from './consume/commit-metadata.ts';
 import { UnfinishedPart } from './consume/unfinished-part.ts';
@@ -166,27 +167,37 @@ class Questions implements KafkaAdmin {
     const existing = new Set(await this.topicNames());
     const missing = topics.filter(({ name }) => !existing.has(name));
     if (missing.length === 0) return [];
-    await ask(
-      () =>
-        this.#admin.createTopics({
-          timeout: createTimeoutMs,
-          // Without waiting, because kafkajs treats a topic as missing that not every broker has yet.
-          waitForLeaders: false,
-          topics: missing.map(({ name, partitions, replicationFactor, config }) => ({
-            topic: name,
-            numPartitions: partitions,
-            replicationFactor,
-            configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
-          })),
-        }),
-      missing.map(({ name }) => name).join(', '),
-    );
     const created = missing.map(({ name }) => name);
+    await ask(() => this.#create(missing), created.join(', '));
     // Brokers report leaders before the leaders themselves are ready. Only the leaders' own answers show that
     // they accept records.
-    for (const topic of created)
-      await ask(() => this.#admin.fetchTopicOffsets(topic), topic, creation);
+    for (const topic of missing) await ask(() => this.#answered(topic), topic.name, creation);
     return created;
+  }
+
+  /** Changes nothing about a topic that exists. */
+  async #create(topics: readonly TopicSpec[]): Promise<void> {
+    await this.#admin.createTopics({
+      timeout: createTimeoutMs,
+      // Without waiting, because kafkajs treats a topic as missing that not every broker has yet.
+      waitForLeaders: false,
+      topics: topics.map(({ name, partitions, replicationFactor, config }) => ({
+        topic: name,
+        numPartitions: partitions,
+        replicationFactor,
+        configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+      })),
+    });
+  }
+
+  async #answered(topic: TopicSpec): Promise<void> {
+    try {
+      await this.#admin.fetchTopicOffsets(topic.name);
+    } catch (error) {
+      // With ZooKeeper, a topic that is being deleted is not listed, and exists for whoever creates it.
+      if (failureOf(error).reason === 'UNKNOWN_TOPIC_OR_PARTITION') await this.#create([topic]);
+      throw error;
+    }
   }
 
   async extendPartitions(topics: readonly Pick<TopicSpec, 'name' | 'partitions'>[]): Promise<void> {

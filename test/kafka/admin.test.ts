@@ -30,6 +30,24 @@ for (const [what, error] of [
   });
 }
 
+test('a topic whose deletion has not ended, as with ZooKeeper, is made once it has', async () => {
+  const answers = [false, true];
+  const admin = {
+    connect: () => Promise.resolve(),
+    disconnect: () => Promise.resolve(),
+    listTopics: () => Promise.resolve([]),
+    // False: there is one of that name.
+    createTopics: () => Promise.resolve(answers.shift()),
+    fetchTopicOffsets: () =>
+      answers.length > 0
+        ? Promise.reject(kafkaError('UNKNOWN_TOPIC_OR_PARTITION'))
+        : Promise.resolve([]),
+  };
+  const kafka = { admin: () => admin } as unknown as KafkaClient;
+  assert.deepEqual(await ensureTopics(kafka, [topic]), ['a']);
+  assert.deepEqual(answers, []);
+});
+
 test('what asks on after the questions are over connects to Kafka no more', async () => {
   let asked = 0;
   const admin = {
