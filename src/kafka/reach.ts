@@ -1,8 +1,8 @@
 import { PostriderError } from '../errors.ts';
 import { silentLogger } from '../ops/log.ts';
 import { waitUnlessAborted } from '../ops/wait-unless-aborted.ts';
-import { withAdmin } from './admin.ts';
-import { createBareKafka, type KafkaOptions } from './bare-client.ts';
+import { adminError } from './admin-error.ts';
+import { createBareKafka, type KafkaClient, type KafkaOptions } from './bare-client.ts';
 import { findConnectionProblem, type ConnectionProblem } from './connection-problem.ts';
 
 export interface ReachOptions {
@@ -19,20 +19,20 @@ const nextWordMs = 10_000;
 const tryAgainMs = 500;
 
 /**
- * Resolves when a broker has answered a question that it answers only to whom it lets in.
+ * Resolves when a broker has answered a question that it answers only to whom it lets in, in the version that
+ * readers and producers ask it in.
  * @throws PostriderError `kafka-unavailable` after `giveUpMs`; at once what waiting does not mend,
- * `setting-invalid` where it is about certificates and logins
+ * `setting-invalid` where it is about certificates and logins, `kafka-refused` for a broker that is too old
  */
 export async function reachKafka(kafka: KafkaOptions, options: ReachOptions): Promise<void> {
   const { giveUpMs, onWaiting, explain } = options;
-  // Without retries, so that the reason of every failure is known at once.
-  const probe = createBareKafka({ ...kafka, retries: 0 }, silentLogger);
+  const client = createBareKafka(kafka, silentLogger);
   const stop = new AbortController();
   let reason = 'Kafka cannot be reached: no broker has answered yet';
   const attempts = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       try {
-        await withAdmin(probe, (admin) => admin.brokerCount());
+        await askOnce(client);
         return;
       } catch (error) {
         const problem = await findConnectionProblem(error, kafka);
@@ -61,5 +61,17 @@ export async function reachKafka(kafka: KafkaOptions, options: ReachOptions): Pr
     await Promise.race(giveUpMs === undefined ? [attempts()] : [attempts(), giveUp(giveUpMs)]);
   } finally {
     stop.abort();
+  }
+}
+
+/** Without retries, so that the reason of every failure is known at once. */
+async function askOnce(client: KafkaClient): Promise<void> {
+  const cluster = client.openCluster();
+  try {
+    await cluster.refresh([]);
+  } catch (error) {
+    throw adminError(error);
+  } finally {
+    cluster.close();
   }
 }
