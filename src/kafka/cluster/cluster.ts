@@ -1,3 +1,4 @@
+import { PostriderError } from '../../errors.ts';
 import {
   epochEndExchange,
   type EpochEndAnswer,
@@ -5,7 +6,7 @@ import {
 } from '../protocol/epoch-end.ts';
 import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { fetchExchange, type FetchAnswer, type FetchRequest } from '../protocol/fetch.ts';
-import type { BrokerAddress } from '../protocol/metadata.ts';
+import { noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
 import { answerMs, graceMs, WritingCluster, type ProducerCluster } from './writing-cluster.ts';
 
 export type { TopicMetadata } from './writing-cluster.ts';
@@ -57,6 +58,17 @@ const consumerGroups = 0;
 
 /** One that also reads: a fetch that waits holds no one up. */
 export class KafkaCluster extends WritingCluster implements Cluster {
+  /** @throws PostriderError `kafka-refused` where a topic has no id: brokers find nothing to read in it then */
+  override async refresh(topics: readonly string[]): Promise<void> {
+    await super.refresh(topics);
+    const withoutId = topics.find((name) => this.topic(name)?.id === noTopicId);
+    if (withoutId === undefined) return;
+    throw new PostriderError(
+      'kafka-refused',
+      `Topic ${withoutId} has no id, by which it is read: inter.broker.protocol.version of all brokers must be 2.8 or newer`,
+    );
+  }
+
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
     return this.connection(nodeId).send(fetchExchange(request), request.maxWaitMs + graceMs);
   }

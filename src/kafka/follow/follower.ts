@@ -254,11 +254,10 @@ class TopicFollower implements Follower, CursorOwner {
   async #openOnce(): Promise<void> {
     const { topic, maxPartitionBytes = maxBytesPerPartition } = this.#options;
     const askedAtMs = performance.now();
-    await this.#cluster.refresh([topic]);
-    if (this.#cluster.topicError(topic) === 'TOPIC_AUTHORIZATION_FAILED') {
-      const error = new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', `topic ${topic}`);
-      if (this.#isLoaded) throw error;
-      this.refused(error);
+    const refusal = await this.#refusal();
+    if (refusal !== undefined) {
+      if (this.#isLoaded) throw refusal;
+      this.refused(refusal);
       return;
     }
     const starts = await listOffsets(this.#cluster, topic, earliestTime);
@@ -272,5 +271,19 @@ class TopicFollower implements Follower, CursorOwner {
       this.#cursors[partition] = cursor;
       this.#fetcher.add(cursor);
     }
+  }
+
+  /** Asks about the topic. Returns what only a person can mend. */
+  async #refusal(): Promise<Error | undefined> {
+    const { topic } = this.#options;
+    try {
+      await this.#cluster.refresh([topic]);
+    } catch (error) {
+      if (error instanceof PostriderError && error.code === 'kafka-refused') return error;
+      throw error;
+    }
+    const error = 'TOPIC_AUTHORIZATION_FAILED';
+    if (this.#cluster.topicError(topic) !== error) return undefined;
+    return new KafkaAnswerError(error, `topic ${topic}`);
   }
 }

@@ -18,7 +18,7 @@ export interface BrokerAddress {
 export interface DescribedTopic {
   readonly name: string;
   readonly error: KafkaErrorName;
-  /** A topic that is deleted and created again gets another id. */
+  /** A topic that is deleted and created again gets another id. `noTopicId`: brokers give it none. */
   readonly id: string;
   readonly partitions: readonly PartitionMetadata[];
 }
@@ -40,13 +40,14 @@ export function metadataExchange(topics: readonly string[]): Exchange<ClusterMet
   };
 }
 
-const noId = '0'.repeat(32);
+/** Of all topics while the brokers have to speak as before Kafka 2.8, by `inter.broker.protocol.version`. */
+export const noTopicId: string = '0'.repeat(32);
 
 function encodeMetadataRequest(topics: readonly string[]): ByteWriter {
   const writer = new ByteWriter(16 + topics.reduce((sum, name) => sum + name.length + 19, 0));
   writer.noTags();
   writer.compactArray(topics, (name) => {
-    writer.uuid(noId).compactString(name).noTags();
+    writer.uuid(noTopicId).compactString(name).noTags();
   });
   const mayCreate = false;
   const withRights = false;

@@ -7,9 +7,10 @@ import {
   type Follower,
   type FollowerOptions,
 } from '../../../src/kafka/follow/follower.ts';
+import { PostriderError } from '../../../src/errors.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { collect } from '../../harness/old-garbage.ts';
-import { FakeBrokers } from '../fake-brokers.ts';
+import { FakeBrokers, type Asked } from '../fake-brokers.ts';
 import { passTime } from '../fetch/passing-time.ts';
 import type { FakeLog } from '../fake-log.ts';
 import { FakeLogger } from '../fake-logger.ts';
@@ -436,6 +437,31 @@ describe('a follower', { concurrency: true }, () => {
       assert.match(scene.crashes.join(), /TOPIC_AUTHORIZATION_FAILED/);
     });
     assert.equal(follower.isFresh(), false);
+  });
+
+  test('says what only a person can mend, and once it has run, tries again in spite of it', async (t) => {
+    const scene = followed(1);
+    const told = new PostriderError('kafka-refused', 'the broker is too old');
+    const refuse = ({ api }: Asked): void => {
+      if (api === 'Metadata') throw told;
+    };
+    scene.brokers.before = refuse;
+    const options = { topic, log: scene.log, onRecord: () => undefined };
+    await assert.rejects(loadFollower(scene.brokers, options), told);
+    scene.brokers.before = () => undefined;
+    const follower = await scene.follow(t);
+    await follower.loaded;
+    scene.brokers.before = refuse;
+    scene.brokers.addPartitions(topic, 2);
+    await until(() => {
+      assert.equal(follower.isFresh(), false);
+    });
+    scene.brokers.before = () => undefined;
+    scene.logOf(1).append('a');
+    await until(() => {
+      assert.equal(scene.values(), ' | a');
+    });
+    assert.deepEqual(scene.crashes, []);
   });
 
   test('takes an error of the listener for a crash, not for a reason to read again', async (t) => {
