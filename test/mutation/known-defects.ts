@@ -122,6 +122,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;',
     replace: 'job = this.waiting.next(turn);',
   },
+  'refusal-waits': {
+    says: 'A follower whose topic only a person can make readable was waited for without end at the start.',
+    file: 'src/kafka/follow/follower.ts',
+    find: "      if (error instanceof PostriderError && error.code === 'kafka-refused') return error;\n",
+    replace: '',
+  },
   'large-ids-in-bundle': {
     says: 'An event with large ids was put into a bundle, which was then too large to be read.',
     file: 'src/delivery/bundle/gathering.ts',
