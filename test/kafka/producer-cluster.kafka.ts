@@ -102,7 +102,7 @@ test('one partition with too few replicas repeats and stops none of its neighbou
 });
 
 test('one record that is too large, among twelve partitions, has no neighbour written twice', async () => {
-  const topic = await makeTopic(kafka, 12, { 'max.message.bytes': '20000' });
+  const topic = await makeTopic(kafka, 12, { ...oneReplica, 'max.message.bytes': '20000' });
   const producer = await createProducer(kafka, { log: silentLogger });
   const given = Array.from({ length: 12 }, (_, partition) =>
     Array.from({ length: 20 }, (__, i) => ({ topic, partition, key: null, value: String(i) })),
