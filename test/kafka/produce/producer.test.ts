@@ -373,6 +373,23 @@ test('topics that were written to are not asked for after the close', async () =
   assert.equal(cluster.refreshed.length, asked);
 });
 
+test('a topic that is missing is not asked for after the close', async (t) => {
+  const { cluster, producer } = openScene();
+  // Whoever still asks would keep this process alive.
+  t.after(() => {
+    cluster.makeTopic('missing', 1);
+  });
+  producer.produce(record('missing', '1'), () => undefined);
+  await eventually(() => {
+    assert.ok(cluster.refreshed.length > 1);
+  });
+  await producer.close(0);
+  await setImmediate();
+  const asked = cluster.refreshed.length;
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+  assert.equal(cluster.refreshed.length, asked);
+});
+
 test('an answer that comes after the close is not told to anybody', async () => {
   const { cluster, producer } = openScene();
   const answer = Promise.withResolvers<undefined>();
