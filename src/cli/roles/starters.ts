@@ -1,0 +1,121 @@
+import type { Console } from '../../console/console.ts';
+import type { DeliveryDeps } from '../../delivery/worker.ts';
+import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
+import type { Role } from '../../ops/role.ts';
+import { AudienceGauges } from '../../resources/audiences/gauges.ts';
+import { followAudienceRecords } from '../../resources/audiences/records.ts';
+import { startFence } from '../../resources/fence/fence-store.ts';
+import { followPauses } from '../../resources/pauses/pauses.ts';
+import type { RouterDeps } from '../../router/router.ts';
+import type { Settings } from '../../settings/table.ts';
+import { registryAccess } from '../connect/registry-access.ts';
+import type { Context } from '../context.ts';
+import type { SharedParts } from './shared-parts.ts';
+
+/** How each role starts. A role takes no time and memory for the libraries of the others. */
+
+/** In the folder where the role is started. */
+const usualConsoleDir = '.cache/console';
+
+export async function startGatewayRole(
+  { settings, credentials }: Context,
+  parts: SharedParts,
+): Promise<Gateway> {
+  const { startGateway } = await import('../../gateway/gateway.ts');
+  const gateway = await startGateway({
+    ...parts.withConfig,
+    openProducer: () => parts.openProducer(),
+    tls: credentials.gatewayTls(),
+    ...gatewaySettings(settings),
+  });
+  // It may have changed while the gateway waited for Kafka.
+  const present = credentials.gatewayTls();
+  if (present !== undefined) gateway.useTls(present);
+  return gateway;
+}
+
+export async function startRouterRole(
+  { settings, credentials }: Context,
+  parts: SharedParts,
+): Promise<Role> {
+  const { startRouter } = await import('../../router/router.ts');
+  const { kafka, topology, log, metrics } = parts.common;
+  const gauges = new AudienceGauges(metrics);
+  // A job has ended before it could be scraped.
+  parts.closeLast(
+    await followAudienceRecords(kafka, topology, log, (id, record) => {
+      gauges.show(id, record);
+    }),
+  );
+  return startRouter({
+    ...parts.withConfig,
+    producer: await parts.producer(),
+    dedupeWindowMs: settings.dedupeWindowMs,
+    registry: registryAccess(settings, credentials),
+  });
+}
+
+export async function startDeliveryRole({ settings }: Context, parts: SharedParts): Promise<Role> {
+  const { startDelivery } = await import('../../delivery/worker.ts');
+  const { openSender } = await import('../../delivery/http/http-sender.ts');
+  const { startNotices } = await import('../../notices/notices.ts');
+  const [fence, pauses] = await Promise.all([startFence(parts.common), followPauses(parts.common)]);
+  parts.closeLast(fence);
+  parts.closeLast(pauses);
+  const deps = { ...parts.withConfig, fence, pauses, producer: await parts.producer() };
+  const notices = await startNotices({ ...deps, disableAfterMs: settings.disableAfterMs });
+  const sender = openSender({
+    clock: deps.clock,
+    timeoutMs: settings.deliveryTimeoutMs,
+    allowNetworks: settings.deliveryAllowNetworks ?? [],
+  });
+  const delivery = await startDelivery({ ...deps, sender, ...deliverySettings(settings) });
+  return {
+    ...delivery,
+    stop: async (graceMs) => {
+      await Promise.all([notices.stop(), delivery.stop(graceMs)]);
+    },
+  };
+}
+
+export async function startConsoleRole(context: Context, parts: SharedParts): Promise<Console> {
+  const { startConsole } = await import('../../console/console.ts');
+  const { consoleAccess } = await import('../console/access.ts');
+  const { consoleOperations } = await import('../console/operations.ts');
+  const { consoleStages } = await import('../console/stages.ts');
+  const { settings } = context;
+  return startConsole({
+    ...parts.common,
+    port: settings.consolePort,
+    dataDir: settings.consoleDataDir ?? usualConsoleDir,
+    access: consoleAccess(settings),
+    trustedProxies: settings.consoleTrustedProxies,
+    stages: await consoleStages(context, parts.common.topology),
+    operations: consoleOperations(context),
+    producer: await parts.producer(),
+  });
+}
+
+function gatewaySettings(
+  settings: Settings,
+): Pick<GatewayDeps, 'port' | 'rateLimit' | 'corsOrigins' | 'trustedProxies'> {
+  return {
+    port: settings.gatewayPort,
+    rateLimit: settings.gatewayRateLimit,
+    corsOrigins: settings.gatewayCorsOrigins,
+    trustedProxies: settings.gatewayTrustedProxies,
+  };
+}
+
+function deliverySettings(
+  settings: Settings,
+): Omit<DeliveryDeps, keyof RouterDeps | 'fence' | 'pauses' | 'sender'> {
+  return {
+    timeoutMs: settings.deliveryTimeoutMs,
+    retryWindowMs: settings.retryWindowMs,
+    maxAgeMs: settings.maxAgeMs,
+    attempts: settings.attempts,
+    maxInFlight: settings.deliveryMaxInFlight,
+    maxInFlightPerDestination: settings.deliveryMaxInFlightPerDestination,
+  };
+}
