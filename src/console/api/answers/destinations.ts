@@ -90,6 +90,9 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
       resource.describe('As in resource files, its secrets masked. Absent for a customer.'),
     ),
     pause: maybe(z.object({ since: time })),
+    resumedSince: maybe(
+      time.describe('It is not paused any more, and events that were kept for it may be left.'),
+    ),
   }),
 );
 

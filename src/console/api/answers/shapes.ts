@@ -5,8 +5,12 @@ import type { Page } from '../model.ts';
 
 export const models: z.core.$ZodRegistry<{ id: string }> = z.registry<{ id: string }>();
 
+/** An object's schema describes every field, also those that an answer may leave out. */
+type Complete<T> = z.ZodType<T> &
+  ({ readonly shape: Readonly<Record<keyof T, z.ZodType>> } | Pick<z.ZodUnion, 'options'>);
+
 /** A schema with a name of its own in the document. */
-export function named<T>(id: string, schema: z.ZodType<T>): z.ZodType<T> {
+export function named<T>(id: string, schema: Complete<T>): z.ZodType<T> {
   models.add(schema, { id });
   return schema;
 }
