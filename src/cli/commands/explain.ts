@@ -76,7 +76,9 @@ function notFound(
   const since =
     sinceMs === undefined ? 'as far back as is kept' : `since ${new Date(sinceMs).toISOString()}`;
   const hint =
-    user === undefined ? '' : '; without --user, records that have another key are found too';
+    user === undefined
+      ? ''
+      : '; without --user, records are found too that have another key, or are from before partitions were added';
   return new PostriderError(
     'not-found',
     `there is no call ${messageId} ${where}, ${since} (${progressOf(reader)})${hint}`,
