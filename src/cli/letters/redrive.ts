@@ -189,30 +189,30 @@ class LetterRedrive<L extends Letter> {
       this.#print(line);
     });
     this.#answer({ redrive: id, sent: this.#counts.rows(), soFar: afterwards?.data ?? null });
-    if (unmarked > 0)
+    if (unmarked.count > 0)
       throw new PostriderError(
         'record-refused',
-        `stopped: Kafka refuses to write to ${await this.#redrivesTopic()}, so another run would send ${counted(unmarked, noun)}, named above, once more`,
+        `stopped: Kafka refuses to write to ${await this.#redrivesTopic()}, so another run would send ${counted(unmarked.count, noun)} once more: ${unmarked.named}`,
       );
     if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
-    if (refused > 0)
+    if (refused.count > 0)
       throw new PostriderError(
         'record-refused',
-        `Kafka refused ${counted(refused, noun)}, named above`,
+        `Kafka refused ${counted(refused.count, noun)}: ${refused.named}`,
       );
   }
 
-  /** Names each letter that Kafka refuses, or whose mark it refuses, and returns how many there are. */
+  /** Tells of each letter that Kafka refuses, or whose mark it refuses, and returns their places. */
   async #write(
     search: Search<L>,
     id: string,
     signal: AbortSignal,
-  ): Promise<{ readonly refused: number; readonly unmarked: number }> {
+  ): Promise<{ readonly refused: Places; readonly unmarked: Places }> {
     const { live, sentAgain, onSent } = this.#task;
     const { rate } = this.#options;
     const redrivesTopic = await this.#redrivesTopic();
-    let refused = 0;
-    let unmarked = 0;
+    const refused = new Places();
+    const unmarked = new Places();
     const status = this.#context.status(
       () => `${this.#counts.total} sent again; ${search.progress()}`,
     );
@@ -236,13 +236,15 @@ class LetterRedrive<L extends Letter> {
               onSent?.();
             },
             onRefused: ({ record }, error) => {
-              refused += 1;
-              this.#context.note(`${placeText(record)} cannot be sent again: ${error.message}`);
+              const place = placeText(record);
+              refused.add(place);
+              this.#context.note(`${place} cannot be sent again: ${error.message}`);
             },
             onUnmarked: ({ record }, error) => {
-              unmarked += 1;
+              const place = placeText(record);
+              unmarked.add(place);
               this.#context.note(
-                `${placeText(record)} was sent, but cannot be marked as sent: ${error.message}`,
+                `${place} was sent, but cannot be marked as sent: ${error.message}`,
               );
             },
           }),
@@ -294,6 +296,23 @@ class LetterRedrive<L extends Letter> {
     for (const each of this.#leftOut.sentences()) this.#context.note(each);
     if (this.#counts.total === 0 && this.#leftOut.isEmpty)
       this.#context.note(`no ${this.#kind.noun} matches`);
+  }
+}
+
+const mostNamed = 5;
+
+/** How many letters something is about, and where the first of them are. */
+class Places {
+  count = 0;
+  readonly #first: string[] = [];
+
+  add(place: string): void {
+    this.count += 1;
+    if (this.#first.length < mostNamed) this.#first.push(place);
+  }
+
+  get named(): string {
+    return this.#first.join(', ') + (this.count > mostNamed ? ', …' : '');
   }
 }
 
