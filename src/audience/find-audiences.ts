@@ -3,12 +3,12 @@ import { readStoredResources, type ConfigTopicAccess } from '../resources/config
 import type { Audience, ComputedTrait } from '../resources/resource.ts';
 import type { SecretKeys } from '../resources/config/secrets.ts';
 import {
+  notStored,
   ofKind,
   readableOfKind,
   type StoredResource,
 } from '../resources/config/stored-resources.ts';
 import { openResource } from '../resources/config/stored.ts';
-import { notStored } from '../resources/not-stored.ts';
 
 export interface FoundAudiences {
   readonly audiences: readonly (Audience | ComputedTrait)[];

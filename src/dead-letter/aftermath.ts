@@ -68,6 +68,16 @@ export class Aftermath {
     return [...this.#kept].filter((id) => !this.#dead.has(id)).length;
   }
 
+  /** How many of so many events are in no other count. */
+  restOf(sent: number): number {
+    return Math.max(0, sent - this.counts.total - this.retried - this.kept);
+  }
+
+  /** The rest are delivered. Those in bundles cannot be distinguished from them. */
+  get isRestDelivered(): boolean {
+    return this.isFinished && !this.hasBundles;
+  }
+
   sentTo(topic: string): void {
     this.#sentTo.set(topic, []);
   }

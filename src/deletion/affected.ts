@@ -1,6 +1,5 @@
 import { PostriderError } from '../errors.ts';
-import { ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
-import { notStored } from '../resources/not-stored.ts';
+import { notStored, ofKind, type StoredResources } from '../resources/config/stored-resources.ts';
 
 /** The part of a user's deletion that concerns one source. */
 export interface AffectedSource {

@@ -5,7 +5,7 @@ import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { isFinished } from '../kafka/offset-ranges.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
-import { waitAtMost } from '../ops/wait-at-most.ts';
+import { waitAtMost } from '../ops/wait.ts';
 import type { Config } from '../resources/config/config.ts';
 import type { Topology } from '../topology.ts';
 import type { DeliveryEvents } from './events.ts';

@@ -15,7 +15,7 @@ import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
-import { waitAtMost } from '../ops/wait-at-most.ts';
+import { waitAtMost } from '../ops/wait.ts';
 import type { Config } from '../resources/config/config.ts';
 import { fenceMs, type Fence } from '../resources/fence/fence.ts';
 import { destinationIdOf } from '../resources/notice-hook.ts';

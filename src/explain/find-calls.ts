@@ -13,7 +13,7 @@ import {
 } from '../router/read-call.ts';
 import type { Schemas } from '../schemas/schemas.ts';
 import { schemaIdOf } from '../schemas/wire-format.ts';
-import { waitAtMost } from '../ops/wait-at-most.ts';
+import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
 import type { FoundCall, FoundRejected, Place } from './evidence.ts';
 import { looks, type Look } from './sought-id.ts';

@@ -1,9 +1,9 @@
 import type { Admin } from 'kafkajs';
 import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
-import { failureOf } from './failure.ts';
 import type { KafkaClient } from './bare-client.ts';
 import { decodeCommitMetadata } from './consume/commit-metadata.ts';
 import { UnfinishedPart } from './consume/unfinished-part.ts';
+import { failureOf } from './failure.ts';
 import { kafkajs } from './kafkajs/library.ts';
 
 /** A topic as it should be, or as it is. `config` holds topic-level settings. */

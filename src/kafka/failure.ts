@@ -1,3 +1,5 @@
+import { asError } from '../errors.ts';
+
 /** Why a request to Kafka failed. */
 export interface KafkaFailure {
   /** Kafka's name of the error if it answered, otherwise that of kafkajs: a closed set, fit for a label. */
@@ -26,7 +28,7 @@ function rootCause(error: unknown): Error & { readonly type?: unknown } {
     if (!(root.cause instanceof Error) || 'type' in root) break;
     root = root.cause;
   }
-  return root instanceof Error ? root : new Error(String(root));
+  return asError(root);
 }
 
 /** The wait before the next request after so many failed ones: from 0.1 s, doubling to 5 s, ± 20 %. */

@@ -1,6 +1,6 @@
 import { asError } from '../errors.ts';
 import type { Logger } from '../ops/log.ts';
-import { waitUnlessAborted } from '../ops/wait-unless-aborted.ts';
+import { waitUnlessAborted } from '../ops/wait.ts';
 
 /** Pause between two attempts at something that Kafka refuses or is not available for. */
 const retryMs = 1_000;

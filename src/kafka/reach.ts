@@ -1,6 +1,6 @@
 import { PostriderError } from '../errors.ts';
 import { silentLogger } from '../ops/log.ts';
-import { waitUnlessAborted } from '../ops/wait-unless-aborted.ts';
+import { waitUnlessAborted } from '../ops/wait.ts';
 import { adminError } from './admin-error.ts';
 import { createBareKafka, type KafkaClient, type KafkaOptions } from './bare-client.ts';
 import { findConnectionProblem, type ConnectionProblem } from './connection-problem.ts';

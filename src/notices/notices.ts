@@ -6,7 +6,7 @@ import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock, Timer } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
-import { waitAtMost } from '../ops/wait-at-most.ts';
+import { waitAtMost } from '../ops/wait.ts';
 import type { Config } from '../resources/config/config.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';

@@ -1,6 +1,5 @@
 import { recordKey } from './config/stored.ts';
-import { ofKind, type StoredResources } from './config/stored-resources.ts';
-import { notStored } from './not-stored.ts';
+import { notStored, ofKind, type StoredResources } from './config/stored-resources.ts';
 
 /** @throws PostriderError `not-found`, which names those that there are */
 export function requireDestination(stored: StoredResources, id: string): void {

@@ -1,7 +1,6 @@
 import { readStoredResources, type ConfigTopicAccess } from './config/config-topic.ts';
 import type { Source } from './resource.ts';
-import { readableOfKind } from './config/stored-resources.ts';
-import { notStored } from './not-stored.ts';
+import { notStored, readableOfKind } from './config/stored-resources.ts';
 
 /**
  * The source as it is stored now. Needs no secret key.

@@ -3,8 +3,8 @@ import type { RegistryAccess } from './registry-client.ts';
 import { noRegistry, type Schemas } from './schemas.ts';
 
 /**
- * The schemas of a registry, if there is one. What decodes them takes a fifth of a command's
- * start to load, so it is loaded only where there is a registry.
+ * The schemas of a registry, if there is one. What decodes them takes a tenth of a command's start to load, so it
+ * is loaded only where there is a registry.
  * @param onDelay the registry did not return the schema, and is asked again
  */
 export async function openSchemas(

@@ -8,7 +8,6 @@ import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-r
 import { pause, resume } from '../commands/pause.ts';
 import { testDestination } from '../commands/send-test.ts';
 import type { Context } from '../context.ts';
-import { restOf } from '../letters/aftermath-text.ts';
 import {
   redriveDeadLetters,
   withWaysBack,
@@ -92,11 +91,9 @@ function selectionOf({
 
 function outcomeOf({ aftermath, sent }: DeadRedriveResult): Pick<RunEnd, 'outcome'> {
   if (aftermath === undefined) return {};
-  const { retried, kept, counts, isFinished, hasBundles } = aftermath;
-  const rest = restOf(aftermath, sent);
-  // Events in bundles cannot be distinguished from delivered ones, nor those that are on their way.
-  const isKnown = isFinished && !hasBundles;
-  const [delivered, other] = isKnown ? [rest, 0] : [0, rest];
+  const { retried, kept, counts } = aftermath;
+  const rest = aftermath.restOf(sent);
+  const [delivered, other] = aftermath.isRestDelivered ? [rest, 0] : [0, rest];
   return { outcome: { delivered, refused: counts.total, waiting: retried + kept, other } };
 }
 

@@ -2,11 +2,10 @@ import type { Aftermath } from '../../dead-letter/aftermath.ts';
 
 /** The result of sending events again, for programs. */
 export function aftermathData(aftermath: Aftermath, sent: number): object {
-  const { beganMs, counts, retried, kept, isFinished, hasBundles } = aftermath;
+  const { beganMs, counts, retried, kept } = aftermath;
   return {
     since: new Date(beganMs).toISOString(),
-    // Events in bundles cannot be distinguished from delivered ones.
-    delivered: isFinished && !hasBundles ? restOf(aftermath, sent) : null,
+    delivered: aftermath.isRestDelivered ? aftermath.restOf(sent) : null,
     toBeTriedAgain: retried,
     kept,
     givenUpAgain: counts.rows(),
@@ -16,7 +15,7 @@ export function aftermathData(aftermath: Aftermath, sent: number): object {
 /** For people. */
 export function presentAftermath(aftermath: Aftermath, sent: number): string[] {
   const { beganMs, counts, retried, kept, isFinished, hasBundles } = aftermath;
-  const rest = restOf(aftermath, sent);
+  const rest = aftermath.restOf(sent);
   const done = hasBundles ? 'delivered or put off' : 'delivered';
   const said = [
     `${rest} ${isFinished ? done : 'delivered or still on their way'}`,
@@ -28,9 +27,4 @@ export function presentAftermath(aftermath: Aftermath, sent: number): string[] {
   if (counts.total === 0) return [sentence];
   const since = new Date(beganMs).toISOString();
   return [`${sentence}; dead-letters list --since ${since} shows these`, counts.present('event')];
-}
-
-/** Those of so many that are in no other count. */
-export function restOf({ counts, retried, kept }: Aftermath, sent: number): number {
-  return Math.max(0, sent - counts.total - retried - kept);
 }

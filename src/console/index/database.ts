@@ -48,7 +48,7 @@ export async function openIndexDatabase(
   await mkdir(dir, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
     throw new PostriderError(
       'setting-invalid',
-      `CONSOLE_DATA_DIR is ${dir}, which cannot be written to (${reasonOf(cause)}); allowed: a folder of the console's own`,
+      `CONSOLE_DATA_DIR is ${dir}, which cannot be written to (${asError(cause).message}); allowed: a folder of the console's own`,
       { cause },
     );
   });
@@ -64,7 +64,7 @@ export async function openIndexDatabase(
       );
     if (!isUnusable(error)) throw error;
     log.warn(
-      { file, reason: reasonOf(error) },
+      { file, reason: asError(error).message },
       'the index cannot be used; it is made again from Kafka',
     );
     metrics.remade();
@@ -81,7 +81,7 @@ export async function removeIndex(dir: string): Promise<void> {
 
 /** A block that cannot be read, or a database that DuckDB has given up; not a disk that is full. */
 export function isUnusable(error: unknown): boolean {
-  const text = reasonOf(error);
+  const text = asError(error).message;
   if (/no space left/i.test(text)) return false;
   return /corrupt|checksum|invalidated|serialization error|io error|internal error|fatal|not a valid duckdb|does not exist|another version/i.test(
     text,
@@ -89,11 +89,7 @@ export function isUnusable(error: unknown): boolean {
 }
 
 function isLocked(error: unknown): boolean {
-  return /could not set lock|conflicting lock/i.test(reasonOf(error));
-}
-
-function reasonOf(error: unknown): string {
-  return asError(error).message;
+  return /could not set lock|conflicting lock/i.test(asError(error).message);
 }
 
 async function openOurs(file: string): Promise<IndexDatabase> {

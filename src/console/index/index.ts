@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { waitUnlessAborted } from '../../ops/wait-unless-aborted.ts';
+import { waitUnlessAborted } from '../../ops/wait.ts';
 import type { Topology } from '../../topology.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import type { Bounds } from './bounds.ts';

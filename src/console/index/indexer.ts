@@ -1,6 +1,6 @@
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Clock } from '../../ops/clock.ts';
-import { waitUnlessAborted } from '../../ops/wait-unless-aborted.ts';
+import { waitUnlessAborted } from '../../ops/wait.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import { rowOfLine, type AttemptRow } from './attempt-rows.ts';
 import { keepBounds, removeUnusedWords, type Bounds } from './bounds.ts';

@@ -2,7 +2,7 @@ import type { KeptAttempts } from '../../event/attempt-line.ts';
 import { partitionOf } from '../../kafka/produce/partitioner.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
-import { waitAtMost } from '../../ops/wait-at-most.ts';
+import { waitAtMost } from '../../ops/wait.ts';
 import type { Job } from '../job.ts';
 import type { Outcome } from '../outcome.ts';
 

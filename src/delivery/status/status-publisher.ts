@@ -7,7 +7,7 @@ import {
 } from '../../event/destination-status.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
-import { waitAtMost } from '../../ops/wait-at-most.ts';
+import { waitAtMost } from '../../ops/wait.ts';
 import type { DestinationReport, DestinationReports } from './destination-reports.ts';
 import { isNotable, isQuiet } from './notable.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../../errors.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { waitAtMost } from '../../ops/wait-at-most.ts';
+import { waitAtMost } from '../../ops/wait.ts';
 import { latestTime, type Cluster, type ClusterClient } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
 import { endProcess } from '../crash.ts';

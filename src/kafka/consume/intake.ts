@@ -3,7 +3,7 @@ import { Cursor } from '../fetch/cursor.ts';
 import type { CursorOwner, Fetcher } from '../fetch/fetcher.ts';
 import type { PartitionRecords } from '../fetch/partition-records.ts';
 import type { Move } from '../fetch/settle-position.ts';
-import { waitAtMost } from '../../ops/wait-at-most.ts';
+import { waitAtMost } from '../../ops/wait.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import { systemClock, type Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { waitUnlessAborted } from '../../ops/wait-unless-aborted.ts';
+import { waitUnlessAborted } from '../../ops/wait.ts';
 import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import { backoffMs, failureOf } from '../failure.ts';
 import type { Compressor } from '../protocol/compressor.ts';
