@@ -68,6 +68,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const mustWait = this.#isClosing || this.#isUnheard;',
     replace: 'const mustWait = this.#isClosing;',
   },
+  'suspended-takes-in': {
+    says: 'A member that had been suspended took in what answers of brokers brought before its own timers told it that its session was over.',
+    file: 'src/kafka/consume/membership.ts',
+    find: 'if (performance.now() >= this.#sessionEndMs) this.#tell(true);',
+    replace: '',
+  },
   'hands-over-in-flight': {
     says: 'A partition went to another member while records of it were in flight, and both finished them.',
     file: 'src/kafka/consume/intake.ts',

@@ -282,6 +282,9 @@ class GroupConsumeLoop implements ConsumeLoop {
       onFinished: () => {
         this.#committer.finished();
       },
+      checkSession: () => {
+        this.#membership.checkSession();
+      },
       rejoin: () => {
         this.#membership.rejoin();
       },

@@ -87,9 +87,10 @@ export class Membership {
   #memberId = '';
   #generation = -1;
   #mustJoin = true;
-  /** Runs out with the session, unless the coordinator answers before. */
-  #session: NodeJS.Timeout | undefined;
   #heardMs = -Infinity;
+  /** When the session must be over, unless the coordinator answers before. */
+  #sessionEndMs = Infinity;
+  #session: NodeJS.Timeout | undefined;
   #isUnheard = false;
   /** For the one who assigns: how many partitions each topic had then. */
   #assignedCounts: ReadonlyMap<string, number> | undefined;
@@ -122,6 +123,14 @@ export class Membership {
     this.#sleeper.wake();
   }
 
+  /**
+   * To be called before anything is taken in: a process that was suspended may be given the answers of brokers
+   * before its own timers, and with them what another member has read meanwhile.
+   */
+  checkSession(): void {
+    if (performance.now() >= this.#sessionEndMs) this.#tell(true);
+  }
+
   async commit(commits: readonly Commit[]): Promise<readonly CommitAnswer[]> {
     const answers = await this.#coordinator.commit(this.#identity, commits);
     // A heartbeat tells what to do.
@@ -131,9 +140,9 @@ export class Membership {
 
   /** After `signal` is aborted. */
   async leave(): Promise<void> {
-    clearTimeout(this.#session);
     if (this.#memberId !== '') await this.#coordinator.leave(this.#identity).catch(() => undefined);
     await this.#work;
+    clearTimeout(this.#session);
   }
 
   get #identity(): MemberIdentity {
@@ -165,8 +174,7 @@ export class Membership {
   async #join(): Promise<void> {
     const { topics, readLevel } = this.#options;
     this.#mustJoin = false;
-    // A coordinator that lets a member wait for others ends no session.
-    clearTimeout(this.#session);
+    this.#waitForOthers();
     try {
       const metadata = encodeWishes({ topics, owned: this.#options.ownedIndices(), readLevel });
       const answer = await this.#joining.join({
@@ -186,6 +194,7 @@ export class Membership {
       const assignments = answer.isLeader ? await this.#assign(answer.members, protocol) : [];
       if (!answer.isLeader) this.#assignedCounts = undefined;
       const member = { ...this.#identity, generation };
+      this.#waitForOthers();
       const { error, assignment } = await this.#joining.sync(
         member,
         assignments,
@@ -199,7 +208,7 @@ export class Membership {
       this.#options.assigned(decodeAssignment(assignment), protocol === cooperativeProtocol);
     } catch (error) {
       this.#mustJoin = true;
-      this.#watchSession();
+      this.#sessionEnds(this.#heardMs + sessionTimeoutMs);
       throw error;
     }
   }
@@ -220,18 +229,23 @@ export class Membership {
    */
   #heard(atMs: number): void {
     this.#heardMs = atMs;
-    this.#watchSession();
+    this.#sessionEnds(atMs + sessionTimeoutMs);
     this.#tell(false);
   }
 
-  #watchSession(): void {
+  /** A coordinator that lets a member wait for others begins its session when they are there. */
+  #waitForOthers(): void {
+    this.#sessionEnds(performance.now() + rebalanceTimeoutMs + sessionTimeoutMs);
+  }
+
+  #sessionEnds(atMs: number): void {
     clearTimeout(this.#session);
-    const leftMs = this.#heardMs + sessionTimeoutMs - performance.now();
+    this.#sessionEndMs = atMs;
     this.#session = setTimeout(
       () => {
         this.#tell(true);
       },
-      Math.max(0, leftMs),
+      Math.max(0, atMs - performance.now()),
     );
     this.#session.unref();
   }

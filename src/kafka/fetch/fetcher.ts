@@ -18,6 +18,8 @@ import { wholeBatches } from './whole-batches.ts';
 
 /** The receiver of what cursors bring. All methods are called synchronously and must not throw. */
 export interface CursorOwner {
+  /** Before anything of an answer is handed over: an owner that must not take it pauses its cursors now. */
+  answered?(): void;
   /**
    * Takes at most so many records by `records.next()`; called again until nothing is left or the cursor is
    * paused.
@@ -246,6 +248,7 @@ export class Fetcher {
   }
 
   async #digest(asked: readonly Cursor[], answer: FetchAnswer, askedAtMs: number): Promise<void> {
+    this.#options.owner.answered?.();
     const find = finderIn(asked);
     for (const part of answer.partitions) {
       const cursor = find(part);

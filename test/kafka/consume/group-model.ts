@@ -304,6 +304,7 @@ export class ModelMember {
       onFinished: () => {
         this.committer.finished();
       },
+      checkSession: () => undefined,
       rejoin: () => {
         if (this.isKnown && !this.isDead) model.requestRebalance();
       },

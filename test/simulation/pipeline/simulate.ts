@@ -183,7 +183,8 @@ class Run {
         return;
       case 'suspend': {
         const process = deployment.processOf(fault.role, fault.index);
-        if (process !== undefined) process.suspendedUntilMs = time.nowMs + fault.forMs;
+        if (process !== undefined)
+          process.suspendedUntilMs = Math.max(process.suspendedUntilMs, time.nowMs + fault.forMs);
         time.happened();
         return;
       }

@@ -41,6 +41,8 @@ export class VirtualTimer implements Due {
   isCancelled = false;
   /** Nothing but looking whether something has happened. */
   isPoll: boolean;
+  /** Of a process that was suspended: its time is over. */
+  isOverdue = false;
 
   constructor(
     atMs: number,
@@ -258,12 +260,14 @@ export class VirtualTime {
       const { owner } = timer;
       if (owner !== undefined && owner.suspendedUntilMs > this.nowMs) {
         timer.atMs = owner.suspendedUntilMs;
+        timer.isOverdue = true;
         this.#heap.push(timer);
         continue;
       }
       this.turns += 1;
       if (timer.repeats) {
         timer.atMs = this.nowMs + timer.delayMs;
+        timer.isOverdue = false;
         this.#heap.push(timer);
       }
       try {
@@ -279,7 +283,7 @@ export class VirtualTime {
     const first = this.#heap.first;
     if (first === undefined || first.atMs > untilMs) return undefined;
     const mayLeaveOut = this.isQuiet && this.nowMs >= this.#livedUntilMs;
-    if (mayLeaveOut && first.isPoll && first.atMs > this.nowMs) this.#leaveOut(untilMs);
+    if (mayLeaveOut && mayMove(first) && first.atMs > this.nowMs) this.#leaveOut(untilMs);
     const timer = this.#heap.first;
     if (timer === undefined || timer.atMs > untilMs) return undefined;
     this.#heap.pop();
@@ -290,11 +294,14 @@ export class VirtualTime {
   /** Moves polls along with the time, to the next thing that may happen. */
   #leaveOut(untilMs: number): void {
     let nextMs = untilMs;
-    for (const { isCancelled, owner, isPoll, atMs } of this.#heap.items)
-      if (!isPoll && !isCancelled && owner?.isDead !== true) nextMs = Math.min(nextMs, atMs);
+    for (const timer of this.#heap.items) {
+      const { isCancelled, owner, atMs } = timer;
+      if (!mayMove(timer) && !isCancelled && owner?.isDead !== true)
+        nextMs = Math.min(nextMs, atMs);
+    }
     const byMs = Math.floor(nextMs - this.nowMs);
     if (byMs <= leastLeftOutMs || !this.isSettled()) return;
-    for (const timer of this.#heap.items) if (timer.isPoll) timer.atMs += byMs;
+    for (const timer of this.#heap.items) if (mayMove(timer)) timer.atMs += byMs;
     this.#heap.sort();
     this.nowMs += byMs;
     this.leftOutMs += byMs;
@@ -366,6 +373,10 @@ export class VirtualTime {
       process.off('unhandledRejection', uncaught);
     };
   }
+}
+
+function mayMove({ isPoll, isOverdue }: VirtualTimer): boolean {
+  return isPoll && !isOverdue;
 }
 
 /** Thrown where `process.exit` would not return. */
