@@ -58,7 +58,7 @@ const reasons: Readonly<Record<string, Reason>> = {
     kind: 'equivalent',
     why: 'It is what a comparator returns, and sorting looks only at its sign.',
   },
-  'src/kafka/consume/membership.ts Membership.#watchSession: 0 → 1': {
+  'src/kafka/consume/membership.ts Membership.#sessionEnds: 0 → 1': {
     kind: 'equivalent',
     why: 'Node.js takes every timeout below 1 ms for 1 ms.',
   },
