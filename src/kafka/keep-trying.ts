@@ -1,4 +1,5 @@
 import { asError } from '../errors.ts';
+import { LogThrottle } from '../ops/log-throttle.ts';
 import type { Logger } from '../ops/log.ts';
 import { waitUnlessAborted } from '../ops/wait.ts';
 
@@ -13,15 +14,13 @@ export async function keepTrying<T>(
   options: { readonly what: string; readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<T | undefined> {
   const { what, log, signal } = options;
-  let saidAt = -Infinity;
+  const warnings = new LogThrottle(sayAgainMs);
   for (let attempts = 1; !signal.aborted; attempts += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (Date.now() - saidAt >= sayAgainMs && !isAborted(signal)) {
-        saidAt = Date.now();
+      if (!isAborted(signal) && warnings.pass(performance.now()) !== undefined)
         log.warn({ attempts, reason: reasonOf(error) }, `${what}; trying again until it works`);
-      }
     }
     await waitUnlessAborted(retryMs, signal);
   }

@@ -21,13 +21,18 @@ export class LogThrottle {
   }
 }
 
-/** A throttle of one line a second for each key. Throttles are never removed, so there must be few keys. */
+/** A throttle for each key. Throttles are never removed, so there must be few keys. */
 export class LogThrottles<Key> {
+  readonly #intervalMs: number;
   readonly #throttles = new Map<Key, LogThrottle>();
+
+  constructor(intervalMs = 1_000) {
+    this.#intervalMs = intervalMs;
+  }
 
   /** As `LogThrottle.pass`, for the lines of this key. */
   pass(key: Key, nowMs: number): number | undefined {
-    const throttle = this.#throttles.get(key) ?? new LogThrottle();
+    const throttle = this.#throttles.get(key) ?? new LogThrottle(this.#intervalMs);
     this.#throttles.set(key, throttle);
     return throttle.pass(nowMs);
   }

@@ -1,4 +1,5 @@
 import { exposeGauges, type MetricsRegistry } from '../../ops/metrics.ts';
+import { LogThrottles } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { CertificateName, Credentials } from '../connect/credentials.ts';
 import type { KeyPair } from '../connect/tls-files.ts';
@@ -40,13 +41,12 @@ export function followCredentials(
   { metrics, log, onGatewayTls }: FollowCredentialsOptions,
 ): { stop(): void } {
   exposeCertificates(metrics, credentials);
-  const warnedAtMs = new Map<CertificateName, number>();
+  const warnings = new LogThrottles<CertificateName>(dayMs);
   const warnOfExpiry = (): void => {
     const nowMs = Date.now();
     for (const [certificate, expiresMs] of credentials.expiriesMs()) {
       if (expiresMs - nowMs > warnBeforeMs) continue;
-      if (nowMs - (warnedAtMs.get(certificate) ?? -Infinity) < dayMs) continue;
-      warnedAtMs.set(certificate, nowMs);
+      if (warnings.pass(certificate, nowMs) === undefined) continue;
       const expires = new Date(expiresMs).toISOString();
       log.warn({ certificate, expires }, 'a certificate expires soon; renew its file');
     }

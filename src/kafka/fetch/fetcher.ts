@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
 import { earliestTime, latestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
@@ -91,7 +92,7 @@ export class Fetcher {
   readonly #leaders: Leaders;
   readonly #stop = new AbortController();
   readonly #sleeper = new Sleeper(this.#stop.signal);
-  #warnedAtMs = -Infinity;
+  readonly #warnings = new LogThrottle(warnAgainMs);
   #turn = 0;
   /** Records that were handed over since others had a turn. */
   #stretch = 0;
@@ -407,9 +408,7 @@ export class Fetcher {
 
   /** @param topic that it is about, if it is about one */
   #warn(error: unknown, topic?: string): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#warnedAtMs < warnAgainMs) return;
-    this.#warnedAtMs = nowMs;
+    if (this.#warnings.pass(performance.now()) === undefined) return;
     const fields = { reason: refusedRight(error, topic) ?? reasonOf(error) };
     this.#options.log.warn(fields, 'Kafka returns no records; trying again until it does');
   }
