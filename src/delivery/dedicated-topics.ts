@@ -2,6 +2,7 @@ import { asError } from '../errors.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaAdmin } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
+import { drainMs } from '../kafka/consume/intake.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { isFinished } from '../kafka/offset-ranges.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
@@ -17,7 +18,7 @@ export interface DedicatedTopicsOptions {
   readonly clock: SteadyClock;
   readonly events: DeliveryEvents;
   /** Starts reading a dedicated topic, with a group of its own. */
-  read(topic: string, groupId: string, destinationId: string): Promise<ConsumeLoop>;
+  read(topic: string, groupId: string, destinationId: string): ConsumeLoop;
   /** The topic is no longer read. */
   left(destinationId: string): void;
 }
@@ -33,8 +34,6 @@ const joinMs = 1_000;
  * router was.
  */
 const removalGraceMs = 600_000;
-/** Longer than an attempt, and the copy that is written after it, may take. */
-const drainMs = 8_000;
 
 /**
  * Keeps one reader for each dedicated topic. A topic is joined when it exists, even if its destination now
@@ -111,10 +110,10 @@ export class DedicatedTopics {
     if (destination?.topic === 'dedicated' || config.isUnreadable(destinationId)) {
       this.#left.delete(topic);
       this.#goneSinceMs.delete(topic);
-      await this.#join(topic, destinationId);
+      this.#join(topic, destinationId);
       return;
     }
-    if (!this.#left.has(topic)) await this.#join(topic, destinationId);
+    if (!this.#left.has(topic)) this.#join(topic, destinationId);
     const isGone = this.#isGone(destinationId);
     if (isGone && !this.#isRemovable(topic)) return;
     if (!(await this.#isEmpty(topic, destinationId, admin))) {
@@ -142,10 +141,10 @@ export class DedicatedTopics {
     }
   }
 
-  async #join(topic: string, destinationId: string): Promise<void> {
+  #join(topic: string, destinationId: string): void {
     if (this.#readers.has(topic)) return;
     const groupId = this.#options.topology.dedicatedGroup(destinationId);
-    this.#readers.set(topic, await this.#options.read(topic, groupId, destinationId));
+    this.#readers.set(topic, this.#options.read(topic, groupId, destinationId));
     this.#options.events.dedicatedTopicJoined(topic);
   }
 

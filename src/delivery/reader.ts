@@ -45,7 +45,7 @@ export interface ReaderOptions {
 }
 
 /** Reads topics for the engine, and reports which partitions this worker gets and loses. */
-export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> {
+export function startReader(options: ReaderOptions): ConsumeLoop {
   const { engine, homeTopic, dedicatedTo } = options;
   const redeliveries = new Redeliveries();
   const claims = new PartitionMap<Claim>();
@@ -64,7 +64,7 @@ export async function startReader(options: ReaderOptions): Promise<ConsumeLoop> 
     const indexes = new Set(owned.map(({ partition }) => partition));
     engine.sharesChanged({ indexes, count }, dedicatedTo);
   };
-  const loop = await startConsumeLoop(options.kafka, {
+  const loop = startConsumeLoop(options.kafka, {
     groupId: options.groupId,
     topics: options.topics,
     readLevel,

@@ -90,8 +90,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     engine.destinationChanged(id);
   });
 
-  const read = (what: Reading): Promise<ConsumeLoop> =>
-    openReader({ ...deps, log }, engine, events, what);
+  const read = (what: Reading): ConsumeLoop => openReader({ ...deps, log }, engine, events, what);
   const dedicated = new DedicatedTopics({
     kafka,
     topology,
@@ -104,7 +103,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       engine.sharesChanged(noIndexes, destinationId);
     },
   });
-  const shared = await read({
+  const shared = read({
     groupId: topology.groups.delivery,
     topics: await sharedTopics(kafka, topology),
     homeTopic: homeTopicOf(topology),
@@ -177,7 +176,7 @@ function openReader(
   engine: DeliveryEngine,
   events: DeliveryEvents,
   { groupId, topics, homeTopic, dedicatedTo }: Reading,
-): Promise<ConsumeLoop> {
+): ConsumeLoop {
   return startReader({
     kafka,
     clock,

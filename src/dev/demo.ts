@@ -45,10 +45,10 @@ export async function replay(
 }
 
 /** Enters what arrives in `dead-letter` into the ledger, until stopped. */
-export async function watchDeadLetters(
+export function watchDeadLetters(
   { kafka, topology, log }: DemoDeps,
   ledger: Ledger,
-): Promise<{ stop(): Promise<void> }> {
+): { stop(): Promise<void> } {
   return startFollower(kafka, {
     topic: topology.topics.deadLetter,
     log,

@@ -45,7 +45,7 @@ export async function acquireExclusive(
     turn.resolve(false);
   };
   let wasHeld = false;
-  const candidate = await standForExclusive(kafka, options, (isHeld) => {
+  const candidate = standForExclusive(kafka, options, (isHeld) => {
     wasHeld ||= isHeld;
     if (isHeld) turn.resolve(true);
     else if (wasHeld) lost.abort();
@@ -66,11 +66,11 @@ export async function acquireExclusive(
  * was killed, this takes until the group's session timeout, 10 s.
  * @param onTurn called with true when this process has the right, and with false when another one may
  */
-export async function standForExclusive(
+export function standForExclusive(
   kafka: ClusterClient,
   { groupId, topic, clock, log }: ExclusiveOptions,
   onTurn: (isHeld: boolean) => void,
-): Promise<Candidate> {
+): Candidate {
   let isAssigned = false;
   let isUnheard = false;
   let told: boolean | undefined;
@@ -80,7 +80,7 @@ export async function standForExclusive(
     told = isHeld;
     onTurn(isHeld);
   };
-  const loop = await startConsumeLoop(kafka, {
+  const loop = startConsumeLoop(kafka, {
     groupId,
     topics: [topic],
     clock,

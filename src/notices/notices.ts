@@ -41,13 +41,13 @@ const maxWaitMs = 1_000;
  * Sends a notice when a destination has failed for long, and pauses it after `disableAfter`. Every delivery
  * process is a candidate, and one of them does it.
  */
-export async function startNotices(deps: NoticesDeps): Promise<Notices> {
+export function startNotices(deps: NoticesDeps): Notices {
   const { kafka, topology, clock } = deps;
   const { topics, groups } = topology;
   const log = deps.log.child({ role: 'notices' });
   const events = new NoticeEvents(log, deps.metrics);
   let watch: Watch | undefined;
-  const candidate = await standForExclusive(
+  const candidate = standForExclusive(
     kafka,
     { groupId: groups.notices, topic: topics.notices, clock, log },
     (isHeld) => {
@@ -119,7 +119,7 @@ class Watch {
   /** In place of what was followed before, or could not be. */
   async #follow(topic: string, accept: (key: string, value: Buffer | null) => void): Promise<void> {
     await this.#follower?.stop();
-    this.#follower = await startFollower(this.#deps.kafka, {
+    this.#follower = startFollower(this.#deps.kafka, {
       topic,
       maxWaitMs,
       log: this.#deps.log,

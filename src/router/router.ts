@@ -85,7 +85,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     schemas,
     events,
   });
-  const loop = await startConsumeLoop(kafka, {
+  const loop = startConsumeLoop(kafka, {
     groupId: topology.groups.router,
     topics: topology.ingestTopics,
     windowRecords,

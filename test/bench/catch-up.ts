@@ -78,7 +78,7 @@ async function readAll(
   let left = recordsPerPartition * readingPartitions;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const loop = await startConsumeLoop(kafka, {
+  const loop = startConsumeLoop(kafka, {
     groupId: `${prefix}${window.role}`,
     topics: [readingTopology(prefix).topics.delivery],
     windowRecords: window.records,

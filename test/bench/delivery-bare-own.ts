@@ -4,5 +4,5 @@ import { reportMeasurement } from './measure.ts';
 
 /** Deliveries with this project's client. Argument 1 is the load as JSON; prints a measurement as JSON. */
 const load = JSON.parse(process.argv[2] ?? '') as DeliveryLoad;
-const loop = await startBareDelivery(load);
+const loop = startBareDelivery(load);
 await reportMeasurement({ warmUp: load.warmUp, total: load.events }, () => loop.delivered);

@@ -14,15 +14,15 @@ type BareLoad = Pick<DeliveryLoad, 'brokers' | 'prefix' | 'group' | 'receiverPor
  * it. The windows are the role's: a loop reads ahead as far as they allow, where stock kafkajs waits for what
  * it has brought.
  */
-export async function startBareDelivery(
+export function startBareDelivery(
   load: BareLoad,
   topology?: LoadTopology,
-): Promise<{ readonly delivered: number }> {
+): { readonly delivered: number } {
   const poster = new Poster<ConsumedRecord>(load, (record) => {
     record.finish();
   });
   const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-bare' }, silentLogger);
-  await startConsumeLoop(kafka, {
+  startConsumeLoop(kafka, {
     groupId: load.group,
     topics: [loadTopology(load.prefix, topology).topics.delivery],
     windowRecords: 1_024,

@@ -10,7 +10,7 @@ tuneGarbageCollection();
 const receiverPort = Number(new URL(load.destinations[0]?.url ?? '').port);
 const group = loadTopology(load.prefix, load.topology).groups.delivery;
 const bare = { ...load, group, receiverPort, inFlight: 256 };
-const loop = await startBareDelivery(bare, load.topology);
+const loop = startBareDelivery(bare, load.topology);
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
   const work: RoleWork = { delivered: loop.delivered, cpuUs: user + system };

@@ -14,7 +14,7 @@ const load = JSON.parse(process.argv[2] ?? '') as ReadingLoad;
 const lateTopics = new Set(load.lateTopics);
 let records = 0;
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-own' }, silentLogger);
-await startConsumeLoop(kafka, {
+startConsumeLoop(kafka, {
   groupId: load.group,
   topics: load.topics,
   windowRecords: 1_024,

@@ -18,7 +18,7 @@ let delivered = 0;
 
 const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-bare' }, silentLogger);
 const producer = await createProducer(kafka, { log: silentLogger });
-await startConsumeLoop(kafka, {
+startConsumeLoop(kafka, {
   groupId: load.group,
   topics: [topics.ingest],
   windowRecords: 256,

@@ -75,8 +75,8 @@ describe('the dedicated topics on Kafka', () => {
       config,
       clock,
       events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
-      read: async (topic, groupId) => {
-        const loop = await startConsumeLoop(kafka, {
+      read: (topic, groupId) => {
+        const loop = startConsumeLoop(kafka, {
           groupId,
           topics: [topic],
           windowRecords: 100,

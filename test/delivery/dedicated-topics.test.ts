@@ -24,7 +24,7 @@ function dedicatedTopics(kafka: FakeAdmin, clock: SimulatedClock): DedicatedTopi
     config: new HandMadeConfig(),
     clock,
     events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
-    read: () => Promise.reject(new Error('there is no topic to read')),
+    read: () => assert.fail('there is no topic to read'),
     left: () => undefined,
   });
 }

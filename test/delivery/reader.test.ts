@@ -8,10 +8,10 @@ import { eventually } from '../harness/eventually.ts';
 import { FakeBrokers } from '../kafka/fake-brokers.ts';
 
 /** What a reader has told its engine of. */
-async function startTelling(t: TestContext, kafka: FakeBrokers): Promise<OwnedIndexes[]> {
+function startTelling(t: TestContext, kafka: FakeBrokers): OwnedIndexes[] {
   const told: OwnedIndexes[] = [];
   const none = (): void => undefined;
-  const loop = await startReader({
+  const loop = startReader({
     kafka,
     clock: systemClock,
     log: silentLogger,
@@ -33,7 +33,7 @@ test('homes are in the topic that what lies elsewhere is put off to, however man
   const kafka = new FakeBrokers(1);
   kafka.makeTopic('delivery', 12);
   kafka.makeTopic('retry.10s', 4);
-  const readers = [await startTelling(t, kafka), await startTelling(t, kafka)];
+  const readers = [startTelling(t, kafka), startTelling(t, kafka)];
   const owned = (): number[] =>
     readers.flatMap((told) => [...(told.at(-1)?.indexes ?? [])]).toSorted((a, b) => a - b);
   await eventually(() => {

@@ -176,7 +176,7 @@ describe('the delivery role on Kafka', () => {
         ]),
       read: async (topic) => {
         const records: IncomingRecord[] = [];
-        const loop = await startConsumeLoop(kafka, {
+        const loop = startConsumeLoop(kafka, {
           groupId: `${prefix}reader-${Math.random()}`,
           topics: [topic],
           windowRecords: 1_000,

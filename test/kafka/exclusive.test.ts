@@ -13,7 +13,7 @@ async function holder(t: TestContext, brokers: FakeBrokers): Promise<readonly bo
   brokers.makeTopic('config', 1);
   const turns: boolean[] = [];
   const options = { groupId, topic: 'config', clock: systemClock, log: silentLogger };
-  const candidate = await standForExclusive(brokers, options, (isHeld) => turns.push(isHeld));
+  const candidate = standForExclusive(brokers, options, (isHeld) => turns.push(isHeld));
   t.after(() => candidate.release());
   await eventually(() => {
     assert.deepEqual(turns, [true]);

@@ -42,7 +42,7 @@ test('Kafka away at the start and again later: said in lines without stacks, and
   const onCrash = (error: Error): void => {
     crashes.push(error);
   };
-  const loop = await startConsumeLoop(kafka, {
+  const loop = startConsumeLoop(kafka, {
     groupId: `${topic}.group`,
     topics: [topic],
     windowRecords: 100,
@@ -58,7 +58,7 @@ test('Kafka away at the start and again later: said in lines without stacks, and
     },
   });
   t.after(() => loop.stop(1_000));
-  const follower = await startFollower(kafka, {
+  const follower = startFollower(kafka, {
     topic,
     log,
     onCrash,
@@ -102,7 +102,7 @@ test('who stops reading while Kafka is away keeps nothing from those who read wh
     admin.createTopics([{ name: topic, partitions: 2, replicationFactor: 1, config: {} }]),
   );
   let troubles = 0;
-  const read = (): Promise<ConsumeLoop> =>
+  const read = (): ConsumeLoop =>
     startConsumeLoop(kafka, {
       groupId: `${topic}.group`,
       topics: [topic],
@@ -117,7 +117,7 @@ test('who stops reading while Kafka is away keeps nothing from those who read wh
         },
       },
     });
-  const former = await read();
+  const former = read();
   await eventually(() => {
     assert.ok(former.joined);
   });
@@ -128,7 +128,7 @@ test('who stops reading while Kafka is away keeps nothing from those who read wh
   });
   await former.stop(0);
   await cluster.start(1);
-  const next = await read();
+  const next = read();
   t.after(() => next.stop(0));
   await eventually(() => {
     assert.equal(next.assigned().length, 2);

@@ -38,7 +38,7 @@ test('a batch that cannot be read stops its own partition alone, and somebody is
   const log = new FakeLogger();
   const values: string[] = [];
   const crashes: Error[] = [];
-  const loop = await startConsumeLoop(kafka, {
+  const loop = startConsumeLoop(kafka, {
     groupId: `${topic}.group`,
     topics: [topic],
     windowRecords: 100,

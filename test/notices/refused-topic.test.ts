@@ -34,7 +34,7 @@ test('a watch that is refused a topic leaves nothing open each time that it trie
     },
   };
   const deps = { kafka, topology, clock, log: silentLogger, metrics: new Registry() };
-  const notices = await startNotices({
+  const notices = startNotices({
     ...deps,
     producer: { send: () => Promise.resolve() },
   } as unknown as NoticesDeps);

@@ -26,7 +26,7 @@ export async function aloneWith<T>(
   await withAdmin(kafka, (admin) => waitUntilFree(admin, groupId, id));
   const { config } = topology.topics;
   const options = { groupId, topic: config, clock: systemClock, log };
-  const claim = await standForExclusive(kafka, options, () => undefined);
+  const claim = standForExclusive(kafka, options, () => undefined);
   try {
     return await use();
   } finally {

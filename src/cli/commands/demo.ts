@@ -88,7 +88,7 @@ async function replayPurchases(
     `Replaying ${calls.length} events of a gift shop to ${demoDestinations.join(', ')} …`,
   );
   given.print(`Watch it: ${roles.consoleUrl ?? ''}`);
-  const deadLetters = await watchDeadLetters(deps, ledger);
+  const deadLetters = watchDeadLetters(deps, ledger);
   const progress = startProgress(roles.metrics, (counts) =>
     progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
   );

@@ -42,11 +42,10 @@ export async function startRouterRole(
   const { kafka, topology, log, metrics } = parts.common;
   const gauges = new AudienceGauges(metrics);
   // A job has ended before it could be scraped.
-  parts.closeLast(
-    await followAudienceRecords(kafka, topology, log, (id, record) => {
-      gauges.show(id, record);
-    }),
-  );
+  const audiences = followAudienceRecords(kafka, topology, log, (id, record) => {
+    gauges.show(id, record);
+  });
+  await parts.closeLast(audiences).loaded;
   return startRouter({
     ...parts.withConfig,
     producer: await parts.producer(),
@@ -63,7 +62,7 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
   parts.closeLast(fence);
   parts.closeLast(pauses);
   const deps = { ...parts.withConfig, fence, pauses, producer: await parts.producer() };
-  const notices = await startNotices({ ...deps, disableAfterMs: settings.disableAfterMs });
+  const notices = startNotices({ ...deps, disableAfterMs: settings.disableAfterMs });
   const sender = openSender({
     clock: deps.clock,
     timeoutMs: settings.deliveryTimeoutMs,

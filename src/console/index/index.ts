@@ -146,7 +146,7 @@ async function startRun(options: IndexOptions): Promise<Run> {
       sourceOf: (key) => options.sourceOf(key),
     });
     const all = Object.values(feeds);
-    await Promise.all(all.map((feed) => feed.start()));
+    for (const feed of all) feed.start();
     const running = indexer.run().catch(fail);
     const ended = Promise.race([failure, running]);
     return {

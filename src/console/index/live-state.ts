@@ -52,7 +52,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     topic: string,
     onRecord: (key: string, record: IncomingRecord) => void,
     clear: () => void,
-  ): Promise<Follower> =>
+  ): Follower =>
     startFollower(kafka, {
       topic,
       log,
@@ -62,7 +62,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
       },
       onRestart: clear,
     });
-  const followers = await Promise.all([
+  const followers = [
     follow(
       config,
       (key, { value }) => {
@@ -117,7 +117,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
       if (record === undefined) audiences.delete(id);
       else audiences.set(id, record);
     }),
-  ]);
+  ];
   const stop = async (): Promise<void> => {
     await Promise.all(followers.map((follower) => follower.stop()));
   };

@@ -39,9 +39,9 @@ export class TopicFeed {
     this.#stored = new Map(options.stored.map((row) => [row.partition, row]));
   }
 
-  async start(): Promise<void> {
+  start(): void {
     const { kafka, topic, log } = this.#options;
-    this.#follower = await startFollower(kafka, {
+    this.#follower = startFollower(kafka, {
       topic,
       log,
       maxWaitMs: 500,

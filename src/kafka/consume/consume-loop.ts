@@ -121,13 +121,10 @@ export interface ConsumeLoop {
 
 /**
  * Reads topics as a member of a group, from each partition's committed offset, or from its beginning.
- * Resolves at once: while Kafka is unreachable, the loop retries with a log line, until `stop`.
+ * Returns at once: while Kafka is unreachable, the loop retries with a log line, until `stop`.
  */
-export function startConsumeLoop(
-  kafka: ClusterClient,
-  options: ConsumeLoopOptions,
-): Promise<ConsumeLoop> {
-  return Promise.resolve(new GroupConsumeLoop(kafka, options));
+export function startConsumeLoop(kafka: ClusterClient, options: ConsumeLoopOptions): ConsumeLoop {
+  return new GroupConsumeLoop(kafka, options);
 }
 
 const defaultMaxBytesPerPartition = 1_048_576;

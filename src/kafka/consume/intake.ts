@@ -44,7 +44,7 @@ export interface IntakeOptions {
 }
 
 /** Longer than an attempt, and the copy that is written after it, may take. */
-const drainMs = 8_000;
+export const drainMs = 8_000;
 
 /**
  * Which partitions this member has, where each is read from, and how much of it is taken in. A partition that

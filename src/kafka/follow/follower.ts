@@ -70,11 +70,11 @@ export interface Follower {
 }
 
 /**
- * Resolves at once: while Kafka or the topic is unavailable, the follower retries with a log line, until
+ * Returns at once: while Kafka or the topic is unavailable, the follower retries with a log line, until
  * `stop`.
  */
-export function startFollower(kafka: ClusterClient, options: FollowerOptions): Promise<Follower> {
-  return Promise.resolve(new TopicFollower(kafka, options));
+export function startFollower(kafka: ClusterClient, options: FollowerOptions): Follower {
+  return new TopicFollower(kafka, options);
 }
 
 /**
@@ -85,7 +85,7 @@ export async function loadFollower(
   kafka: ClusterClient,
   options: FollowerOptions,
 ): Promise<Follower> {
-  const follower = await startFollower(kafka, options);
+  const follower = startFollower(kafka, options);
   try {
     await follower.loaded;
   } catch (error) {

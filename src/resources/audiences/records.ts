@@ -1,5 +1,5 @@
 import type { KafkaClient } from '../../kafka/client.ts';
-import { loadFollower, type Follower } from '../../kafka/follow/follower.ts';
+import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
 import { readRange } from '../../kafka/read-range.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
@@ -38,8 +38,8 @@ export function followAudienceRecords(
   { topics }: Topology,
   log: Logger,
   onRecord: (id: string, record: AudienceRecord | undefined) => void,
-): Promise<Follower> {
-  return loadFollower(kafka, {
+): Follower {
+  return startFollower(kafka, {
     topic: topics.audienceSyncs,
     // Nothing waits for these records.
     maxWaitMs: 500,

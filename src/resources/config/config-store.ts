@@ -25,7 +25,7 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
   const settle = (): void => {
     if (records.isLoading) records.finishLoading().forEach(announce);
   };
-  const follower = await startFollower(kafka, {
+  const follower = startFollower(kafka, {
     topic: topology.topics.config,
     onRecord: ({ key, value }) => {
       const change = records.accept(key?.toString() ?? '', value?.toString() ?? null);

@@ -27,7 +27,7 @@ export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {
   const topic = topology.topics.config;
   await requireTopics(kafka, [{ name: topic }]);
   const rotation = new Rotation(secretKeys);
-  const follower = await startFollower(kafka, {
+  const follower = startFollower(kafka, {
     topic,
     onRecord: ({ key, value }) => {
       rotation.accept(key?.toString() ?? '', value?.toString() ?? null);

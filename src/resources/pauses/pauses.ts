@@ -77,7 +77,7 @@ export async function followPauses({
     coming = undefined;
     new Set([...former.ids(), ...loaded.ids()]).forEach(changed);
   };
-  const follower = await startFollower(kafka, {
+  const follower = startFollower(kafka, {
     topic: topology.topics.pauses,
     // An operator who resumes a destination waits until the workers have read that.
     maxWaitMs: 500,

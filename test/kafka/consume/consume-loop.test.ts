@@ -110,7 +110,7 @@ describe('a consume loop', { concurrency: true }, () => {
 
   test('brings nothing of a partition that the stage paused, and learns all the same how much waits there', async (t) => {
     const scene = new LoopScene(t, 2);
-    const member = await scene.member({
+    const member = scene.member({
       onAssigned: () => {
         member.loop.pause({ topic, partition: 0 });
       },
@@ -288,7 +288,7 @@ describe('a consume loop', { concurrency: true }, () => {
   test('whose commit fails commits again before it stops', async (t) => {
     const scene = new LoopScene(t, 1);
     scene.logOf(0).append('a');
-    const member = await scene.member();
+    const member = scene.member();
     member.finishes = true;
     let lost = 0;
     scene.brokers.before = ({ api }) => {
@@ -307,7 +307,7 @@ describe('a consume loop', { concurrency: true }, () => {
     const scene = new LoopScene(t, 3);
     for (const log of scene.logs) log.append('a');
     scene.logOf(1).commitError = 'UNKNOWN_SERVER_ERROR';
-    const member = await scene.member();
+    const member = scene.member();
     member.finishes = true;
     await until(() => {
       assert.deepEqual(scene.committed(), [1, -1, 1]);
@@ -366,7 +366,7 @@ describe('a consume loop', { concurrency: true }, () => {
 
   test('takes an error in a callback of the stage for a crash, and not for a reason to read again', async (t) => {
     const scene = new LoopScene(t, 1);
-    const member = await scene.member({
+    const member = scene.member({
       onAssigned: () => {
         throw new Error('a defect');
       },
@@ -381,7 +381,7 @@ describe('a consume loop', { concurrency: true }, () => {
     const scene = new LoopScene(t, 1);
     scene.logOf(0).append('a');
     for (const nodeId of [1, 2, 3]) scene.brokers.nodes.set(nodeId, 'down');
-    const member = await scene.member();
+    const member = scene.member();
     await until(() => {
       assert.match(scene.log.visible.join('\n'), /^warn: .*group.*ECONNREFUSED/m);
     });
@@ -396,7 +396,7 @@ describe('a consume loop', { concurrency: true }, () => {
   test('that is stopped while Kafka is away asks nobody any more', async (t) => {
     const scene = new LoopScene(t, 1);
     for (const nodeId of [1, 2, 3]) scene.brokers.nodes.set(nodeId, 'down');
-    const member = await scene.member();
+    const member = scene.member();
     await until(() => {
       assert.ok(scene.brokers.asked.length > 0);
     });
@@ -409,7 +409,7 @@ describe('a consume loop', { concurrency: true }, () => {
   test('that is stopped while it does not know yet where to read on ends at once', async (t) => {
     const scene = new LoopScene(t, 1);
     scene.logOf(0).listError = 'OFFSET_NOT_AVAILABLE';
-    const member = await scene.member();
+    const member = scene.member();
     await until(() => {
       assert.ok(scene.brokers.count('ListOffsets') > 0);
     });
@@ -422,7 +422,7 @@ describe('a consume loop', { concurrency: true }, () => {
   test('is lost for good without a right to its group, and says so', async (t) => {
     const scene = new LoopScene(t, 1);
     scene.group.joinError = 'GROUP_AUTHORIZATION_FAILED';
-    await scene.member();
+    scene.member();
     await until(() => {
       assert.ok(scene.observed.includes('crash: group group: GROUP_AUTHORIZATION_FAILED'));
     });
@@ -439,7 +439,7 @@ test('by default a final crash ends the process with code 1 and one line, not a 
     const brokers = new FakeBrokers();
     brokers.makeTopic('topic', 1)[0].append('a');
     setInterval(() => undefined, 1_000);
-    await startConsumeLoop(brokers, {
+    startConsumeLoop(brokers, {
       groupId: 'group', topics: ['topic'], windowRecords: 1, windowBytes: 1, clock: systemClock,
       log: createLogger({ level: 'info', format: 'json' }),
       onRecords: () => { throw new TypeError('a defect'); },

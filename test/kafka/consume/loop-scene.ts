@@ -39,7 +39,7 @@ export class LoopScene {
     return this.logs.map((_, i) => this.group.commits.get(`${topic}/${i}`)?.offset ?? -1);
   }
 
-  async member(options: Partial<ConsumeLoopOptions> = {}): Promise<Member> {
+  member(options: Partial<ConsumeLoopOptions> = {}): Member {
     const member = new Member(this.brokers, {
       groupId,
       topics: [topic],
@@ -56,7 +56,7 @@ export class LoopScene {
       },
       ...options,
     });
-    await member.start();
+    member.start();
     this.#t.after(async () => {
       member.releaseAll();
       await member.loop.stop(0);
@@ -66,7 +66,7 @@ export class LoopScene {
 
   /** A member that has joined alone. */
   async joined(options: Partial<ConsumeLoopOptions> = {}): Promise<Member> {
-    const member = await this.member(options);
+    const member = this.member(options);
     await until(() => {
       assert.ok(member.loop.joined);
     });

@@ -24,8 +24,8 @@ export class Member {
     this.#options = options;
   }
 
-  async start(): Promise<void> {
-    this.loop = await startConsumeLoop(this.#kafka, {
+  start(): void {
+    this.loop = startConsumeLoop(this.#kafka, {
       ...this.#options,
       onRevoked: (partitions) => {
         if (this.releases) this.#release(partitions);

@@ -36,7 +36,7 @@ describe('troubled partitions', { concurrency: true }, () => {
       scene.logOf(0).lead(-1);
       scene.logOf(0).append('a');
       const assigned: number[] = [];
-      const member = await scene.member({
+      const member = scene.member({
         onAssigned: ({ length }) => assigned.push(length),
       });
       await othersGoOn(scene, member);

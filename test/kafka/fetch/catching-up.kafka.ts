@@ -105,7 +105,7 @@ async function catchUp(
     log: silentLogger,
     onRecords: (records) => void finishLater(records),
   };
-  const loop = await startConsumeLoop(client, options);
+  const loop = startConsumeLoop(client, options);
   await eventually(() => {
     assert.equal(received, partitions * recordsPerPartition);
   });
@@ -142,7 +142,7 @@ test('windows that stay full for long cost no byte either', async () => {
   const { counted, bytes } = counting(kafka);
   const waiting: ConsumedRecord[] = [];
   let received = 0;
-  const loop = await startConsumeLoop(counted, {
+  const loop = startConsumeLoop(counted, {
     groupId: `${topic}.group`,
     topics: [topic],
     windowRecords: 256,

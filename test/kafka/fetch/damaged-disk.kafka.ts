@@ -87,7 +87,7 @@ test('one bit that has turned on a broker’s disk stops its partition, and noth
     observer: { unreadable: ({ partition }) => unreadable.push(`${topic}/${partition}`) },
   });
   member.finishes = true;
-  await member.start();
+  member.start();
   const received = (): string[] => member.received.map(({ value }) => String(value)).toSorted();
   await eventually(() => {
     assert.deepEqual(received(), ['elsewhere', '{"total":19.95}']);
@@ -125,7 +125,7 @@ test('a followed topic with such a bit leaves its follower not loaded and not fr
   const mend = await turnBit(topic, 0, 'user-2');
   const log = new FakeLogger();
   const values: string[] = [];
-  const follower = await startFollower(kafka, {
+  const follower = startFollower(kafka, {
     topic,
     log,
     onRecord: ({ value }) => values.push(String(value)),

@@ -22,7 +22,7 @@ async function follow(
   options: Partial<FollowerOptions> = {},
 ): Promise<{ follower: Follower; values: number[] }> {
   const values: number[] = [];
-  const follower = await startFollower(await newClient(), {
+  const follower = startFollower(await newClient(), {
     topic,
     log: silentLogger,
     onRecord: ({ value }) => {

@@ -30,7 +30,7 @@ interface Followed {
 }
 
 function followed(partitions: number = 2): Followed & {
-  follow(t: TestContext, options?: Partial<FollowerOptions>): Promise<Follower>;
+  follow(t: TestContext, options?: Partial<FollowerOptions>): Follower;
 } {
   const brokers = new FakeBrokers(3);
   if (partitions > 0) brokers.makeTopic(topic, partitions);
@@ -48,8 +48,8 @@ function followed(partitions: number = 2): Followed & {
     values: () => values.map((each) => each.join(' ')).join(' | '),
     restarts: () => restarts,
     logOf: (partition) => brokers.log(topic, partition),
-    follow: async (t, options = {}) => {
-      const follower = await startFollower(brokers, {
+    follow: (t, options = {}) => {
+      const follower = startFollower(brokers, {
         topic,
         log,
         maxWaitMs: 20,
@@ -93,7 +93,7 @@ describe('a follower', { concurrency: true }, () => {
       scene.logOf(partition).append('a', 'b');
       scene.logOf(partition).append(`c${partition}`);
     }
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     assert.equal(follower.isFresh(), false);
     await follower.loaded;
     assert.equal(scene.values(), 'a b c0 | a b c1 | a b c2');
@@ -106,7 +106,7 @@ describe('a follower', { concurrency: true }, () => {
     for (const value of 'abc') log.append(value);
     log.appendMarker();
     log.removeBefore(1);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     assert.deepEqual([scene.values(), follower.position(), scene.restarts()], ['b c', 4, 0]);
   });
@@ -115,13 +115,13 @@ describe('a follower', { concurrency: true }, () => {
     const scene = followed(2);
     scene.logOf(1).append('a');
     scene.logOf(1).removeBefore(1);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     assert.deepEqual([scene.values(), follower.isFresh()], ['', true]);
   });
 
   test('keeps nothing of those that have waited until it had caught up', async (t) => {
-    const follower = await followed().follow(t);
+    const follower = followed().follow(t);
     const wait = async (): Promise<WeakRef<Promise<void>>> => {
       const caughtUp = follower.caughtUp();
       await caughtUp;
@@ -138,7 +138,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('has what was written before when it has caught up', async (t) => {
     const scene = followed(2);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     for (const value of ['a', 'b', 'c']) {
       scene.logOf(0).append(value);
@@ -150,7 +150,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('stays fresh while it runs, and goes stale while a broker hangs', async (t) => {
     const scene = followed(2);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     const startMs = performance.now();
     await until(() => {
@@ -175,7 +175,7 @@ describe('a follower', { concurrency: true }, () => {
   test('that is paused before it has found its partitions reads none of them', async (t) => {
     const scene = followed(2);
     for (const partition of [0, 1]) scene.logOf(partition).append('a');
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     follower.pause();
     await until(() => {
       assert.notEqual(follower.topicId, undefined);
@@ -200,7 +200,7 @@ describe('a follower', { concurrency: true }, () => {
       for (let from = 0; from < all.length; from += 200)
         scene.logOf(partition).append(...all.slice(from, from + 200));
     let handedOver = 0;
-    const follower: Follower = await scene.follow(t, {
+    const follower: Follower = scene.follow(t, {
       onRecord: () => {
         handedOver += 1;
         follower.pause();
@@ -226,7 +226,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('is not fresh while nobody leads one of its partitions', async (t) => {
     const scene = followed(2);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.logOf(1).lead(-1);
     await until(() => {
@@ -247,7 +247,7 @@ describe('a follower', { concurrency: true }, () => {
     scene.logOf(0).append('a');
     scene.logOf(0).append('b');
     scene.logOf(0).openFrom = 1;
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     // What is committed behind it is nobody's to know yet.
     await follower.loaded;
     assert.equal(scene.values(), 'a');
@@ -259,7 +259,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('reads partitions that are added, and is not fresh before it has', async (t) => {
     const scene = followed(1);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.brokers.addPartitions(topic, 2);
     scene.logOf(1).append('a');
@@ -275,7 +275,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('asks once where its partitions begin, however often it catches up', async (t) => {
     const scene = followed(2);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     const asked = scene.brokers.count('ListOffsets');
     for (const value of ['a', 'b', 'c']) {
@@ -287,7 +287,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('tries once at a time to read partitions that are added, and says so once', async (t) => {
     const scene = followed(1);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.brokers.addPartitions(topic, 2);
     scene.logOf(1).append('a');
@@ -307,7 +307,7 @@ describe('a follower', { concurrency: true }, () => {
   test('reads a topic that was made again from its beginning, says so once, and is not fresh meanwhile', async (t) => {
     const scene = followed(3);
     for (const partition of [0, 1, 2]) scene.logOf(partition).append('a', 'b');
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     const again = scene.brokers.makeTopic(topic, 3);
     for (const log of again) log.append('c', 'd', 'e');
@@ -328,7 +328,7 @@ describe('a follower', { concurrency: true }, () => {
   test('is not fresh while its topic is gone', async (t) => {
     const scene = followed(1);
     scene.logOf(0).append('a');
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.brokers.deleteTopic(topic);
     await until(() => {
@@ -345,7 +345,7 @@ describe('a follower', { concurrency: true }, () => {
   test('begins anew when its log was cut off: what it has handed over may be void', async (t) => {
     const scene = followed(2);
     for (const partition of [0, 1]) for (const value of 'abc') scene.logOf(partition).append(value);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.logOf(0).cutOff(1);
     scene.logOf(0).append('d');
@@ -357,7 +357,7 @@ describe('a follower', { concurrency: true }, () => {
   test('goes on where retention has removed what it has not read', async (t) => {
     const scene = followed(1);
     scene.logOf(0).append('a');
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.brokers.nodes.set(1, 'down');
     for (const value of 'bcd') scene.logOf(0).append(value);
@@ -371,7 +371,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('is at offset 0 of a partition that it has not found yet', async (t) => {
     const scene = followed(1);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     assert.deepEqual([follower.position(), follower.position(1)], [0, 0]);
     await follower.loaded;
     assert.deepEqual([follower.position(), follower.position(1)], [0, 0]);
@@ -379,7 +379,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('waits for a topic that does not exist yet', async (t) => {
     const scene = followed(0);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await until(() => {
       assert.match(scene.log.visible.join(), /^warn: Cannot read topic config; trying again/);
     });
@@ -392,7 +392,7 @@ describe('a follower', { concurrency: true }, () => {
   test('says that it was stopped to whoever waits', async (t) => {
     const scene = followed(1);
     scene.brokers.nodes.set(1, 'hangs');
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     const waiting = assert.rejects(follower.caughtUp(), { code: 'stopped' });
     await follower.stop();
     await waiting;
@@ -412,7 +412,7 @@ describe('a follower', { concurrency: true }, () => {
       return answer;
     };
     scene.brokers.openCluster = () => cluster;
-    const follower: Follower = await scene.follow(t, {
+    const follower: Follower = scene.follow(t, {
       from: (partition) => {
         asked.push(partition);
         return undefined;
@@ -432,7 +432,7 @@ describe('a follower', { concurrency: true }, () => {
       onRecord: () => undefined,
     });
     await assert.rejects(loaded, { code: 'kafka-refused', message: /ACLs refuse.*topic config/ });
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await until(() => {
       assert.match(scene.crashes.join(), /TOPIC_AUTHORIZATION_FAILED/);
     });
@@ -449,7 +449,7 @@ describe('a follower', { concurrency: true }, () => {
     const options = { topic, log: scene.log, onRecord: () => undefined };
     await assert.rejects(loadFollower(scene.brokers, options), told);
     scene.brokers.before = () => undefined;
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     scene.brokers.before = refuse;
     scene.brokers.addPartitions(topic, 2);
@@ -468,7 +468,7 @@ describe('a follower', { concurrency: true }, () => {
     const scene = followed(1);
     let calls = 0;
     scene.logOf(0).append('a', 'b');
-    const follower = await scene.follow(t, {
+    const follower = scene.follow(t, {
       onRecord: () => {
         calls += 1;
         throw new Error('a defect');
@@ -482,7 +482,7 @@ describe('a follower', { concurrency: true }, () => {
 
   test('needs no group, and none is left behind', async (t) => {
     const scene = followed(1);
-    const follower = await scene.follow(t);
+    const follower = scene.follow(t);
     await follower.loaded;
     assert.equal(scene.brokers.groups.size, 0);
   });
@@ -490,7 +490,7 @@ describe('a follower', { concurrency: true }, () => {
   test('asks as often as it wants while somebody waits, and no broker more often because another one is stuck', async (t) => {
     const scene = followed(4);
     scene.logOf(0).fetchError = 'KAFKA_STORAGE_ERROR';
-    const follower = await scene.follow(t, { maxWaitMs: 100 });
+    const follower = scene.follow(t, { maxWaitMs: 100 });
     const startMs = performance.now();
     await until(() => {
       assert.ok(performance.now() - startMs > 1_000);
@@ -509,7 +509,7 @@ test('a batch that cannot be read leaves a follower not loaded and not fresh, an
   scene.logOf(0).append('d');
   scene.logOf(1).append('x');
   const mend = scene.logOf(0).damage(2);
-  const follower = await scene.follow(t);
+  const follower = scene.follow(t);
   await until(() => {
     assert.equal(scene.values(), 'a b | x');
     assert.match(scene.log.visible.join(), /^error: a batch of records cannot be read/m);
@@ -537,7 +537,7 @@ test('a batch that cannot be read leaves a follower not loaded and not fresh, an
 
 test('one that becomes unreadable later makes a follower stale', async (t) => {
   const scene = followed(2);
-  const follower = await scene.follow(t);
+  const follower = scene.follow(t);
   await follower.loaded;
   scene.logOf(0).append('a');
   await follower.caughtUp();

@@ -64,7 +64,7 @@ export async function startSimulatedWorker(
   const producer = await createProducer(parts.kafka, parts);
   const [fence, pauses] = await Promise.all([startFence(parts), followPauses(parts)]);
   const all = { ...parts, metrics, config, producer, fence, pauses };
-  const notices = await startNotices({ ...all, disableAfterMs: undefined });
+  const notices = startNotices({ ...all, disableAfterMs: undefined });
   const role = await startDelivery({
     ...all,
     ...settings,
