@@ -96,7 +96,7 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   }) as unknown as FastifyInstance;
 
   if (corsOrigins.length > 0) allowOrigins(server, corsOrigins);
-  closeBusyConnections(server);
+  closeConnections(server, tls === undefined ? 'connection' : 'secureConnection');
   takeAnyContentType(server, deps);
   answerErrors(server, deps);
   addCallRoutes(server, deps, new BodyPace(deps.clock, limits.bodyWindowMs));
@@ -114,11 +114,29 @@ function allowOrigins(server: FastifyInstance, origins: readonly string[]): void
   });
 }
 
-/** Otherwise a connection that is busy when the server begins to close would stay open. */
-function closeBusyConnections(server: FastifyInstance): void {
+/** As Node keeps it: the answer that a connection is busy with. */
+type Connection = Socket & { readonly _httpMessage?: ServerResponse | null };
+
+/**
+ * Without this, a server that closes would wait for connections on which nothing was asked yet, as browsers and load
+ * balancers open them ahead, and those that are busy would stay open.
+ */
+function closeConnections(
+  server: FastifyInstance,
+  opened: 'connection' | 'secureConnection',
+): void {
   let isClosing = false;
-  server.addHook('preClose', () => {
+  const connections = new Set<Connection>();
+  server.server.on(opened, (connection: Connection) => {
+    // Its handshake was under way when the server began to close.
+    if (isClosing) connection.destroy();
+    connections.add(connection);
+    connection.once('close', () => connections.delete(connection));
+  });
+  server.addHook('preClose', (done) => {
     isClosing = true;
+    for (const connection of connections) if (!connection._httpMessage) connection.destroy();
+    done();
   });
   server.addHook('onSend', (_request, reply, _payload, done) => {
     if (isClosing) reply.header('connection', 'close');

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { after, test, type TestContext } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
 import { Agent, request } from 'undici';
 import { useTls, type Timeouts } from '../../src/gateway/server.ts';
 import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
@@ -238,6 +239,39 @@ test('a server that closes finishes what it has accepted and takes no more', asy
   assert.deepEqual([statusCode, headers['connection']], [200, 'close']);
   await closing;
 });
+
+const unfinished: Readonly<Record<string, string>> = {
+  nothing: '',
+  'half of its headers': head(2).slice(0, 40),
+  'half of a second request': head(1) + '{' + head(2).slice(0, 40),
+};
+for (const [what, sent] of Object.entries(unfinished))
+  for (const scheme of ['http', 'https'])
+    test(
+      `a server that closes does not wait for a connection that has sent ${what}, over ${scheme}`,
+      { timeout: 20_000 },
+      async (t) => {
+        const { cert, key } = makeCertificate();
+        const tls = { cert: Buffer.from(cert), key: Buffer.from(key) };
+        const { port, server } = await listen(t, scheme === 'https' ? { tls } : {});
+        const socket =
+          scheme === 'https'
+            ? connectTls({ port, host: '127.0.0.1', ca: cert })
+            : connect(port, '127.0.0.1');
+        t.after(() => socket.destroy());
+        const said = conversation(socket);
+        await once(socket, scheme === 'https' ? 'secureConnect' : 'connect');
+        const answered = sent.includes('{') ? once(socket, 'data') : undefined;
+        socket.write(sent);
+        await answered;
+        const connections = promisify(server.server.getConnections.bind(server.server));
+        await eventually(async () => {
+          assert.equal(await connections(), 1);
+        });
+        await server.close();
+        await said;
+      },
+    );
 
 test('a renewed certificate is shown to new connections, and open ones go on', async (t) => {
   const authority = makeAuthority('Test CA');
