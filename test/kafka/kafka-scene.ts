@@ -85,7 +85,7 @@ export class Scene {
       log: silentLogger,
       ...options,
     });
-    await member.start();
+    member.start();
     this.#closers.push(() => member.loop.stop(0));
     return member;
   }

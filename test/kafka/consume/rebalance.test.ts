@@ -21,7 +21,7 @@ describe('when members come and go', { concurrency: true }, () => {
     await until(() => {
       assert.equal(first.received.length, 4);
     });
-    const second = await scene.member();
+    const second = scene.member();
     await until(() => {
       assert.deepEqual(second.loop.joined, true);
     });
@@ -53,7 +53,7 @@ describe('when members come and go', { concurrency: true }, () => {
   test('a partition is let go of in order: what waits is released, what is under way ends, and is committed, and then somebody else reads it', async (t) => {
     const scene = new LoopScene(t, 2);
     const events: string[] = [];
-    const first = await scene.member({
+    const first = scene.member({
       onAssigned: (partitions) => events.push(`assigned ${names(partitions)}`),
       onRevoked: (partitions) => events.push(`revoked ${names(partitions)}`),
       onLost: (partitions) => {
@@ -68,7 +68,7 @@ describe('when members come and go', { concurrency: true }, () => {
     });
     // d is finished before the partition is to move, f while it does; c and e are released.
     finish(first, 1, 'd');
-    const second = await scene.member();
+    const second = scene.member();
     await until(() => {
       assert.ok(events.includes('revoked 1'));
     });
@@ -102,7 +102,7 @@ describe('when members come and go', { concurrency: true }, () => {
       assert.equal(first.received.length, 4);
     });
     first.finishAll();
-    const second = await scene.member();
+    const second = scene.member();
     await until(() => {
       assert.equal(second.owns().length, 1);
     });
@@ -124,7 +124,7 @@ describe('when members come and go', { concurrency: true }, () => {
       assert.deepEqual(scene.committed(), [1, 1, 1, 1]);
     });
     // Two partitions are to move, as soon as what is under way of them has ended.
-    const second = await scene.member();
+    const second = scene.member();
     await until(() => {
       assert.deepEqual([second.loop.joined, scene.group.isStable], [true, true]);
     });
@@ -139,7 +139,7 @@ describe('when members come and go', { concurrency: true }, () => {
       }
       return sync(request);
     });
-    const third = await scene.member();
+    const third = scene.member();
     for (const each of [second, third]) each.finishes = true;
     await until(() => {
       assert.deepEqual([hasEnded, scene.committed()], [true, [2, 2, 2, 2]]);
@@ -165,7 +165,7 @@ describe('when members come and go', { concurrency: true }, () => {
       for (const log of scene.logs) log.append(value++);
     };
     for (let count = 2; count <= 3; count += 1) {
-      const next = await scene.member();
+      const next = scene.member();
       next.finishes = true;
       members.push(next);
       await until(() => {
@@ -245,7 +245,7 @@ describe('when members come and go', { concurrency: true }, () => {
   test('the partitions of a member that died are read from its last commit', async (t) => {
     const scene = new LoopScene(t, 2);
     const first = await scene.joined();
-    const second = await scene.member();
+    const second = scene.member();
     await until(() => {
       assert.deepEqual([first.owns().length, second.owns().length], [1, 1]);
     });

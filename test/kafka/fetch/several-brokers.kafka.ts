@@ -54,12 +54,7 @@ async function write(topic: string, from: number, count: number): Promise<void> 
     await producer.send([{ topic, partition: 0, key: null, value: String(value) }]);
 }
 
-async function read(
-  t: TestContext,
-  topic: string,
-  client: ClusterClient,
-  log: FakeLogger,
-): Promise<Member> {
+function read(t: TestContext, topic: string, client: ClusterClient, log: FakeLogger): Member {
   const member = new Member(client, {
     groupId: `${topic}.group`,
     topics: [topic],
@@ -69,7 +64,7 @@ async function read(
     log,
   });
   member.finishes = true;
-  await member.start();
+  member.start();
   t.after(() => member.loop.stop(0));
   return member;
 }
@@ -100,7 +95,7 @@ test('who is told its zone reads from the replica there, and from the leader whe
   const { client, brought } = noting(clientIn('r2'));
   await write(topic, 0, 5);
   const log = new FakeLogger();
-  const member = await read(t, topic, client, log);
+  const member = read(t, topic, client, log);
   await eventually(() => {
     assert.deepEqual(member.values(), numbers(5));
   });
@@ -125,7 +120,7 @@ test('after an unclean election a member reads on where the log went another way
     'unclean.leader.election.enable': 'true',
   });
   const log = new FakeLogger();
-  const member = await read(t, topic, kafka, log);
+  const member = read(t, topic, kafka, log);
   await write(topic, 0, 5);
   await eventually(() => {
     assert.deepEqual(member.values(), numbers(5));
