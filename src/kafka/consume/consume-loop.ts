@@ -279,9 +279,6 @@ class GroupConsumeLoop implements ConsumeLoop {
       onFinished: () => {
         this.#committer.finished();
       },
-      checkSession: () => {
-        this.#membership.checkSession();
-      },
       rejoin: () => {
         this.#membership.rejoin();
       },
@@ -324,6 +321,9 @@ class GroupConsumeLoop implements ConsumeLoop {
       owner: this.#intake,
       maxWaitMs: (_asked, leftOut) => (leftOut === 0 ? quietWaitMs : maxWaitMs),
       refreshMs,
+      answered: () => {
+        this.#membership.checkSession();
+      },
       mayAsk: () => this.#options.mayTakeMore?.() !== false,
       mayComeLate: (topic) => this.#options.mayComeLate?.(topic) === true,
     });

@@ -28,8 +28,6 @@ export interface IntakeOptions {
   commitSoon(): void;
   /** Called for every record that is finished. */
   readonly onFinished: () => void;
-  /** Calls `unheard` where the group may have gone on without this member. */
-  checkSession(): void;
   /** This member has let go of partitions, which another member may have now. */
   rejoin(): void;
   limitsOf(topic: string): WindowLimits;
@@ -251,10 +249,6 @@ export class Intake implements CursorOwner {
   }
 
   // Records that arrive
-
-  answered(): void {
-    this.#options.checkSession();
-  }
 
   take(cursor: Cursor, records: PartitionRecords, most: number): number {
     const partition = this.#ownerOf(cursor);

@@ -140,9 +140,9 @@ export class Membership {
 
   /** After `signal` is aborted. */
   async leave(): Promise<void> {
+    clearTimeout(this.#session);
     if (this.#memberId !== '') await this.#coordinator.leave(this.#identity).catch(() => undefined);
     await this.#work;
-    clearTimeout(this.#session);
   }
 
   get #identity(): MemberIdentity {
@@ -251,7 +251,7 @@ export class Membership {
   }
 
   #tell(isUnheard: boolean): void {
-    if (this.#isUnheard === isUnheard) return;
+    if (this.#isStopped() || this.#isUnheard === isUnheard) return;
     this.#isUnheard = isUnheard;
     this.#options.unheard(isUnheard);
   }

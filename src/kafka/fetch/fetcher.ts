@@ -19,8 +19,6 @@ import { wholeBatches } from './whole-batches.ts';
 
 /** The receiver of what cursors bring. All methods are called synchronously and must not throw. */
 export interface CursorOwner {
-  /** Before anything of an answer is handed over: an owner that must not take it pauses its cursors now. */
-  answered?(): void;
   /**
    * Takes at most so many records by `records.next()`; called again until nothing is left or the cursor is
    * paused.
@@ -55,6 +53,8 @@ export interface FetcherOptions {
   maxWaitMs(asked: readonly Cursor[], leftOut: number): number;
   /** How often the topics are refreshed while nothing is wrong. */
   readonly refreshMs: number;
+  /** Called before anything of an answer is handed over: an owner that must not take it pauses its cursors now. */
+  answered?(): void;
   /** False while the owner has no room for further answers. */
   mayAsk?(): boolean;
   /** Topics whose records may come a fifth of a second late, so that they are fetched less often. */
@@ -249,7 +249,7 @@ export class Fetcher {
   }
 
   async #digest(asked: readonly Cursor[], answer: FetchAnswer, askedAtMs: number): Promise<void> {
-    this.#options.owner.answered?.();
+    this.#options.answered?.();
     const find = finderIn(asked);
     for (const part of answer.partitions) {
       const cursor = find(part);

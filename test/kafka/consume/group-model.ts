@@ -304,7 +304,6 @@ export class ModelMember {
       onFinished: () => {
         this.committer.finished();
       },
-      checkSession: () => undefined,
       rejoin: () => {
         if (this.isKnown && !this.isDead) model.requestRebalance();
       },

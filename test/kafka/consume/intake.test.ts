@@ -40,7 +40,6 @@ async function scene() {
     },
     commitSoon: () => undefined,
     onFinished: () => undefined,
-    checkSession: () => undefined,
     rejoin: () => told.push('rejoin'),
     limitsOf: () => ({ records: 10, bytes: 1_000 }),
     onRecords: () => undefined,
