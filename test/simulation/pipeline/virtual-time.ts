@@ -41,8 +41,6 @@ export class VirtualTimer implements Due {
   isCancelled = false;
   /** Nothing but looking whether something has happened. */
   isPoll: boolean;
-  /** Of a process that was suspended: its time is over. */
-  isOverdue = false;
 
   constructor(
     atMs: number,
@@ -260,14 +258,12 @@ export class VirtualTime {
       const { owner } = timer;
       if (owner !== undefined && owner.suspendedUntilMs > this.nowMs) {
         timer.atMs = owner.suspendedUntilMs;
-        timer.isOverdue = true;
         this.#heap.push(timer);
         continue;
       }
       this.turns += 1;
       if (timer.repeats) {
         timer.atMs = this.nowMs + timer.delayMs;
-        timer.isOverdue = false;
         this.#heap.push(timer);
       }
       try {
@@ -375,8 +371,9 @@ export class VirtualTime {
   }
 }
 
-function mayMove({ isPoll, isOverdue }: VirtualTimer): boolean {
-  return isPoll && !isOverdue;
+/** Those of a suspended process that are overdue are called when it goes on. */
+function mayMove({ isPoll, atMs, owner }: VirtualTimer): boolean {
+  return isPoll && atMs !== owner?.suspendedUntilMs;
 }
 
 /** Thrown where `process.exit` would not return. */
