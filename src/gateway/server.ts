@@ -96,7 +96,7 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   }) as unknown as FastifyInstance;
 
   if (corsOrigins.length > 0) allowOrigins(server, corsOrigins);
-  closeConnections(server, tls === undefined ? 'connection' : 'secureConnection');
+  closeConnections(server);
   takeAnyContentType(server, deps);
   answerErrors(server, deps);
   addCallRoutes(server, deps, new BodyPace(deps.clock, limits.bodyWindowMs));
@@ -121,12 +121,10 @@ type Connection = Socket & { readonly _httpMessage?: ServerResponse | null };
  * Without this, a server that closes would wait for connections on which nothing was asked yet, as browsers and load
  * balancers open them ahead, and those that are busy would stay open.
  */
-function closeConnections(
-  server: FastifyInstance,
-  opened: 'connection' | 'secureConnection',
-): void {
+function closeConnections(server: FastifyInstance): void {
   let isClosing = false;
   const connections = new Set<Connection>();
+  const opened = server.server instanceof TlsServer ? 'secureConnection' : 'connection';
   server.server.on(opened, (connection: Connection) => {
     // Its handshake was under way when the server began to close.
     if (isClosing) connection.destroy();
