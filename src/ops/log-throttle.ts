@@ -23,10 +23,10 @@ export class LogThrottle {
 
 /** A throttle for each key. Throttles are never removed, so there must be few keys. */
 export class LogThrottles<Key> {
-  readonly #intervalMs: number;
+  readonly #intervalMs: number | undefined;
   readonly #throttles = new Map<Key, LogThrottle>();
 
-  constructor(intervalMs = 1_000) {
+  constructor(intervalMs?: number) {
     this.#intervalMs = intervalMs;
   }
 
