@@ -29,6 +29,6 @@ export const extent: Extent = {
   awayMs: whole ? 15_000 : 8_000,
   leastCuts: whole ? 400 : 120,
   killsOneByOne: whole,
-  noiseMs: whole ? 100 : 1_000,
+  noiseMs: whole ? 100 : 2_000,
   eventsAtFullSpeed: whole ? 100_000 : 40_000,
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { figuresOf, Ledger, longestSilenceMs } from './ledger.ts';
+import { figuresOf, Ledger, longestSilenceMs, whileAccepting } from './ledger.ts';
 
 function ledgerOf(
   calls: readonly { acceptedMs?: number; deliveredMs: readonly number[] }[],
@@ -41,6 +41,19 @@ test('a time in which nothing waits is no silence', () => {
     { acceptedMs: 5_000, deliveredMs: [5_020] },
   ]);
   assert.equal(longestSilenceMs(idle.calls), 20);
+});
+
+test('a clock that stands still while nothing is accepted leaves out what stops everything, and nothing else', () => {
+  const { calls } = ledgerOf([
+    { acceptedMs: 0, deliveredMs: [10] },
+    // All stands still from 100 to 1,100, and the first event comes out late.
+    { acceptedMs: 100, deliveredMs: [1_160] },
+    { acceptedMs: 1_100, deliveredMs: [1_170] },
+    { acceptedMs: 1_200, deliveredMs: [1_300] },
+  ]);
+  assert.equal(longestSilenceMs(calls), 1_060);
+  assert.equal(longestSilenceMs(whileAccepting(calls, 200)), 260);
+  assert.equal(longestSilenceMs(whileAccepting(calls, 1_000)), 1_060);
 });
 
 test('a repeated delivery ends a silence too', () => {

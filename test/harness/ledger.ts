@@ -105,6 +105,28 @@ export function longestSilenceMs(calls: readonly Call[]): number {
   return longestMs;
 }
 
+/**
+ * The same calls by a clock that stands still once nothing was accepted for `longMs`, until something is:
+ * what keeps the gateway from accepting is wrong with the machine or with Kafka.
+ */
+export function whileAccepting(calls: readonly Call[], longMs: number): readonly Call[] {
+  const accepted = calls.flatMap(({ acceptedMs = [] }) => acceptedMs).sort((a, b) => a - b);
+  const standstills = accepted.flatMap((endMs, i) => {
+    const fromMs = (accepted[i - 1] ?? endMs) + longMs;
+    return fromMs < endMs ? [{ fromMs, endMs }] : [];
+  });
+  const timeOf = (ms: number): number =>
+    standstills.reduce(
+      (left, { fromMs, endMs }) => left - Math.max(0, Math.min(ms, endMs) - fromMs),
+      ms,
+    );
+  return calls.map((call) => ({
+    ...call,
+    acceptedMs: call.acceptedMs === undefined ? undefined : timeOf(call.acceptedMs),
+    deliveredMs: call.deliveredMs.map(timeOf),
+  }));
+}
+
 export function between(calls: readonly Call[], fromMs: number, toMs: number): readonly Call[] {
   return calls.filter(({ acceptedMs = -1 }) => acceptedMs >= fromMs && acceptedMs < toMs);
 }
