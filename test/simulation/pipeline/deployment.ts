@@ -180,13 +180,13 @@ export class SimulatedDeployment {
     ).length;
   }
 
-  /** Every process is ready, goes on, and has written what it had to. */
+  /** Every process that is there is ready, and goes on. */
   #isSettled(): boolean {
-    if ((this.#producer?.queuedRecords ?? 0) > 0) return false;
     if (this.audience?.isSettled === false) return false;
-    for (const { isWanted, process, running } of this.#slots.values()) {
-      if (process.suspendedUntilMs > this.time.nowMs) return false;
-      if (isWanted ? running?.isSettled() !== true : !process.isDead) return false;
+    for (const { process, running } of this.#slots.values()) {
+      if (process.isDead) continue;
+      if (process.suspendedUntilMs > this.time.nowMs || running?.role.ready() !== true)
+        return false;
     }
     return true;
   }

@@ -24,8 +24,6 @@ export interface RoleParts {
 /** A running role, with everything that its process has beside it. */
 export interface RunningRole {
   readonly role: Role;
-  /** It is ready, and what it writes is written. */
-  isSettled(): boolean;
   /** As a process does it on SIGTERM. */
   stop(): Promise<void>;
 }
@@ -47,7 +45,6 @@ export async function startSimulatedRouter(parts: RoleParts): Promise<RunningRol
   });
   return {
     role,
-    isSettled: () => role.ready() && producer.queuedRecords === 0,
     stop: async () => {
       await role.stop(graceMs);
       await Promise.all([config.stop(), producer.close(0)]);
@@ -76,7 +73,6 @@ export async function startSimulatedWorker(
   });
   return {
     role,
-    isSettled: () => role.ready() && producer.queuedRecords === 0,
     stop: async () => {
       await Promise.all([notices.stop(), role.stop(graceMs)]);
       await Promise.all([config.stop(), fence.stop(), pauses.stop(), producer.close(0)]);

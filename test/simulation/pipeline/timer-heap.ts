@@ -1,4 +1,4 @@
-/** Something that happens at a time; of two at the same time, the one that was added first. */
+/** Something that happens at a time; of two at the same time, the one of the lesser order. */
 export interface Due {
   atMs: number;
   order: number;
@@ -6,62 +6,49 @@ export interface Due {
 
 /** What is to happen, the earliest first. */
 export class TimerHeap<T extends Due> {
-  /** In the heap's order: the first one is the earliest. */
-  readonly items: T[] = [];
-  #added = 0;
+  readonly #items: T[] = [];
 
   get first(): T | undefined {
-    return this.items[0];
+    return this.#items[0];
   }
 
   push(item: T): void {
-    item.order = this.#added++;
-    this.items.push(item);
-    this.#rise(this.items.length - 1);
+    const items = this.#items;
+    let index = items.length;
+    for (let above = items[(index - 1) >> 1]; above !== undefined && isBefore(item, above);) {
+      items[index] = above;
+      index = (index - 1) >> 1;
+      above = items[(index - 1) >> 1];
+    }
+    items[index] = item;
   }
 
   pop(): void {
-    const last = this.items.pop();
-    if (last === undefined || this.items.length === 0) return;
-    this.items[0] = last;
-    this.#sink(0);
+    const last = this.#items.pop();
+    if (last !== undefined && this.#items.length > 0) this.#sink(last);
   }
 
-  /** After times have changed. */
-  sort(): void {
-    this.items.sort((a, b) => a.atMs - b.atMs || a.order - b.order);
-  }
-
-  #rise(from: number): void {
-    for (let index = from; index > 0;) {
-      const above = (index - 1) >> 1;
-      if (!this.#isBefore(index, above)) return;
-      this.#swap(index, above);
-      index = above;
+  /** Puts it where it belongs, beginning in the first place, which is free. */
+  #sink(item: T): void {
+    const items = this.#items;
+    let index = 0;
+    for (;;) {
+      let below = 2 * index + 1;
+      let next = items[below];
+      if (next === undefined) break;
+      const other = items[below + 1];
+      if (other !== undefined && isBefore(other, next)) {
+        below += 1;
+        next = other;
+      }
+      if (isBefore(item, next)) break;
+      items[index] = next;
+      index = below;
     }
+    items[index] = item;
   }
+}
 
-  #sink(from: number): void {
-    for (let index = from; ;) {
-      let least = index;
-      for (const below of [2 * index + 1, 2 * index + 2])
-        if (below < this.items.length && this.#isBefore(below, least)) least = below;
-      if (least === index) return;
-      this.#swap(index, least);
-      index = least;
-    }
-  }
-
-  #isBefore(a: number, b: number): boolean {
-    const [first, second] = [this.items[a], this.items[b]];
-    if (first === undefined || second === undefined) return false;
-    return first.atMs < second.atMs || (first.atMs === second.atMs && first.order < second.order);
-  }
-
-  #swap(a: number, b: number): void {
-    const [first, second] = [this.items[a], this.items[b]];
-    if (first === undefined || second === undefined) return;
-    this.items[a] = second;
-    this.items[b] = first;
-  }
+function isBefore(a: Due, b: Due): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }

@@ -29,34 +29,37 @@ export class SimulatedProcess {
 type Callback = (...args: unknown[]) => void;
 type Enter = <T>(work: (...args: unknown[]) => T, ...args: unknown[]) => T;
 
+interface TimerOptions {
+  readonly owner: SimulatedProcess | undefined;
+  readonly callback: Callback;
+  readonly args?: readonly unknown[];
+  /** Nothing but looking whether something has happened. */
+  readonly isPoll: boolean;
+  readonly repeats?: boolean;
+}
+
 /** What `setTimeout` and the like return here. */
 export class VirtualTimer implements Due {
-  atMs: number;
+  atMs = 0;
   order = 0;
-  readonly owner: SimulatedProcess | undefined;
   readonly delayMs: number;
-  readonly repeats: boolean;
+  readonly owner: SimulatedProcess | undefined;
   readonly callback: Callback;
   readonly args: readonly unknown[];
+  readonly isPoll: boolean;
+  readonly repeats: boolean;
   isCancelled = false;
-  /** Nothing but looking whether something has happened. */
-  isPoll: boolean;
 
   constructor(
-    atMs: number,
     delayMs: number,
-    repeats: boolean,
-    owner: SimulatedProcess | undefined,
-    callback: Callback,
-    args: readonly unknown[],
+    { owner, callback, args = [], isPoll, repeats = false }: TimerOptions,
   ) {
-    this.atMs = atMs;
     this.delayMs = delayMs;
-    this.repeats = repeats;
     this.owner = owner;
     this.callback = callback;
     this.args = args;
-    this.isPoll = delayMs <= askAgainMs;
+    this.isPoll = isPoll;
+    this.repeats = repeats;
   }
 
   ref(): this {
@@ -83,15 +86,13 @@ const idle = { idle: 1, active: 0, utilization: 0 };
 const looksMs: readonly number[] = [1_000, 2_000, 5_000];
 /** Of all other timers, only those that are longer decide something: the rest is how Kafka is asked again. */
 const askAgainMs = 15_000;
-/** Nothing has happened for so long: it is quiet. Some topics are asked for a fifth of a second later. */
-const untilQuietMs = 250;
+/** Nothing has happened for so long: it is quiet. Consumers look for news after a tenth of a second. */
+const untilQuietMs = 125;
 /** In the longest quiet, all looks are taken once in so many ms. */
 const breathEveryMs = 300_000;
 const breathMs = 1_000;
 /** Promises are settled after each; the kernel is asked for news, of which there is none, only after so many. */
 const turnsAtOnce = 256;
-/** What is not lived through has to be worth it. */
-const leastLeftOutMs = 500;
 
 /**
  * Time, chance and timers of everything in this Node process, in place of the real ones. Hours take
@@ -99,9 +100,9 @@ const leastLeftOutMs = 500;
  * asks `Date.now`, `performance.now`, `setTimeout`, `Math.random` and `node:crypto` as it always does.
  *
  * Time that a quiet system would spend with its polls is left out: where all is settled, and nothing has
- * happened for a while, timers that only look move along with the time, and all others end the quiet.
- * `performance.now`, by which the Kafka client judges how old its knowledge is, stands still meanwhile: nothing
- * of it gets older.
+ * happened for a while, it is at once as late as the next of all other timers. Timers that only look go by the
+ * time that is lived through, and so does `performance.now`, by which the Kafka client judges how old its
+ * knowledge is: nothing of it gets older.
  */
 export class VirtualTime {
   readonly startMs: number;
@@ -119,7 +120,10 @@ export class VirtualTime {
   turns = 0;
   /** Time that was left out. */
   leftOutMs = 0;
-  readonly #heap = new TimerHeap<VirtualTimer>();
+  /** By the time that is lived through. */
+  readonly #polls = new TimerHeap<VirtualTimer>();
+  readonly #events = new TimerHeap<VirtualTimer>();
+  #added = 0;
   #immediates: VirtualTimer[] = [];
   readonly #running = new AsyncLocalStorage<SimulatedProcess | undefined>();
   #lastEventMs: number;
@@ -150,8 +154,8 @@ export class VirtualTime {
       now: () => Date.now(),
       steadyNow: () => Math.floor(this.nowMs - this.startMs),
       after: (delayMs, callback) => {
-        const timer = this.#add(delayMs, callback, [], this.process);
-        timer.isPoll = looksMs.includes(timer.delayMs);
+        const isPoll = looksMs.includes(delayMs);
+        const timer = this.#add(delayMs, { owner: this.process, callback, isPoll });
         return {
           cancel: () => {
             timer.isCancelled = true;
@@ -191,9 +195,12 @@ export class VirtualTime {
 
   /** Of the simulated world itself; never left out. */
   after(delayMs: number, callback: () => void, owner?: SimulatedProcess): VirtualTimer {
-    const timer = this.#add(delayMs, callback, [], owner);
-    timer.isPoll = false;
-    return timer;
+    return this.#add(delayMs, { owner, callback, isPoll: false });
+  }
+
+  /** Of the simulated world too: when so much time has been lived through. */
+  pollAfter(delayMs: number, callback: () => void, owner?: SimulatedProcess): VirtualTimer {
+    return this.#add(delayMs, { owner, callback, isPoll: true });
   }
 
   /** Nothing happens until this is done: it is real, and takes real time. */
@@ -257,15 +264,12 @@ export class VirtualTime {
       if (timer.isCancelled || timer.owner?.isDead === true) continue;
       const { owner } = timer;
       if (owner !== undefined && owner.suspendedUntilMs > this.nowMs) {
-        timer.atMs = owner.suspendedUntilMs;
-        this.#heap.push(timer);
+        // Overdue when it goes on, so that no time may be left out before.
+        this.#push(this.#events, timer, owner.suspendedUntilMs);
         continue;
       }
       this.turns += 1;
-      if (timer.repeats) {
-        timer.atMs = this.nowMs + timer.delayMs;
-        this.#heap.push(timer);
-      }
+      if (timer.repeats) this.#schedule(timer);
       try {
         this.#enter(owner)(timer.callback, ...timer.args);
       } catch (error) {
@@ -276,56 +280,78 @@ export class VirtualTime {
   }
 
   #due(untilMs: number): VirtualTimer | undefined {
-    const first = this.#heap.first;
-    if (first === undefined || first.atMs > untilMs) return undefined;
-    const mayLeaveOut = this.isQuiet && this.nowMs >= this.#livedUntilMs;
-    if (mayLeaveOut && mayMove(first) && first.atMs > this.nowMs) this.#leaveOut(untilMs);
-    const timer = this.#heap.first;
-    if (timer === undefined || timer.atMs > untilMs) return undefined;
-    this.#heap.pop();
-    if (timer.atMs > this.nowMs) this.nowMs = timer.atMs;
-    return timer;
+    const event = this.#firstOf(this.#events);
+    const eventMs = event?.atMs ?? Infinity;
+    const poll = this.#firstOf(this.#polls);
+    let pollMs = poll === undefined ? Infinity : poll.atMs + this.leftOutMs;
+    if (pollMs > this.nowMs && pollMs < eventMs && this.#mayLeaveOut()) {
+      const byMs = Math.min(eventMs, untilMs) - this.nowMs;
+      this.#leaveOut(byMs);
+      pollMs += byMs;
+    }
+    const atMs = Math.min(pollMs, eventMs);
+    if (atMs > untilMs || atMs === Infinity) return undefined;
+    const isPoll = pollMs < eventMs || (pollMs === eventMs && isBefore(poll, event));
+    (isPoll ? this.#polls : this.#events).pop();
+    this.nowMs = Math.max(this.nowMs, atMs);
+    return isPoll ? poll : event;
   }
 
-  /** Moves polls along with the time, to the next thing that may happen. */
-  #leaveOut(untilMs: number): void {
-    let nextMs = untilMs;
-    for (const timer of this.#heap.items) {
-      const { isCancelled, owner, atMs } = timer;
-      if (!mayMove(timer) && !isCancelled && owner?.isDead !== true)
-        nextMs = Math.min(nextMs, atMs);
+  /** The first one that is still to be called. */
+  #firstOf(heap: TimerHeap<VirtualTimer>): VirtualTimer | undefined {
+    for (;;) {
+      const { first } = heap;
+      if (first === undefined || !(first.isCancelled || first.owner?.isDead === true)) return first;
+      heap.pop();
     }
-    const byMs = Math.floor(nextMs - this.nowMs);
-    if (byMs <= leastLeftOutMs || !this.isSettled()) return;
-    for (const timer of this.#heap.items) if (mayMove(timer)) timer.atMs += byMs;
-    this.#heap.sort();
+  }
+
+  #mayLeaveOut(): boolean {
+    return this.isQuiet && this.nowMs >= this.#livedUntilMs && this.isSettled();
+  }
+
+  #leaveOut(byMs: number): void {
     this.nowMs += byMs;
     this.leftOutMs += byMs;
     if (this.nowMs - this.#livedUntilMs > breathEveryMs) this.liveThrough(breathMs);
   }
 
-  #add(
-    delayMs: number,
-    callback: Callback,
-    args: readonly unknown[],
-    owner: SimulatedProcess | undefined,
-    repeats = false,
-  ): VirtualTimer {
+  #add(delayMs: number, options: TimerOptions): VirtualTimer {
     const waitMs = Math.max(1, Math.ceil(Number.isFinite(delayMs) ? delayMs : 1));
-    const timer = new VirtualTimer(this.nowMs + waitMs, waitMs, repeats, owner, callback, args);
-    this.#heap.push(timer);
+    const timer = new VirtualTimer(waitMs, options);
+    this.#schedule(timer);
     return timer;
+  }
+
+  #schedule(timer: VirtualTimer): void {
+    const { isPoll, delayMs } = timer;
+    if (isPoll) this.#push(this.#polls, timer, this.nowMs - this.leftOutMs + delayMs);
+    else this.#push(this.#events, timer, this.nowMs + delayMs);
+  }
+
+  #push(heap: TimerHeap<VirtualTimer>, timer: VirtualTimer, atMs: number): void {
+    timer.atMs = atMs;
+    timer.order = this.#added++;
+    heap.push(timer);
   }
 
   #install(random: () => number): void {
     const here = (): SimulatedProcess | undefined => this.#running.getStore();
     const wallMs = (): number => this.nowMs + (here()?.clockSetByMs ?? 0);
+    const begin = (callback: Callback, delayMs: number, args: unknown[], repeats: boolean) =>
+      this.#add(delayMs, {
+        owner: here(),
+        callback,
+        args,
+        isPoll: delayMs <= askAgainMs,
+        repeats,
+      });
     const setTimeout = (callback: Callback, delayMs = 1, ...args: unknown[]): VirtualTimer =>
-      this.#add(delayMs, callback, args, here());
+      begin(callback, delayMs, args, false);
     const setInterval = (callback: Callback, delayMs = 1, ...args: unknown[]): VirtualTimer =>
-      this.#add(delayMs, callback, args, here(), true);
+      begin(callback, delayMs, args, true);
     const setImmediate = (callback: Callback, ...args: unknown[]): VirtualTimer => {
-      const timer = new VirtualTimer(this.nowMs, 0, false, here(), callback, args);
+      const timer = new VirtualTimer(0, { owner: here(), callback, args, isPoll: true });
       this.#immediates.push(timer);
       return timer;
     };
@@ -371,9 +397,8 @@ export class VirtualTime {
   }
 }
 
-/** Those of a suspended process that are overdue are called when it goes on. */
-function mayMove({ isPoll, atMs, owner }: VirtualTimer): boolean {
-  return isPoll && atMs !== owner?.suspendedUntilMs;
+function isBefore(a: VirtualTimer | undefined, b: VirtualTimer | undefined): boolean {
+  return a !== undefined && (b === undefined || a.order < b.order);
 }
 
 /** Thrown where `process.exit` would not return. */

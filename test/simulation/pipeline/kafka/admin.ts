@@ -79,7 +79,7 @@ export class SimulatedAdmin {
   async #answered(): Promise<void> {
     const isThere = [...this.#brokers.nodes.keys()].some((id) => this.#brokers.isUp(id));
     await new Promise<void>((resolve) => {
-      this.#brokers.time.after(isThere ? questionMs : giveUpMs, resolve, this.#owner).isPoll = true;
+      this.#brokers.time.pollAfter(isThere ? questionMs : giveUpMs, resolve, this.#owner);
     });
     if (isThere) return;
     const error = new Error('no broker can be reached');

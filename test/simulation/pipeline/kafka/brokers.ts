@@ -56,6 +56,8 @@ const lagMs = 10_000;
 /** Until the controller misses a broker, and a broker that is back has caught up. */
 const missedMs = [1_000, 9_000] as const;
 const catchUpMs = [1_000, 5_000] as const;
+/** Until everybody has found out that a broker has gone or is back, and has tried again what failed. */
+const noticedMs = 20_000;
 const minInSync = 2;
 const replicas = 3;
 /**
@@ -119,6 +121,7 @@ export class SimulatedBrokers {
     if (former === state) return;
     const { time } = this;
     time.happened();
+    time.liveThrough(noticedMs);
     this.nodes.set(nodeId, state);
     if (state === 'up') {
       time.after(this.between(catchUpMs), () => {
@@ -138,11 +141,11 @@ export class SimulatedBrokers {
     }
   }
 
-  /** All brokers and members of groups are there, and the network is well. */
+  /** The network is well, no transaction is open, and no member of a group is missed. */
   get isSettled(): boolean {
-    if (this.weather !== fairWeather || [...this.nodes.keys()].some((id) => !this.isUp(id)))
-      return false;
-    return this.transactions.areOver && [...this.groups.values()].every((group) => group.isSettled);
+    if (this.weather !== fairWeather || !this.transactions.areOver) return false;
+    for (const group of this.groups.values()) if (!group.isSettled) return false;
+    return true;
   }
 
   /** Another broker leads the partition, or coordinates the group, though all are well. */
@@ -251,10 +254,9 @@ export class SimulatedBrokers {
         for (const { readers } of watched) readers.delete(told);
         resolve(isTold);
       };
-      const timer = time.after(waitMs, () => {
+      const timer = time.pollAfter(waitMs, () => {
         end(false);
       });
-      timer.isPoll = true;
       const told = (): void => {
         timer.isCancelled = true;
         end(true);
@@ -287,12 +289,13 @@ export class SimulatedBrokers {
     const partitions = topics.flatMap(({ id, partitions: positions }) =>
       positions.map((position): FetchedPartition => {
         const log = this.#byId.get(id)?.partitions[position.partition];
-        const place = { topicId: id, partition: position.partition };
-        if (log === undefined) return { ...place, ...empty, error: 'UNKNOWN_TOPIC_ID' };
-        if (log.leader !== nodeId) return { ...place, ...empty, error: 'NOT_LEADER_FOR_PARTITION' };
-        const answer = log.fetch(position, leftBytes, leftBytes === maxBytes);
+        if (log?.leader !== nodeId) {
+          const error = log === undefined ? 'UNKNOWN_TOPIC_ID' : 'NOT_LEADER_FOR_PARTITION';
+          return { topicId: id, partition: position.partition, ...empty, error };
+        }
+        const answer = log.fetch(id, position, leftBytes, leftBytes === maxBytes);
         leftBytes -= answer.records.length;
-        return { ...place, ...answer };
+        return answer;
       }),
     );
     return { error: 'NONE', throttleMs: 0, partitions };

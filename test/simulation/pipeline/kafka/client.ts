@@ -25,6 +25,8 @@ import { uncompressed } from '../../../kafka/uncompressed.ts';
 const answerMs = 5_000;
 const graceMs = 3_000;
 const lookAgainMs = 250;
+/** What failed is asked for again within so long: a producer waits for 6 s at most. */
+const retryMs = 7_000;
 /** What is asked again and again; in fair weather, it makes no difference how long the answer is on its way. */
 const unhurried: ReadonlySet<string> = new Set(['Fetch', 'Metadata', 'Heartbeat']);
 
@@ -49,8 +51,11 @@ export class SimulatedCluster implements Cluster {
   readonly #owner: SimulatedProcess;
   readonly #topics = new Map<string, TopicMetadata>();
   readonly #errors = new Map<string, KafkaErrorName>();
-  /** Brokers answer one request of a connection after the other. */
-  readonly #busy = new Map<string, Promise<undefined>>();
+  /**
+   * Until when a connection is busy: brokers answer one request of it after the other. Fetches have one of their own
+   * to each broker, whose number is negative.
+   */
+  readonly #busy = new Map<number, Promise<void>>();
   readonly #pending = new Set<(error: Error) => void>();
   #isClosed = false;
 
@@ -81,9 +86,16 @@ export class SimulatedCluster implements Cluster {
   }
 
   async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
-    return this.#ask('Produce', nodeId, request.timeoutMs + graceMs, () =>
-      this.#brokers.produce(nodeId, request),
-    );
+    let answers: readonly ProducedPartition[] = [];
+    try {
+      answers = await this.#ask('Produce', nodeId, request.timeoutMs + graceMs, () =>
+        this.#brokers.produce(nodeId, request),
+      );
+      return answers;
+    } finally {
+      const isWritten = answers.length > 0 && answers.every(({ error }) => error === 'NONE');
+      if (!isWritten) this.#time.liveThrough(retryMs);
+    }
   }
 
   async initProducerId(): Promise<ProducerIdentity> {
@@ -166,6 +178,7 @@ export class SimulatedCluster implements Cluster {
         failure = error;
       }
     }
+    this.#time.liveThrough(retryMs);
     throw failure;
   }
 
@@ -176,31 +189,23 @@ export class SimulatedCluster implements Cluster {
     answer: () => T | Promise<T>,
   ): Promise<T> {
     if (this.#isClosed) throw new KafkaAnswerError('NETWORK_EXCEPTION', 'the connection is closed');
-    const connection = `${nodeId} ${api === 'Fetch' ? api : ''}`;
+    const connection = api === 'Fetch' ? -nodeId : nodeId;
+    const untilMs = this.#time.livedMs + timeoutMs;
     return new Promise<T>((resolve, reject) => {
-      const over = Promise.withResolvers<undefined>();
-      const fail = (error: Error): void => {
-        this.#pending.delete(fail);
-        over.resolve(undefined);
-        reject(error);
-      };
-      this.#pending.add(fail);
-      const before = this.#busy.get(connection) ?? Promise.resolve(undefined);
-      // A connection on which an answer was given up is made anew.
-      this.#busy.set(connection, over.promise);
-      const untilMs = this.#time.livedMs + timeoutMs;
-      before
+      this.#pending.add(reject);
+      const isOver = (this.#busy.get(connection) ?? Promise.resolve())
         .then(() => this.#travel(api, nodeId, untilMs, answer))
         .then(
           (value) => {
-            this.#pending.delete(fail);
-            over.resolve(undefined);
+            this.#pending.delete(reject);
             resolve(value);
           },
           (error: unknown) => {
-            fail(error instanceof Error ? error : new Error(String(error)));
+            this.#pending.delete(reject);
+            reject(error instanceof Error ? error : new Error(String(error)));
           },
         );
+      this.#busy.set(connection, isOver);
     });
   }
 
@@ -251,7 +256,8 @@ export class SimulatedCluster implements Cluster {
   }
 
   #breakAll(error: Error): void {
-    for (const fail of [...this.#pending]) fail(error);
+    for (const reject of this.#pending) reject(error);
+    this.#pending.clear();
   }
 
   get #time(): VirtualTime {

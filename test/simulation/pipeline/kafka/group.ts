@@ -36,8 +36,10 @@ export class SimulatedGroup {
 
   /** No member comes, goes, or is missed. */
   get isSettled(): boolean {
-    const heardMs = [...this.#seenMs.values()];
-    return this.isStable && heardMs.every((seenMs) => this.#time.livedMs - seenMs < missedMs);
+    if (!this.isStable) return false;
+    for (const seenMs of this.#seenMs.values())
+      if (this.#time.livedMs - seenMs >= missedMs) return false;
+    return true;
   }
 
   /** How often members have joined anew. */
@@ -80,12 +82,11 @@ export class SimulatedGroup {
 
   #watch(): void {
     this.#isWatched = true;
-    const timer = this.#time.after(lookMs, () => {
+    this.#time.pollAfter(lookMs, () => {
       this.#isWatched = false;
       this.#expelSilent();
       if (this.#seenMs.size > 0) this.#watch();
     });
-    timer.isPoll = true;
   }
 
   #expelSilent(): void {

@@ -156,18 +156,26 @@ export class SimulatedPartition {
 
   /** @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst` */
   fetch(
+    topicId: string,
     position: FetchPosition,
     leftBytes: number,
     isFirst: boolean,
-  ): Omit<FetchedPartition, 'topicId' | 'partition'> {
+  ): FetchedPartition {
+    const { highWatermark, lastStable } = this;
     const problem = judgePosition(this.#led, position);
-    if (typeof problem === 'string') return this.#refusal(problem);
-    if (problem !== undefined) return { ...this.#answer(), diverging: problem };
+    const isRefused = typeof problem === 'string';
+    const isRead = problem === undefined;
     const mostBytes = Math.min(position.maxBytes, leftBytes);
     return {
-      ...this.#answer(),
-      aborted: this.#transactions.abortedFrom(position.offset),
-      records: this.#read(position.offset, mostBytes, isFirst),
+      topicId,
+      partition: this.index,
+      error: isRefused ? problem : 'NONE',
+      highWatermark: isRefused ? -1 : highWatermark,
+      lastStableOffset: isRefused ? -1 : lastStable,
+      aborted: isRead ? this.#transactions.abortedFrom(position.offset) : none,
+      preferredReplica: -1,
+      diverging: isRefused ? undefined : problem,
+      records: isRead ? this.#read(position.offset, mostBytes, isFirst) : noRecords,
     };
   }
 
@@ -262,23 +270,6 @@ export class SimulatedPartition {
 
   #tellReaders(): void {
     for (const tell of [...this.readers]) tell();
-  }
-
-  #answer(): Omit<FetchedPartition, 'topicId' | 'partition'> {
-    const { highWatermark } = this;
-    return {
-      error: 'NONE',
-      highWatermark,
-      lastStableOffset: this.lastStable,
-      aborted: none,
-      preferredReplica: -1,
-      diverging: undefined,
-      records: noRecords,
-    };
-  }
-
-  #refusal(error: KafkaErrorName): Omit<FetchedPartition, 'topicId' | 'partition'> {
-    return { ...this.#answer(), error, highWatermark: -1, lastStableOffset: -1 };
   }
 }
 
