@@ -133,11 +133,11 @@ function closeConnections(server: FastifyInstance): void {
   });
   server.addHook('preClose', (done) => {
     isClosing = true;
-    for (const connection of connections) if (!connection._httpMessage) connection.destroy();
-    done();
-  });
-  server.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isClosing) reply.header('connection', 'close');
+    for (const connection of connections) {
+      const { _httpMessage: answer } = connection;
+      if (answer) answer.shouldKeepAlive = false;
+      else connection.destroy();
+    }
     done();
   });
 }
