@@ -1,8 +1,8 @@
 import type { Environment } from '../../environment.ts';
 import type { Logger } from '../../ops/log.ts';
+import { Followed } from '../../settings/followed.ts';
 import { passwordReader } from '../../settings/read.ts';
 import { settingsTable, type Settings } from '../../settings/table.ts';
-import { Followed } from './followed.ts';
 import {
   readAuthorities,
   readKeyPair,
@@ -57,7 +57,7 @@ export function createCredentials(settings: Settings, env: Environment, log: Log
     let made: Followed<T> | undefined;
     return () => {
       if (made === undefined) {
-        made = new Followed(what, read, log);
+        made = new Followed({ what, read, usedBy: 'new connections', log });
         followed.push(made);
         onMade(made);
       }

@@ -90,10 +90,6 @@ export class LogInAccess implements Access {
     if (oidc !== undefined && url !== undefined)
       addOidcRoutes(server, { ...shared, key: this.#key, oidc, consoleUrl: url });
     if (sessionKey !== undefined) addLinkRoute(server, { ...shared, key: sessionKey });
-    server.addHook('onClose', (_server, done) => {
-      this.#tokens?.stop();
-      done();
-    });
   }
 
   /** Undefined: what the session was begun with lets nobody in any more. */

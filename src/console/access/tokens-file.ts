@@ -1,10 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import { parseDocuments } from '../../resources/apply/document.ts';
 import { formatPath, formatProblem } from '../../resources/problem.ts';
+import { Followed } from '../../settings/followed.ts';
 import { sha256 } from './signed.ts';
 
 /** Somebody, or a program, whose token is known by its SHA-256 only. */
@@ -61,48 +62,13 @@ export function findToken(tokens: readonly KnownToken[], given: string): KnownTo
   return found;
 }
 
-export interface TokensFile {
-  readonly tokens: readonly KnownToken[];
-  stop(): void;
-}
-
-/** Often enough for whoever takes a token away. */
-const lookMs = 1_000;
-
 /**
- * The file as it is now; where it becomes wrong, as it was, with an error in the log.
+ * The tokens in the file as it is now; where it becomes wrong, as it was.
  * @throws PostriderError `setting-invalid`
  */
-export function followTokens(file: string, log: Logger): TokensFile {
-  let version = versionOf(file);
-  let tokens = read(file);
-  const look = (): void => {
-    const now = versionOf(file);
-    if (now === version) return;
-    version = now;
-    try {
-      tokens = read(file);
-      log.info({ tokens: tokens.length }, 'the tokens of the console were read again');
-    } catch (error) {
-      log.error({ reason: (error as Error).message }, 'the previous tokens stay in force');
-    }
-  };
-  const timer = setInterval(look, lookMs);
-  timer.unref();
-  return {
-    get tokens() {
-      return tokens;
-    },
-    stop: () => {
-      clearInterval(timer);
-    },
-  };
-}
-
-/** Also differs where Kubernetes has exchanged the folder that a Secret's file is a link into. */
-function versionOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeMs}`;
+export function followTokens(file: string, log: Logger): Followed<readonly KnownToken[]> {
+  const what = 'CONSOLE_TOKENS_FILE';
+  return new Followed({ what, read: () => read(file), usedBy: 'new requests', log });
 }
 
 function read(file: string): readonly KnownToken[] {

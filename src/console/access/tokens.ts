@@ -1,16 +1,17 @@
 import type { Clock } from '../../ops/clock.ts';
+import type { Followed } from '../../settings/followed.ts';
 import { ProblemError } from '../api/problem.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { macOf } from './signed.ts';
-import { findToken, type KnownToken, type TokensFile } from './tokens-file.ts';
+import { findToken, type KnownToken } from './tokens-file.ts';
 
 /** Whose a token is, for people who log in with one and for programs that send one along. */
 export class Tokens {
-  readonly #file: TokensFile;
+  readonly #file: Followed<readonly KnownToken[]>;
   readonly #key: Buffer;
   readonly #guesses: GuessLimit;
 
-  constructor(file: TokensFile, key: Buffer, clock: Clock) {
+  constructor(file: Followed<readonly KnownToken[]>, key: Buffer, clock: Clock) {
     this.#file = file;
     this.#key = key;
     this.#guesses = new GuessLimit(clock);
@@ -26,7 +27,7 @@ export class Tokens {
         429,
         'Too many wrong tokens came from your address; try again in ten minutes.',
       );
-    const found = findToken(this.#file.tokens, token);
+    const found = findToken(this.#file.current(), token);
     if (found === undefined) this.#guesses.wasWrong(address, token);
     return found;
   }
@@ -38,10 +39,6 @@ export class Tokens {
 
   /** Undefined: it was taken away, or exchanged. */
   byMark(mark: string): KnownToken | undefined {
-    return this.#file.tokens.find((token) => this.markOf(token) === mark);
-  }
-
-  stop(): void {
-    this.#file.stop();
+    return this.#file.current().find((token) => this.markOf(token) === mark);
   }
 }

@@ -1,28 +1,33 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Logger } from '../../ops/log.ts';
+import type { Logger } from '../ops/log.ts';
 
 /** Many connections are opened at a time, e.g. after a broker's restart. */
 const lookAgainMs = 1_000;
+
+export interface FollowedOptions<T> {
+  /** The settings that name the files. */
+  readonly what: string;
+  /** Throws where the files cannot be used. */
+  readonly read: () => T;
+  /** Who uses what has changed, for the log. */
+  readonly usedBy: string;
+  readonly log: Logger;
+}
 
 /**
  * A value that is read from files which change while the process runs. What cannot be used, such as a certificate
  * whose key has not come yet, changes nothing: the former value stays, and a line in the log says so.
  */
 export class Followed<T> {
-  readonly #read: () => T;
-  /** The settings that name the files. */
-  readonly #what: string;
-  readonly #log: Logger;
+  readonly #options: FollowedOptions<T>;
   #value: T;
   #problem: string | undefined;
   #lookedAtMs: number;
 
-  /** @param read throws where the files cannot be used; so does this constructor */
-  constructor(what: string, read: () => T, log: Logger) {
-    this.#what = what;
-    this.#read = read;
-    this.#log = log;
-    this.#value = read();
+  /** Throws what `read` throws. */
+  constructor(options: FollowedOptions<T>) {
+    this.#options = options;
+    this.#value = options.read();
     this.#lookedAtMs = performance.now();
   }
 
@@ -39,20 +44,20 @@ export class Followed<T> {
 
   /** Reads the files. Their contents are compared: Kubernetes exchanges a folder of links, others write in place. */
   look(): void {
+    const { what, usedBy, log } = this.#options;
     this.#lookedAtMs = performance.now();
     let read: T;
     try {
-      read = this.#read();
+      read = this.#options.read();
     } catch (error) {
       const problem = (error as Error).message;
-      if (problem !== this.#problem)
-        this.#log.warn({}, `${problem}; what was read before stays in use`);
+      if (problem !== this.#problem) log.warn({}, `${problem}; what was read before stays in use`);
       this.#problem = problem;
       return;
     }
     this.#problem = undefined;
     if (isDeepStrictEqual(read, this.#value)) return;
     this.#value = read;
-    this.#log.info({}, `${this.#what} changed; new connections use it`);
+    log.info({}, `${what} changed; ${usedBy} use it`);
   }
 }
