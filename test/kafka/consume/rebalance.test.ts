@@ -26,21 +26,12 @@ describe('when members come and go', { concurrency: true }, () => {
       assert.deepEqual(second.loop.joined, true);
     });
     // Partition 1 is to move, and what is under way there does not end.
-    let longestMs = 0;
-    let lastMs = performance.now();
-    let seen = first.received.length;
-    let value = 0;
-    const startMs = performance.now();
-    await until(() => {
-      if (first.received.length > seen) {
-        longestMs = Math.max(longestMs, performance.now() - lastMs);
-        lastMs = performance.now();
-        seen = first.received.length;
-      }
-      scene.logOf(0).append(value++);
-      assert.ok(performance.now() - startMs > 1_500);
-    });
-    assert.ok(longestMs < 500, `${longestMs} ms without a record`);
+    for (let value = 1; value <= 20; value += 1) {
+      scene.logOf(0).append(value);
+      await until(() => {
+        assert.equal(first.received.length, 4 + value);
+      });
+    }
     assert.deepEqual([second.received.length, first.lost], [0, []]);
     first.finishAll();
     scene.logOf(1).append('c');
