@@ -5,7 +5,7 @@ import { PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import { parseDocuments } from '../../resources/apply/document.ts';
 import { formatPath, formatProblem } from '../../resources/problem.ts';
-import { Followed } from '../../settings/followed.ts';
+import { Followed } from '../../ops/followed.ts';
 import { sha256 } from './signed.ts';
 
 /** Somebody, or a program, whose token is known by its SHA-256 only. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../ops/clock.ts';
-import type { Followed } from '../../settings/followed.ts';
+import type { Followed } from '../../ops/followed.ts';
 import { ProblemError } from '../api/problem.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { macOf } from './signed.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Logger } from '../ops/log.ts';
+import type { Logger } from './log.ts';
 
 /** Many connections are opened at a time, e.g. after a broker's restart. */
 const lookAgainMs = 1_000;
