@@ -17,7 +17,7 @@ export interface LoggedEvent {
 
 /** The records in a partition that are no part of a transaction that is open or was aborted. */
 export function committedRecords(partition: SimulatedPartition): readonly LoggedRecord[] {
-  const { aborted, records } = partition.fetch('', fromTheStart, Infinity, true);
+  const { aborted, records } = partition.fetch(fromTheStart, Infinity, true);
   const reader = new FetchedRecords(records, 0, aborted);
   const found: LoggedRecord[] = [];
   while (reader.next()) found.push({ value: reader.value, timestampMs: reader.timestampMs });

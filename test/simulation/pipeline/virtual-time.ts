@@ -100,9 +100,9 @@ const turnsAtOnce = 256;
  * asks `Date.now`, `performance.now`, `setTimeout`, `Math.random` and `node:crypto` as it always does.
  *
  * Time that a quiet system would spend with its polls is left out: where all is settled, and nothing has
- * happened for a while, it is at once as late as the next of all other timers. Timers that only look go by the
- * time that is lived through, and so does `performance.now`, by which the Kafka client judges how old its
- * knowledge is: nothing of it gets older.
+ * happened for a while, time moves at once to the next of all other timers. Timers that only look go by the time
+ * that is lived through, and so does `performance.now`, by which the Kafka client judges how old its knowledge is:
+ * nothing of it gets older.
  */
 export class VirtualTime {
   readonly startMs: number;
@@ -261,7 +261,7 @@ export class VirtualTime {
     for (;;) {
       const timer = this.#immediates.length > 0 ? this.#immediates.shift() : this.#due(untilMs);
       if (timer === undefined) return false;
-      if (timer.isCancelled || timer.owner?.isDead === true) continue;
+      if (isVoid(timer)) continue;
       const { owner } = timer;
       if (owner !== undefined && owner.suspendedUntilMs > this.nowMs) {
         // Overdue when it goes on, so that no time may be left out before.
@@ -291,7 +291,8 @@ export class VirtualTime {
     }
     const atMs = Math.min(pollMs, eventMs);
     if (atMs > untilMs || atMs === Infinity) return undefined;
-    const isPoll = pollMs < eventMs || (pollMs === eventMs && isBefore(poll, event));
+    const isPoll =
+      pollMs < eventMs || (pollMs === eventMs && (poll?.order ?? 0) < (event?.order ?? 0));
     (isPoll ? this.#polls : this.#events).pop();
     this.nowMs = Math.max(this.nowMs, atMs);
     return isPoll ? poll : event;
@@ -299,11 +300,8 @@ export class VirtualTime {
 
   /** The first one that is still to be called. */
   #firstOf(heap: TimerHeap<VirtualTimer>): VirtualTimer | undefined {
-    for (;;) {
-      const { first } = heap;
-      if (first === undefined || !(first.isCancelled || first.owner?.isDead === true)) return first;
-      heap.pop();
-    }
+    while (heap.first !== undefined && isVoid(heap.first)) heap.pop();
+    return heap.first;
   }
 
   #mayLeaveOut(): boolean {
@@ -397,8 +395,9 @@ export class VirtualTime {
   }
 }
 
-function isBefore(a: VirtualTimer | undefined, b: VirtualTimer | undefined): boolean {
-  return a !== undefined && (b === undefined || a.order < b.order);
+/** It is not to be called any more. */
+function isVoid({ isCancelled, owner }: VirtualTimer): boolean {
+  return isCancelled || owner?.isDead === true;
 }
 
 /** Thrown where `process.exit` would not return. */

@@ -93,12 +93,12 @@ export class SimulatedBrokers {
 
   makeTopic(name: string, count: number, config: Readonly<Record<string, string>>): void {
     const ids = [...this.nodes.keys()];
+    const id = String(this.topics.size + 1).padStart(32, '0');
     const partitions = Array.from({ length: count }, (_, index) => {
       const from = (index + this.topics.size) % ids.length;
       const turned = [...ids.slice(from), ...ids.slice(0, from)];
-      return new SimulatedPartition(name, index, turned.slice(0, replicas));
+      return new SimulatedPartition({ name, id }, index, turned.slice(0, replicas));
     });
-    const id = String(this.topics.size + 1).padStart(32, '0');
     const topic = { name, id, config, partitions };
     this.topics.set(name, topic);
     this.#byId.set(id, topic);
@@ -293,7 +293,7 @@ export class SimulatedBrokers {
           const error = log === undefined ? 'UNKNOWN_TOPIC_ID' : 'NOT_LEADER_FOR_PARTITION';
           return { topicId: id, partition: position.partition, ...empty, error };
         }
-        const answer = log.fetch(id, position, leftBytes, leftBytes === maxBytes);
+        const answer = log.fetch(position, leftBytes, leftBytes === maxBytes);
         leftBytes -= answer.records.length;
         return answer;
       }),

@@ -52,6 +52,7 @@ export interface Appended {
  */
 export class SimulatedPartition {
   readonly topic: string;
+  readonly topicId: string;
   readonly index: number;
   /** Node id; -1: nobody. */
   leader: number;
@@ -70,8 +71,13 @@ export class SimulatedPartition {
   #epochs: { readonly epoch: number; readonly start: number }[] = [{ epoch: 0, start: 0 }];
   #waiting: Waiting[] = [];
 
-  constructor(topic: string, index: number, replicas: readonly number[]) {
-    this.topic = topic;
+  constructor(
+    topic: { readonly name: string; readonly id: string },
+    index: number,
+    replicas: readonly number[],
+  ) {
+    this.topic = topic.name;
+    this.topicId = topic.id;
     this.index = index;
     this.replicas = replicas;
     this.leader = replicas[0] ?? -1;
@@ -155,19 +161,14 @@ export class SimulatedPartition {
   }
 
   /** @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst` */
-  fetch(
-    topicId: string,
-    position: FetchPosition,
-    leftBytes: number,
-    isFirst: boolean,
-  ): FetchedPartition {
+  fetch(position: FetchPosition, leftBytes: number, isFirst: boolean): FetchedPartition {
     const { highWatermark, lastStable } = this;
     const problem = judgePosition(this.#led, position);
     const isRefused = typeof problem === 'string';
     const isRead = problem === undefined;
     const mostBytes = Math.min(position.maxBytes, leftBytes);
     return {
-      topicId,
+      topicId: this.topicId,
       partition: this.index,
       error: isRefused ? problem : 'NONE',
       highWatermark: isRefused ? -1 : highWatermark,
