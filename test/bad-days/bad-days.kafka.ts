@@ -25,7 +25,7 @@ import {
 
 /** A deployment on its bad days, as the endpoint of a customer sees them. */
 
-const { callsPerSecond, quietMs, noiseMs } = extent;
+const { callsPerSecond, quietMs, noiseMs, silenceNoiseMs } = extent;
 const nodeIds = [1, 2, 3];
 /** Twice as long as between two requests of the load. */
 const acceptsEveryMs = 200;
@@ -91,7 +91,7 @@ test('every role stopped by SIGTERM and started again loses nothing and repeats 
   assert.equal(lost, 0);
   assert.equal(repeated, 0);
   const [quiet = 0, ...stayed] = silences;
-  const mostMs = Math.max(500, quiet + noiseMs);
+  const mostMs = Math.max(500, quiet + silenceNoiseMs);
   assert.ok(Math.max(...stayed) < mostMs, told);
 });
 

@@ -15,8 +15,10 @@ interface Extent {
   readonly leastCuts: number;
   /** A dead member's partitions wait for 10 s; else a router and a worker are killed at a time. */
   readonly killsOneByOne: boolean;
-  /** What other tests on the machine may add to a latency or a silence. */
+  /** What other tests on the machine may add to a latency. */
   readonly noiseMs: number;
+  /** And to a silence, the longest of many. */
+  readonly silenceNoiseMs: number;
   readonly eventsAtFullSpeed: number;
 }
 
@@ -29,6 +31,7 @@ export const extent: Extent = {
   awayMs: whole ? 15_000 : 8_000,
   leastCuts: whole ? 400 : 120,
   killsOneByOne: whole,
-  noiseMs: whole ? 100 : 2_000,
+  noiseMs: whole ? 100 : 1_000,
+  silenceNoiseMs: whole ? 100 : 2_000,
   eventsAtFullSpeed: whole ? 100_000 : 40_000,
 };
