@@ -1,6 +1,6 @@
 import type { Environment } from '../../environment.ts';
-import type { Logger } from '../../ops/log.ts';
 import { Followed } from '../../ops/followed.ts';
+import type { Logger } from '../../ops/log.ts';
 import { passwordReader } from '../../settings/read.ts';
 import { settingsTable, type Settings } from '../../settings/table.ts';
 import {

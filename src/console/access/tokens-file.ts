@@ -2,10 +2,10 @@ import { timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { PostriderError } from '../../errors.ts';
+import { Followed } from '../../ops/followed.ts';
 import type { Logger } from '../../ops/log.ts';
 import { parseDocuments } from '../../resources/apply/document.ts';
 import { formatPath, formatProblem } from '../../resources/problem.ts';
-import { Followed } from '../../ops/followed.ts';
 import { sha256 } from './signed.ts';
 
 /** Somebody, or a program, whose token is known by its SHA-256 only. */
