@@ -20,6 +20,8 @@ interface Extent {
   /** And to a silence, the longest of many. */
   readonly silenceNoiseMs: number;
   readonly eventsAtFullSpeed: number;
+  /** A fifth of a second, and what a machine that others use too may add. */
+  readonly commitsWithinMs: number;
 }
 
 export const extent: Extent = {
@@ -34,4 +36,5 @@ export const extent: Extent = {
   noiseMs: whole ? 100 : 1_000,
   silenceNoiseMs: whole ? 100 : 2_000,
   eventsAtFullSpeed: whole ? 100_000 : 40_000,
+  commitsWithinMs: whole ? 400 : 1_000,
 };

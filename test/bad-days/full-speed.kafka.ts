@@ -11,14 +11,11 @@ import { startFastEndpoint, type FastEndpoint } from './fast-endpoint.ts';
 const { Kafka, logLevel } = kafkajs;
 
 const events = extent.eventsAtFullSpeed;
-/** The worker is killed between these, when it has most to repeat. */
-const earliest = 0.25 * events;
-const latest = 0.6 * events;
+/** The worker is killed once so many have arrived. */
+const killedAfter = 0.25 * events;
 const destinations = Array.from({ length: 4 }, (_, n) => `d${n}`);
 /** `DELIVERY_MAX_IN_FLIGHT_PER_DESTINATION` is 64. */
 const mostInFlight = destinations.length * 64;
-/** A fifth of a second between commits, and as much again for a machine that others use too. */
-const commitsWithinMs = 400;
 /** In any case, however fast the machine is. */
 const mostRepeated = 5_000;
 
@@ -89,13 +86,12 @@ test('kill -9 of a delivery worker at full speed loses nothing, and repeats what
   const kafka = new KafkaView(brokers(), environmentOf('TOPIC_PREFIX'));
   await fill();
   worker = await postrider.start('delivery');
-  await eventually(async () => {
-    const uncommitted = -(await kafka.committed('delivery', 'delivery')) + arrivals.length;
-    const isWorst = uncommitted > mostOf(perSecond(arrivals));
-    assert.ok(arrivals.length > (isWorst ? earliest : latest));
+  await eventually(() => {
+    assert.ok(arrivals.length > killedAfter);
   }, 120_000);
   await worker.kill('SIGKILL');
   const atKill = arrivals.length;
+  assert.ok(atKill < events, 'it was killed after its work');
   const rate = perSecond(arrivals);
   worker = await postrider.start('delivery');
   await eventually(() => {
@@ -111,7 +107,7 @@ test('kill -9 of a delivery worker at full speed loses nothing, and repeats what
 
 /** What a kill may repeat, at so many deliveries a second. */
 function mostOf(rate: number): number {
-  return Math.min(mostRepeated, mostInFlight + Math.round((rate * commitsWithinMs) / 1_000));
+  return Math.min(mostRepeated, mostInFlight + Math.round((rate * extent.commitsWithinMs) / 1_000));
 }
 
 /** In the last half second. */

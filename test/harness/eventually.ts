@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * Waits until `check` no longer throws and returns its result; fails with its last error after
- * `timeoutMs`. The only way in which a test waits for something that reports no completion.
+ * `timeoutMs`. The only way in which a test waits for something that reports no completion. What takes long
+ * itself, such as a command, is tried in a third of the time: others need the processor, too.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
@@ -10,11 +11,12 @@ export async function eventually<T>(
 ): Promise<T> {
   const giveUpAt = Date.now() + timeoutMs;
   for (;;) {
+    const begunAt = performance.now();
     try {
       return await check();
     } catch (error) {
       if (Date.now() > giveUpAt) throw error;
     }
-    await delay(20);
+    await delay(Math.max(20, 2 * (performance.now() - begunAt)));
   }
 }
