@@ -352,7 +352,7 @@ describe('a consume loop', { concurrency: true }, () => {
     assert.ok(scene.observed.includes('commit failed: a commit: OFFSET_METADATA_TOO_LARGE'));
   });
 
-  test('tells how many partitions there are as soon as it has joined, and when there are more', async (t) => {
+  test('tells how many partitions there are as soon as it has joined, and when there are more, once each', async (t) => {
     const scene = new LoopScene(t, 2);
     const counts: number[] = [];
     const member = await scene.joined({
@@ -366,6 +366,11 @@ describe('a consume loop', { concurrency: true }, () => {
     await until(() => {
       assert.deepEqual([counts, member.owns().length], [[2, 4], 4]);
     });
+    const other = await scene.joined();
+    await until(() => {
+      assert.deepEqual([member.owns().length, other.owns().length], [2, 2]);
+    });
+    assert.deepEqual(counts, [2, 4]);
   });
 
   test('takes an error in a callback of the stage for a crash, and not for a reason to read again', async (t) => {

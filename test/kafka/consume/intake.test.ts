@@ -113,6 +113,15 @@ test('once others may have begun with it, nothing more of it is committed', asyn
   assert.equal([...intake.owned()][0]?.account?.tracker.next, 0);
 });
 
+test('what is lost in the moment in which it could be handed over is not, and nobody joins again for it', async () => {
+  const { intake, told, finish } = await scene();
+  intake.assigned([], true);
+  finish();
+  intake.assigned([], false);
+  await turn();
+  assert.deepEqual(told, ['lost']);
+});
+
 test('what comes back while its last commit is under way is not taken for what was handed over', async () => {
   const { intake, told, finish, commitUntil } = await scene();
   const committed = Promise.withResolvers<undefined>();

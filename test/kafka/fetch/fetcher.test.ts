@@ -233,8 +233,9 @@ test('a partition that is wanted again is asked for at once, however long its br
   const waitedMs: number[] = [];
   for (let n = 0; n < 5; n += 1) {
     fetcher.pause(cursor);
-    logs[0]?.append(n);
+    // Longer than a fetch that is under way, which would bring it.
     await delay(50);
+    logs[0]?.append(n);
     const fromMs = performance.now();
     fetcher.resume(cursor);
     await until(owner, { 0: Array.from({ length: n + 1 }, (_, each) => each).join(' ') });
