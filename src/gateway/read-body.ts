@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { maxBodyBytes } from '../event/limits.ts';
 import { leastBytesPerS, type BodyPace, type PacedBody } from './body-pace.ts';
 import type { Lease } from './byte-budget.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Nothing is read beyond this, neither from the socket nor by gunzip. */
@@ -29,13 +30,12 @@ export function receiveBody(
 }
 
 class IncomingBody implements PacedBody {
-  receivedBytes = 0;
   wantedBytes = 0;
   readonly #stream: Readable;
   readonly #lease: Lease;
   readonly #pace: BodyPace;
   readonly #resolve: (result: Buffer | Refusal) => void;
-  #chunks: Buffer[] = [];
+  #bytes = new GatheredBytes();
   #isSettled = false;
 
   constructor(
@@ -56,6 +56,10 @@ class IncomingBody implements PacedBody {
       .on('error', ignore);
   }
 
+  get receivedBytes(): number {
+    return this.#bytes.length;
+  }
+
   onTooSlow(): void {
     this.#settle(bodyTooSlow);
     this.#stream.pause();
@@ -63,12 +67,11 @@ class IncomingBody implements PacedBody {
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#isSettled) return;
-    this.receivedBytes += chunk.length;
-    if (this.receivedBytes > maxReadBytes) {
+    if (this.receivedBytes + chunk.length > maxReadBytes) {
       this.#settle(bodyTooLarge);
       this.#stream.pause();
     } else if (this.#lease.grow(chunk.length)) {
-      this.#chunks.push(chunk);
+      this.#bytes.add(chunk);
     } else {
       this.#settle(overloaded);
       // Later bytes are dropped, and the connection can be used again.
@@ -77,10 +80,7 @@ class IncomingBody implements PacedBody {
 
   readonly #onEnd = (): void => {
     if (this.#isSettled) return;
-    const [first] = this.#chunks;
-    // A single chunk is a view of the socket's own buffer, and is parsed at once.
-    const isWhole = first !== undefined && this.#chunks.length === 1;
-    this.#settle(isWhole ? first : Buffer.concat(this.#chunks, this.receivedBytes));
+    this.#settle(this.#bytes.whole());
   };
 
   readonly #onCut = (): void => {
@@ -90,7 +90,7 @@ class IncomingBody implements PacedBody {
   #settle(result: Buffer | Refusal): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#chunks = [];
+    this.#bytes = new GatheredBytes();
     this.#pace.unwatch(this);
     this.#resolve(result);
   }

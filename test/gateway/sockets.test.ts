@@ -8,6 +8,7 @@ import { Agent, request } from 'undici';
 import { useTls, type Timeouts } from '../../src/gateway/server.ts';
 import { makeAuthority, makeCertificate } from '../delivery/http/certificates.ts';
 import { eventually } from '../harness/eventually.ts';
+import { collect } from '../harness/old-garbage.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { auth, createTestGateway, type TestGateway, type TestGatewayOptions } from './fakes.ts';
 
@@ -87,6 +88,28 @@ for (const [what, { sent, answer, limit }] of Object.entries(slow)) {
       assert.equal(budget.usedBytes, 0);
     });
   });
+}
+
+test('a body of tiny chunks takes little more memory than its bytes', async (t) => {
+  const { port, budget } = await listen(t);
+  const chunks = 200_000;
+  const socket = connect(port, '127.0.0.1');
+  collect();
+  const before = memoryBytes();
+  socket.write('POST /v1/batch HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
+  socket.write('1\r\n \r\n'.repeat(chunks));
+  await eventually(() => {
+    assert.equal(budget.usedBytes, chunks);
+  });
+  collect();
+  const taken = memoryBytes() - before;
+  assert.ok(taken < 40 * chunks, `${taken} bytes for ${chunks}`);
+  socket.destroy();
+});
+
+function memoryBytes(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }
 
 test('a client that goes away in the middle of its body leaves nothing behind', async (t) => {
