@@ -137,6 +137,19 @@ const reasons: Readonly<Record<string, Reason>> = {
       kind: 'equivalent',
       why: 'What is lost, and everything at a stop, is given up before it is due, so none of it comes here.',
     },
+  'src/delivery/disposal.ts Disposal.awaitNewerRelease: return; → ;': {
+    kind: 'equivalent',
+    why: 'What is lost, and everything at a stop, is given up before it is due, so none of it comes here.',
+  },
+  'src/kafka/consume/consume-loop.ts GroupConsumeLoop.stop: this.#committer.stop(); → ;': {
+    kind: 'accepted',
+    why: 'A commit that is due within 0.2 s of the last one is refused, because the member has left, or finds its connections closed.',
+  },
+  'src/kafka/consume/membership.ts Membership.#countPartitions: count < (this.#assignedCounts?.get(topic) ?? 0) → count <= (this.#assignedCounts?.get(topic) ?? 0)':
+    {
+      kind: 'accepted',
+      why: 'At each rebalance a broker is asked a second time how many partitions there are.',
+    },
 };
 
 /** @param id of a mutant */

@@ -104,6 +104,27 @@ test('what comes right behind a flush waits for others', async () => {
   assert.deepEqual(flushes, [[0], [1, 2]]);
 });
 
+test('after a full flush, what comes waits for others as before it', async () => {
+  const clock = new SimulatedClock();
+  const flushes: unknown[] = [];
+  const line = new FlushLine({
+    clock,
+    waitMs: () => 20,
+    onFlush: (slices) => flushes.push(slices.map(({ queue }) => queue.partition)),
+  });
+  for (const partition of [0, 1, 2]) {
+    const queue = new PartitionQueue('t', partition);
+    queue.push(queued('1', limitBytes));
+    line.join(queue);
+  }
+  await clock.pass(1);
+  join(line, 3);
+  await clock.pass(10);
+  assert.deepEqual(flushes, [[0, 1, 2]]);
+  await clock.pass(10);
+  assert.deepEqual(flushes, [[0, 1, 2], [3]]);
+});
+
 for (const waitMs of [0, 5])
   test(`nothing is flushed after a close, although it was to be in ${waitMs} ms`, async () => {
     const clock = new SimulatedClock();
