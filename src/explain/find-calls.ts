@@ -1,6 +1,7 @@
 import { readRejected } from '../dead-letter/rejected.ts';
 import { userOf } from '../event/envelope.ts';
 import { derivedMessageId } from '../event/parse-call.ts';
+import { withoutByteOrderMark } from '../event/read-json.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
@@ -93,7 +94,7 @@ async function newestFirst(
 
 async function read(
   { reader, topology, schemas }: Deps,
-  { user }: Question,
+  { messageId, user }: Question,
   { sinceMs, untilMs }: { readonly sinceMs: number; readonly untilMs: number | undefined },
   look: Look,
 ): Promise<readonly IncomingRecord[]> {
@@ -107,7 +108,8 @@ async function read(
           ? undefined
           : new Set([partitionOf(user, await reader.partitionCount(topic))]);
       const since = Number.isFinite(sinceMs) ? sinceMs : undefined;
-      return reader.find({ topic, partitions, sinceMs: since, untilMs }, look);
+      const isAbout = (record: IncomingRecord): boolean => mayBeAbout(record, messageId);
+      return reader.find({ topic, partitions, sinceMs: since, untilMs }, isAbout, look);
     }),
   );
   const records = found.flat();
@@ -125,9 +127,10 @@ async function settle(schemas: Schemas, records: readonly IncomingRecord[]): Pro
 
 async function rejectedSince(
   { reader, topology }: Deps,
-  { sinceMs }: Question,
+  { messageId, sinceMs }: Question,
 ): Promise<readonly IncomingRecord[]> {
-  return reader.find({ topic: topology.topics.ingestRejected, sinceMs });
+  const topic = topology.topics.ingestRejected;
+  return reader.find({ topic, sinceMs }, (record) => mayBeAbout(record, messageId));
 }
 
 /** The id of a call without one states its record's place. */
@@ -155,12 +158,10 @@ function sort(deps: Deps, question: Question, records: readonly IncomingRecord[]
       question,
       records.filter((record) => !isRejected(record)),
     ),
-    rejected: records
-      .filter((record) => isRejected(record) && names(record.value, question.messageId))
-      .map((record) => {
-        const { reason, detail, origin } = readRejected(record);
-        return { place: placed(record), reason, detail, origin };
-      }),
+    rejected: records.filter(isRejected).map((record) => {
+      const { reason, detail, origin } = readRejected(record);
+      return { place: placed(record), reason, detail, origin };
+    }),
   };
 }
 
@@ -184,7 +185,6 @@ function callsOf(
       const read = readCall(record, schemas, topology.topics.ingestAudience);
       if (read.awaitedSchema !== undefined || read.rejection !== undefined) {
         // Without a readable call, the user is not known.
-        if (!names(record.value, messageId) && derivedMessageId(place) !== messageId) return [];
         const unreadable = unreadableHere(read);
         const rejection = unreadable === undefined ? read.rejection : undefined;
         return { ...common, read: undefined, unreadable, rejection };
@@ -229,13 +229,15 @@ function unreadableHere({
   return 'it cannot be read here: its value names a schema, and SCHEMA_REGISTRY_URL is not set';
 }
 
-/** Whether the value contains the id as a JSON string or as a typed one. */
-function names(value: Buffer | null, messageId: string): boolean {
-  const text = value?.toString() ?? '';
-  if (text.includes(JSON.stringify(messageId)) || idsIn(text).includes(messageId)) return true;
-  return (
-    schemaIdOf(value) !== undefined && typedForms(messageId).some((form) => value?.includes(form))
-  );
+/** Whether the record is of a call with this id, or of one that cannot be read here and names it. */
+function mayBeAbout(record: IncomingRecord, messageId: string): boolean {
+  const { topic, partition, offset, value } = record;
+  if (messageId === derivedMessageId({ topic, partition, offset })) return true;
+  if (value === null) return false;
+  if (schemaIdOf(value) !== undefined)
+    return typedForms(messageId).some((form) => value.includes(form));
+  const text = value.toString();
+  return idsIn(text)?.includes(messageId) ?? text.includes(JSON.stringify(messageId));
 }
 
 /** A text as Protobuf and Avro write it: behind its length in bytes, which Avro doubles. */
@@ -246,15 +248,21 @@ function typedForms(text: string): readonly Buffer[] {
   );
 }
 
-function idsIn(text: string): readonly unknown[] {
+interface Named {
+  readonly messageId?: unknown;
+}
+
+/** Those of a call, or of calls that were rejected together; undefined if the text is neither. */
+function idsIn(text: string): readonly unknown[] | undefined {
   try {
-    const json = JSON.parse(text) as { messageId?: unknown; batch?: { messageId?: unknown }[] };
+    const json = JSON.parse(withoutByteOrderMark(text)) as Named & { readonly batch?: Named[] };
+    if (Array.isArray(json)) return undefined;
     const all = [json, ...(Array.isArray(json.batch) ? json.batch : [])];
     return all.map(({ messageId }) =>
       typeof messageId === 'number' ? String(messageId) : messageId,
     );
   } catch {
-    return [];
+    return undefined;
   }
 }
 

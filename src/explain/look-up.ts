@@ -34,6 +34,8 @@ export interface LookUpOptions {
   readonly nowMs: number;
   /** Gets each reader, whose progress can be read at any time. */
   readonly onReader: (reader: TopicReader) => void;
+  /** Ends the reading early. */
+  readonly signal?: AbortSignal;
 }
 
 /** A mark is written after its letter, but perhaps by another broker, whose clock is behind. */
@@ -46,7 +48,8 @@ export async function lookUp(options: LookUpOptions, question: Question): Promis
   return withAdmin(options.kafka, async (admin) => {
     const topics = new Set(await admin.topicNames());
     const { messageId } = question;
-    const reader = new TopicReader({ kafka: options.kafka, admin, topics, messageId });
+    const { kafka, signal } = options;
+    const reader = new TopicReader({ kafka, admin, topics, messageId, signal });
     options.onReader(reader);
     return new LookUp(options, admin, reader, topics).evidence(question);
   });
@@ -137,7 +140,7 @@ class LookUp {
           (record) => {
             const copy = copyOf(record, messageId, committed);
             if (copy === undefined) return;
-            copies.push(copy);
+            this.#reader.found(copies).push(copy);
             missing.delete(copy.envelope.destinationId);
           },
         );
@@ -163,7 +166,7 @@ class LookUp {
         for (const line of decodeAttemptLines(value)) {
           if (line.kind === 'bundle-deferred' || line.messageId !== messageId) continue;
           if (scene.user !== undefined && line.user !== scene.user) continue;
-          lines.push(line);
+          this.#reader.found(lines).push(line);
           const isDelivered = line.kind === 'attempt' && line.outcome === 'delivered';
           if (isDelivered || line.kind === 'dropped') open.delete(line.destination);
         }
@@ -194,10 +197,10 @@ class LookUp {
     if (!this.#reader.has(topic)) return [];
     const count = await this.#reader.partitionCount(topic);
     const partitions = scene.partitions(scene.ids, count, 'own');
-    const found = await this.#reader.find({ topic, partitions, sinceMs });
-    const letters = found.map(readDeadLetter).filter(({ envelope }) => {
-      return envelope?.messageId === messageId;
-    });
+    const isOfCall = (record: IncomingRecord): boolean =>
+      readDeadLetter(record).envelope?.messageId === messageId;
+    const found = await this.#reader.find({ topic, partitions, sinceMs }, isOfCall);
+    const letters = found.map(readDeadLetter);
     const redrives = await this.#redrives(
       topic,
       letters.map(({ record }) => placed(record)),
@@ -275,7 +278,8 @@ class LookUp {
           start: Math.max(range.start, committed.get(topic)?.[range.partition] ?? range.start),
         }));
         await this.#reader.each(topic, ranges, (record) => {
-          waiting.push(...waitingIn(record, messageId, committed));
+          for (const each of waitingIn(record, messageId, committed))
+            this.#reader.found(waiting).push(each);
         });
       }),
     );

@@ -1,3 +1,4 @@
+import { PostriderError } from '../errors.ts';
 import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
@@ -16,6 +17,7 @@ export interface Part {
 }
 
 type Visit = (record: IncomingRecord) => void;
+type IsAbout = (record: IncomingRecord) => boolean;
 
 export interface ReaderOptions {
   readonly kafka: KafkaClient;
@@ -23,6 +25,8 @@ export interface ReaderOptions {
   /** The existing topics; in others, nothing is found. */
   readonly topics: ReadonlySet<string>;
   readonly messageId: string;
+  /** Nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Larger ranges are read in so many parts at a time: while one is searched, another one arrives. */
@@ -35,6 +39,8 @@ const leastRecords = 20_000;
 const mostThoroughRecords = 100_000;
 /** Most things happen to an event soon. */
 const stepsMs = [60_000, 15 * 60_000];
+/** A story of more is read by nobody, and a sender may give all its calls one id. */
+const mostFound = 2_000;
 
 /** Reads parts of topics for records with one message id. */
 export class TopicReader {
@@ -69,39 +75,57 @@ export class TopicReader {
   }
 
   /**
-   * All records that may contain the id, ordered by time.
+   * The records that are about the id, ordered by time.
+   * @param isAbout exact, or nearly: all that it lets through is held in memory
    * @param look default: a thorough one, unless there are too many records for that
+   * @throws PostriderError `input-invalid` where there are thousands
    */
-  async find(part: Part, look?: Look): Promise<readonly IncomingRecord[]> {
+  async find(part: Part, isAbout: IsAbout, look?: Look): Promise<readonly IncomingRecord[]> {
     const found: IncomingRecord[] = [];
-    const ranges = await this.ranges(part);
-    const how = look ?? (offsetsIn(ranges) <= mostThoroughRecords ? 'thorough' : 'end');
-    const streams = ranges.flatMap(inStreams);
-    await Promise.all(
-      streams.map((range) =>
-        this.#read(part.topic, range, this.#sought(how), (record) => {
-          found.push(copied(record));
-        }),
-      ),
-    );
+    const visit = (record: IncomingRecord): void => {
+      if (isAbout(record)) this.found(found).push(copied(record));
+    };
+    await this.#search(part, visit, look);
     return found.sort((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset);
   }
 
-  /** Does the same in steps, oldest first, until enough is found. */
+  /** Visits all records that may contain the id in steps, oldest first, until enough is found. */
   async findUntil(part: Part, isEnough: () => boolean, visit: Visit): Promise<void> {
     const { sinceMs } = part;
     const ends = sinceMs === undefined ? [] : stepsMs.map((stepMs) => sinceMs + stepMs);
     let fromMs = sinceMs;
     for (const untilMs of [...ends, undefined]) {
-      for (const record of await this.find({ ...part, sinceMs: fromMs, untilMs })) visit(record);
+      await this.#search({ ...part, sinceMs: fromMs, untilMs }, visit);
       if (isEnough()) return;
       fromMs = untilMs;
     }
   }
 
+  /**
+   * The same list, to which one more is about to be added.
+   * @throws PostriderError `input-invalid` where it is full
+   */
+  found<T>(found: T[]): T[] {
+    if (found.length < mostFound) return found;
+    const { messageId } = this.#options;
+    throw new PostriderError(
+      'input-invalid',
+      `more than ${mostFound} records have the message id ${messageId}; ask with the user of the call, or for a shorter time`,
+    );
+  }
+
   /** Every record of these ranges. */
   async each(topic: string, ranges: readonly OffsetRange[], visit: Visit): Promise<void> {
     await Promise.all(ranges.map((range) => this.#read(topic, range, undefined, visit)));
+  }
+
+  async #search(part: Part, visit: Visit, look?: Look): Promise<void> {
+    const ranges = await this.ranges(part);
+    const how = look ?? (offsetsIn(ranges) <= mostThoroughRecords ? 'thorough' : 'end');
+    const streams = ranges.flatMap(inStreams);
+    await Promise.all(
+      streams.map((range) => this.#read(part.topic, range, this.#sought(how), visit)),
+    );
   }
 
   #sought(look: Look): SoughtId {
@@ -116,9 +140,12 @@ export class TopicReader {
     wanted: SoughtId | undefined,
     visit: Visit,
   ): Promise<void> {
-    const { kafka } = this.#options;
+    const { kafka, signal } = this.#options;
     this.records += range.end - range.start;
-    for await (const record of readRange(kafka, { topic, ranges: [range], wanted })) visit(record);
+    for await (const record of readRange(kafka, { topic, ranges: [range], wanted })) {
+      if (signal?.aborted === true) throw new PostriderError('stopped', 'nobody waits any more');
+      visit(record);
+    }
   }
 }
 

@@ -29,11 +29,11 @@ export async function consoleStages(
   return {
     saidNow,
     readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
-    explain: async (messageId, user) => {
+    explain: async (messageId, user, signal) => {
       const { dedupeWindowMs } = settings;
       const nowMs = systemClock.now();
       const evidence = await lookUp(
-        { kafka, topology, nowMs, schemas, onReader: () => undefined },
+        { kafka, topology, nowMs, schemas, onReader: () => undefined, signal },
         { messageId, user, sinceMs: undefined, dedupeWindowMs },
       );
       const { calls, rejected, lines, letters, waiting } = evidence;

@@ -14,11 +14,19 @@ export class LongReadings {
     this.#most = most;
   }
 
-  /** @throws ProblemError 503 while so many are running, and after ten seconds */
-  async run<T>(read: () => Promise<T>): Promise<T> {
+  /**
+   * @param read is told when nobody waits for it any more
+   * @throws ProblemError 503 while so many are running, and after ten seconds
+   */
+  async run<T>(read: (over: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#running >= this.#most)
       throw new ProblemError(503, 'Several are being looked up; try again in a moment.');
-    return inTime(this.#counted(read));
+    const over = new AbortController();
+    try {
+      return await inTime(this.#counted(() => read(over.signal)));
+    } finally {
+      over.abort();
+    }
   }
 
   async #counted<T>(read: () => Promise<T>): Promise<T> {

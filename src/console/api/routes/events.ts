@@ -25,10 +25,10 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       },
     },
     async ({ query: { message, user } }) => {
-      const explained = await stories.run(async () => {
+      const explained = await stories.run(async (over) => {
         // With the user, only one partition of each topic has to be read.
         const known = user ?? (await whoseMessage(opened(index), message));
-        return deps.explain(message, known);
+        return deps.explain(message, known, over);
       });
       if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
       return withCopies(explained, deps.live.resources);

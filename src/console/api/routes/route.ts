@@ -20,8 +20,15 @@ export interface RouteDeps {
   readonly clock: Clock;
   readonly saidNow: SaidNow;
   readonly readBacklog: ReadBacklog;
-  /** As `postrider explain` tells it; undefined where nothing of the call is kept. */
-  explain(messageId: string, user: string | undefined): Promise<ExplainedEvent | undefined>;
+  /**
+   * As `postrider explain` tells it; undefined where nothing of the call is kept.
+   * @param signal ends it early
+   */
+  explain(
+    messageId: string,
+    user: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ExplainedEvent | undefined>;
 }
 
 /** What routes of lists take. */

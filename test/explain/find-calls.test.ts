@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findCalls, type FoundRecords } from '../../src/explain/find-calls.ts';
+import { TopicReader } from '../../src/explain/topic-reader.ts';
+import type { KafkaAdmin } from '../../src/kafka/admin.ts';
+import type { KafkaClient } from '../../src/kafka/client.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import { noRegistry } from '../../src/schemas/schemas.ts';
+import { createTopology } from '../../src/topology.ts';
+import { FakeBrokers } from '../kafka/fake-brokers.ts';
+
+const topology = createTopology({
+  prefix: '',
+  partitions: 1,
+  replicationFactor: 1,
+  retryTiersMs: [1_000],
+  extraIngestTopics: [],
+});
+const topic = topology.topics.ingest;
+
+/** Notes how many records it has held at a time. */
+class NotingReader extends TopicReader {
+  mostHeld = 0;
+
+  override async find(
+    ...args: Parameters<TopicReader['find']>
+  ): Promise<readonly IncomingRecord[]> {
+    const found = await super.find(...args);
+    this.mostHeld = Math.max(this.mostHeld, found.length);
+    return found;
+  }
+}
+
+function call(messageId: unknown): string {
+  return JSON.stringify({ type: 'track', event: 'Bought', messageId, userId: 'u1', plan: 'track' });
+}
+
+async function find(
+  messageId: string,
+  values: readonly string[],
+  signal?: AbortSignal,
+): Promise<FoundRecords & { readonly mostHeld: number }> {
+  const brokers = new FakeBrokers(1);
+  const [log] = brokers.makeTopic(topic, 1);
+  for (let at = 0; at < values.length; at += 100) log?.append(...values.slice(at, at + 100));
+  const reader = new NotingReader({
+    kafka: brokers as unknown as KafkaClient,
+    admin: {
+      offsets: () => Promise.resolve([{ partition: 0, start: 0, end: values.length }]),
+      offsetsAt: () => Promise.resolve([0]),
+    } as unknown as KafkaAdmin,
+    topics: new Set([topic]),
+    messageId,
+    signal,
+  });
+  const deps = { reader, topology, schemas: noRegistry, nowMs: Date.now(), routed: new Map() };
+  const question = { messageId, user: undefined, sinceMs: undefined, dedupeWindowMs: 1_000 };
+  return { ...(await findCalls(deps, question)), mostHeld: reader.mostHeld };
+}
+
+const ids = Array.from({ length: 3_000 }, (_, n) => `m-${n}`);
+
+for (const messageId of ['1', 'track', 'u1', 'userId', 'messageId'])
+  test(`a text that is in every call and the id of none finds nothing and holds nothing: ${messageId}`, async () => {
+    const { calls, mostHeld } = await find(messageId, ids.map(call));
+    assert.deepEqual([calls.length, mostHeld], [0, 0]);
+  });
+
+test('an id that is short, odd, a number or written with escapes is found', async () => {
+  for (const [messageId, value] of [
+    ['1', call('1')],
+    ['"\n', call('"\n')],
+    ['7', call(7)],
+    ['wörld', call('w\u00f6rld').replace('ö', '\\u00f6')],
+  ] as const) {
+    const { calls } = await find(messageId, [...ids.slice(0, 200).map(call), value]);
+    assert.equal(calls.length, 1, messageId);
+  }
+});
+
+test('a call that is no JSON is found by what it names', async () => {
+  const { calls } = await find('m-7', [`${call('m-7')} and more`, call('m-8')]);
+  assert.deepEqual(
+    calls.map(({ rejection }) => rejection?.reason),
+    ['invalid-json'],
+  );
+});
+
+test('of an id that thousands of calls have, it is said how to ask', async () => {
+  await assert.rejects(find('same', Array<string>(2_001).fill(call('same'))), {
+    code: 'input-invalid',
+    message:
+      'more than 2000 records have the message id same; ask with the user of the call, or for a shorter time',
+  });
+});
+
+test('nothing more is read once nobody waits', async () => {
+  await assert.rejects(find('m-1', ids.map(call), AbortSignal.abort()), { code: 'stopped' });
+});
