@@ -5,7 +5,7 @@ import { writeKeyHeader } from '../event/write-key.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { SendWindow } from '../kafka/produce/send-window.ts';
-import { splitLines, type Line } from './lines.ts';
+import { splitLines, type Line } from '../split-lines.ts';
 
 export interface ImportOptions {
   /** NDJSON: one call a line. Blank lines are skipped. */

@@ -1,5 +1,6 @@
-import { createInterface } from 'node:readline';
+import { isUtf8 } from 'node:buffer';
 import type { FileRows, FileValues } from '../../resources/resource.ts';
+import { splitLines } from '../../split-lines.ts';
 import { jsonId, jsonValue } from './cells.ts';
 import { openText } from './first-record.ts';
 import type { Rows } from './rows.ts';
@@ -21,26 +22,41 @@ export function ndjsonRows(names: readonly string[], from: FileRows | FileValues
   ];
 }
 
-/** The number of the first line that is no object, from 1; undefined if all are. */
-export async function firstWrongLine(file: string): Promise<number | undefined> {
-  let number = 0;
-  for await (const line of createInterface({ input: openText(file), crlfDelay: Infinity })) {
-    number += 1;
-    if (line.trim() !== '' && fieldsOf(line) === undefined) return number;
+/** DuckDB takes no longer ones: twice its `maximum_object_size`. */
+const maxLineBytes = 32 * 1024 * 1024;
+
+/** The number of the first line that cannot be read, from 1, and what is wrong; undefined if all can. */
+export async function firstWrongLine(
+  file: string,
+): Promise<{ readonly number: number; readonly reason: string } | undefined> {
+  for await (const lines of splitLines(openText(file), maxLineBytes)) {
+    for (const { number, bytes } of lines) {
+      if (bytes.length > maxLineBytes) return { number, reason: 'is longer than 32 MB' };
+      if (!isBlank(bytes) && fieldsOf(bytes) === undefined) return { number, reason: noObject };
+    }
   }
   return undefined;
 }
 
+export const noObject = 'is not a JSON object in UTF-8';
+
 /** The fields of a file's first object. */
 export async function firstFields(file: string): Promise<readonly string[]> {
-  for await (const line of createInterface({ input: openText(file), crlfDelay: Infinity }))
-    if (line.trim() !== '') return fieldsOf(line) ?? [];
+  for await (const lines of splitLines(openText(file), maxLineBytes)) {
+    const first = lines.find(({ bytes }) => !isBlank(bytes));
+    if (first !== undefined) return fieldsOf(first.bytes) ?? [];
+  }
   return [];
 }
 
-function fieldsOf(line: string): readonly string[] | undefined {
+function isBlank(line: Buffer): boolean {
+  return line.every((byte) => byte <= 0x20);
+}
+
+function fieldsOf(line: Buffer): readonly string[] | undefined {
+  if (!isUtf8(line)) return undefined;
   try {
-    const json: unknown = JSON.parse(line);
+    const json: unknown = JSON.parse(line.toString());
     if (typeof json !== 'object' || Array.isArray(json)) return undefined;
     return json === null ? [] : Object.keys(json);
   } catch {

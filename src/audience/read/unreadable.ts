@@ -1,6 +1,6 @@
 import { PostriderError } from '../../errors.ts';
 import type { RowFormat } from '../../resources/resource.ts';
-import { firstWrongLine } from './ndjson.ts';
+import { firstWrongLine, noObject } from './ndjson.ts';
 
 /**
  * Throws DuckDB's error as a sentence with the file and, if possible, the line. The content of the line is
@@ -17,9 +17,9 @@ export async function explainUnreadable(
   const file = files.find((name) => message.includes(name)) ?? files.join(', ');
   if (/^(Out of Memory|IO) Error/.test(message) && !message.includes(file)) throw error;
   if (format === 'ndjson') {
-    const line = await firstWrongLine(file).catch(() => undefined);
+    const wrong = await firstWrongLine(file).catch(() => undefined);
     throw invalid(
-      `${line === undefined ? file : `${file}:${line}`}: is not a JSON object in UTF-8`,
+      wrong === undefined ? `${file}: ${noObject}` : `${file}:${wrong.number}: ${wrong.reason}`,
     );
   }
   if (format === 'parquet') throw invalid(`${file} is not a whole Parquet file`);

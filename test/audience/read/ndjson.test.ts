@@ -108,7 +108,16 @@ test('a line that is no object is named by its number, without what stands in it
   }
   await file('latin.ndjson', Buffer.from('{"id":"secret\xe9"}\n', 'latin1'));
   await assert.rejects(members({ file: 'latin.ndjson', userId: 'id' }), {
-    message: /\/latin\.ndjson: is not a JSON object in UTF-8$/,
+    message: /\/latin\.ndjson:1: is not a JSON object in UTF-8$/,
+  });
+});
+
+test('a line that is too long is named by its number', async (t) => {
+  const { file, members } = await startReading(t);
+  const long = `{"id":"${'a'.repeat(33 * 1024 * 1024)}"}`;
+  await file('long.ndjson.gz', gzipSync(`{"id":"u1"}\n${long}\n{"id":"u2"}\n`));
+  await assert.rejects(members({ file: 'long.ndjson.gz', userId: 'id' }), {
+    message: /\/long\.ndjson\.gz:2: is longer than 32 MB$/,
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { gunzipIfNeeded } from '../../../src/bulk-import/gunzip.ts';
-import { splitLines } from '../../../src/bulk-import/lines.ts';
+import { splitLines } from '../../../src/split-lines.ts';
 import type { Target } from '../engine/target.ts';
 
 const limitBytes = 20;

@@ -8,7 +8,6 @@ export interface Line {
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-const nothing = Buffer.alloc(0);
 
 /**
  * Splits chunks into lines. Yields together all lines that a chunk completes, and keeps little more than one
@@ -19,28 +18,48 @@ export async function* splitLines(
   limitBytes: number,
 ): AsyncGenerator<Line[], void, undefined> {
   // One byte to detect a line that is too long, and one that may belong to the line break.
-  const keepBytes = limitBytes + 2;
+  const rest = new Beginning(limitBytes + 2);
   let number = 1;
-  let rest: Buffer = nothing;
   for await (const chunk of chunks) {
     const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
-      const line = join(rest, chunk.subarray(start, end), keepBytes);
-      lines.push({ number, bytes: withoutReturn(line) });
+      rest.add(chunk.subarray(start, end));
+      lines.push({ number, bytes: withoutReturn(rest.take()) });
       number += 1;
-      rest = nothing;
       start = end + 1;
     }
-    rest = join(rest, chunk.subarray(start), keepBytes);
+    rest.add(chunk.subarray(start));
     if (lines.length > 0) yield lines;
   }
-  if (rest.length > 0) yield [{ number, bytes: withoutReturn(rest) }];
+  const last = rest.take();
+  if (last.length > 0) yield [{ number, bytes: withoutReturn(last) }];
 }
 
-function join(head: Buffer, tail: Buffer, mostBytes: number): Buffer {
-  const taken = tail.subarray(0, Math.max(0, mostBytes - head.length));
-  return head.length === 0 ? taken : Buffer.concat([head, taken]);
+/** The beginning of a line, in the parts that chunks had of it. */
+class Beginning {
+  readonly #mostBytes: number;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  add(part: Buffer): void {
+    const taken = part.subarray(0, this.#mostBytes - this.#bytes);
+    if (taken.length === 0) return;
+    this.#parts.push(taken);
+    this.#bytes += taken.length;
+  }
+
+  take(): Buffer {
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#bytes = 0;
+    const [first] = parts;
+    return first !== undefined && parts.length === 1 ? first : Buffer.concat(parts);
+  }
 }
 
 function withoutReturn(line: Buffer): Buffer {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { splitLines } from '../../src/bulk-import/lines.ts';
+import { splitLines } from '../src/split-lines.ts';
 
 async function linesOf(chunks: readonly string[], limitBytes: number): Promise<string[]> {
   const lines: string[] = [];
