@@ -6,7 +6,7 @@ import { delivered, timedOut } from '../../src/delivery/outcome.ts';
 import { providerOf } from '../../src/delivery/provider.ts';
 import { looksCutOff, Reachability, type Providers } from '../../src/delivery/reachability.ts';
 import { SimulatedClock } from './simulated-clock.ts';
-import { answerOk, failsWith, SimulatedWorld } from './simulated-world.ts';
+import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 const unreached: Outcome = {
   kind: 'retryable',
@@ -127,6 +127,25 @@ test('a worker that is cut off tries providers for which events wait, and no oth
   world.answer = () => answerOk;
   await world.clock.pass(2_000);
   assert.deepEqual([world.engine.state().isCutOff, world.delivered.length], [false, 1]);
+});
+
+test('a user whose partition goes while his event is on its way to nobody goes on when it is back', async () => {
+  const world = new SimulatedWorld();
+  const others = Array.from({ length: 12 }, (_, n) => `other-${n}`);
+  for (const id of ['crm', ...others]) world.addDestination(id);
+  world.answer = (url) => ({ outcome: unreached, afterMs: url.includes('crm') ? 1_000 : 2 });
+  for (const id of ['crm', ...others]) world.publish(id, 'u');
+  await world.clock.pass(100);
+  assert.equal(world.engine.state().isCutOff, true);
+  world.revoke('delivery');
+  await world.clock.pass(2_000);
+  assert.equal(world.inWork('delivery'), 0);
+  world.answer = () => answerOk;
+  for (const record of world.lose('delivery')) world.take(record);
+  const next = world.publish('crm', 'u');
+  await world.clock.pass(minuteMs);
+  assert.ok(world.delivered.includes(next));
+  assert.equal(world.inWork('delivery'), 0);
 });
 
 test('who fails together is one provider', () => {

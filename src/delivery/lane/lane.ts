@@ -355,15 +355,20 @@ export class Lane implements SlotTaker {
   }
 
   /**
-   * The request did not count as an attempt, so the job goes first again, unless the lane sends nothing
-   * anymore.
+   * The request did not count as an attempt, so the job goes first again, unless it is the next owner's or the lane
+   * sends nothing anymore.
    */
   #putBack(job: Job): void {
     this.#speed.cancelled(job.startedMs);
     job.startOver();
-    if (job.claim.revoked || this.#over === 'stopped') job.record.release();
-    else if (this.#over === undefined) this.waiting.putBack(job);
-    else this.#settle(job, this.#over);
+    const over = job.claim.revoked ? 'stopped' : this.#over;
+    if (over === undefined) {
+      this.waiting.putBack(job);
+      return;
+    }
+    this.waiting.release(job);
+    if (over === 'stopped') job.record.release();
+    else this.#settle(job, over);
   }
 
   #holdFor(outcome: Retryable): void {
