@@ -71,7 +71,6 @@ export class DedicatedTopics {
     // A look that has already begun may have read an older state; the timer soon starts another one.
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
-      this.#hasLooked = true;
       this.#timer?.cancel();
       if (this.#stopped) return;
       this.#timer = this.#options.clock.after(lookMs, () => {
@@ -93,36 +92,52 @@ export class DedicatedTopics {
     try {
       await withAdmin(kafka, async (admin) => {
         const names = await admin.topicNames(`${topology.topics.delivery}.`);
-        for (const topic of names) await this.#lookAt(topic, admin);
+        // All are joined before one is asked about: what cannot be looked at must not keep others from being read.
+        const former = names.filter((topic) => this.#joinOrTell(topic) === 'former');
+        this.#hasLooked = true;
+        await Promise.all(former.map((topic) => this.#cleanUp(topic, admin)));
         await this.#forgetAllBut(new Set(names));
       });
     } catch (error) {
-      // Kafka is unreachable, or a topic was removed during the look.
+      // Kafka is unreachable.
       events.dedicatedTopicsUnknown(asError(error));
     }
   }
 
-  async #lookAt(topic: string, admin: KafkaAdmin): Promise<void> {
+  /** Joins the topic of a destination; of a destination that uses it no more, unless it was left. */
+  #joinOrTell(topic: string): 'former' | undefined {
     const { topology, config } = this.#options;
     const destinationId = topology.dedicatedDestination(topic);
-    if (destinationId === undefined || this.#stopped) return;
+    if (destinationId === undefined || this.#stopped) return undefined;
     const destination = config.destination(destinationId);
     if (destination?.topic === 'dedicated' || config.isUnreadable(destinationId)) {
       this.#left.delete(topic);
       this.#goneSinceMs.delete(topic);
       this.#join(topic, destinationId);
-      return;
+      return undefined;
     }
     if (!this.#left.has(topic)) this.#join(topic, destinationId);
+    return 'former';
+  }
+
+  /** Leaves a former topic that is empty, and removes that of a destination that is gone. Never rejects. */
+  async #cleanUp(topic: string, admin: KafkaAdmin): Promise<void> {
+    const destinationId = this.#options.topology.dedicatedDestination(topic);
+    if (destinationId === undefined || this.#stopped) return;
     const isGone = this.#isGone(destinationId);
     if (isGone && !this.#isRemovable(topic)) return;
-    if (!(await this.#isEmpty(topic, destinationId, admin))) {
-      // A router that had not seen the change yet may have written to it after it was left.
-      this.#left.delete(topic);
-      return;
+    try {
+      if (!(await this.#isEmpty(topic, destinationId, admin))) {
+        // A router that had not seen the change yet may have written to it after it was left.
+        this.#left.delete(topic);
+        return;
+      }
+      await this.#leave(topic, destinationId);
+      if (isGone) await this.#remove(topic, destinationId, admin);
+    } catch (error) {
+      // It was removed meanwhile, a partition of it has no leader, or Kafka does not let it be removed.
+      this.#options.events.formerTopicKept(topic, asError(error));
     }
-    await this.#leave(topic, destinationId);
-    if (isGone) await this.#remove(topic, destinationId, admin);
   }
 
   /** The first worker that found a topic empty has removed it. */

@@ -263,6 +263,11 @@ export class DeliveryEvents {
     this.#log.warn({ reason: error.message }, 'cannot look at the dedicated topics; trying again');
   }
 
+  /** A topic that no destination uses any more could not be looked at, or not be removed. */
+  formerTopicKept(topic: string, { message: reason }: Error): void {
+    this.#log.warn({ topic, reason }, 'cannot remove a former dedicated topic yet; trying again');
+  }
+
   #write({ record, envelope }: Job, line: (atMs: number, subject: Subject) => string): void {
     if (this.#journal === undefined) return;
     const { key } = record;

@@ -4,15 +4,24 @@ import { Registry } from 'prom-client';
 import { DedicatedTopics } from '../../src/delivery/dedicated-topics.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
+import type { ConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';
 import { FakeAdmin } from '../kafka/fake-admin.ts';
 import { HandMadeConfig } from './hand-made-config.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-/** No topic is read by it, because there is none. */
-function dedicatedTopics(kafka: FakeAdmin, clock: SimulatedClock): DedicatedTopics {
-  return new DedicatedTopics({
+interface Scene {
+  readonly topics: DedicatedTopics;
+  readonly config: HandMadeConfig;
+  readonly read: readonly string[];
+}
+
+function scene(kafka: FakeAdmin, clock: SimulatedClock): Scene {
+  const config = new HandMadeConfig();
+  const read: string[] = [];
+  const topics = new DedicatedTopics({
     kafka: kafka.client,
     topology: createTopology({
       prefix: '',
@@ -21,19 +30,23 @@ function dedicatedTopics(kafka: FakeAdmin, clock: SimulatedClock): DedicatedTopi
       retryTiersMs: [60_000],
       extraIngestTopics: [],
     }),
-    config: new HandMadeConfig(),
+    config,
     clock,
     events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), clock),
-    read: () => assert.fail('there is no topic to read'),
+    read: (topic) => {
+      read.push(topic);
+      return { joined: true, stop: () => Promise.resolve() } as unknown as ConsumeLoop;
+    },
     left: () => undefined,
   });
+  return { topics, config, read };
 }
 
 test('a worker has not joined before it knows which dedicated topics there are', async () => {
   const kafka = new FakeAdmin();
   kafka.isHanging = true;
   const clock = new SimulatedClock();
-  const topics = dedicatedTopics(kafka, clock);
+  const { topics } = scene(kafka, clock);
   void topics.look();
   await clock.pass(5_000);
   assert.equal(topics.areJoined, false);
@@ -43,10 +56,34 @@ test('a worker has not joined before it knows which dedicated topics there are',
   await topics.stop(0);
 });
 
+test('a former topic that cannot be looked at keeps no other one from being read', async () => {
+  const kafka = new FakeAdmin('delivery.former', 'delivery.used');
+  const clock = new SimulatedClock();
+  const { topics, config, read } = scene(kafka, clock);
+  config.put(destination('former', 'shared'));
+  config.put(destination('used', 'dedicated'));
+  await topics.look();
+  assert.deepEqual(read, ['delivery.former', 'delivery.used']);
+  await topics.stop(0);
+});
+
+function destination(id: string, topic: Destination['topic']): Destination {
+  return {
+    kind: 'Destination',
+    id,
+    name: id,
+    sources: [],
+    enabled: true,
+    webhooks: [],
+    payload: 'standard',
+    topic,
+  };
+}
+
 test('a worker that stops does not wait for a broker that hangs while it is asked for dedicated topics', async () => {
   const kafka = new FakeAdmin();
   const clock = new SimulatedClock();
-  const topics = dedicatedTopics(kafka, clock);
+  const { topics } = scene(kafka, clock);
   await topics.look();
   kafka.isHanging = true;
   void topics.look();

@@ -1,10 +1,18 @@
 import type { KafkaClient } from '../../src/kafka/client.ts';
 
-/** A cluster without topics, as somebody sees it who administers it through kafkajs. */
+/**
+ * A cluster as somebody sees it who administers it through kafkajs. Of its topics only the names are known: no
+ * partition has a leader.
+ */
 export class FakeAdmin {
+  readonly topics: readonly string[];
   /** It keeps its connections, and answers no question. */
   isHanging = false;
   #unanswered: PromiseWithResolvers<undefined> | undefined = undefined;
+
+  constructor(...topics: readonly string[]) {
+    this.topics = topics;
+  }
 
   get client(): KafkaClient {
     return this as unknown as KafkaClient;
@@ -26,7 +34,11 @@ export class FakeAdmin {
       connect: () => answer(undefined),
       // kafkajs waits for what was asked.
       disconnect: () => answer(undefined),
-      listTopics: () => answer([]),
+      listTopics: () => answer(this.topics),
+      fetchTopicOffsets: async () => {
+        await answer(undefined);
+        throw new Error('This server is not the leader');
+      },
     };
   }
 }
