@@ -83,7 +83,13 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#controller = controller;
     this.isReached = true;
     this.#isFirstOnConnection = this.#context.connections.isStarting;
-    // The deadline passed while the connection was being made.
+    // While the connection was being made the deadline has passed, perhaps in a process that stood still, whose
+    // overdue timers come after this. What is sent now could follow the word that its user was deleted.
+    const isLate = this.#context.clock.steadyNow() >= this.deadlineMs;
+    if (isLate && this.#finish())
+      process.nextTick(() => {
+        this.#tell(unreachedInTime, this.#tookMs());
+      });
     if (this.#settled) controller.abort(cut);
   }
 

@@ -110,6 +110,20 @@ function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) 
   sender.send({ ...sending, signature: undefined, idempotencyHeader: undefined }, endpoint, 0);
 }
 
+test('nothing is sent once its time is over, though the process was held up while it connected', async () => {
+  let requests = 0;
+  const url = await http((_, response) => {
+    requests += 1;
+    response.end();
+  });
+  const result = post(url);
+  // The system connects meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * timeoutMs);
+  assert.equal((await result).verdict, 'retryable: timeout');
+  await post(url);
+  assert.equal(requests, 1);
+});
+
 test('a request that cannot be made is not made, and has its outcome only after it was handed over', async () => {
   const { url, received } = await rawServer((socket) => {
     socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));

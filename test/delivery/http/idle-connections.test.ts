@@ -108,12 +108,17 @@ test(
   },
 );
 
-/** When the kernel probes the connection with this local port: 02 stands for that timer, in clock ticks. */
+/**
+ * When the kernel probes the connection with this local port: 02 stands for that timer, in clock ticks. A connection to
+ * another server may have the same local port.
+ */
 function keepAliveDueMs(port: number): number {
   const local = `: 0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} `;
   const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
-  const line = lines.find((row) => row.includes(local));
-  const [, ticks] = / 02:([0-9A-F]+) /.exec(line ?? '') ?? [];
+  const ticks = lines
+    .filter((row) => row.includes(local))
+    .map((row) => / 02:([0-9A-F]+) /.exec(row)?.[1])
+    .find((found) => found !== undefined);
   return ticks === undefined ? NaN : Number.parseInt(ticks, 16) * 10;
 }
 
