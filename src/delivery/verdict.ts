@@ -177,10 +177,21 @@ function whileWaiting(event: EventState, happened: InLane, now: Circumstances): 
   if (deferral.cause === 'rate-limit' && lane.isDedicated && !event.claim.dedicated)
     return { kind: 'send-home' };
   const verdict = putOff(event, deferral, now);
-  // This worker does not have the rate limit, so it cannot send the event, however urgent it is.
-  if (verdict.kind === 'hurry' && lane.isRateElsewhere)
-    return giveUp(event, 'expired', 'no turn in time');
+  // However urgent the event is, this worker does not have the rate limit, or the limit lets it through too late. To
+  // wait for that would keep the events of others behind it from being read.
+  const hasNoTurn = lane.isRateElsewhere || isTooLate(event, deferral, prospects, now);
+  if (verdict.kind === 'hurry' && hasNoTurn) return giveUp(event, 'expired', 'no turn in time');
   return verdict;
+}
+
+function isTooLate(
+  { deadlineMs }: EventState,
+  { cause }: Deferral,
+  { rateWaitMs }: Prospects,
+  now: Circumstances,
+): boolean {
+  if (cause !== 'rate-limit' || deadlineMs === undefined) return false;
+  return now.nowMs + rateWaitMs > endMs(deadlineMs, now);
 }
 
 function atItsTurn(

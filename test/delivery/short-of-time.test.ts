@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import { answerOk, failsWith, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 /** Less than the shortest tier takes: what ends so soon cannot be put off any more. */
 const leftMs = 9_000;
@@ -61,5 +61,20 @@ describe('an event for which no retry topic is short enough', () => {
       ids.filter((id) => !world.delivered.includes(id)),
       [],
     );
+  });
+
+  test('keeps nobody else waiting where the rate limit would let it through too late', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { rateLimit: 1 / 60 });
+    world.addDestination('other');
+    await world.clock.pass(10 * minuteMs);
+    // More than are read at a time.
+    for (let n = 0; n < 300; n++) publishLate(world, `u${n}`);
+    const dueMs = world.clock.now();
+    const other = world.publish('other', 'u', { dueMs, deadlineMs: dueMs + hourMs }, 'retry.10s');
+    await world.clock.pass(leftMs);
+    assert.ok(world.delivered.includes(other));
+    assert.ok(world.delivered.length > 1, 'what the limit lets through in time is delivered');
+    assert.equal(world.deadLetters.length + world.delivered.length, 301);
   });
 });
