@@ -65,7 +65,7 @@ export class Admission {
   /** Puts the whole bundle off, if each of its events would be put off. */
   putOff(bundle: Bundle): boolean {
     const { context } = this.#deps;
-    const deferral = this.#deferralOfBundle();
+    const deferral = this.#deferralOfBundle(bundle);
     const verdict =
       deferral === undefined
         ? undefined
@@ -121,11 +121,11 @@ export class Admission {
   }
 
   /** The deferral that applies to all events of a bundle; undefined if there is none. */
-  #deferralOfBundle(): Deferral | undefined {
+  #deferralOfBundle({ claim }: Bundle): Deferral | undefined {
     const view = this.#view();
     const { waiting, returned } = view;
     const rateWaitMs = this.#deps.rate.waitBehindMs(aheadOf(true, returned, waiting));
-    const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: 0 };
+    const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
     const deferral = deferralOf(view, prospects, true);
     if (deferral !== undefined || waiting < enoughWaiting) return deferral;
     // A packed bundle takes less memory than events that wait here.

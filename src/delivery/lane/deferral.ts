@@ -53,6 +53,11 @@ const returnedWaitMs = 10_000;
  * topic, and half of its window (see `reader.ts`) is left for other destinations.
  */
 const mostLimited = { fresh: 512, returned: 128 };
+/**
+ * In a crowded window they wait only for this part of the time, because several limited destinations may have their home
+ * in one partition.
+ */
+const crowdedPart = 0.1;
 /** How many events of a slow lane may wait for its turn without a slot. */
 const slowWaiting = 1;
 /** A window that is less full than this delays no destination. */
@@ -76,7 +81,7 @@ export function deferralOf(
   if (view.availability === 'no' || probing)
     return { cause: 'breaker', wantedMs: wantedBreakerDelayMs(view.openForMs, hasReturned) };
   if (view.heldMs > shortWaitMs) return { cause: 'retry-after', wantedMs: view.heldMs };
-  if (prospects.rateWaitMs > mayWaitMs(view, hasReturned))
+  if (prospects.rateWaitMs > mayWaitMs(view, prospects, hasReturned))
     return { cause: 'rate-limit', wantedMs: prospects.rateTurnMs };
   if (view.isSlowRefused && view.waiting >= slowWaiting)
     return { cause: 'slow', wantedMs: slowDelayMs(view, hasReturned) };
@@ -99,9 +104,17 @@ export function backlogDeferral(
 }
 
 /** How long an event may wait for its turn under a rate limit. */
-function mayWaitMs({ waiting, returned }: LaneView, hasReturned: boolean): number {
-  if (hasReturned) return returned < mostLimited.returned ? returnedWaitMs : 0;
-  return waiting - returned < mostLimited.fresh ? shortWaitMs : 0;
+function mayWaitMs(
+  { waiting, returned }: LaneView,
+  { fullness }: Prospects,
+  hasReturned: boolean,
+): number {
+  const areMany = hasReturned
+    ? returned >= mostLimited.returned
+    : waiting - returned >= mostLimited.fresh;
+  if (areMany) return 0;
+  const longestMs = hasReturned ? returnedWaitMs : shortWaitMs;
+  return fullness < crowded ? longestMs : crowdedPart * longestMs;
 }
 
 /**
