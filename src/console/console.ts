@@ -4,6 +4,7 @@ import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import { portProblem } from '../ops/port-problem.ts';
 import type { Role } from '../ops/role.ts';
+import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { PostriderError } from '../errors.ts';
@@ -71,9 +72,9 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   });
   const runs = new Runs();
   const audit = await Audit.follow({ kafka, topic: topology.topics.audit, producer, clock, log });
-  const stop = async (): Promise<void> => {
+  const stop = async (graceMs: number): Promise<void> => {
     await server.close();
-    await runs.stop();
+    await waitAtMost(graceMs, runs.stop());
     await Promise.all([index.stop(), live.stop(), audit.stop()]);
   };
   const server = await createConsoleServer({
@@ -101,7 +102,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     if (access.isOpen) log.warn({ url }, 'log-in is off, so the console listens on loopback only');
     return { name: 'console', url, ready: () => true, stop };
   } catch (error) {
-    await stop();
+    await stop(0);
     throw hostProblem(error, deps.access.host) ?? portProblem(error, 'CONSOLE_PORT', port);
   }
 }

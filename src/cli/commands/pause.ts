@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
+import { PostriderError } from '../../errors.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
@@ -8,7 +9,7 @@ import { pauseRecord, resumedRecord, type Pause } from '../../resources/pauses/p
 import { readPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Topology } from '../../topology.ts';
-import { withProducer } from '../connect/with-producer.ts';
+import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
 import {
   keptEvents,
@@ -75,7 +76,8 @@ export async function resume(
   };
   const sendAll = async (signal: AbortSignal): Promise<readonly string[]> => {
     const before = (await readPauses(context.kafka, topology)).get(id);
-    await write(context, [resumedRecord(pauses, id, isoNow()), pauseRecord(pauses, id, undefined)]);
+    const resumed = [resumedRecord(pauses, id, isoNow()), pauseRecord(pauses, id, undefined)];
+    await write(context, resumed, signal);
     context.print(
       before === undefined
         ? `destination ${id} was not paused; sending what is still kept for it`
@@ -84,7 +86,7 @@ export async function resume(
     const leftOut = await withWaysBack(context, (ways) =>
       sendKept(context, ways, id, options, signal),
     );
-    await write(context, [resumedRecord(pauses, id, undefined)]);
+    await write(context, [resumedRecord(pauses, id, undefined)], signal);
     return leftOut;
   };
   return alone(context, keptEvents, sendAll, sayThatItWaits);
@@ -110,7 +112,20 @@ function isoNow(): string {
   return new Date(systemClock.now()).toISOString();
 }
 
-/** In their order: the topic has one partition. */
-function write(context: Context, records: readonly OutgoingRecord[]): Promise<void> {
-  return withProducer(context, (producer) => producer.send(records));
+/**
+ * In their order: the topic has one partition.
+ * @param signal some time after it, this ends although Kafka is away
+ * @throws PostriderError `stopped`
+ */
+async function write(
+  context: Context,
+  records: readonly OutgoingRecord[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const stopped = new PostriderError(
+    'stopped',
+    'Kafka did not answer until this had to end; `resume` goes on when it is repeated',
+  );
+  const givenUp = signal && timeToEnd(signal).then(() => Promise.reject(stopped));
+  await withProducer(context, (producer) => producer.send(records), givenUp);
 }

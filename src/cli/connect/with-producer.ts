@@ -10,7 +10,8 @@ const closeMs = 30_000;
 
 /**
  * For a one-shot command. A producer repeats writes that Kafka's ACLs refuse without end, which is right for
- * a role but not for a command. Records that Kafka has not acknowledged when `givenUp` resolves are dropped.
+ * a role but not for a command. When `givenUp` settles, Kafka is not waited for any longer, and records that it has not
+ * acknowledged are dropped.
  * @throws PostriderError `kafka-refused` with the topics that may not be written
  */
 export async function withProducer<T>(
@@ -21,8 +22,10 @@ export async function withProducer<T>(
   const refused = Promise.withResolvers<never>();
   const hopeless = Promise.race([refused.promise, ...(givenUp === undefined ? [] : [givenUp])]);
   let timeoutMs = closeMs;
+  const reaching = new AbortController();
   const leave = (): void => {
     timeoutMs = 0;
+    reaching.abort();
   };
   hopeless.then(leave, leave);
   const failed = (reason: string, topics: readonly string[]): void => {
@@ -30,7 +33,13 @@ export async function withProducer<T>(
     const message = `Kafka's ACLs do not let this principal write to topic ${topics.join(', ')}`;
     refused.reject(new PostriderError('kafka-refused', message));
   };
-  const producer = await createProducer(kafka, { clock: systemClock, log, hooks: { failed } });
+  const { signal } = reaching;
+  const options = { clock: systemClock, log, hooks: { failed }, signal };
+  const producer = await createProducer(kafka, options).catch((error: unknown) => {
+    if (signal.aborted) return undefined;
+    throw error;
+  });
+  if (producer === undefined) return hopeless;
   try {
     return await Promise.race([use(producer), hopeless]);
   } finally {
