@@ -74,10 +74,13 @@ function textOf(
   }
 }
 
+/**
+ * Without what the endpoint itself said: chats take some characters for mentions and links, and a customer's endpoint must
+ * not write into an operator's chat. `lastAnswer` has it.
+ */
 function answerText(view: DestinationView | undefined): string {
-  const { detail, answer = '' } = view?.lastAnswer ?? {};
-  if (detail === undefined) return '';
-  return `: ${detail}${answer === '' ? '' : ` "${answer}"`}`;
+  const detail = view?.lastAnswer?.detail;
+  return detail === undefined ? '' : `: ${detail}`;
 }
 
 function waitingText(view: DestinationView | undefined): string {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeNotice } from '../../src/event/notice.ts';
+import type { DestinationView } from '../../src/event/destination-view.ts';
 import { composeNotice } from '../../src/notices/compose.ts';
 import {
   episodeOf,
@@ -153,4 +154,30 @@ test('whoever takes over goes on where the last notice left it', () => {
     const again = play(() => fails, 4 * dayMs, episodeOf(notice, nowMs), atMs);
     assert.deepEqual([...before.told, ...again.told], play(() => fails, 4 * dayMs).told);
   }
+});
+
+test('the sentence for people has nothing that an endpoint could write into their chat', () => {
+  const answer = '<!channel> [log in](https://evil.example) @all';
+  const lastAnswer = {
+    at: '2026-11-24T12:00:00.000Z',
+    outcome: 'failed',
+    detail: 'answered 500',
+    answer,
+  };
+  const notice = composeNotice(
+    { notice: 'failing', after: '15m' },
+    {
+      destination: 'crm',
+      name: 'CRM',
+      episode: play(() => fails, 16 * minuteMs).last as Episode,
+      view: { urls: [], lastAnswer, waiting: { total: 2 } } as unknown as DestinationView,
+    },
+    '14d',
+    startMs + 16 * minuteMs,
+  );
+  assert.match(
+    notice.text,
+    /^Destination crm has failed for 16m, since .*: answered 500\. 2 events wait\.$/,
+  );
+  assert.equal(notice.lastAnswer?.answer, answer);
 });
