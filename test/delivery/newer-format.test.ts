@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { compressEvents, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
 import { EventPacker } from '../../src/delivery/packing.ts';
+import { PostriderError } from '../../src/errors.ts';
 import { envelopeHeader } from '../../src/event/envelope.ts';
 import { oldestFormat } from '../../src/event/formats.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
@@ -80,6 +81,19 @@ describe('a record that a newer release wrote', () => {
     world.engine.take(world.claim('retry.1h'), [record]);
     await world.clock.pass(1_000);
     assert.equal(world.deadLetters.length, 1);
+  });
+
+  test('becomes a dead letter where no retry topic takes it', async () => {
+    const world = new SimulatedWorld();
+    const refused = new PostriderError('record-refused', 'too large');
+    world.refuses = (topic) => (topic.startsWith('retry') ? refused : undefined);
+    takeNewer(world);
+    await world.clock.pass(minuteMs);
+    assert.deepEqual(
+      world.letters.map(({ headers }) => String(headers?.[envelopeHeader])),
+      [newer],
+    );
+    assert.equal(world.inWork('delivery'), 0);
   });
 
   test('stays where it is when its partition has gone', async () => {

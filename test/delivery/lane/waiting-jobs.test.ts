@@ -25,7 +25,9 @@ const step = fc.oneof(
     user: fc.option(fc.nat(4), { nil: undefined }),
     hasReturned: fc.boolean(),
   }),
-  fc.record({ kind: fc.constantFrom('start' as const, 'end' as const, 'review' as const) }),
+  fc.record({
+    kind: fc.constantFrom('start' as const, 'end' as const, 'put back' as const, 'review' as const),
+  }),
 );
 
 test('more jobs of one user may be taken back than a call may have arguments', () => {
@@ -56,7 +58,12 @@ test('what waits is counted, and comes out once, whatever happens to it meanwhil
       for (const each of steps) {
         if (each.kind === 'start') start();
         else if (each.kind === 'end') end();
-        else if (each.kind === 'add') {
+        else if (each.kind === 'put back') {
+          const job = started.pop();
+          if (job === undefined) continue;
+          waiting.putBack(job);
+          inside.add(job);
+        } else if (each.kind === 'add') {
           const job = jobOf(each.user, each.hasReturned);
           waiting.add(job);
           inside.add(job);
