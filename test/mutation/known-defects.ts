@@ -146,6 +146,24 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const deadlineMs = state.deadlineMs ?? nowMs + policy.windowMs;\n  return schedule',
     replace: 'const deadlineMs = nowMs + policy.windowMs;\n  return schedule',
   },
+  'cut-off-user-stays': {
+    says: 'An event whose partition went while nobody could be reached stayed the first of its user, behind which all later ones waited for ever.',
+    file: 'src/delivery/lane/lane.ts',
+    find: "    this.waiting.release(job);\n    if (over === 'stopped') job.record.release();",
+    replace: "    if (over === 'stopped') job.record.release();",
+  },
+  'late-turn-waits': {
+    says: 'An event whose rate limit came too late for it waited all the same, and kept others from being read.',
+    file: 'src/delivery/verdict.ts',
+    find: 'lane.isRateElsewhere || isTooLate(event, deferral, prospects, now)',
+    replace: 'lane.isRateElsewhere',
+  },
+  'limited-fill-window': {
+    says: 'Several limited destinations with the same home filled the window of its partition, and others waited for their whole backlog.',
+    file: 'src/delivery/lane/deferral.ts',
+    find: 'return fullness < crowded ? longestMs : crowdedPart * longestMs;',
+    replace: 'return longestMs;',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */
