@@ -234,10 +234,11 @@ function mayBeAbout(record: IncomingRecord, messageId: string): boolean {
   const { topic, partition, offset, value } = record;
   if (messageId === derivedMessageId({ topic, partition, offset })) return true;
   if (value === null) return false;
+  const asJson = JSON.stringify(messageId);
   if (schemaIdOf(value) !== undefined)
-    return typedForms(messageId).some((form) => value.includes(form));
+    return [asJson, ...typedForms(messageId)].some((form) => value.includes(form));
   const text = value.toString();
-  return idsIn(text)?.includes(messageId) ?? text.includes(JSON.stringify(messageId));
+  return idsIn(text)?.includes(messageId) ?? text.includes(asJson);
 }
 
 /** A text as Protobuf and Avro write it: behind its length in bytes, which Avro doubles. */

@@ -22,6 +22,8 @@ export interface CommittedOffset extends TopicPartition {
   /** -1: none. */
   readonly offset: number;
   readonly metadata: string | null;
+  /** With another one than `NONE`, the offset says nothing. */
+  readonly error: KafkaErrorName;
 }
 
 export interface JoinRequest {
@@ -214,8 +216,8 @@ export class Coordinator {
     this.#require(answer.errorCode ?? 0);
     const committed = answer.responses.flatMap(({ topic, partitions: answered }) =>
       answered.map(({ partition, offset, metadata, errorCode }) => {
-        this.#require(errorCode);
-        return { topic, partition, offset: Number(offset), metadata };
+        const error = this.#noteError(errorCode);
+        return { topic, partition, offset: Number(offset), metadata, error };
       }),
     );
     if (committed.length < partitions.length)

@@ -1,5 +1,6 @@
 import { earliestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { decodeCommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
@@ -34,8 +35,8 @@ export function mayKeep({ committed, attempted }: OwnCommits, onBroker: number):
 
 /**
  * Reads the committed offsets and decides where each partition continues: with its account, at the committed
- * offset, or at the earliest. A partition whose earliest offset is not available, because it has no leader,
- * is left out. Changes nothing; throws if no offset can be read.
+ * offset, or at the earliest. A partition whose committed offset Kafka refuses, or whose earliest one is not available,
+ * because it has no leader, is left out. Changes nothing; throws if no offset can be read.
  */
 export async function lookUpPositions(
   cluster: Cluster,
@@ -51,19 +52,25 @@ export async function lookUpPositions(
     );
     if (partition !== undefined) byPartition.set(partition, committed);
   }
+  const refusalOf = (partition: OwnedPartition): KafkaErrorName =>
+    byPartition.get(partition)?.error ?? 'NONE';
+  const known = partitions.filter((each) => refusalOf(each) === 'NONE');
+  const [first] = partitions;
+  if (first !== undefined && known.length === 0)
+    throw new KafkaAnswerError(refusalOf(first), `the committed offset of ${first.topic}`);
   const none = { offset: -1, metadata: null };
   // The committed offset of a topic that was deleted and created again may belong to the former topic.
   const committedOf = (partition: OwnedPartition): Pick<CommittedOffset, 'offset' | 'metadata'> =>
     (partition.isRemade ? undefined : byPartition.get(partition)) ?? none;
-  const unset = partitions.filter((each) => committedOf(each).offset < 0);
+  const unset = known.filter((each) => committedOf(each).offset < 0);
   const starts = new Map<OwnedPartition, number>();
   const asked = unset.map(async (partition) => {
     starts.set(partition, await startOf(cluster, partition));
   });
   const failure = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected');
-  if (failure?.status === 'rejected' && starts.size === 0 && unset.length === partitions.length)
+  if (failure?.status === 'rejected' && starts.size === 0 && unset.length === known.length)
     throw failure.reason;
-  return partitions.flatMap((partition) => {
+  return known.flatMap((partition) => {
     const { offset, metadata } = committedOf(partition);
     const { account: former, cursor } = partition;
     if (former !== undefined && mayKeep(former, offset))

@@ -119,7 +119,8 @@ class TopicFollower implements Follower, CursorOwner {
     this.#cluster = kafka.openCluster();
     this.#fetcher = new Fetcher({
       cluster: this.#cluster,
-      rack: kafka.rack,
+      // Of the leader: a replica that has lost touch with it would say that there is nothing new.
+      rack: '',
       log,
       owner: this,
       // Callers that wait for the end want the next answer at once.

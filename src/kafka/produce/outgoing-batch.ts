@@ -66,7 +66,8 @@ export class OutgoingBatch {
   }
 
   /**
-   * Kafka has no state of this producer for the partition. Returns false if another producer id is needed.
+   * Kafka has no state of this producer for the partition, or may have what was sent in this epoch. Returns false if
+   * another producer id is needed.
    */
   beginEpoch(): boolean {
     const { sequence } = this.queue;

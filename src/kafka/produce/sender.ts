@@ -109,11 +109,15 @@ export class Sender {
     if (failures === 0) this.#readClock(answers, sentMs);
     const judged = judgeAll(batches, answers);
     this.#written(judged.written);
-    this.#condemned(judged.condemned);
+    this.#condemned(judged.condemned, failures);
     for (const { batch } of judged.renew) batch.renew();
-    for (const { batch } of judged.forgotten) if (!batch.beginEpoch()) this.#producerId.replace();
+    for (const { batch } of judged.forgotten) this.#beginEpoch(batch);
     void this.#again([...judged.again, ...judged.renew, ...judged.forgotten], failures + 1);
     void this.#elsewhere(judged.elsewhere, failures + 1, leader);
+  }
+
+  #beginEpoch(batch: OutgoingBatch): void {
+    if (!batch.beginEpoch()) this.#producerId.replace();
   }
 
   #readClock(answers: readonly ProducedPartition[], sentMs: number): void {
@@ -138,10 +142,12 @@ export class Sender {
   }
 
   /** Halves the batches that Kafka refuses, until the faulty record is alone. */
-  #condemned(condemned: readonly Answered[]): void {
+  #condemned(condemned: readonly Answered[], failures: number): void {
     const { accumulator, events } = this.#options;
     for (const { batch, failure } of condemned) {
       const { records, queue } = batch;
+      // A former request may have arrived without its answer. Kafka would take what gets the same numbers for that.
+      if (failures > 0) this.#beginEpoch(batch);
       if (records.length > 1) batch.split();
       else {
         batch.refused();

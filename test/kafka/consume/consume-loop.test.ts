@@ -9,6 +9,13 @@ import { uncompressed } from '../uncompressed.ts';
 import { LoopScene, finish, topic, until, valuesOf } from './loop-scene.ts';
 import { numbers } from './member.ts';
 
+interface OffsetFetchAnswer {
+  readonly responses: readonly {
+    readonly topic: string;
+    readonly partitions: readonly { errorCode: number }[];
+  }[];
+}
+
 describe('a consume loop', { concurrency: true }, () => {
   test('reads all partitions from their beginning, and goes on where it committed', async (t) => {
     const scene = new LoopScene(t, 3);
@@ -371,6 +378,29 @@ describe('a consume loop', { concurrency: true }, () => {
       assert.deepEqual([member.owns().length, other.owns().length], [2, 2]);
     });
     assert.deepEqual(counts, [2, 4]);
+  });
+
+  test('reads one topic although Kafka refuses to say what is committed of another', async (t) => {
+    const scene = new LoopScene(t, 1);
+    scene.brokers.makeTopic('refused', 1);
+    const coordinate = scene.brokers.coordinate.bind(scene.brokers);
+    let mayRead = false;
+    scene.brokers.coordinate = async (nodeId, api, request) => {
+      const answer = (await coordinate(nodeId, api, request)) as Partial<OffsetFetchAnswer>;
+      const refused = answer.responses?.find((each) => each.topic === 'refused');
+      if (!mayRead) for (const each of refused?.partitions ?? []) each.errorCode = 29;
+      return answer;
+    };
+    scene.logOf(0).append('a');
+    const member = scene.member({ topics: [topic, 'refused'] });
+    await until(() => {
+      assert.equal(valuesOf(member, 0), 'a');
+    });
+    scene.brokers.log('refused', 0).append('b');
+    mayRead = true;
+    await until(() => {
+      assert.equal(member.received.length, 2);
+    });
   });
 
   test('takes an error in a callback of the stage for a crash, and not for a reason to read again', async (t) => {

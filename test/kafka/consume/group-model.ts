@@ -211,6 +211,7 @@ export class GroupModel {
         partition,
         offset: this.#commits[partition]?.offset ?? -1,
         metadata: this.#commits[partition]?.metadata ?? null,
+        error: 'NONE',
       })),
     );
   }

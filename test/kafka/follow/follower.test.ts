@@ -148,6 +148,25 @@ describe('a follower', { concurrency: true }, () => {
     }
   });
 
+  test('hears of what is written from the leader, also where a replica is nearer', async (t) => {
+    const brokers = new FakeBrokers(3);
+    brokers.rack = 'near';
+    const [log = assert.fail()] = brokers.makeTopic('followed', 1);
+    log.replica = 3;
+    const follower = startFollower(brokers, {
+      topic: 'followed',
+      log: new FakeLogger(),
+      onRecord: () => undefined,
+    });
+    t.after(() => follower.stop());
+    log.append('a');
+    await follower.caughtUp();
+    await follower.caughtUp();
+    const asked = brokers.asked.filter(({ api }) => api === 'Fetch').map(({ nodeId }) => nodeId);
+    assert.ok(asked.length > 1);
+    assert.deepEqual(new Set(asked), new Set([log.leader]));
+  });
+
   test('stays fresh while it runs, and goes stale while a broker hangs', async (t) => {
     const scene = followed(2);
     const follower = scene.follow(t);

@@ -411,3 +411,20 @@ test('whatever goes wrong, what was accepted is in the log exactly once and in o
     { numRuns: 150 },
   );
 });
+
+test('what follows a record that was written without an answer, and then refused, is written too', async () => {
+  const { cluster, producer } = openScene();
+  await producer.send([record('a', 'before', 0)]);
+  let requests = 0;
+  cluster.lose = ({ batches }) => {
+    if (!batches.some((batch) => holds(batch, 'large'))) return undefined;
+    requests += 1;
+    return requests === 1 ? 'answer' : undefined;
+  };
+  // The new leader has a smaller limit.
+  cluster.fault = (batch) =>
+    holds(batch, 'large') && requests > 1 ? { error: 'MESSAGE_TOO_LARGE' } : undefined;
+  await assert.rejects(producer.send([record('a', 'large', 0)]), { code: 'record-refused' });
+  await producer.send([record('a', 'after', 0)]);
+  assert.deepEqual(cluster.log('a', 0).values, ['before', 'large', 'after']);
+});
