@@ -5,8 +5,9 @@ import type { Outcome } from '../../src/delivery/outcome.ts';
 import { delivered, timedOut } from '../../src/delivery/outcome.ts';
 import { providerOf } from '../../src/delivery/provider.ts';
 import { looksCutOff, Reachability, type Providers } from '../../src/delivery/reachability.ts';
+import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { SimulatedClock } from './simulated-clock.ts';
-import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import { answerOk, failsWith, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 const unreached: Outcome = {
   kind: 'retryable',
@@ -146,6 +147,41 @@ test('a user whose partition goes while his event is on its way to nobody goes o
   await world.clock.pass(minuteMs);
   assert.ok(world.delivered.includes(next));
   assert.equal(world.inWork('delivery'), 0);
+});
+
+describe('what comes back without an attempt is put off', () => {
+  const others = Array.from({ length: 12 }, (_, n) => `other-${n}`);
+
+  test('where the endpoint has asked for time meanwhile', async () => {
+    const world = new SimulatedWorld();
+    for (const id of ['crm', ...others]) world.addDestination(id);
+    const answers = [{ ...failsWith(503, 3 * hourMs), afterMs: 1 }];
+    world.answer = (url) =>
+      url.includes('crm')
+        ? (answers.shift() ?? { outcome: unreached, afterMs: 1_000 })
+        : { outcome: unreached, afterMs: 5 };
+    for (const user of ['a', 'b']) world.publish('crm', user);
+    for (const id of others) world.publish(id, 'u');
+    await world.clock.pass(2_000);
+    world.answer = () => answerOk;
+    await world.clock.pass(minuteMs);
+    assert.equal(world.inWork('delivery'), 0);
+  });
+
+  test('where another worker has its rate limit now', async () => {
+    const world = new SimulatedWorld({ partitions: 2 });
+    for (const id of ['crm', ...others]) world.addDestination(id);
+    const home = partitionOf('crm', 2);
+    world.engine.sharesChanged({ indexes: new Set([1 - home]), count: 2 });
+    world.answer = (url) => ({ outcome: unreached, afterMs: url.includes('crm') ? 1_000 : 5 });
+    for (const id of ['crm', ...others]) world.publish(id, 'u');
+    await world.clock.pass(500);
+    world.addDestination('crm', { rateLimit: 10 });
+    await world.clock.pass(2_000);
+    world.answer = () => answerOk;
+    await world.clock.pass(minuteMs);
+    assert.equal(world.inWork('delivery', 0) + world.inWork('delivery', 1), 0);
+  });
 });
 
 test('who fails together is one provider', () => {

@@ -364,6 +364,8 @@ export class Lane implements SlotTaker {
     const over = job.claim.revoked ? 'stopped' : this.#over;
     if (over === undefined) {
       this.waiting.putBack(job);
+      // What waited when these began was put off then.
+      if (this.hold.isOn || this.rate.isElsewhere) this.#admission.review();
       return;
     }
     this.waiting.release(job);
