@@ -8,6 +8,7 @@ import {
 import type { EventFormat } from '../event/formats.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
+import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
 import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
@@ -62,7 +63,7 @@ export interface EngineDeps {
   readonly destinations: Destinations;
   readonly fence: Fence;
   /** The ids of destinations to which nothing is sent for now. */
-  readonly paused: Pick<ReadonlySet<string>, 'has'>;
+  readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
   readonly topics: DisposalTopics;
   readonly policy: RetryPolicy;
   /** In which records are written now: all workers know it. */
@@ -333,7 +334,7 @@ export class DeliveryEngine {
     if (this.#held.holds(job.envelope.destinationId) || !this.#admit(job)) this.#held.hold(job);
   }
 
-  /** False: this worker has not read the configuration yet that the job waits for. */
+  /** False: this worker has not read the configuration yet that the job waits for, or does not hear of pauses. */
   #admit(job: Job): boolean {
     const fencedBy = this.#fencing.covers(job);
     if (fencedBy !== undefined) {
@@ -349,6 +350,8 @@ export class DeliveryEngine {
       return true;
     }
     const over = this.#whyNothingIsSent(destinationId);
+    // It may be resumed by now, and nobody looks for what is kept for a destination that is not paused.
+    if (over?.kind === 'paused' && !this.#deps.paused.isFresh()) return false;
     if (over !== undefined) return this.#end(job, over);
     return this.#isKnownUnreadable(destinationId) && this.#end(job, { kind: 'unreadable' });
   }

@@ -45,7 +45,7 @@ export interface DeliveryDeps {
   readonly topology: Topology;
   readonly config: Config;
   readonly fence: Fence;
-  readonly pauses: Pick<FollowedPauses, 'has' | 'onChange'>;
+  readonly pauses: Pick<FollowedPauses, 'has' | 'isFresh' | 'onChange'>;
   readonly producer: Producer;
   /** Closed when the role stops. */
   readonly sender: Sender;

@@ -195,7 +195,7 @@ class Worker {
         isFresh: () => true,
       },
       fence: { covers: () => undefined, isFresh: () => true, size: 0 },
-      paused: new Set(),
+      paused: { has: () => false, isFresh: () => true },
       format: () => oldestFormat,
       fenceMs: 7_000,
       topics: {

@@ -50,6 +50,21 @@ test('what failed before the pause is kept when it is due, however long that tak
   assert.equal(world.deadLetters.length, 0);
 });
 
+test('while a worker does not hear of pauses nothing is kept: the destination may be resumed by now', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.hearsOfPauses = false;
+  const first = world.publish('crm', 'u');
+  await world.clock.pass(minuteMs);
+  assert.deepEqual([keptIds(world), world.inWork('delivery')], [[], 1]);
+  world.resume('crm');
+  const second = world.publish('crm', 'u');
+  world.hearsOfPauses = true;
+  await world.clock.pass(minuteMs);
+  assert.deepEqual([keptIds(world), world.delivered], [[], [first, second]]);
+});
+
 test('a resumed destination gets what comes from then on', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

@@ -106,6 +106,7 @@ export class SimulatedWorld {
   readonly unreadable: Set<string> = new Set();
   /** Destinations; see `pause`. */
   readonly paused: Set<string> = new Set();
+  hearsOfPauses = true;
   /** In which the worker writes. */
   format: EventFormat = oldestFormat;
   /** In the topic `paused`. */
@@ -166,7 +167,7 @@ export class SimulatedWorld {
       },
       destinations: this.#config(),
       fence: this.fence,
-      paused: this.paused,
+      paused: { has: (id) => this.paused.has(id), isFresh: () => this.hearsOfPauses },
       format: () => this.format,
       fenceMs: 7_000,
       topics: {

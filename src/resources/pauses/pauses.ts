@@ -52,6 +52,8 @@ interface PausesAccess {
 export interface FollowedPauses {
   has(destinationId: string): boolean;
   get(destinationId: string): Pause | undefined;
+  /** Whether what it says was true 2 s ago at the latest. */
+  isFresh(): boolean;
   /** Calls back with the id of each destination that is paused or resumed from now on. */
   onChange(listener: (destinationId: string) => void): void;
   stop(): Promise<void>;
@@ -108,6 +110,7 @@ export async function followPauses({
   return {
     has: (id) => pauses.has(id),
     get: (id) => pauses.get(id),
+    isFresh: () => coming === undefined && follower.isFresh(),
     onChange: (listener) => {
       listeners.push(listener);
     },
