@@ -49,6 +49,8 @@ function objectDecoder(schema: RegisteredSchema): (payload: Buffer) => JsonObjec
         return toCall(value, output);
       };
     }
+    default:
+      throw new Error(`its type is ${schema.type}; known are AVRO, JSON and PROTOBUF`);
   }
 }
 

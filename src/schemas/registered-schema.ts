@@ -1,6 +1,3 @@
-export const schemaTypes = ['AVRO', 'JSON', 'PROTOBUF'] as const;
-export type SchemaType = (typeof schemaTypes)[number];
-
 /** A schema that other schemas refer to, under the name that they use for it. */
 export interface ReferencedSchema {
   readonly name: string;
@@ -9,7 +6,8 @@ export interface ReferencedSchema {
 
 /** A schema in a registry, with everything that it refers to; referenced schemas come first. */
 export interface RegisteredSchema {
-  readonly type: SchemaType;
+  /** `AVRO`, `JSON` or `PROTOBUF`, or what a plug-in of the registry brings, which cannot be used here. */
+  readonly type: string;
   readonly schema: string;
   readonly references: readonly ReferencedSchema[];
 }

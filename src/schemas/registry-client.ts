@@ -2,7 +2,7 @@ import { Agent } from 'node:https';
 import api from '@kafkajs/confluent-schema-registry/dist/api/index.js';
 import { PostriderError } from '../errors.ts';
 import { failureOf, isNotFound, withoutItsErrors, type Failure } from './registry-failure.ts';
-import { schemaTypes, type ReferencedSchema, type RegisteredSchema } from './registered-schema.ts';
+import type { ReferencedSchema, RegisteredSchema } from './registered-schema.ts';
 
 export interface RegistryAccess {
   /** May have a path. */
@@ -83,11 +83,11 @@ export class RegistryClient {
     const body = await this.#ask(this.#api.Schema.find, { id });
     const references: ReferencedSchema[] = [];
     await this.#collect(body['references'], references, new Set());
-    const type = schemaTypes.find((each) => each === (body['schemaType'] ?? 'AVRO'));
-    if (type === undefined || typeof body['schema'] !== 'string') {
+    const { schemaType: type = 'AVRO', schema } = body;
+    if (typeof type !== 'string' || typeof schema !== 'string') {
       throw this.#unavailable(`its answer for schema ${id} is not one of a schema registry`);
     }
-    return { type, schema: body['schema'], references };
+    return { type, schema, references };
   }
 
   /**
@@ -144,7 +144,8 @@ export class RegistryClient {
       const place = `${String(subject)}/${String(version)}`;
       if (seen.has(place)) continue;
       seen.add(place);
-      const asked = { subject: String(subject), version: String(version) };
+      // Who deletes a subject first deletes what refers to it, but records may have the id of that all the same.
+      const asked = { subject: String(subject), version: String(version), deleted: true };
       const { body, failure } = await this.#request(this.#api.Subject.version, asked);
       // Also for a 404: what refers to it is registered, so it is there as soon as the registry is whole.
       if (typeof body?.['schema'] !== 'string') {

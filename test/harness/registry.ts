@@ -13,6 +13,8 @@ export interface FaultyRegistry {
   failWith(status: number | undefined): void;
   /** Answers requests for this path with 200 and a page, as a proxy before it may, until it is undefined. */
   hide(path: string | undefined): void;
+  /** It can still be asked for by who knows that it is deleted. */
+  deleteSubject(subject: string): void;
   /** Answers that it does not know these ids, as one that has just started; none: it knows all again. */
   forget(...ids: readonly number[]): void;
   /** What its health says of having read all schemas; undefined: it has no such path. */
@@ -105,27 +107,30 @@ async function startFaulty(
   const requests: string[] = [];
   let failure: number | undefined;
   let hidden: string | undefined;
+  let deleted: string | undefined;
   let cut: string | undefined;
   let authorization: string | undefined;
   let forgotten: readonly number[] = [];
   let health: Answer | undefined;
 
   const answer = async (request: IncomingMessage, text: string): Promise<Answer> => {
-    const path = (request.url ?? '').replace(/\?.*/, '');
+    const path = pathOf(request);
     requests.push(`${request.method ?? ''} ${path}`);
     if (failure !== undefined) return error(failure, failure * 100 + 1, 'It does not work today');
     if (authorization !== undefined && request.headers.authorization !== authorization) {
       return error(401, 40101, 'Unauthorized');
     }
     if (path === '/_health' && health !== undefined) return health;
+    const isDeleted = deleted !== undefined && path.startsWith(`/subjects/${deleted}/`);
+    if (isDeleted && !(request.url ?? '').includes('deleted=true')) return noSubject(deleted ?? '');
     if (forgotten.some((id) => path === `/schemas/ids/${id}`)) return unknownSchema;
     return answerOf({ method: request.method ?? '', path: request.url ?? '', text });
   };
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     void readAll(request).then(async (text) => {
       const answered = await answer(request, text);
-      if (request.url === hidden) response.end('<html>Please come back later</html>');
-      else if (request.url === cut) sendHalf(response, answered);
+      if (pathOf(request) === hidden) response.end('<html>Please come back later</html>');
+      else if (pathOf(request) === cut) sendHalf(response, answered);
       else send(response, answered);
     });
   };
@@ -138,6 +143,9 @@ async function startFaulty(
     requests,
     failWith: (status) => {
       failure = status;
+    },
+    deleteSubject: (subject) => {
+      deleted = subject;
     },
     hide: (path) => {
       hidden = path;
@@ -317,4 +325,9 @@ function listen(server: Server | https.Server): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Without its query. */
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.replace(/\?.*/, '');
 }

@@ -336,3 +336,25 @@ test('a reference that is not answered with a schema leaves the registry unavail
     message: /"Gone".*Subject 'gone' not found/,
   });
 });
+
+test('a reference whose subject was deleted is found all the same', async (t) => {
+  const registry = await startRegistry();
+  t.after(() => registry.stop());
+  await registry.add('{"type":"record","name":"Id","fields":[]}');
+  const reference = { name: 'Id', subject: 'added-1', version: 1 };
+  const id = await registry.add('{"type":"array","items":"Id"}', 'AVRO', [reference]);
+  registry.deleteSubject('added-1');
+  const { references } = await new RegistryClient({ url: registry.url }).schemaOf(id);
+  assert.deepEqual(
+    references.map(({ name }) => name),
+    ['Id'],
+  );
+});
+
+test('a schema of a type that is unknown here is known, and cannot be used', async (t) => {
+  const registry = await startRegistry();
+  t.after(() => registry.stop());
+  const id = await registry.add('struct Call {}', 'THRIFT');
+  const schema = await new RegistryClient({ url: registry.url }).schemaOf(id);
+  assert.throws(() => createDecoder(schema), /THRIFT/);
+});

@@ -3,7 +3,6 @@ import { maxCallBytes, maxDepth } from '../../../src/event/limits.ts';
 import { isDeeper } from '../../../src/event/read-json.ts';
 import { rejectReasons } from '../../../src/event/rejection.ts';
 import { createDecoder, type Decoder } from '../../../src/schemas/decoder.ts';
-import type { SchemaType } from '../../../src/schemas/registered-schema.ts';
 import { payloadOf, schemaIdOf } from '../../../src/schemas/wire-format.ts';
 
 /** The rules for typed records, in the registry's wire format with the schema in front of it. */
@@ -17,7 +16,7 @@ export function typedSeed(schema: string, hex: string): Buffer {
   return Buffer.concat([length, Buffer.from(schema), schemaId, Buffer.from(hex, 'hex')]);
 }
 
-export function checkTyped(type: SchemaType, input: Buffer): void {
+export function checkTyped(type: 'AVRO' | 'JSON' | 'PROTOBUF', input: Buffer): void {
   if (input.length < 2) return;
   const end = 2 + input.readUInt16BE(0);
   const schema = input.toString('utf8', 2, end);
