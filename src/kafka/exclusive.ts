@@ -25,19 +25,18 @@ export interface Candidate {
   release(): Promise<void>;
 }
 
-/** For a process that waits for its turn. */
 export interface Wait {
-  /** Ends the wait. */
+  /** Ends the wait for Kafka and for the turn. */
   readonly signal: AbortSignal;
-  /** Another process has the right. */
-  readonly onWait: () => void;
+  /** Another process has the right. Undefined: its turn is not waited for. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 /** @returns undefined if another process has the right, and this one does not wait, or waits no longer */
 export async function acquireExclusive(
   kafka: ClusterClient,
   options: ExclusiveOptions,
-  wait?: Wait,
+  { signal, onWait }: Wait,
 ): Promise<Exclusive | undefined> {
   const lost = new AbortController();
   const turn = Promise.withResolvers<boolean>();
@@ -49,13 +48,13 @@ export async function acquireExclusive(
     wasHeld ||= isHeld;
     if (isHeld) turn.resolve(true);
     else if (wasHeld) lost.abort();
-    else if (wait === undefined) giveUp();
-    else wait.onWait();
+    else if (onWait === undefined) giveUp();
+    else onWait();
   });
-  wait?.signal.addEventListener('abort', giveUp);
-  if (wait?.signal.aborted === true) giveUp();
+  signal.addEventListener('abort', giveUp);
+  if (signal.aborted) giveUp();
   const hasTurn = await turn.promise;
-  wait?.signal.removeEventListener('abort', giveUp);
+  signal.removeEventListener('abort', giveUp);
   if (hasTurn) return { lost: lost.signal, release: () => candidate.release() };
   await candidate.release();
   return undefined;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { standForExclusive } from '../../src/kafka/exclusive.ts';
+import { acquireExclusive, standForExclusive } from '../../src/kafka/exclusive.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -44,4 +44,18 @@ describe('who has an exclusive right', { concurrency: true }, () => {
       assert.deepEqual(turns, [true, false, true]);
     });
   });
+});
+
+test('who is told to end does not wait for a group that has no coordinator', async () => {
+  const brokers = new FakeBrokers(1);
+  brokers.makeTopic('config', 1);
+  brokers.group(groupId).findError = 'COORDINATOR_NOT_AVAILABLE';
+  const stopping = new AbortController();
+  const options = { groupId, topic: 'config', clock: systemClock, log: silentLogger };
+  const right = acquireExclusive(brokers, options, { signal: stopping.signal });
+  await eventually(() => {
+    assert.ok(brokers.asked.some(({ api }) => api === 'FindCoordinator'));
+  });
+  stopping.abort();
+  assert.equal(await right, undefined);
 });

@@ -113,7 +113,7 @@ export async function alone<L extends Letter, T>(
   const right = await acquireExclusive(
     kafka,
     { groupId: topology.redriveGroup(letterTopic), topic: config, clock: systemClock, log },
-    onWait === undefined ? undefined : { signal: stopping, onWait },
+    { signal: stopping, onWait },
   );
   if (right === undefined && stopping.aborted)
     throw new PostriderError('stopped', 'stopped while it waited; nothing was done');
