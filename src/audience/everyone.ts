@@ -7,9 +7,15 @@ import type { Baseline } from './identify.ts';
  * record of partition 0 exists from the run's beginning to its end. Without it, the others belong to a run
  * that is over.
  */
-export interface Everyone extends Baseline {
+export interface Everyone extends Baseline, What {
   /** Users up to this one were sent, in the order of their ids' bytes. */
   readonly after: string;
+}
+
+/** What a run tells. */
+interface What {
+  readonly source: string;
+  readonly trait: string;
 }
 
 /** A run that began longer ago starts again, because its calls would have an old time. */
@@ -35,20 +41,21 @@ export type WantedBaseline = Pick<Baseline, 'destinations' | 'reached' | 'isTake
 /** The progress of an interrupted run with the same options; undefined: there is none. */
 export function cutOffRun(
   progress: ReadonlyMap<number, string>,
-  wanted: WantedBaseline,
+  wanted: WantedBaseline & What,
   nowMs: number,
-): { readonly baseline: Baseline; readonly after: ReadonlyMap<number, string> } | undefined {
+): { readonly baseline: Baseline & What; readonly after: ReadonlyMap<number, string> } | undefined {
   const found = new Map(
     Array.from(progress, ([partition, text]) => [partition, JSON.parse(text) as Everyone]),
   );
   const first = found.get(0);
   if (first === undefined || nowMs - first.timeMs > mostAgeMs) return undefined;
-  const { sync, timeMs, destinations, isTakenBack } = first;
+  const { sync, timeMs, destinations, isTakenBack, source, trait } = first;
   // A former release did not write it.
   const reached = (first as Partial<Everyone>).reached ?? [];
   if (wanted.reached.some((id) => !reached.includes(id))) return undefined;
   if (String(destinations) !== String(wanted.destinations)) return undefined;
   if (isTakenBack !== wanted.isTakenBack) return undefined;
+  if (source !== wanted.source || trait !== wanted.trait) return undefined;
   const after = new Map(
     Array.from(found).flatMap(([partition, each]) =>
       each.sync === sync ? [[partition, each.after]] : [],

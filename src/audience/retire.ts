@@ -12,6 +12,7 @@ import {
   type OpenOptions,
   type SyncDeps,
 } from './open-audience.ts';
+import { everyoneRecord } from './everyone.ts';
 import { SyncRun } from './sync-run.ts';
 import type { SyncTarget } from './sync-target.ts';
 
@@ -46,7 +47,9 @@ export async function retireAudience(
     const { told } = audience.record;
     const recorded = told.length === 0 && unrecorded !== undefined ? [unrecorded] : told;
     const retired = await retireTraits(deps, audience, recorded, options);
-    await audience.save(null);
+    const { audienceMembers } = deps.topology.topics;
+    // An audience that is made again under this id does not go on where a run of the former one was cut off.
+    await audience.save(null, [everyoneRecord(audienceMembers, 0, audience.id, undefined)]);
     return retired.done;
   });
 }

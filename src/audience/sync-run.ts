@@ -180,8 +180,10 @@ export class SyncRun {
     const progress = new Map(
       rows.getRows().map(([part, value]) => [Number(part), String(value)] as const),
     );
-    const fresh = { ...wanted, sync: this.sync, timeMs: this.startedMs };
-    return cutOffRun(progress, wanted, this.startedMs) ?? { baseline: fresh, after: new Map() };
+    const { source, trait } = this.#target;
+    const told = { ...wanted, source, trait };
+    const fresh = { ...told, sync: this.sync, timeMs: this.startedMs };
+    return cutOffRun(progress, told, this.startedMs) ?? { baseline: fresh, after: new Map() };
   }
 
   /**

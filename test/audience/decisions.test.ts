@@ -120,7 +120,8 @@ test('a change is named after what was before', () => {
 });
 
 test('a run that tells everyone goes on from one of the same kind that was cut off, if it is not too old', () => {
-  const wanted = { destinations: ['crm'], reached: ['crm'], isTakenBack: false };
+  const what = { source: 'shop', trait: 'vip' };
+  const wanted = { destinations: ['crm'], reached: ['crm'], isTakenBack: false, ...what };
   const text = (changes: object): string =>
     JSON.stringify({ ...wanted, sync: 's1', timeMs: 1_000, after: 'm', ...changes });
   const found = cutOffRun(
@@ -137,6 +138,10 @@ test('a run that tells everyone goes on from one of the same kind that was cut o
   const one = new Map([[0, text({})]]);
   assert.equal(cutOffRun(one, { ...wanted, destinations: undefined }, 2_000), undefined);
   assert.equal(cutOffRun(one, { ...wanted, isTakenBack: true }, 2_000), undefined);
+  assert.equal(cutOffRun(one, { ...wanted, trait: 'other' }, 2_000), undefined);
+  assert.equal(cutOffRun(one, { ...wanted, source: 'other' }, 2_000), undefined);
+  const ofFormerRelease = new Map([[0, text({ source: undefined, trait: undefined })]]);
+  assert.equal(cutOffRun(ofFormerRelease, wanted, 2_000), undefined);
   assert.equal(cutOffRun(one, { ...wanted, reached: ['crm', 'ads'] }, 2_000), undefined);
   assert.ok(cutOffRun(one, { ...wanted, reached: [] }, 2_000));
   assert.equal(cutOffRun(one, wanted, 1_000 + 86_400_001), undefined);
