@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 /**
  * Waits until `check` no longer throws and returns its result; fails with its last error after
  * `timeoutMs`. The only way in which a test waits for something that reports no completion. What takes long
- * itself, such as a command, is tried in a third of the time: others need the processor, too.
+ * itself, such as a command, is tried in a third of the time once that has lasted: others need the processor, too.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   timeoutMs: number = 30_000,
 ): Promise<T> {
   const giveUpAt = Date.now() + timeoutMs;
+  const startedAt = performance.now();
   for (;;) {
     const begunAt = performance.now();
     try {
@@ -17,6 +18,7 @@ export async function eventually<T>(
     } catch (error) {
       if (Date.now() > giveUpAt) throw error;
     }
-    await delay(Math.max(20, 2 * (performance.now() - begunAt)));
+    const now = performance.now();
+    await delay(Math.max(20, Math.min(2 * (now - begunAt), (now - startedAt) / 4)));
   }
 }
