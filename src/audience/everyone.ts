@@ -1,21 +1,21 @@
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import type { Baseline } from './identify.ts';
 
+/** The calls about users who did not change, and what they tell. */
+export interface ToldBaseline extends Baseline {
+  readonly source: string;
+  readonly trait: string;
+}
+
 /**
  * The progress of a run that sends all users, by partition of `audience-members`: a record under
  * `<audience>/everyone`, written together with the calls, so that an interrupted run can be continued. The
  * record of partition 0 exists from the run's beginning to its end. Without it, the others belong to a run
  * that is over.
  */
-export interface Everyone extends Baseline, What {
+export interface Everyone extends ToldBaseline {
   /** Users up to this one were sent, in the order of their ids' bytes. */
   readonly after: string;
-}
-
-/** What a run tells. */
-interface What {
-  readonly source: string;
-  readonly trait: string;
 }
 
 /** A run that began longer ago starts again, because its calls would have an old time. */
@@ -41,9 +41,9 @@ export type WantedBaseline = Pick<Baseline, 'destinations' | 'reached' | 'isTake
 /** The progress of an interrupted run with the same options; undefined: there is none. */
 export function cutOffRun(
   progress: ReadonlyMap<number, string>,
-  wanted: WantedBaseline & What,
+  wanted: Omit<ToldBaseline, 'sync' | 'timeMs'>,
   nowMs: number,
-): { readonly baseline: Baseline & What; readonly after: ReadonlyMap<number, string> } | undefined {
+): { readonly baseline: ToldBaseline; readonly after: ReadonlyMap<number, string> } | undefined {
   const found = new Map(
     Array.from(progress, ([partition, text]) => [partition, JSON.parse(text) as Everyone]),
   );

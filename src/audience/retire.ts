@@ -6,13 +6,13 @@ import {
   toldOf,
   withTold,
 } from '../resources/audiences/told.ts';
+import { everyoneRecord } from './everyone.ts';
 import {
   withAudience,
   type OpenAudience,
   type OpenOptions,
   type SyncDeps,
 } from './open-audience.ts';
-import { everyoneRecord } from './everyone.ts';
 import { SyncRun } from './sync-run.ts';
 import type { SyncTarget } from './sync-target.ts';
 

@@ -5,7 +5,7 @@ import { readChanges } from './changes.ts';
 import { textColumns } from './database.ts';
 import type { Deletions } from './deletions.ts';
 import { emit } from './emit.ts';
-import { everyoneRecord, isUpTo, type Everyone } from './everyone.ts';
+import { everyoneRecord, isUpTo, type ToldBaseline } from './everyone.ts';
 import type { IdentifyCalls } from './identify.ts';
 import { rememberedOf, type Memberships } from './membership.ts';
 import type { OpenAudience } from './open-audience.ts';
@@ -19,8 +19,7 @@ export interface SendOptions {
   readonly deletions: Deletions;
   /** All users are sent, except those up to these ids, by partition, which were sent before. */
   readonly everyone:
-    | { readonly baseline: Omit<Everyone, 'after'>; readonly after: ReadonlyMap<number, string> }
-    | undefined;
+    { readonly baseline: ToldBaseline; readonly after: ReadonlyMap<number, string> } | undefined;
   readonly membersTopic: string;
   /** How many changes are committed together. */
   readonly changesPerTransaction: number;

@@ -101,6 +101,7 @@ async function read(
   const topics = [...topology.ingestTopics, topology.topics.ingestRejected].filter((topic) =>
     reader.has(topic),
   );
+  const isAbout = mayBeAbout(messageId);
   const found = await Promise.all(
     topics.map(async (topic) => {
       const partitions =
@@ -108,7 +109,6 @@ async function read(
           ? undefined
           : new Set([partitionOf(user, await reader.partitionCount(topic))]);
       const since = Number.isFinite(sinceMs) ? sinceMs : undefined;
-      const isAbout = (record: IncomingRecord): boolean => mayBeAbout(record, messageId);
       return reader.find({ topic, partitions, sinceMs: since, untilMs }, isAbout, look);
     }),
   );
@@ -130,7 +130,7 @@ async function rejectedSince(
   { messageId, sinceMs }: Question,
 ): Promise<readonly IncomingRecord[]> {
   const topic = topology.topics.ingestRejected;
-  return reader.find({ topic, sinceMs }, (record) => mayBeAbout(record, messageId));
+  return reader.find({ topic, sinceMs }, mayBeAbout(messageId));
 }
 
 /** The id of a call without one states its record's place. */
@@ -229,16 +229,18 @@ function unreadableHere({
   return 'it cannot be read here: its value names a schema, and SCHEMA_REGISTRY_URL is not set';
 }
 
-/** Whether the record is of a call with this id, or of one that cannot be read here and names it. */
-function mayBeAbout(record: IncomingRecord, messageId: string): boolean {
-  const { topic, partition, offset, value } = record;
-  if (messageId === derivedMessageId({ topic, partition, offset })) return true;
-  if (value === null) return false;
+/** Tells whether a record is of a call with this id, or of one that cannot be read here and names it. */
+function mayBeAbout(messageId: string): (record: IncomingRecord) => boolean {
   const asJson = JSON.stringify(messageId);
-  if (schemaIdOf(value) !== undefined)
-    return [asJson, ...typedForms(messageId)].some((form) => value.includes(form));
-  const text = value.toString();
-  return idsIn(text)?.includes(messageId) ?? text.includes(asJson);
+  const forms = [asJson, ...typedForms(messageId)];
+  return (record) => {
+    const { value } = record;
+    if (messageId === derivedMessageId(record)) return true;
+    if (value === null) return false;
+    if (schemaIdOf(value) !== undefined) return forms.some((form) => value.includes(form));
+    const text = value.toString();
+    return idsIn(text)?.includes(messageId) ?? text.includes(asJson);
+  };
 }
 
 /** A text as Protobuf and Avro write it: behind its length in bytes, which Avro doubles. */
