@@ -28,6 +28,8 @@ export interface AskedGroup {
     partition: number,
     metadata: string,
   ) => KafkaErrorName | undefined;
+  /** Why what is committed of a topic is not told. */
+  readonly committedError?: (topic: string) => KafkaErrorName | undefined;
 }
 
 const codes = new Map(Array.from({ length: 130 }, (_, i) => [errorName(i - 1), i - 1]));
@@ -71,7 +73,7 @@ export async function askGroup(
     case 'OffsetCommit':
       return { responses: commit(asked, request, misplaced) };
     case 'OffsetFetch':
-      return { errorCode: codeOf(misplaced ?? 'NONE'), responses: committed(group, request) };
+      return { errorCode: codeOf(misplaced ?? 'NONE'), responses: committed(asked, request) };
     case 'DescribeGroups':
       return { groups: [described(group, misplaced)] };
     default:
@@ -97,11 +99,14 @@ function commit(
   }));
 }
 
-function committed({ commits }: FakeGroup, { topics = [] }: GroupRequest): object[] {
+function committed({ group, committedError }: AskedGroup, { topics = [] }: GroupRequest): object[] {
   return topics.map(({ topic, partitions }) => ({
     topic,
     partitions: partitions.map(({ partition }) => {
-      const known = commits.get(`${topic}/${partition}`);
+      const error = committedError?.(topic);
+      if (error !== undefined)
+        return { partition, offset: '-1', metadata: '', errorCode: codeOf(error) };
+      const known = group.commits.get(`${topic}/${partition}`);
       const offset = String(known?.offset ?? -1);
       return { partition, offset, metadata: known?.metadata ?? '', errorCode: 0 };
     }),

@@ -173,6 +173,11 @@ export class SimulatedDeployment {
     return this.#slots.get(`${kind}-${index}`)?.process;
   }
 
+  /** All processes reach all brokers again. */
+  reconnect(): void {
+    for (const { process } of this.#slots.values()) process.cutOff = undefined;
+  }
+
   /** Of the kind, those that run and say that they are ready. */
   ready(kind: RoleKind): number {
     return [...this.#slots.values()].filter(
@@ -185,6 +190,7 @@ export class SimulatedDeployment {
     if (this.audience?.isSettled === false) return false;
     for (const { process, running } of this.#slots.values()) {
       if (process.isDead) continue;
+      if (process.cutOff !== undefined) return false;
       if (process.suspendedUntilMs > this.time.nowMs || running?.role.ready() !== true)
         return false;
     }

@@ -25,6 +25,8 @@ const deletionMs = 7_000;
 const mostNamed = 5;
 /** An event is tried at least this often: the longest tier, its spread, and a deferral behind a breaker. */
 const chanceMs = 90 * 60_000;
+/** Several destinations with limits may share the window of a partition with others' retries. */
+const mostLateMs = 90_000;
 const expired: ReadonlySet<string> = new Set(['expired', 'expired-late']);
 
 /** Everything that was promised, and is not so. */
@@ -133,6 +135,18 @@ export const rules: Readonly<Record<string, Rule>> = {
     }
   },
 
+  'without faults, what is due is soon tried or put off again': function* ({ scenario, ledger }) {
+    if (scenario.faults.length > 0 || scenario.maxInFlight < 1_024) return;
+    // A destination's own limits let its events wait.
+    for (const { id, maxInFlight, rateLimit, urls } of scenario.destinations) {
+      if (maxInFlight !== undefined || rateLimit !== undefined) continue;
+      if (urls.some(({ capacity, latencyMs: [, most] }) => capacity < 64 || most > 1_000)) continue;
+      const late = ledger.latenessMs(id).filter((ms) => ms > mostLateMs);
+      if (late.length > 0)
+        yield `${late.length} of ${id}, at most ${Math.max(...late)} ms after their time`;
+    }
+  },
+
   'what is put off waits before it comes back': function* ({ ledger }) {
     // Six by the shortest tier, as many of each copy that a crash leaves, and some by a clock that has just been set.
     const most = 40;
@@ -160,15 +174,22 @@ export const rules: Readonly<Record<string, Rule>> = {
 
   'no process ends by itself': function* ({ deployment, scenario }) {
     // Whoever starts while Kafka is away is told so, and ends.
-    const mayNotStart = scenario.faults.some(({ kind }) => kind === 'broker' || kind === 'weather');
+    const mayNotStart = scenario.faults.some(({ kind }) => hidesKafka.has(kind));
     if (!mayNotStart) yield* deployment.crashes;
   },
 };
 
+const hidesKafka: ReadonlySet<Fault['kind']> = new Set([
+  'broker',
+  'weather',
+  'cut off',
+  'take right away',
+]);
+
 /** How much later another process may make the first attempt that is remembered. */
 function beginsAnewAfterMs(fault: Fault): number {
   if (fault.kind === 'kill') return fault.backAfterMs;
-  return fault.kind === 'suspend' ? fault.forMs : 0;
+  return fault.kind === 'suspend' || fault.kind === 'cut off' ? fault.forMs : 0;
 }
 
 /** The longest time within the retry window in which an endpoint was well. */

@@ -92,6 +92,32 @@ export class Ledger {
     return new Map(Array.from(writesMs, ([name, times]) => [name, mostIn(times, 60_000)]));
   }
 
+  /** Of each record of a retry topic, how long after its time it was tried or put off again. */
+  latenessMs(destinationId: string): number[] {
+    const looks = new Map<string, number[]>();
+    const dues: { readonly name: string; readonly dueMs: number; readonly writtenMs: number }[] =
+      [];
+    const lookedAt = (name: string, atMs: number): void => {
+      const known = looks.get(name);
+      if (known === undefined) looks.set(name, [atMs]);
+      else known.push(atMs);
+    };
+    for (const { messageId, atMs, ...attempt } of this.#endpoints.attempts)
+      if (attempt.destinationId === destinationId) lookedAt(messageId, atMs);
+    for (const tierMs of this.#topology.retryTiersMs)
+      for (const partition of this.#brokers.topics.get(this.#topology.retryTopic(tierMs))
+        ?.partitions ?? [])
+        for (const { envelope, dueMs, timestampMs } of eventsIn(partition)) {
+          if (envelope.destinationId !== destinationId) continue;
+          lookedAt(envelope.messageId, timestampMs);
+          dues.push({ name: envelope.messageId, dueMs, writtenMs: timestampMs });
+        }
+    return dues.map(({ name, dueMs, writtenMs }) => {
+      const next = Math.min(...(looks.get(name) ?? []).filter((atMs) => atMs > writtenMs));
+      return Math.max(next - dueMs, 0);
+    });
+  }
+
   /** Records of topics on the way that their readers have not committed. */
   uncommitted(): string[] {
     const { topics, groups, retryTiersMs } = this.#topology;

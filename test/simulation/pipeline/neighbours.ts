@@ -5,6 +5,8 @@ import { simulate } from './simulate.ts';
 /** What a healthy destination may wait longer beside others in trouble: chance falls differently. */
 const mostFactor = 1.25;
 const mostMoreMs = 500;
+/** What waits for a limit leaves others room when half of a window is full, and that takes its time. */
+const mostMoreBesideLimitsMs = 5_000;
 /** Four destinations at their limits fill a worker, by design; this leaves the others room. */
 const enoughInFlight = 1_024;
 
@@ -14,14 +16,16 @@ export async function neighboursHurt(scenario: Scenario): Promise<Violation[]> {
   const healthy = scenario.destinations.filter(isHealthy);
   if (healthy.length === 0 || healthy.length === scenario.destinations.length) return [];
   const onlyFor = healthy.map(({ id }) => id);
+  const isLimited = scenario.destinations.some(({ rateLimit }) => rateLimit !== undefined);
+  const moreMs = isLimited ? mostMoreBesideLimitsMs : mostMoreMs;
   const { p95WaitMs: beside } = await simulate(troubled, { onlyFor });
   // So short a wait is allowed whatever it is without the troubles.
-  if (onlyFor.every((id) => (beside[id] ?? 0) <= mostMoreMs)) return [];
+  if (onlyFor.every((id) => (beside[id] ?? 0) <= moreMs)) return [];
   const calm: Scenario = { ...troubled, destinations: scenario.destinations.map(calmed) };
   const { p95WaitMs: alone } = await simulate(calm, { onlyFor });
   return onlyFor.flatMap((id) => {
     const [besideMs = 0, aloneMs = 0] = [beside[id], alone[id]];
-    if (besideMs <= aloneMs * mostFactor + mostMoreMs) return [];
+    if (besideMs <= aloneMs * mostFactor + moreMs) return [];
     const what = `${id} waits ${besideMs} ms (p95) beside others in trouble, and ${aloneMs} ms without`;
     return [{ rule: neighbourRule, what }];
   });
@@ -41,5 +45,5 @@ function isHealthy({ urls, maxInFlight, rateLimit }: DestinationPlan): boolean {
 
 function calmed(destination: DestinationPlan): DestinationPlan {
   const urls = destination.urls.map((url) => ({ ...url, troubles: [], goneFromMs: undefined }));
-  return { ...destination, urls };
+  return { ...destination, urls, rateLimit: undefined };
 }

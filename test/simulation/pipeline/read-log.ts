@@ -11,6 +11,8 @@ export interface LoggedRecord {
 export interface LoggedEvent {
   readonly envelope: Envelope;
   readonly reason: string;
+  /** Of a record in a retry topic, or the bundle that it is in. */
+  readonly dueMs: number;
   readonly offset: number;
   readonly timestampMs: number;
 }
@@ -44,11 +46,13 @@ export function eventsIn(partition: SimulatedPartition, from: number = 0): Logge
     if (header === undefined) continue;
     const reason = String(headers['reason'] ?? '');
     const envelope = decodeEnvelope(header);
-    if (envelope !== undefined) events.push({ envelope, reason, offset, timestampMs });
+    const dueMs = (envelope ?? decodeBundleHeader(header))?.dueMs ?? 0;
+    if (envelope !== undefined) events.push({ envelope, reason, dueMs, offset, timestampMs });
     else if (decodeBundleHeader(header) !== undefined)
       for (const packed of decompressEvents(value ?? Buffer.alloc(0)) ?? []) {
         const inner = decodeEnvelope(packed.header);
-        if (inner !== undefined) events.push({ envelope: inner, reason, offset, timestampMs });
+        if (inner !== undefined)
+          events.push({ envelope: inner, reason, dueMs, offset, timestampMs });
       }
   }
   return events;

@@ -1,7 +1,8 @@
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { DuckDBConnection, DuckDBInstance, DuckDBResult } from '@duckdb/node-api';
-import { replace, type VirtualTime } from './virtual-time.ts';
+import { replace } from './substitutes.ts';
+import type { VirtualTime } from './virtual-time.ts';
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 

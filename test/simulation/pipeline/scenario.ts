@@ -1,4 +1,5 @@
 import { seededRandom } from '../../delivery/simulated-clock.ts';
+import { makeCrowd } from './crowd.ts';
 import type { Weather } from './kafka/brokers.ts';
 
 /** What happens in one run, as plain data: a seed makes it, and a shorter one of a failing run is found by leaving things out. */
@@ -98,12 +99,31 @@ export type Fault = { readonly atMs: number } & (
       readonly state: 'down' | 'suspended';
       readonly forMs: number;
     }
+  | {
+      readonly kind: 'cut off';
+      readonly role: 'worker' | 'router';
+      readonly index: number;
+      /** Undefined: from all. */
+      readonly node: number | undefined;
+      /** Connections break at once, or nothing is heard of them. */
+      readonly breaks: boolean;
+      readonly forMs: number;
+    }
+  | {
+      readonly kind: 'take right away';
+      readonly topic: TopicKind;
+      readonly forMs: number;
+    }
   | { readonly kind: 'move leaders' }
   | { readonly kind: 'weather'; readonly weather: Weather; readonly forMs: number }
   | { readonly kind: 'change'; readonly destination: number }
   | { readonly kind: 'pause'; readonly destination: number; readonly forMs: number }
   | { readonly kind: 'delete user'; readonly user: number }
 );
+
+/** Topics that roles read. */
+export type TopicKind = 'ingest' | 'delivery' | 'retry' | 'deletions' | 'pauses';
+const topicKinds: readonly TopicKind[] = ['ingest', 'delivery', 'retry', 'deletions', 'pauses'];
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -186,10 +206,14 @@ export function makeScenario(seed: number): Scenario {
     oddAnswers: oneOf([0, 0.05, 0.3]),
     throttleMs: oneOf([0, 0, 500]),
   });
+  // Few kinds, and often, meet one another more than many do.
+  const kinds = chance(0.5)
+    ? faultKinds
+    : Array.from({ length: whole(1, 3) }, () => oneOf(faultKinds));
   const fault = (): Fault => {
     const atMs = at();
     const forMs = oneOf([whole(1, 20) * secondMs, whole(20, 120) * secondMs]);
-    switch (oneOf(faultKinds)) {
+    switch (oneOf(kinds)) {
       case 'kill':
         return { atMs, kind: 'kill', ...role(), backAfterMs: forMs };
       case 'restart':
@@ -213,6 +237,17 @@ export function makeScenario(seed: number): Scenario {
           state: oneOf(['down', 'suspended']),
           forMs,
         };
+      case 'cut off':
+        return {
+          atMs,
+          kind: 'cut off',
+          ...role(),
+          node: chance(0.6) ? undefined : whole(1, 3),
+          breaks: chance(0.3),
+          forMs,
+        };
+      case 'take right away':
+        return { atMs, kind: 'take right away', topic: oneOf(topicKinds), forMs };
       case 'move leaders':
         return { atMs, kind: 'move leaders' };
       case 'weather':
@@ -235,16 +270,25 @@ export function makeScenario(seed: number): Scenario {
     users: oneOf([1, 10, 100]),
     destinations,
     bursts,
-    faults: Array.from({ length: oneOf([0, 1, 2, 4, 8]) }, fault).toSorted(
+    faults: Array.from({ length: oneOf([0, 1, 2, 4, 8, 16]) }, fault).toSorted(
       (a, b) => a.atMs - b.atMs,
     ),
     troubledMs,
   };
+  if (isCrowd(seed)) return makeCrowd(seededRandom(seed * 15_485_863 + 3), scenario);
   // Of its own chance, so that all else stays as it is.
   const audienceRandom = seededRandom(seed * 104_729 + 7);
   return audienceRandom() < audienceShare
     ? { ...scenario, audience: makeAudience(audienceRandom, at) }
     : scenario;
+}
+
+/** So many events take as long as those of thirty scenarios. */
+const crowdEach = 197;
+
+/** Whether the seed's scenario has more events than windows hold. */
+export function isCrowd(seed: number): boolean {
+  return seed % crowdEach === 0;
 }
 
 /** DuckDB takes twice as long for a few syncs as all the rest of a scenario. */
@@ -282,6 +326,9 @@ export const faultKinds = [
   'scale up',
   'broker',
   'broker',
+  'cut off',
+  'cut off',
+  'take right away',
   'move leaders',
   'weather',
   'weather',

@@ -8,7 +8,7 @@ import { SimulatedDeployment } from './deployment.ts';
 import { judge, uncaughtRule, type Violation } from './invariants.ts';
 import { fairWeather } from './kafka/brokers.ts';
 import { Ledger } from './ledger.ts';
-import type { Burst, Fault, Scenario } from './scenario.ts';
+import type { Burst, Fault, Scenario, TopicKind } from './scenario.ts';
 import { sendCall } from './send-call.ts';
 import { VirtualTime, type SimulatedProcess } from './virtual-time.ts';
 
@@ -152,6 +152,8 @@ class Run {
     this.#say('world', 'all is well');
     brokers.weather = fairWeather;
     for (const nodeId of brokers.nodes.keys()) brokers.setNode(nodeId, 'up');
+    brokers.withheld.clear();
+    this.#deployment.reconnect();
     for (const id of this.#paused) void this.#setPause(id, false);
     await time.pass(minuteMs);
   }
@@ -186,6 +188,26 @@ class Run {
         if (process !== undefined)
           process.suspendedUntilMs = Math.max(process.suspendedUntilMs, time.nowMs + fault.forMs);
         time.happened();
+        return;
+      }
+      case 'cut off': {
+        const process = deployment.processOf(fault.role, fault.index);
+        if (process === undefined) return;
+        const cutOff = { node: fault.node, breaks: fault.breaks };
+        process.cutOff = cutOff;
+        time.happened();
+        time.after(fault.forMs, () => {
+          if (process.cutOff === cutOff) process.cutOff = undefined;
+        });
+        return;
+      }
+      case 'take right away': {
+        const topic = this.#topicOf(fault.topic);
+        brokers.withheld.add(topic);
+        time.happened();
+        time.after(fault.forMs, () => {
+          brokers.withheld.delete(topic);
+        });
         return;
       }
       case 'set clock': {
@@ -240,6 +262,12 @@ class Run {
       case 'delete user':
         void this.#deleteUser(`u${fault.user}`);
     }
+  }
+
+  #topicOf(kind: TopicKind): string {
+    const { topology } = this.#deployment;
+    if (kind !== 'retry') return topology.topics[kind];
+    return topology.retryTopic(Math.min(...topology.retryTiersMs));
   }
 
   async #setPause(id: string, isPaused: boolean): Promise<void> {

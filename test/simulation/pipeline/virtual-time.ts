@@ -5,6 +5,7 @@ import os from 'node:os';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
 import type { SteadyClock } from '../../../src/ops/clock.ts';
+import { abortable, callers, replace, uuidOf } from './substitutes.ts';
 import { TimerHeap, type Due } from './timer-heap.ts';
 
 /** A process of the simulated deployment: whatever it starts belongs to it, through every promise and timer. */
@@ -14,6 +15,8 @@ export class SimulatedProcess {
   clockSetByMs = 0;
   /** Nothing of it runs before: it was suspended. */
   suspendedUntilMs = 0;
+  /** It has no way to brokers; undefined: to all it has. */
+  cutOff: CutOff | undefined;
   /** Killed: nothing of it runs any more. */
   isDead = false;
   /** Called where the process would end itself. */
@@ -24,6 +27,14 @@ export class SimulatedProcess {
   constructor(name: string) {
     this.name = name;
   }
+}
+
+/** Between a process and brokers. */
+export interface CutOff {
+  /** Undefined: all of them. */
+  readonly node: number | undefined;
+  /** Connections break at once; else nothing is heard of them. */
+  readonly breaks: boolean;
 }
 
 type Callback = (...args: unknown[]) => void;
@@ -84,6 +95,10 @@ const idle = { idle: 1, active: 0, utilization: 0 };
 
 /** How often roles look whether something is to be done, by their clock. Their other timers decide something. */
 const looksMs: readonly number[] = [1_000, 2_000, 5_000];
+/** Who sets timers for a time that something is due at: by chance, one may be as long as a look. */
+const timersForEvents = /\/src\/delivery\/(lane|due-gate)/;
+/** The caller, its callers, and the clocks that only pass on. */
+const framesLooked = 5;
 /** Of all other timers, only those that are longer decide something: the rest is how Kafka is asked again. */
 const askAgainMs = 15_000;
 /** Nothing has happened for so long: it is quiet. Consumers look for news after a tenth of a second. */
@@ -154,7 +169,7 @@ export class VirtualTime {
       now: () => Date.now(),
       steadyNow: () => Math.floor(this.nowMs - this.startMs),
       after: (delayMs, callback) => {
-        const isPoll = looksMs.includes(delayMs);
+        const isPoll = looksMs.includes(delayMs) && !timersForEvents.test(callers(framesLooked));
         const timer = this.#add(delayMs, { owner: this.process, callback, isPoll });
         return {
           cancel: () => {
@@ -405,54 +420,8 @@ export class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded';
 }
 
-interface DelayOptions {
-  readonly signal?: AbortSignal;
-}
-
 const real = { setImmediate: globalThis.setImmediate, exit: process.exit.bind(process) };
 
-/** @returns what puts it back */
-export function replace(
-  target: object,
-  substitutes: Readonly<Record<string, unknown>>,
-): () => void {
-  const former = Object.keys(substitutes).map(
-    (name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const,
-  );
-  for (const [name, value] of Object.entries(substitutes))
-    Object.defineProperty(target, name, { value, configurable: true, writable: true });
-  return () => {
-    for (const [name, descriptor] of former) {
-      if (descriptor === undefined) Reflect.deleteProperty(target, name);
-      else Object.defineProperty(target, name, descriptor);
-    }
-  };
-}
-
-function abortable(
-  signal: AbortSignal | undefined,
-  begin: (resolve: (value: unknown) => void) => VirtualTimer,
-): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) {
-      reject(signal.reason as Error);
-      return;
-    }
-    const timer = begin((value) => {
-      signal?.removeEventListener('abort', ended);
-      resolve(value);
-    });
-    const ended = (): void => {
-      timer.isCancelled = true;
-      reject(signal?.reason as Error);
-    };
-    signal?.addEventListener('abort', ended, { once: true });
-  });
-}
-
-function uuidOf(bytes: Buffer): string {
-  const hex = bytes.toString('hex');
-  return [8, 12, 16, 20, 32]
-    .map((end, index, ends) => hex.slice(ends[index - 1] ?? 0, end))
-    .join('-');
+interface DelayOptions {
+  readonly signal?: AbortSignal;
 }

@@ -80,6 +80,8 @@ export class SimulatedBrokers {
   weather: Weather = fairWeather;
   /** Topics whose records are no event: they are written from time to time in any case. */
   readonly chatter: Set<string> = new Set();
+  /** Nobody has a right to these any more, but to write to them. */
+  readonly withheld: Set<string> = new Set();
   /** What has been written where; before anybody has it but the leader. */
   onAppend: (topic: string, partition: number) => void = () => undefined;
   readonly transactions: SimulatedTransactions = new SimulatedTransactions(this);
@@ -108,7 +110,11 @@ export class SimulatedBrokers {
     const known = this.groups.get(id);
     if (known !== undefined) return known;
     const ids = [...this.nodes.keys()];
-    const made = new SimulatedGroup(this.time, ids[this.groups.size % ids.length] ?? 1);
+    const made = new SimulatedGroup(
+      this.time,
+      ids[this.groups.size % ids.length] ?? 1,
+      this.withheld,
+    );
     this.groups.set(id, made);
     return made;
   }
@@ -143,7 +149,8 @@ export class SimulatedBrokers {
 
   /** The network is well, no transaction is open, and no member of a group is missed. */
   get isSettled(): boolean {
-    if (this.weather !== fairWeather || !this.transactions.areOver) return false;
+    if (this.weather !== fairWeather || this.withheld.size > 0 || !this.transactions.areOver)
+      return false;
     for (const group of this.groups.values()) if (!group.isSettled) return false;
     return true;
   }
@@ -269,6 +276,8 @@ export class SimulatedBrokers {
   listOffsets(nodeId: number, { topic, partitions, timeMs }: ListOffsetsRequest): ListedOffset[] {
     return partitions.map((partition) => {
       const log = this.topics.get(topic)?.partitions[partition];
+      if (this.withheld.has(topic))
+        return { partition, error: 'TOPIC_AUTHORIZATION_FAILED', offset: -1 };
       if (log === undefined) return { partition, error: 'UNKNOWN_TOPIC_OR_PARTITION', offset: -1 };
       if (log.leader !== nodeId)
         return { partition, error: 'NOT_LEADER_FOR_PARTITION', offset: -1 };
@@ -278,6 +287,8 @@ export class SimulatedBrokers {
 
   epochEnd(nodeId: number, { topic, partition, epoch }: EpochEndRequest): EpochEndAnswer {
     const log = this.topics.get(topic)?.partitions[partition];
+    if (this.withheld.has(topic))
+      return { error: 'TOPIC_AUTHORIZATION_FAILED', epoch: -1, endOffset: -1 };
     if (log === undefined) return { error: 'UNKNOWN_TOPIC_OR_PARTITION', epoch: -1, endOffset: -1 };
     if (log.leader !== nodeId)
       return { error: 'NOT_LEADER_FOR_PARTITION', epoch: -1, endOffset: -1 };
@@ -289,6 +300,10 @@ export class SimulatedBrokers {
     const partitions = topics.flatMap(({ id, partitions: positions }) =>
       positions.map((position): FetchedPartition => {
         const log = this.#byId.get(id)?.partitions[position.partition];
+        if (log !== undefined && this.withheld.has(log.topic)) {
+          const error = 'TOPIC_AUTHORIZATION_FAILED';
+          return { topicId: id, partition: position.partition, ...empty, error };
+        }
         if (log?.leader !== nodeId) {
           const error = log === undefined ? 'UNKNOWN_TOPIC_ID' : 'NOT_LEADER_FOR_PARTITION';
           return { topicId: id, partition: position.partition, ...empty, error };

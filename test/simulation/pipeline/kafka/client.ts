@@ -14,7 +14,7 @@ import type { SimulatedProcess, VirtualTime } from '../virtual-time.ts';
 import type { GroupRequest } from '../../../kafka/ask-group.ts';
 import { asWritten } from '../../../kafka/fake-cluster.ts';
 import { SimulatedAdmin } from './admin.ts';
-import { fairWeather, type SimulatedBrokers } from './brokers.ts';
+import { fairWeather, type NodeState, type SimulatedBrokers } from './brokers.ts';
 import {
   SimulatedTransactionalProducer,
   type TransactionalOptions,
@@ -152,8 +152,11 @@ export class SimulatedCluster implements Cluster {
 
   #learn(name: string): void {
     const topic = this.#brokers.topics.get(name);
-    if (topic === undefined) {
-      this.#errors.set(name, 'UNKNOWN_TOPIC_OR_PARTITION');
+    const error = this.#brokers.withheld.has(name)
+      ? 'TOPIC_AUTHORIZATION_FAILED'
+      : 'UNKNOWN_TOPIC_OR_PARTITION';
+    if (topic === undefined || this.#brokers.withheld.has(name)) {
+      this.#errors.set(name, error);
       this.#topics.delete(name);
       return;
     }
@@ -221,7 +224,7 @@ export class SimulatedCluster implements Cluster {
     // In fair weather, it makes no difference on which way it takes its time.
     const isFair = weather === fairWeather;
     if (!isFair) await this.#pass(brokers.between(weather.latencyMs));
-    if (!brokers.isUp(nodeId)) await this.#reach(api, nodeId, untilMs);
+    if (this.#stateOf(nodeId) !== 'up') await this.#reach(api, nodeId, untilMs);
     if (brokers.chance(weather.lostRequests)) throw broken(nodeId);
     const answered = await answer();
     const throttled = brokers.chance(0.2) ? weather.throttleMs : 0;
@@ -229,7 +232,7 @@ export class SimulatedCluster implements Cluster {
     if (this.#owner.suspendedUntilMs > this.#time.nowMs) await this.#wait(0);
     else if (!isFair || !unhurried.has(api))
       await this.#pass(brokers.between(weather.latencyMs) + throttled);
-    if (!brokers.isUp(nodeId)) await this.#reach(api, nodeId, untilMs);
+    if (this.#stateOf(nodeId) !== 'up') await this.#reach(api, nodeId, untilMs);
     if (brokers.chance(weather.lostAnswers)) throw broken(nodeId);
     return answered;
   }
@@ -247,12 +250,20 @@ export class SimulatedCluster implements Cluster {
 
   /** A broker that is gone refuses; one that is suspended says nothing until it goes on, or is given up. */
   async #reach(api: string, nodeId: number, untilMs: number): Promise<void> {
-    while (this.#brokers.nodes.get(nodeId) === 'suspended') {
+    while (this.#stateOf(nodeId) === 'suspended') {
       if (this.#time.livedMs >= untilMs)
         throw new KafkaAnswerError('REQUEST_TIMED_OUT', `node ${nodeId} did not answer ${api}`);
       await this.#wait(lookAgainMs);
     }
-    if (!this.#brokers.isUp(nodeId)) throw broken(nodeId);
+    if (this.#stateOf(nodeId) === 'down') throw broken(nodeId);
+  }
+
+  /** As the process sees it, through its own network. */
+  #stateOf(nodeId: number): NodeState | undefined {
+    const { cutOff } = this.#owner;
+    if (cutOff !== undefined && (cutOff.node ?? nodeId) === nodeId)
+      return cutOff.breaks ? 'down' : 'suspended';
+    return this.#brokers.nodes.get(nodeId);
   }
 
   #breakAll(error: Error): void {

@@ -1,4 +1,5 @@
-import { askGroup, type GroupRequest } from '../../../kafka/ask-group.ts';
+import type { KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
+import { askGroup, type AskedGroup, type GroupRequest } from '../../../kafka/ask-group.ts';
 import { FakeGroup } from '../../../kafka/fake-group.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 
@@ -18,14 +19,17 @@ export class SimulatedGroup {
   coordinator: number;
   readonly #time: VirtualTime;
   readonly #fake: FakeGroup;
+  readonly #withheld: ReadonlySet<string>;
   /** By time that was lived through. */
   readonly #seenMs = new Map<string, number>();
   #joiningSinceMs: number | undefined;
   #rebalancesBefore = 0;
   #isWatched = false;
 
-  constructor(time: VirtualTime, coordinator: number) {
+  /** @param withheld topics that nobody has a right to */
+  constructor(time: VirtualTime, coordinator: number, withheld: ReadonlySet<string>) {
     this.#time = time;
+    this.#withheld = withheld;
     this.coordinator = coordinator;
     this.#fake = new FakeGroup(coordinator);
   }
@@ -63,13 +67,13 @@ export class SimulatedGroup {
       if (movesMembers.has(api)) this.#time.happened();
       if (api === 'LeaveGroup') this.#seenMs.delete(request.memberId ?? '');
     }
-    const commitError = (
-      _topic: string,
-      _partition: number,
-      metadata: string,
-    ): 'OFFSET_METADATA_TOO_LARGE' | undefined =>
-      metadata.length > mostMetadataBytes ? 'OFFSET_METADATA_TOO_LARGE' : undefined;
-    const answer = await askGroup({ group: this.#fake, isMisplaced, commitError }, api, request);
+    const committedError = (topic: string): KafkaErrorName | undefined =>
+      this.#withheld.has(topic) ? 'TOPIC_AUTHORIZATION_FAILED' : undefined;
+    const commitError: AskedGroup['commitError'] = (topic, _partition, metadata) =>
+      committedError(topic) ??
+      (metadata.length > mostMetadataBytes ? 'OFFSET_METADATA_TOO_LARGE' : undefined);
+    const asked: AskedGroup = { group: this.#fake, isMisplaced, commitError, committedError };
+    const answer = await askGroup(asked, api, request);
     if (api === 'JoinGroup') this.#see((answer as { readonly memberId?: string }).memberId);
     return answer;
   }

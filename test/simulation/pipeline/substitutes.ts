@@ -1,0 +1,55 @@
+/** @returns what puts it back */
+export function replace(
+  target: object,
+  substitutes: Readonly<Record<string, unknown>>,
+): () => void {
+  const former = Object.keys(substitutes).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const,
+  );
+  for (const [name, value] of Object.entries(substitutes))
+    Object.defineProperty(target, name, { value, configurable: true, writable: true });
+  return () => {
+    for (const [name, descriptor] of former) {
+      if (descriptor === undefined) Reflect.deleteProperty(target, name);
+      else Object.defineProperty(target, name, descriptor);
+    }
+  };
+}
+
+/** A delay that a signal may end. */
+export function abortable(
+  signal: AbortSignal | undefined,
+  begin: (resolve: (value: unknown) => void) => { isCancelled: boolean },
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const timer = begin((value) => {
+      signal?.removeEventListener('abort', ended);
+      resolve(value);
+    });
+    const ended = (): void => {
+      timer.isCancelled = true;
+      reject(signal?.reason as Error);
+    };
+    signal?.addEventListener('abort', ended, { once: true });
+  });
+}
+
+export function uuidOf(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return [8, 12, 16, 20, 32]
+    .map((end, index, ends) => hex.slice(ends[index - 1] ?? 0, end))
+    .join('-');
+}
+
+/** The nearest lines of the stack, as text. */
+export function callers(frames: number): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = frames;
+  const { stack = '' } = new Error();
+  Error.stackTraceLimit = stackTraceLimit;
+  return stack;
+}
