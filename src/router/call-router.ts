@@ -78,9 +78,9 @@ export class CallRouter {
     this.#events = events;
     this.#held = new HeldCalls(
       caughtUp,
-      ({ read }) => routes.sourceOf(read) !== undefined,
-      (held) => {
-        this.#goOn(held);
+      ({ read }) => routes.hasAllOf(read),
+      () => {
+        this.#work();
       },
     );
   }
@@ -146,6 +146,11 @@ export class CallRouter {
   #work(): void {
     if (this.#stopped) return;
     while (this.#copies < mostCopies) {
+      const held = this.#held.take();
+      if (held !== undefined) {
+        this.#goOn(held);
+        continue;
+      }
       const record = this.#backlog.shift(this.#copies < mostAudienceCopies);
       if (record === undefined) break;
       try {
@@ -173,9 +178,9 @@ export class CallRouter {
       return;
     }
     const mustWait = this.#held.size > 0 && this.#held.waitsFor(userOf(read.call));
-    const source = mustWait ? undefined : this.#routes.sourceOf(read);
-    if (source !== undefined) this.#route(record, read, source);
-    else this.#held.hold({ record, read, user: userOf(read.call) });
+    if (mustWait || !this.#routes.hasAllOf(read))
+      this.#held.hold({ record, read, user: userOf(read.call) });
+    else this.#goOn({ record, read });
   }
 
   #stall(record: ConsumedRecord, schemaId: number): void {
@@ -194,7 +199,7 @@ export class CallRouter {
     if (id !== undefined && this.#schemas.find(id) === undefined) void this.#schemas.settled(id);
   }
 
-  /** Continues with a call that waited. */
+  /** The call waits for nothing, or no longer. */
   #goOn({ record, read }: PendingCall): void {
     try {
       const source = this.#routes.sourceOf(read);
@@ -259,8 +264,9 @@ export class CallRouter {
 
   #acknowledged(copies: number): void {
     this.#copies -= copies;
-    const enough = this.#backlog.isUrgent ? mostCopies : mostAudienceCopies;
-    if (this.#backlog.size > 0 && this.#copies <= enough / 2) this.#work();
+    const isUrgent = this.#held.settled > 0 || this.#backlog.isUrgent;
+    const isMore = this.#held.settled > 0 || this.#backlog.size > 0;
+    if (isMore && this.#copies <= (isUrgent ? mostCopies : mostAudienceCopies) / 2) this.#work();
   }
 
   /**

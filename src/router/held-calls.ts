@@ -1,39 +1,40 @@
-/** A call whose source is not known, or that came behind such a call of the same user. */
+/** A call that names something that is not known, or that came behind such a call of the same user. */
 export interface HeldCall {
   readonly user: string;
 }
 
 /**
  * Calls that wait until the configuration is known to be current, in the order in which they came. They share
- * one refresh at a time. Calls that come during a refresh wait for the next one, because their source may
- * have been created after the refresh began.
+ * one refresh at a time. Calls that come during a refresh wait for the next one, because what they
+ * name may have been created after the refresh began.
  */
 export class HeldCalls<T extends HeldCall> {
   #calls: { readonly call: T; readonly round: number }[] = [];
-  #users = new Set<string>();
+  /** They wait no longer, and until they are taken others of their users wait behind them. The next one last. */
+  #settled: T[] = [];
+  /** How many calls of each user are here. */
+  readonly #users = new Map<string, number>();
   /** The number of the last refresh that was begun. */
   #round = 0;
   #looking = false;
   readonly #caughtUp: () => Promise<void>;
   readonly #isKnown: (call: T) => boolean;
-  readonly #onSettled: (call: T) => void;
+  readonly #onSettled: () => void;
 
-  /**
-   * @param onSettled called once for each call, in order per user, when its source is known, or known not to
-   * exist
-   */
-  constructor(
-    caughtUp: () => Promise<void>,
-    isKnown: (call: T) => boolean,
-    onSettled: (call: T) => void,
-  ) {
+  /** @param onSettled called when there may be something to take */
+  constructor(caughtUp: () => Promise<void>, isKnown: (call: T) => boolean, onSettled: () => void) {
     this.#caughtUp = caughtUp;
     this.#isKnown = isKnown;
     this.#onSettled = onSettled;
   }
 
   get size(): number {
-    return this.#calls.length;
+    return this.#calls.length + this.#settled.length;
+  }
+
+  /** How many of them may be taken. */
+  get settled(): number {
+    return this.#settled.length;
   }
 
   /** True if the call would overtake a waiting one of the same user. */
@@ -43,14 +44,23 @@ export class HeldCalls<T extends HeldCall> {
 
   hold(call: T): void {
     this.#calls.push({ call, round: this.#round + 1 });
-    this.#users.add(call.user);
+    this.#users.set(call.user, (this.#users.get(call.user) ?? 0) + 1);
   }
 
-  /** Removes and returns the calls for which `isGone` holds. They are not settled anymore. */
+  /** The next call, in order per user, of which is known what exists of what it names. */
+  take(): T | undefined {
+    const call = this.#settled.pop();
+    if (call !== undefined) this.#forget(call);
+    return call;
+  }
+
+  /** Removes and returns the calls for which `isGone` holds. */
   takeOut(isGone: (call: T) => boolean): T[] {
-    const gone = this.#calls.filter(({ call }) => isGone(call));
+    const gone = [...this.#settled, ...this.#calls.map(({ call }) => call)].filter(isGone);
+    this.#settled = this.#settled.filter((call) => !isGone(call));
     this.#calls = this.#calls.filter(({ call }) => !isGone(call));
-    return gone.map(({ call }) => call);
+    for (const call of gone) this.#forget(call);
+    return gone;
   }
 
   /** To be called after `hold`, once for many calls. */
@@ -62,6 +72,7 @@ export class HeldCalls<T extends HeldCall> {
       () => {
         this.#looking = false;
         this.#settle(this.#round);
+        this.#onSettled();
         this.look();
       },
       // It rejects only when the configuration stops. Then the role stops too, and these calls are read
@@ -73,16 +84,23 @@ export class HeldCalls<T extends HeldCall> {
   #settle(round: number): void {
     const held = this.#calls;
     const stillHeld = new Set<string>();
+    const settled: T[] = [];
     this.#calls = [];
-    this.#users = stillHeld;
     for (const entry of held) {
       const { user } = entry.call;
       if (stillHeld.has(user) || (entry.round > round && !this.#isKnown(entry.call))) {
         stillHeld.add(user);
         this.#calls.push(entry);
       } else {
-        this.#onSettled(entry.call);
+        settled.push(entry.call);
       }
     }
+    this.#settled = [...settled.reverse(), ...this.#settled];
+  }
+
+  #forget({ user }: T): void {
+    const left = (this.#users.get(user) ?? 1) - 1;
+    if (left === 0) this.#users.delete(user);
+    else this.#users.set(user, left);
   }
 }

@@ -52,6 +52,19 @@ export class Routes {
   }
 
   /**
+   * Whether the configuration, as far as it is read, has what the call names: its source, and the enabled
+   * destinations that a sync wrote it for.
+   */
+  hasAllOf(read: ReadCall): boolean {
+    const source = this.sourceOf(read);
+    const named = read.audience?.destinationIds;
+    if (source === undefined || named === undefined) return source !== undefined;
+    let known = 0;
+    for (const { id } of this.#config.destinationsOf(source.id)) if (named.has(id)) known += 1;
+    return known === named.size;
+  }
+
+  /**
    * One record for each enabled destination of its source that wants the call, all with the same body
    * unless they differ in `payload`.
    */

@@ -40,7 +40,7 @@ function writtenBy(router: TestRouter): string[] {
 
 const destinations = ['crm', 'ads', 'other'].map((id) => exampleDestination({ id }));
 
-test("a sync's call goes by its headers: all destinations of its source, or those that it names", () => {
+test("a sync's call goes by its headers: all destinations of its source, or those that it names", async () => {
   const router = new TestRouter(exampleSource(), ...destinations);
   router.take(synced(undefined));
   assert.deepEqual(
@@ -49,15 +49,26 @@ test("a sync's call goes by its headers: all destinations of its source, or thos
   );
   router.written.splice(0);
   router.take(synced(['crm', 'nobody', 'ads'], { offset: 43, partition: 4 }));
+  await router.look();
   assert.deepEqual(
     writtenBy(router),
     ['ads', 'crm'].map((id) => `p.delivery ${id} shop`),
   );
 });
 
-test('a destination that is not connected to the source gets nothing however it is named', () => {
+test('a destination that is applied just before the sync is waited for', async () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.take(synced(['new']));
+  assert.equal(router.heldCalls, 1);
+  router.config.put(exampleDestination({ id: 'new' }));
+  await router.look();
+  assert.deepEqual(writtenBy(router), ['p.delivery new shop']);
+});
+
+test('a destination that is not connected to the source gets nothing however it is named', async () => {
   const router = new TestRouter(exampleSource(), exampleDestination({ sources: ['app'] }));
   router.take(synced(['crm']));
+  await router.look();
   assert.deepEqual(router.finished, [42]);
   assert.equal(router.metrics.unwanted, 1);
 });

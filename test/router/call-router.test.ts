@@ -167,6 +167,22 @@ test('a user whose held call is settled no longer waits for those of others', as
   assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
 });
 
+test('calls whose source comes late become no more records at a time than others', async () => {
+  const router = new TestRouter();
+  const users = Array.from({ length: 300 }, (_, offset) => offset);
+  router.take(...users.map((offset) => call(offset, `u${offset % 7}`)));
+  router.config.put(exampleSource());
+  for (let n = 0; n < 100; n += 1) router.config.put(exampleDestination({ id: `d${n}` }));
+  await router.look();
+  assert.equal(router.written.length, 5_000);
+  router.take(call(300, 'u1'));
+  while (!router.isIdle) {
+    router.acknowledge();
+    await router.look();
+  }
+  assert.deepEqual(router.finished, [...users, 300]);
+});
+
 test('held calls of a partition that goes are released', async () => {
   const router = new TestRouter();
   router.take(
