@@ -56,19 +56,23 @@ export async function retireAudience(
 
 /**
  * Does the same for former parts of an existing audience: its former traits and sources, and destinations
- * that it no longer names.
+ * that it no longer names. Where it says a former trait again, as one of another source, the trait is not taken
+ * back from those who have it now.
+ * @param destinationsOf every destination of a source
  */
 export async function retireFormer(
   deps: SyncDeps,
   target: SyncTarget,
-  connected: readonly string[],
+  destinationsOf: (sourceId: string) => readonly string[],
   options: RetireOptions,
 ): Promise<readonly Retired[]> {
   return withAudience(deps, target.id, { ...options, dryRun: false }, async (audience) => {
-    const former = formerTraits(audience.record.told, target);
-    const { record, done } = await retireTraits(deps, audience, former, options);
+    const { told } = audience.record;
+    const successor = toldOf(told, target) === undefined ? undefined : { target, destinationsOf };
+    const former = formerTraits(told, target);
+    const { record, done } = await retireTraits(deps, audience, former, options, successor);
     const present = toldOf(record.told, target);
-    const destinations = formerDestinations(present, target, connected);
+    const destinations = formerDestinations(present, target, destinationsOf(target.source));
     if (present === undefined || destinations.length === 0) return done;
     const users = await tellDestinations(
       deps,
@@ -81,31 +85,92 @@ export async function retireFormer(
   });
 }
 
+/** What the audience says now, and has told already. */
+interface Successor {
+  readonly target: SyncTarget;
+  readonly destinationsOf: (sourceId: string) => readonly string[];
+}
+
+/** One run that takes a trait back. */
+interface Step {
+  readonly told: ToldTrait;
+  readonly isSilent: boolean;
+  /** Leaves those who keep the trait as `current`. */
+  readonly keep: (audience: OpenAudience) => Promise<void>;
+}
+
 async function retireTraits(
   deps: SyncDeps,
   audience: OpenAudience,
   traits: readonly ToldTrait[],
   options: RetireOptions,
+  successor?: Successor,
 ): Promise<{ readonly record: AudienceRecord; readonly done: readonly Retired[] }> {
   let { record } = audience;
   const done: Retired[] = [];
   for (const told of traits) {
-    const { source, trait, destinations } = told;
-    const run = await begin(deps, audience, { ...told, id: audience.id }, options);
-    try {
-      await empty(audience);
-      const found = await run.compare({ withBaseline: false });
-      const { isSilent } = options;
-      await run.send({ isSilent, formerDestinations: told.formerDestinations });
-      const others = record.told.filter((each) => !isSameTrait(each, told));
-      record = run.recordWith({ told: others, syncs: record.syncs }, run.entry('done', found));
-      await audience.save(record);
-      done.push({ trait, source, destinations, users: found.removed });
-    } finally {
-      await run.end();
+    const isSaidAgain = successor !== undefined && successor.target.trait === told.trait;
+    if (isSaidAgain) await rememberMembers(deps, audience, successor.target, options);
+    const steps: readonly Step[] = isSaidAgain
+      ? replacedBy(successor, told, options.isSilent)
+      : [{ told, isSilent: options.isSilent, keep: keepNobody }];
+    for (const [index, step] of steps.entries()) {
+      const isLast = index === steps.length - 1;
+      const left = isLast ? record.told.filter((each) => !isSameTrait(each, told)) : record.told;
+      const { source, trait, destinations } = step.told;
+      const ended = await takeBack(deps, audience, step, options, { ...record, told: left });
+      record = ended.record;
+      if (step.isSilent === options.isSilent)
+        done.push({ trait, source, destinations, users: ended.users });
     }
   }
   return { record, done };
+}
+
+/**
+ * First those lose it who do not have it now. The others lose it only where the successor does not reach: at a
+ * receiver of both, it would be the last word.
+ */
+function replacedBy(
+  { target, destinationsOf }: Successor,
+  told: ToldTrait,
+  isSilent: boolean,
+): readonly Step[] {
+  const reached = new Set(target.destinations ?? destinationsOf(target.source));
+  const before = [
+    ...(told.destinations ?? destinationsOf(told.source)),
+    ...told.formerDestinations,
+  ];
+  const destinations = before.filter((id) => !reached.has(id));
+  return [
+    { told, isSilent, keep: keepMembers },
+    {
+      told: { ...told, destinations, formerDestinations: [] },
+      isSilent: isSilent || destinations.length === 0,
+      keep: keepNobody,
+    },
+  ];
+}
+
+/** @param next the record as it is afterwards, without this run's entry */
+async function takeBack(
+  deps: SyncDeps,
+  audience: OpenAudience,
+  { told, isSilent, keep }: Step,
+  options: RetireOptions,
+  next: AudienceRecord,
+): Promise<{ readonly record: AudienceRecord; readonly users: number }> {
+  const run = await begin(deps, audience, { ...told, id: audience.id }, options);
+  try {
+    await keep(audience);
+    const found = await run.compare({ withBaseline: false });
+    await run.send({ isSilent, formerDestinations: told.formerDestinations });
+    const record = run.recordWith(next, run.entry('done', found));
+    await audience.save(record);
+    return { record, users: found.removed };
+  } finally {
+    await run.end();
+  }
 }
 
 /** Sends all users to these destinations only. Memberships stay. */
@@ -150,9 +215,35 @@ function begin(
   return SyncRun.begin(deps, audience, target, { action, changesPerTransaction }, undefined);
 }
 
-async function empty({ workspace }: OpenAudience): Promise<void> {
+async function keepNobody({ workspace }: OpenAudience): Promise<void> {
   await workspace.database.connection.run(
     'create or replace table current (user_id varchar, value varchar)',
+  );
+}
+
+/** Leaves as `members_now` who has the trait by what the audience says now. Deleted users only have a mark. */
+async function rememberMembers(
+  deps: SyncDeps,
+  audience: OpenAudience,
+  target: SyncTarget,
+  options: RetireOptions,
+): Promise<void> {
+  const run = await begin(deps, audience, target, options);
+  try {
+    await audience.workspace.database.connection.run(
+      `create or replace table members_now as
+         select user_id from state.members where not starts_with(value, '{')`,
+    );
+  } finally {
+    await run.end();
+  }
+}
+
+async function keepMembers({ workspace }: OpenAudience): Promise<void> {
+  await workspace.database.connection.run(
+    `create or replace table current as
+       select user_id, value from state.members semi join members_now using (user_id)
+       where not starts_with(value, '{')`,
   );
 }
 

@@ -151,6 +151,31 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     assert.equal((await scene.sync(moved, membersOf('b'))).added, 1);
   });
 
+  test('a trait that goes on as one of another source is taken back from those alone who lose it', async () => {
+    const web = audience('moving', { source: 'web' });
+    await scene.sync(web, membersOf('stays', 'stays-too', 'leaves', 'gone'));
+    await scene.deleteUser('gone', 'web');
+    const app = audience('moving', { source: 'app' });
+    await scene.sync(app, membersOf('stays', 'stays-too', 'comes'));
+    const destinationsOf = (source: string): string[] =>
+      source === 'web' ? ['crm', 'ads'] : ['crm'];
+    const retired = await scene.retireFormer(app, false, destinationsOf);
+    assert.deepEqual(
+      retired.map(({ source, destinations, users }) => [source, destinations, users]),
+      [
+        ['web', undefined, 1],
+        ['web', ['ads'], 2],
+      ],
+    );
+    const takenBack = (await scene.emitted(app)).filter(({ traits }) => traits['vip'] === false);
+    assert.deepEqual(
+      takenBack.map(({ userId, destinations = 'all' }) => `${userId} at ${destinations}`).sort(),
+      ['leaves at all', 'stays at ads', 'stays-too at ads'],
+    );
+    assert.deepEqual(await scene.retireFormer(app, false, destinationsOf), []);
+    assert.equal((await scene.sync(app, membersOf('stays', 'stays-too', 'comes'))).added, 0);
+  });
+
   test('what is forgotten is forgotten without a word', async () => {
     const target = audience('silent');
     await scene.sync(target, membersOf('a', 'b'));

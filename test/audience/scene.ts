@@ -75,8 +75,12 @@ export class SyncScene {
   }
 
   /** Takes back what the audience says no more. */
-  async retireFormer(target: SyncTarget, isSilent = false): Promise<readonly Retired[]> {
-    return retireFormer(this.#deps, target, defaults.connected, { ...retiring, isSilent });
+  async retireFormer(
+    target: SyncTarget,
+    isSilent = false,
+    destinationsOf: (sourceId: string) => readonly string[] = () => defaults.connected,
+  ): Promise<readonly Retired[]> {
+    return retireFormer(this.#deps, target, destinationsOf, { ...retiring, isSilent });
   }
 
   async retireAudience(target: SyncTarget, isSilent = false): Promise<readonly Retired[]> {

@@ -291,7 +291,7 @@ async function retireAll(
     const retired = await aloneWith(context, audience.id, async () => {
       const now = await findNow([audience.id]);
       const [target = audience] = now.audiences;
-      return retireFormer(deps, target, now.destinationsOf(target.source), retire);
+      return retireFormer(deps, target, (source) => now.destinationsOf(source), retire);
     });
     const name = `${audience.kind} ${audience.id}`;
     if (retired.length === 0) context.print(`${name}: no user has a former trait`);
