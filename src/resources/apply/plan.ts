@@ -67,7 +67,7 @@ export function planApply(
     ...desired.problems,
     ...settled.problems,
     ...findReferenceProblems(desired, kept),
-    ...findTraitProblems(desired, kept),
+    ...findTraitProblems(desired, kept, records),
   ];
   if (problems.length > 0) throw new InvalidResources(problems);
 
@@ -107,7 +107,7 @@ export function checkFiles(files: ParsedFile, others: Others, bounds: ResourceBo
     ...desired.problems,
     ...findReferenceProblems(desired, others === 'unknown' ? undefined : []),
     // A stored trait may differ from the one that the present name gives.
-    ...(others === 'none' ? findTraitProblems(desired, []) : []),
+    ...(others === 'none' ? findTraitProblems(desired, [], new Map()) : []),
   ];
   if (problems.length > 0) throw new InvalidResources(problems);
 }

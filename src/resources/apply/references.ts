@@ -1,6 +1,7 @@
 import type { DesiredResources } from './desired.ts';
 import { hintAt } from '../../near.ts';
 import { problemAt, type SourceDocument } from './document.ts';
+import type { AudienceRecords } from '../audiences/records.ts';
 import type { Problem } from '../problem.ts';
 import type { Audience, ComputedTrait, Destination, Resource, Source } from '../resource.ts';
 
@@ -137,10 +138,12 @@ function findMissing(
 /**
  * At a receiver, a trait has one value.
  * @param kept as of `findReferenceProblems`
+ * @param records of what users have been told
  */
 export function findTraitProblems(
   { resources }: DesiredResources,
   kept: readonly Resource[],
+  records: AudienceRecords,
 ): Problem[] {
   const owners = new Map<string, string>();
   const ownerOf = ({ kind, id, trait }: Audience | ComputedTrait): string => {
@@ -153,8 +156,22 @@ export function findTraitProblems(
     if (!isSynced(resource)) return [];
     const { kind, id, name, trait } = resource;
     const owner = ownerOf(resource);
-    if (owner === `${kind} ${id}`) return [];
-    const reason = `${name} is delivered as trait ${trait}, which is already the trait of ${owner}`;
-    return [problemAt(document, ['name'], reason)];
+    const refuse = (why: string): Problem[] => [
+      problemAt(document, ['name'], `${name} is delivered as trait ${trait}, which ${why}`),
+    ];
+    if (owner !== `${kind} ${id}`) return refuse(`is already the trait of ${owner}`);
+    const former = formerOwner(records, id, trait);
+    if (former === undefined) return [];
+    return refuse(
+      `users still have from ${former}: \`audience-sync ${former} --retire\` takes it back from them first`,
+    );
   });
+}
+
+/** The id of another audience that may still take this trait back from users, before this one has said it. */
+function formerOwner(records: AudienceRecords, id: string, trait: string): string | undefined {
+  if (records.get(id)?.told.some((each) => each.trait === trait) === true) return undefined;
+  for (const [other, { told }] of records)
+    if (other !== id && told.some((each) => each.trait === trait && each.members > 0)) return other;
+  return undefined;
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { parseDocuments } from '../../../src/resources/apply/document.ts';
 import { formatChange, planApply, type PlanOptions } from '../../../src/resources/apply/plan.ts';
 import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
+import type { ToldTrait } from '../../../src/resources/audiences/record.ts';
 import type { Resource } from '../../../src/resources/resource.ts';
 import { decodeResource, encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
 import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
@@ -103,6 +104,31 @@ test('two audiences or computed traits that are delivered as one trait are refus
     'create ComputedTrait ltv',
     'delete Audience big-spenders',
   ]);
+});
+
+test('a trait that users still have from another audience is refused until it is taken back', () => {
+  const told = {
+    kind: 'Audience',
+    name: 'Big Spenders',
+    source: 'shop',
+    trait: 'big_spenders',
+    formerDestinations: [],
+    members: 3,
+  } as const;
+  const renamed = exampleAudience({ name: 'Whales', trait: 'whales' });
+  const heir = exampleAudience({ id: 'heir', name: 'Big Spenders', trait: 'big_spenders' });
+  const planned = (members: number, heirTold: readonly ToldTrait[] = []): readonly string[] =>
+    apply([withoutTrait(heir)], storedOf(shop, renamed), {
+      records: new Map([
+        ['big-spenders', { told: [{ ...told, members }], syncs: [] }],
+        ['heir', { told: heirTold, syncs: [] }],
+      ]),
+    });
+  assert.deepEqual(planned(3), [
+    'f.yaml:1: name: Big Spenders is delivered as trait big_spenders, which users still have from big-spenders: `audience-sync big-spenders --retire` takes it back from them first',
+  ]);
+  assert.deepEqual(planned(0), ['create Audience heir']);
+  assert.deepEqual(planned(3, [told]), ['create Audience heir']);
 });
 
 test('an audience and a computed trait cannot have the same id', () => {
