@@ -1,5 +1,5 @@
 import { errorName, type KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
-import type { FakeGroup, JoinRequest, SyncRequest } from './fake-group.ts';
+import type { FakeCommit, FakeGroup, JoinRequest, SyncRequest } from './fake-group.ts';
 
 /** What is asked of a coordinator, of whichever kind it is, in kafkajs's names. */
 export interface GroupRequest {
@@ -33,7 +33,7 @@ export interface AskedGroup {
 }
 
 const codes = new Map(Array.from({ length: 130 }, (_, i) => [errorName(i - 1), i - 1]));
-const codeOf = (error: KafkaErrorName): number => codes.get(error) ?? -1;
+export const codeOf = (error: KafkaErrorName): number => codes.get(error) ?? -1;
 
 /** A coordinator's answer, in the shapes in which kafkajs decodes it. */
 export async function askGroup(
@@ -73,7 +73,10 @@ export async function askGroup(
     case 'OffsetCommit':
       return { responses: commit(asked, request, misplaced) };
     case 'OffsetFetch':
-      return { errorCode: codeOf(misplaced ?? 'NONE'), responses: committed(asked, request) };
+      return {
+        errorCode: codeOf(misplaced ?? 'NONE'),
+        responses: committed(group.commits, request, asked.committedError),
+      };
     case 'DescribeGroups':
       return { groups: [described(group, misplaced)] };
     default:
@@ -99,14 +102,19 @@ function commit(
   }));
 }
 
-function committed({ group, committedError }: AskedGroup, { topics = [] }: GroupRequest): object[] {
+/** Of the answer to `OffsetFetch`. */
+export function committed(
+  commits: ReadonlyMap<string, FakeCommit>,
+  { topics = [] }: GroupRequest,
+  errorOf: AskedGroup['committedError'] = () => undefined,
+): object[] {
   return topics.map(({ topic, partitions }) => ({
     topic,
     partitions: partitions.map(({ partition }) => {
-      const error = committedError?.(topic);
+      const error = errorOf(topic);
       if (error !== undefined)
         return { partition, offset: '-1', metadata: '', errorCode: codeOf(error) };
-      const known = group.commits.get(`${topic}/${partition}`);
+      const known = commits.get(`${topic}/${partition}`);
       const offset = String(known?.offset ?? -1);
       return { partition, offset, metadata: known?.metadata ?? '', errorCode: 0 };
     }),

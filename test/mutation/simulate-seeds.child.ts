@@ -1,4 +1,4 @@
-import { makeScenario } from '../simulation/pipeline/scenario.ts';
+import { makeScenario } from '../simulation/pipeline/make-scenario.ts';
 import { simulate } from '../simulation/pipeline/simulate.ts';
 
 /** `node simulate-seeds.child.ts COUNT`: simulates seeds until one breaks a promise, and then ends with 1. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { makeScenario } from './pipeline/scenario.ts';
+import { makeScenario } from './pipeline/make-scenario.ts';
 import { lesser, shrink } from './pipeline/shrink.ts';
 
 const main = new URL('pipeline/main.ts', import.meta.url).pathname;

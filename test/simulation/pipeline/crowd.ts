@@ -1,3 +1,4 @@
+import { diceOf } from './dice.ts';
 import type { Burst, DestinationPlan, Scenario, Trouble } from './scenario.ts';
 
 const secondMs = 1_000;
@@ -9,9 +10,7 @@ const calls = [2_000, 6_000] as const;
  * well, and one that fails for a short time: its events come back when the limited ones do.
  */
 export function makeCrowd(random: () => number, scenario: Scenario): Scenario {
-  const whole = (least: number, most: number): number =>
-    Math.floor(least + (most - least + 1) * random());
-  const oneOf = <T>(items: readonly T[]): T => items[whole(0, items.length - 1)] as T;
+  const { whole, oneOf, chance } = diceOf(random);
   const atMs = whole(0, 60) * secondMs;
   const burst: Burst = { atMs, calls: whole(...calls), perSecond: oneOf([100, 500, 1_000]) };
   const trickle: Burst = { atMs, calls: 300, perSecond: 1 };
@@ -52,9 +51,8 @@ export function makeCrowd(random: () => number, scenario: Scenario): Scenario {
     destinations: [...limited, well, recovers],
     bursts: [burst, trickle],
     // Where everything else is well, what is due must be tried in time.
-    faults:
-      random() < 0.5
-        ? []
-        : scenario.faults.filter(({ kind }) => kind !== 'change' && kind !== 'pause'),
+    faults: chance(0.5)
+      ? []
+      : scenario.faults.filter(({ kind }) => kind !== 'change' && kind !== 'pause'),
   };
 }

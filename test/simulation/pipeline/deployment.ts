@@ -29,6 +29,7 @@ export type RoleKind = 'worker' | 'router';
 /** A place where a supervisor keeps a process running. */
 interface Slot {
   readonly kind: RoleKind;
+  readonly index: number;
   readonly name: string;
   starts: number;
   process: SimulatedProcess;
@@ -71,7 +72,7 @@ export class SimulatedDeployment {
       ],
       extraIngestTopics: [],
     });
-    this.brokers = new SimulatedBrokers(time, scenario.nodes);
+    this.brokers = new SimulatedBrokers(time, scenario.nodes, scenario.hasRacks === true);
     this.endpoints = new SimulatedEndpoints(time, scenario);
     for (const { name, partitions, config } of this.topology.all)
       this.brokers.makeTopic(name, partitions, config);
@@ -123,9 +124,9 @@ export class SimulatedDeployment {
     await this.write(this.#configRecord(destination));
   }
 
-  partsFor(process: SimulatedProcess): RoleParts {
+  partsFor(process: SimulatedProcess, index: number = 0): RoleParts {
     return {
-      kafka: simulatedClient(this.brokers, process),
+      kafka: simulatedClient(this.brokers, process, this.brokers.racks.nearTo(index)),
       topology: this.topology,
       clock: this.time.clock,
       log: this.#log(process),
@@ -136,6 +137,7 @@ export class SimulatedDeployment {
     const name = `${kind}-${index}`;
     const slot: Slot = {
       kind,
+      index,
       name,
       starts: 0,
       process: new SimulatedProcess(name),
@@ -245,8 +247,8 @@ export class SimulatedDeployment {
     });
   }
 
-  #start({ kind }: Slot, process: SimulatedProcess): Promise<RunningRole> {
-    const parts = this.partsFor(process);
+  #start({ kind, index }: Slot, process: SimulatedProcess): Promise<RunningRole> {
+    const parts = this.partsFor(process, index);
     const { maxInFlight } = this.#scenario;
     return kind === 'router'
       ? startSimulatedRouter(parts)

@@ -5,7 +5,8 @@ import { neighbourRule } from './invariants.ts';
 import { neighboursHurt } from './neighbours.ts';
 import { runSeeds, type SeedRun } from './run-seeds.ts';
 import { writeSection } from './report-section.ts';
-import { makeScenario, type Scenario } from './scenario.ts';
+import { makeScenario } from './make-scenario.ts';
+import type { Scenario } from './scenario.ts';
 import { shrink } from './shrink.ts';
 import { simulate } from './simulate.ts';
 

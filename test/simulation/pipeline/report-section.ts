@@ -1,7 +1,8 @@
 import { circumstances } from '../../harness/recorded-page.ts';
 import { writeReliability } from '../../harness/reliability-page.ts';
 import { neighbourRule, rules, uncaughtRule } from './invariants.ts';
-import { faultKinds, troubleKinds } from './scenario.ts';
+import { faultKinds } from './make-scenario.ts';
+import { troubleKinds } from './scenario.ts';
 
 /** Replaces what docs/reliability.md says of the simulation. */
 export function writeSection(figures: Readonly<Record<string, string>>, seeds: number): void {

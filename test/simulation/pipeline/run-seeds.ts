@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { neighboursHurt } from './neighbours.ts';
-import { isCrowd, makeScenario } from './scenario.ts';
+import { isCrowd, makeScenario } from './make-scenario.ts';
 import { simulate, type Result } from './simulate.ts';
 
 export interface SeedRun {

@@ -6,7 +6,7 @@ import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';
 import { judge, uncaughtRule, type Violation } from './invariants.ts';
-import { fairWeather } from './kafka/brokers.ts';
+import { fairWeather } from './kafka/weather.ts';
 import { Ledger } from './ledger.ts';
 import type { Burst, Fault, Scenario, TopicKind } from './scenario.ts';
 import { sendCall } from './send-call.ts';
@@ -227,7 +227,7 @@ class Run {
       case 'broker': {
         const others = [...brokers.nodes].filter(([id]) => id !== fault.node);
         if (others.some(([, state]) => state !== 'up')) return;
-        brokers.setNode(fault.node, fault.state);
+        brokers.setNode(fault.node, fault.state, fault.withRack);
         time.after(fault.forMs, () => {
           brokers.setNode(fault.node, 'up');
         });

@@ -3,18 +3,24 @@ import {
   type ListedOffset,
   type ListOffsetsRequest,
 } from '../../../../src/kafka/cluster/cluster.ts';
-import type { KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
 import type { EpochEndAnswer, EpochEndRequest } from '../../../../src/kafka/protocol/epoch-end.ts';
 import type {
   FetchAnswer,
   FetchedPartition,
   FetchRequest,
 } from '../../../../src/kafka/protocol/fetch.ts';
+import type { PartitionMetadata } from '../../../../src/kafka/protocol/metadata.ts';
 import type { ProducedPartition, ProduceRequest } from '../../../../src/kafka/protocol/produce.ts';
 import type { VirtualTime } from '../virtual-time.ts';
+import type { GroupRequest } from '../../../kafka/ask-group.ts';
+import { isEmpty, refusedPartition, sentElsewhere } from './fetched-partitions.ts';
 import { SimulatedGroup } from './group.ts';
+import { IsolatedBroker } from './isolated.ts';
 import { SimulatedPartition, type Appended } from './partition.ts';
+import { rackOf, Racks } from './racks.ts';
 import { SimulatedTransactions } from './transactions.ts';
+import { damagedAnswer, fairWeather, oddAnswers, type Weather } from './weather.ts';
 
 export interface SimulatedTopic {
   readonly name: string;
@@ -23,32 +29,11 @@ export interface SimulatedTopic {
   readonly partitions: readonly SimulatedPartition[];
 }
 
-/** `suspended`: it keeps its connections, and does nothing. */
-export type NodeState = 'up' | 'suspended' | 'down';
-
-/** How the network and the brokers are at a time; scenarios change it. */
-export interface Weather {
-  /** Each way, at least and at most. */
-  latencyMs: readonly [number, number];
-  /** The share of requests that get lost with their connection, and of answers to what was done. */
-  lostRequests: number;
-  lostAnswers: number;
-  /** The share of fetches of which a partition's records arrive damaged. */
-  damagedFetches: number;
-  /** The share of produce answers in which a partition is left out, or has another error although it was written. */
-  oddAnswers: number;
-  /** Brokers hold answers back for so long. */
-  throttleMs: number;
-}
-
-export const fairWeather: Weather = {
-  latencyMs: [1, 4],
-  lostRequests: 0,
-  lostAnswers: 0,
-  damagedFetches: 0,
-  oddAnswers: 0,
-  throttleMs: 0,
-};
+/**
+ * `suspended`: it keeps its connections, and does nothing. `isolated`: clients reach it, and neither its peers nor the
+ * controller do.
+ */
+export type NodeState = 'up' | 'suspended' | 'isolated' | 'down';
 
 const replicationMs = 3;
 /** Kafka's replica.lag.time.max.ms is 30 s; short, so that it happens. */
@@ -77,6 +62,8 @@ export class SimulatedBrokers {
   readonly topics: Map<string, SimulatedTopic> = new Map();
   readonly groups: Map<string, SimulatedGroup> = new Map();
   readonly nodes: Map<number, NodeState> = new Map();
+  readonly #isolated = new Map<number, IsolatedBroker>();
+  readonly racks: Racks;
   weather: Weather = fairWeather;
   /** Topics whose records are no event: they are written from time to time in any case. */
   readonly chatter: Set<string> = new Set();
@@ -88,8 +75,9 @@ export class SimulatedBrokers {
   readonly #byId = new Map<string, SimulatedTopic>();
   #producerIds = 1_000;
 
-  constructor(time: VirtualTime, nodes: number) {
+  constructor(time: VirtualTime, nodes: number, hasRacks: boolean) {
     this.time = time;
+    this.racks = new Racks(nodes, hasRacks);
     for (let nodeId = 1; nodeId <= nodes; nodeId += 1) this.nodes.set(nodeId, 'up');
   }
 
@@ -121,14 +109,37 @@ export class SimulatedBrokers {
 
   readonly isUp = (nodeId: number): boolean => this.nodes.get(nodeId) === 'up';
 
-  /** A broker is killed, stopped for a while, or back. */
-  setNode(nodeId: number, state: NodeState): void {
+  /** They don't all say the same. */
+  get areDivided(): boolean {
+    return this.#isolated.size > 0;
+  }
+
+  /** By clients in a rack. */
+  isReachable(nodeId: number, rack: string): boolean {
+    return this.racks.areConnected(nodeId, rack) && this.#answers(nodeId);
+  }
+
+  #answers(nodeId: number): boolean {
+    return this.isUp(nodeId) || this.#isolated.has(nodeId);
+  }
+
+  /** A broker is killed, stopped for a while, cut off from the others, or back. */
+  setNode(nodeId: number, state: NodeState, isRackCutOff: boolean = false): void {
     const former = this.nodes.get(nodeId);
-    if (former === state) return;
+    // What isn't up already isn't cut off beside that.
+    if (former === state || (state === 'isolated' && former !== 'up')) return;
     const { time } = this;
     time.happened();
     time.liveThrough(noticedMs);
     this.nodes.set(nodeId, state);
+    this.#isolated.get(nodeId)?.end();
+    this.#isolated.delete(nodeId);
+    this.racks.connect(nodeId);
+    if (isRackCutOff) this.racks.cutOffWith(nodeId);
+    if (state === 'isolated') {
+      const groups = this.groups.values();
+      this.#isolated.set(nodeId, new IsolatedBroker(nodeId, time, this.#partitions(), groups));
+    }
     if (state === 'up') {
       time.after(this.between(catchUpMs), () => {
         if (this.isUp(nodeId)) this.#welcome(nodeId);
@@ -141,16 +152,21 @@ export class SimulatedBrokers {
       });
       time.after(lagMs, () => {
         if (this.isUp(nodeId)) return;
-        for (const partition of this.#partitions())
+        for (const partition of this.#partitions()) {
           if (partition.leader !== nodeId) partition.dropReplica(nodeId);
+          this.#replicateSoon(partition);
+        }
       });
     }
   }
 
-  /** The network is well, no transaction is open, and no member of a group is missed. */
+  /**
+   * The network is well, nobody is told what no longer holds, no transaction is open, and no member of a group is
+   * missed.
+   */
   get isSettled(): boolean {
-    if (this.weather !== fairWeather || this.withheld.size > 0 || !this.transactions.areOver)
-      return false;
+    if (this.weather !== fairWeather || this.areDivided || this.withheld.size > 0) return false;
+    if (!this.transactions.areOver) return false;
     for (const group of this.groups.values()) if (!group.isSettled) return false;
     return true;
   }
@@ -158,6 +174,7 @@ export class SimulatedBrokers {
   /** Another broker leads the partition, or coordinates the group, though all are well. */
   moveLeader(partition: SimulatedPartition): void {
     partition.elect(this.isUp);
+    this.#replicateSoon(partition);
     this.time.happened();
   }
 
@@ -187,12 +204,7 @@ export class SimulatedBrokers {
       })),
     );
     const all: ProducedPartition[] = await Promise.all(answers);
-    if (!this.chance(this.weather.oddAnswers)) return all;
-    const odd = Math.floor(this.time.random() * all.length);
-    if (this.chance(0.5)) return all.filter((_, index) => index !== odd);
-    return all.map((answer, index) =>
-      index === odd ? { ...answer, error: 'NOT_ENOUGH_REPLICAS_AFTER_APPEND' as const } : answer,
-    );
+    return this.chance(this.weather.oddAnswers) ? oddAnswers(all, this.time.random) : all;
   }
 
   /** To the leader's log; the others soon have it too. */
@@ -207,8 +219,17 @@ export class SimulatedBrokers {
     }
     time.after(replicationMs, () => {
       partition.replicate(this.isUp);
+      this.#replicateSoon(partition);
     });
     return appended;
+  }
+
+  /** Replicas learn what readers may see with a fetch that comes after those that have brought it about. */
+  #replicateSoon(partition: SimulatedPartition): void {
+    if (!this.racks.exist) return;
+    this.time.after(replicationMs, () => {
+      partition.replicate(this.isUp);
+    });
   }
 
   async #write(
@@ -218,7 +239,7 @@ export class SimulatedBrokers {
     batch: Buffer,
     timeoutMs: number,
   ): Promise<Pick<ProducedPartition, 'error' | 'baseOffset'> & { readonly appendedMs?: number }> {
-    const partition = this.topics.get(topic)?.partitions[index];
+    const partition = this.#seenBy(nodeId, this.topics.get(topic)?.partitions[index]);
     if (partition === undefined) return refused('UNKNOWN_TOPIC_OR_PARTITION');
     if (partition.leader !== nodeId) return refused('NOT_LEADER_FOR_PARTITION');
     if (partition.inSync.size < minInSync) return refused('NOT_ENOUGH_REPLICAS');
@@ -249,7 +270,7 @@ export class SimulatedBrokers {
       if (topic === undefined) continue;
       isFollower ||= topic.config['cleanup.policy']?.includes('compact') === true;
       for (const { partition } of partitions) {
-        const log = topic.partitions[partition];
+        const log = this.#seenBy(nodeId, topic.partitions[partition]);
         if (log !== undefined) watched.push(log);
       }
     }
@@ -275,7 +296,7 @@ export class SimulatedBrokers {
 
   listOffsets(nodeId: number, { topic, partitions, timeMs }: ListOffsetsRequest): ListedOffset[] {
     return partitions.map((partition) => {
-      const log = this.topics.get(topic)?.partitions[partition];
+      const log = this.#seenBy(nodeId, this.topics.get(topic)?.partitions[partition]);
       if (this.withheld.has(topic))
         return { partition, error: 'TOPIC_AUTHORIZATION_FAILED', offset: -1 };
       if (log === undefined) return { partition, error: 'UNKNOWN_TOPIC_OR_PARTITION', offset: -1 };
@@ -285,30 +306,78 @@ export class SimulatedBrokers {
     });
   }
 
-  epochEnd(nodeId: number, { topic, partition, epoch }: EpochEndRequest): EpochEndAnswer {
-    const log = this.topics.get(topic)?.partitions[partition];
+  epochEnd(nodeId: number, request: EpochEndRequest): EpochEndAnswer {
+    const { topic, partition, leaderEpoch, epoch } = request;
+    const log = this.#seenBy(nodeId, this.topics.get(topic)?.partitions[partition]);
     if (this.withheld.has(topic))
       return { error: 'TOPIC_AUTHORIZATION_FAILED', epoch: -1, endOffset: -1 };
     if (log === undefined) return { error: 'UNKNOWN_TOPIC_OR_PARTITION', epoch: -1, endOffset: -1 };
     if (log.leader !== nodeId)
       return { error: 'NOT_LEADER_FOR_PARTITION', epoch: -1, endOffset: -1 };
+    if (leaderEpoch >= 0 && leaderEpoch !== log.leaderEpoch) {
+      const error = leaderEpoch < log.leaderEpoch ? 'FENCED_LEADER_EPOCH' : 'UNKNOWN_LEADER_EPOCH';
+      return { error, epoch: -1, endOffset: -1 };
+    }
     return { error: 'NONE', ...log.epochEnd(epoch) };
   }
 
-  #fetchNow(nodeId: number, { maxBytes, topics }: FetchRequest): FetchAnswer {
+  /** Leaders of a topic's partitions, as the node knows them. */
+  describe(nodeId: number, { partitions }: SimulatedTopic): PartitionMetadata[] {
+    return partitions.map((partition) => {
+      const { leader, leaderEpoch: epoch } = this.#seenBy(nodeId, partition);
+      return { leader, epoch };
+    });
+  }
+
+  /** As the node knows it. */
+  coordinatorOf(nodeId: number, groupId: string): number {
+    const group = this.group(groupId);
+    const known = this.#isolated.get(nodeId)?.coordinatorOf(group);
+    if (known !== undefined) return known;
+    if (this.#answers(group.coordinator)) return group.coordinator;
+    throw new KafkaAnswerError('COORDINATOR_NOT_AVAILABLE', groupId);
+  }
+
+  async askGroup(
+    nodeId: number,
+    api: string,
+    request: GroupRequest,
+    timeoutMs: number,
+  ): Promise<object> {
+    const group = this.group(request.groupIds?.[0] ?? request.groupId);
+    const isolated = (): ReturnType<IsolatedBroker['coordinator']> =>
+      this.#isolated.get(nodeId)?.coordinator(group);
+    const answer = isolated() === undefined ? await group.answer(nodeId, api, request) : undefined;
+    // What it was to wait for has gone on without it meanwhile.
+    const isolatedAnswer = await isolated()?.answer(api, request, timeoutMs);
+    const told = isolatedAnswer ?? answer;
+    if (told === undefined)
+      throw new KafkaAnswerError('REQUEST_TIMED_OUT', `node ${nodeId} did not answer ${api}`);
+    return told;
+  }
+
+  #seenBy<P extends SimulatedPartition | undefined>(nodeId: number, partition: P): P {
+    const isolated = partition === undefined ? undefined : this.#isolated.get(nodeId);
+    return isolated === undefined
+      ? partition
+      : (isolated.partition(partition as SimulatedPartition) as P);
+  }
+
+  #fetchNow(nodeId: number, { rack, maxBytes, topics }: FetchRequest): FetchAnswer {
     let leftBytes = maxBytes;
     const partitions = topics.flatMap(({ id, partitions: positions }) =>
       positions.map((position): FetchedPartition => {
-        const log = this.#byId.get(id)?.partitions[position.partition];
-        if (log !== undefined && this.withheld.has(log.topic)) {
-          const error = 'TOPIC_AUTHORIZATION_FAILED';
-          return { topicId: id, partition: position.partition, ...empty, error };
+        const log = this.#seenBy(nodeId, this.#byId.get(id)?.partitions[position.partition]);
+        if (log !== undefined && this.withheld.has(log.topic))
+          return refusedPartition(id, position.partition, 'TOPIC_AUTHORIZATION_FAILED');
+        if (log === undefined) return refusedPartition(id, position.partition, 'UNKNOWN_TOPIC_ID');
+        if (!log.replicas.includes(nodeId) || log.leader < 0)
+          return refusedPartition(id, position.partition, 'NOT_LEADER_FOR_PARTITION');
+        const answer = log.fetch(position, leftBytes, leftBytes === maxBytes, nodeId);
+        if (rack !== '' && log.leader === nodeId && answer.error === 'NONE') {
+          const replica = log.replicaFor((id) => rackOf(id) === rack, position.offset);
+          if (replica >= 0) return sentElsewhere(answer, replica);
         }
-        if (log?.leader !== nodeId) {
-          const error = log === undefined ? 'UNKNOWN_TOPIC_ID' : 'NOT_LEADER_FOR_PARTITION';
-          return { topicId: id, partition: position.partition, ...empty, error };
-        }
-        const answer = log.fetch(position, leftBytes, leftBytes === maxBytes);
         leftBytes -= answer.records.length;
         return answer;
       }),
@@ -316,20 +385,11 @@ export class SimulatedBrokers {
     return { error: 'NONE', throttleMs: 0, partitions };
   }
 
-  /** A bit of one partition's records may be another one when they arrive; on the disk they are well. */
   #weathered(answer: FetchAnswer): FetchAnswer {
     if (!this.chance(this.weather.damagedFetches)) return answer;
-    const full = answer.partitions.filter(({ records }) => records.length > 0);
-    const hit = full[Math.floor(this.time.random() * full.length)];
-    if (hit === undefined) return answer;
-    this.time.liveThrough(unreadableMs);
-    const records = Buffer.from(hit.records);
-    const at = Math.floor(this.time.random() * records.length);
-    records[at] = (records[at] ?? 0) ^ (1 << Math.floor(this.time.random() * 8));
-    return {
-      ...answer,
-      partitions: answer.partitions.map((each) => (each === hit ? { ...each, records } : each)),
-    };
+    const damaged = damagedAnswer(answer, this.time.random);
+    if (damaged !== answer) this.time.liveThrough(unreadableMs);
+    return damaged;
   }
 
   /** The controller has missed a broker. */
@@ -338,11 +398,12 @@ export class SimulatedBrokers {
     for (const partition of this.#partitions()) {
       if (partition.leader === nodeId) partition.elect(this.isUp);
       partition.dropReplica(nodeId);
+      this.#replicateSoon(partition);
     }
     for (const group of this.groups.values())
       if (group.coordinator === nodeId) {
         const up = [...this.nodes.keys()].find((id) => this.isUp(id));
-        if (up !== undefined) group.coordinator = up;
+        if (up !== undefined) group.moveTo(up);
       }
   }
 
@@ -352,9 +413,10 @@ export class SimulatedBrokers {
       if (partition.leader < 0 || !this.isUp(partition.leader)) partition.elect(this.isUp);
       partition.addReplica(nodeId);
       partition.replicate(this.isUp);
+      this.#replicateSoon(partition);
     }
     for (const group of this.groups.values())
-      if (!this.isUp(group.coordinator)) group.coordinator = nodeId;
+      if (!this.isUp(group.coordinator)) group.moveTo(nodeId);
   }
 
   *#partitions(): Generator<SimulatedPartition> {
@@ -365,19 +427,3 @@ export class SimulatedBrokers {
 function refused(error: KafkaErrorName): { error: KafkaErrorName; baseOffset: number } {
   return { error, baseOffset: -1 };
 }
-
-function isEmpty({ partitions }: FetchAnswer): boolean {
-  return partitions.every(
-    ({ error, records, diverging }) =>
-      error === 'NONE' && records.length === 0 && diverging === undefined,
-  );
-}
-
-const empty = {
-  highWatermark: -1,
-  lastStableOffset: -1,
-  aborted: [],
-  preferredReplica: -1,
-  diverging: undefined,
-  records: Buffer.alloc(0),
-} as const;

@@ -14,7 +14,8 @@ import type { SimulatedProcess, VirtualTime } from '../virtual-time.ts';
 import type { GroupRequest } from '../../../kafka/ask-group.ts';
 import { asWritten } from '../../../kafka/fake-cluster.ts';
 import { SimulatedAdmin } from './admin.ts';
-import { fairWeather, type NodeState, type SimulatedBrokers } from './brokers.ts';
+import type { NodeState, SimulatedBrokers } from './brokers.ts';
+import { fairWeather } from './weather.ts';
 import {
   SimulatedTransactionalProducer,
   type TransactionalOptions,
@@ -31,14 +32,22 @@ const retryMs = 7_000;
 const unhurried: ReadonlySet<string> = new Set(['Fetch', 'Metadata', 'Heartbeat']);
 
 /** What a process has of Kafka; `as` the client that roles are given. */
-export function simulatedClient(brokers: SimulatedBrokers, owner: SimulatedProcess): KafkaClient {
+export function simulatedClient(
+  brokers: SimulatedBrokers,
+  owner: SimulatedProcess,
+  rack: string = '',
+): KafkaClient {
   return {
-    rack: '',
+    rack,
     compressor: uncompressed,
-    openCluster: () => new SimulatedCluster(brokers, owner),
+    openCluster: () => new SimulatedCluster(brokers, owner, rack),
     admin: () => new SimulatedAdmin(brokers, owner),
     producer: (options: TransactionalOptions) =>
-      new SimulatedTransactionalProducer(brokers, new SimulatedCluster(brokers, owner), options),
+      new SimulatedTransactionalProducer(
+        brokers,
+        new SimulatedCluster(brokers, owner, rack),
+        options,
+      ),
   } as unknown as KafkaClient;
 }
 
@@ -49,6 +58,7 @@ export function simulatedClient(brokers: SimulatedBrokers, owner: SimulatedProce
 export class SimulatedCluster implements Cluster {
   readonly #brokers: SimulatedBrokers;
   readonly #owner: SimulatedProcess;
+  readonly #rack: string;
   readonly #topics = new Map<string, TopicMetadata>();
   readonly #errors = new Map<string, KafkaErrorName>();
   /**
@@ -59,14 +69,15 @@ export class SimulatedCluster implements Cluster {
   readonly #pending = new Set<(error: Error) => void>();
   #isClosed = false;
 
-  constructor(brokers: SimulatedBrokers, owner: SimulatedProcess) {
+  constructor(brokers: SimulatedBrokers, owner: SimulatedProcess, rack: string) {
     this.#brokers = brokers;
     this.#owner = owner;
+    this.#rack = rack;
   }
 
   async refresh(topics: readonly string[]): Promise<void> {
-    await this.#askAny('Metadata', () => {
-      for (const name of topics) this.#learn(name);
+    await this.#askAny('Metadata', (nodeId) => {
+      for (const name of topics) this.#learn(nodeId, name);
     });
   }
 
@@ -115,11 +126,9 @@ export class SimulatedCluster implements Cluster {
   }
 
   async findCoordinator(groupId: string): Promise<number> {
-    return this.#askAny('FindCoordinator', () => {
-      const { coordinator } = this.#brokers.group(groupId);
-      if (this.#brokers.isUp(coordinator)) return coordinator;
-      throw new KafkaAnswerError('COORDINATOR_NOT_AVAILABLE', groupId);
-    });
+    return this.#askAny('FindCoordinator', (nodeId) =>
+      this.#brokers.coordinatorOf(nodeId, groupId),
+    );
   }
 
   async askCoordinator<T>(
@@ -128,13 +137,12 @@ export class SimulatedCluster implements Cluster {
     request: object,
     timeoutMs: number = answerMs,
   ): Promise<T> {
-    const { groupId, groupIds } = request as GroupRequest;
-    const group = this.#brokers.group(groupIds?.[0] ?? groupId);
     return this.#ask(
       api,
       nodeId,
       timeoutMs,
-      async () => (await group.answer(nodeId, api, request as GroupRequest)) as T,
+      async () =>
+        (await this.#brokers.askGroup(nodeId, api, request as GroupRequest, timeoutMs)) as T,
     );
   }
 
@@ -150,7 +158,7 @@ export class SimulatedCluster implements Cluster {
     this.#breakAll(new KafkaAnswerError('NETWORK_EXCEPTION', 'the connection was closed'));
   }
 
-  #learn(name: string): void {
+  #learn(nodeId: number, name: string): void {
     const topic = this.#brokers.topics.get(name);
     const error = this.#brokers.withheld.has(name)
       ? 'TOPIC_AUTHORIZATION_FAILED'
@@ -161,21 +169,17 @@ export class SimulatedCluster implements Cluster {
       return;
     }
     this.#errors.delete(name);
-    const partitions = topic.partitions.map(({ leader, leaderEpoch: epoch }) => ({
-      leader,
-      epoch,
-    }));
-    this.#topics.set(name, { id: topic.id, partitions });
+    this.#topics.set(name, { id: topic.id, partitions: this.#brokers.describe(nodeId, topic) });
   }
 
   /** Whichever broker is there; one that is suspended costs the time until it is given up. */
-  async #askAny<T>(api: string, answer: () => T | Promise<T>): Promise<T> {
+  async #askAny<T>(api: string, answer: (nodeId: number) => T | Promise<T>): Promise<T> {
     const ids = [...this.#brokers.nodes.keys()];
     const from = Math.floor(this.#time.random() * ids.length);
     let failure: unknown;
     for (const nodeId of [...ids.slice(from), ...ids.slice(0, from)]) {
       try {
-        return await this.#ask(api, nodeId, answerMs, answer);
+        return await this.#ask(api, nodeId, answerMs, () => answer(nodeId));
       } catch (error) {
         if (this.#isClosed || !isConnectionError(error)) throw error;
         failure = error;
@@ -222,7 +226,7 @@ export class SimulatedCluster implements Cluster {
     const brokers = this.#brokers;
     const { weather } = brokers;
     // In fair weather, it makes no difference on which way it takes its time.
-    const isFair = weather === fairWeather;
+    const isFair = weather === fairWeather && !brokers.areDivided;
     if (!isFair) await this.#pass(brokers.between(weather.latencyMs));
     if (this.#stateOf(nodeId) !== 'up') await this.#reach(api, nodeId, untilMs);
     if (brokers.chance(weather.lostRequests)) throw broken(nodeId);
@@ -239,7 +243,7 @@ export class SimulatedCluster implements Cluster {
 
   async #pass(ms: number): Promise<void> {
     // Nothing of what is asked in a quiet matters, and each turn costs the simulation time.
-    if (!this.#time.isQuiet) await this.#wait(ms);
+    if (!this.#time.isQuiet || this.#brokers.areDivided) await this.#wait(ms);
   }
 
   async #wait(ms: number): Promise<void> {
@@ -259,11 +263,13 @@ export class SimulatedCluster implements Cluster {
   }
 
   /** As the process sees it, through its own network. */
-  #stateOf(nodeId: number): NodeState | undefined {
+  #stateOf(nodeId: number): NodeState {
     const { cutOff } = this.#owner;
     if (cutOff !== undefined && (cutOff.node ?? nodeId) === nodeId)
       return cutOff.breaks ? 'down' : 'suspended';
-    return this.#brokers.nodes.get(nodeId);
+    const state = this.#brokers.nodes.get(nodeId) ?? 'down';
+    if (state === 'suspended') return state;
+    return this.#brokers.isReachable(nodeId, this.#rack) ? 'up' : 'down';
   }
 
   #breakAll(error: Error): void {

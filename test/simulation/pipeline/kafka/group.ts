@@ -34,6 +34,20 @@ export class SimulatedGroup {
     this.#fake = new FakeGroup(coordinator);
   }
 
+  /** Another broker reads from its log who the members are; their sessions begin there. */
+  moveTo(nodeId: number): void {
+    this.coordinator = nodeId;
+    for (const memberId of this.#seenMs.keys()) this.#seenMs.set(memberId, this.#time.livedMs);
+  }
+
+  get generation(): number {
+    return this.#fake.generation;
+  }
+
+  get memberIds(): readonly string[] {
+    return this.#fake.memberIds;
+  }
+
   get isStable(): boolean {
     return this.#fake.isStable;
   }

@@ -49,6 +49,7 @@ export interface Appended {
 /**
  * A partition with its replicas: the leader's log in bytes, how far each replica has it, and what readers may
  * see of it. A new leader has what its replica had; the rest of the log, which no producer was told of, is gone.
+ * A broker that is isolated has one of its own, which it splits off.
  */
 export class SimulatedPartition {
   readonly topic: string;
@@ -66,6 +67,8 @@ export class SimulatedPartition {
   /** Called when readers may see more, or somebody else leads. */
   readonly readers: Set<() => void> = new Set();
   #reached = new Map<number, number>();
+  /** The high watermark, as each replica learned it with its last fetch. */
+  #learned = new Map<number, number>();
   #producers = new Map<number, ProducerState>();
   #transactions = new PartitionTransactions();
   #epochs: { readonly epoch: number; readonly start: number }[] = [{ epoch: 0, start: 0 }];
@@ -115,9 +118,45 @@ export class SimulatedPartition {
   /** These replicas fetch what the leader has. */
   replicate(isUp: (nodeId: number) => boolean): void {
     if (this.leader < 0 || !isUp(this.leader)) return;
+    let isNews = false;
     for (const nodeId of this.inSync)
-      if (nodeId === this.leader || isUp(nodeId)) this.#reached.set(nodeId, this.end);
+      if (nodeId === this.leader || isUp(nodeId)) {
+        this.#reached.set(nodeId, this.end);
+        isNews ||= this.#learned.get(nodeId) !== this.highWatermark;
+        this.#learned.set(nodeId, this.highWatermark);
+      }
     this.#advance();
+    if (isNews) this.#tellReaders();
+  }
+
+  /** The replica that the leader sends a reader to, as one that has what the reader asks for; -1: itself. */
+  replicaFor(isNear: (nodeId: number) => boolean, offset: number): number {
+    if (isNear(this.leader)) return -1;
+    const near = this.replicas.find((id) => this.inSync.has(id) && isNear(id));
+    return near === undefined || (this.#reached.get(near) ?? 0) < offset ? -1 : near;
+  }
+
+  /** What a broker has that is cut off from the others. Who waits for it to write goes on waiting for it. */
+  split(nodeId: number): SimulatedPartition {
+    const topic = { name: this.topic, id: this.topicId };
+    const own = new SimulatedPartition(topic, this.index, this.replicas);
+    own.inSync.clear();
+    for (const id of this.inSync) own.inSync.add(id);
+    own.#take(this);
+    if (this.leader === nodeId) {
+      own.#waiting = this.#waiting;
+      this.#waiting = [];
+    }
+    return own;
+  }
+
+  /** The broker that split it off is back. What it has appended holds if nobody was elected in its place. */
+  rejoin(nodeId: number, own: SimulatedPartition): void {
+    if (this.leader === nodeId) {
+      this.#take(own);
+      this.#waiting = own.#waiting;
+    } else own.#giveUp();
+    own.#tellReaders();
   }
 
   /** It has not fetched for too long. */
@@ -130,6 +169,7 @@ export class SimulatedPartition {
   addReplica(nodeId: number): void {
     if (this.leader < 0) return;
     this.#reached.set(nodeId, this.end);
+    this.#learned.set(nodeId, this.highWatermark);
     this.inSync.add(nodeId);
   }
 
@@ -145,9 +185,7 @@ export class SimulatedPartition {
       this.#epochs.push({ epoch: this.leaderEpoch, start: this.end });
     }
     this.leader = next;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { settle } of waiting) settle('NOT_LEADER_FOR_PARTITION');
+    this.#giveUp();
     this.#tellReaders();
   }
 
@@ -160,10 +198,21 @@ export class SimulatedPartition {
     return epochEndOf(this.#led, epoch);
   }
 
-  /** @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst` */
-  fetch(position: FetchPosition, leftBytes: number, isFirst: boolean): FetchedPartition {
-    const { highWatermark, lastStable } = this;
-    const problem = judgePosition(this.#led, position);
+  /**
+   * @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst`
+   * @param nodeId of the replica that was asked
+   */
+  fetch(
+    position: FetchPosition,
+    leftBytes: number,
+    isFirst: boolean,
+    nodeId: number = this.leader,
+  ): FetchedPartition {
+    const isLed = nodeId === this.leader;
+    const end = isLed ? this.end : Math.min(this.end, this.#reached.get(nodeId) ?? 0);
+    const highWatermark = isLed ? this.highWatermark : (this.#learned.get(nodeId) ?? 0);
+    const lastStable = this.#transactions.lastStable(highWatermark);
+    const problem = judgePosition({ ...this.#led, end }, position);
     const isRefused = typeof problem === 'string';
     const isRead = problem === undefined;
     const mostBytes = Math.min(position.maxBytes, leftBytes);
@@ -176,7 +225,9 @@ export class SimulatedPartition {
       aborted: isRead ? this.#transactions.abortedFrom(position.offset) : none,
       preferredReplica: -1,
       diverging: isRefused ? undefined : problem,
-      records: isRead ? this.#read(position.offset, mostBytes, isFirst) : noRecords,
+      records: isRead
+        ? this.#read(position.offset, { stable: lastStable, mostBytes, isFirst })
+        : noRecords,
     };
   }
 
@@ -184,8 +235,14 @@ export class SimulatedPartition {
     return { epoch: this.leaderEpoch, start: 0, end: this.end, epochs: this.#epochs };
   }
 
-  #read(offset: number, mostBytes: number, isFirst: boolean): Buffer {
-    const stable = this.lastStable;
+  #read(
+    offset: number,
+    {
+      stable,
+      mostBytes,
+      isFirst,
+    }: { readonly stable: number; readonly mostBytes: number; readonly isFirst: boolean },
+  ): Buffer {
     const wanted: Buffer[] = [];
     let bytes = 0;
     for (let at = this.#placeOf(offset); at < this.batches.length && bytes < mostBytes; at += 1) {
@@ -254,6 +311,26 @@ export class SimulatedPartition {
       this.#remember(bytes, first);
       this.#transactions.add(bytes);
     }
+  }
+
+  #take(other: SimulatedPartition): void {
+    this.leader = other.leader;
+    this.leaderEpoch = other.leaderEpoch;
+    this.batches = [...other.batches];
+    this.end = other.end;
+    this.highWatermark = other.highWatermark;
+    this.#reached = new Map(other.#reached);
+    this.#learned = new Map(other.#learned);
+    this.#producers = new Map(other.#producers);
+    this.#epochs = [...other.#epochs];
+    this.#transactions = new PartitionTransactions();
+    for (const { bytes } of this.batches) this.#transactions.add(bytes);
+  }
+
+  #giveUp(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { settle } of waiting) settle('NOT_LEADER_FOR_PARTITION');
   }
 
   #advance(): void {
