@@ -179,8 +179,8 @@ test('a resume ends when its destination is paused again, and what is left is ke
   });
 });
 
-test('a destination that is deleted while it is paused, and comes again, is not paused', async () => {
-  await run(['pause', 'ads']);
+test('a destination that is deleted while it is paused, and comes again, is not paused and gets nothing of the former one', async () => {
+  await pauseAndKeep('ads', 'former-1', 'former-2');
   const { code, stderr } = await postrider.run(['delete', 'destination', 'ads', '--yes']);
   assert.equal(code, 0, stderr);
   assert.match(
@@ -191,6 +191,18 @@ test('a destination that is deleted while it is paused, and comes again, is not 
   await eventually(async () => {
     assert.match(await run(['status', 'ads']), /^ads is ok/m);
   });
+  const resumed = await postrider.run(['resume', 'ads']);
+  assert.equal(resumed.code, 0, resumed.stderr);
+  assert.match(
+    resumed.stderr,
+    /^\d+ events left out, because they were kept for a former destination of this id$/m,
+  );
+  await pauseAndKeep('ads', 'latter-1');
+  await run(['resume', 'ads']);
+  await eventually(() => {
+    assert.equal(arrivals('ads', 'latter-1'), 1);
+  });
+  assert.deepEqual([arrivals('ads', 'former-1'), arrivals('ads', 'former-2')], [0, 0]);
 });
 
 test('only what exists can be paused', async () => {

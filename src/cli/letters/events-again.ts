@@ -23,7 +23,7 @@ import {
   type FollowedResources,
 } from '../../resources/config/config-topic.ts';
 import { startFence } from '../../resources/fence/fence-store.ts';
-import { followPauses } from '../../resources/pauses/pauses.ts';
+import { followPauses, type FollowedPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
@@ -52,6 +52,7 @@ const heardMs = 5_000;
 /** What has to be known to send an event again. */
 export interface KnownWays {
   readonly config: FollowedResources;
+  readonly pauses: FollowedPauses;
   readonly waysBack: WaysBack;
   /** Whether it is whole, and whether its user was deleted since. */
   readonly judges: readonly Judge<DeadLetter>[];
@@ -78,8 +79,8 @@ export async function withWaysBack<T>(
   try {
     const fence = await startFence(access);
     const judges = [notWhole, (letter: DeadLetter) => deletedSince(letter, fence)];
-    const ways = { config, waysBack: new WaysBack(config, topology, pauses, format), judges };
-    return await use(ways).finally(() => fence.stop());
+    const waysBack = new WaysBack(config, topology, pauses, format);
+    return await use({ config, pauses, waysBack, judges }).finally(() => fence.stop());
   } finally {
     workers.stop();
     await Promise.all([config.stop(), pauses.stop()]);
@@ -155,7 +156,7 @@ export async function redriveDeadLetters(
  */
 export async function sendKept(
   context: Context,
-  { waysBack, judges }: KnownWays,
+  { pauses, waysBack, judges }: KnownWays,
   destinationId: string,
   { rate, ...rest }: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
   signal: AbortSignal,
@@ -170,7 +171,11 @@ export async function sendKept(
     const ends = await endsOf(context, paused);
     const task = {
       selection: { area: { from }, matches },
-      judges: [...judges, (letter: DeadLetter) => waysBack.objection(letter)],
+      judges: [
+        ...judges,
+        keptSince(pauses.endedMs(destinationId)),
+        (letter: DeadLetter) => waysBack.objection(letter),
+      ],
       sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
       ...onSentOf(rest),
     };
@@ -180,6 +185,12 @@ export async function sendKept(
     from = ends;
     await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
   }
+}
+
+/** To what was kept for a destination that had the id until then. */
+function keptSince(endedMs: number = -1): Judge<DeadLetter> {
+  const objection = { why: 'because they were kept for a former destination of this id' };
+  return ({ record }) => (record.timestampMs > endedMs ? undefined : objection);
 }
 
 async function endsOf({ kafka }: Context, topic: string): Promise<readonly number[]> {

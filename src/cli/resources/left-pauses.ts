@@ -1,7 +1,8 @@
 import { PostriderError } from '../../errors.ts';
+import { systemClock } from '../../ops/clock.ts';
 import { mayLeavePauses, pauseEndsOf, type PauseEnds } from '../../resources/apply/pause-ends.ts';
 import type { Change } from '../../resources/apply/plan.ts';
-import { readPauses, type Pauses } from '../../resources/pauses/pauses.ts';
+import { Pauses, readStoredPauses } from '../../resources/pauses/pauses.ts';
 import type { Context } from '../context.ts';
 import { note } from '../terminal/note.ts';
 
@@ -14,7 +15,7 @@ import { note } from '../terminal/note.ts';
 export async function noteKept(context: Context, destinations: readonly string[]): Promise<void> {
   if (destinations.length === 0) return;
   const pauses = await knownPauses(context);
-  if (typeof pauses === 'string') return;
+  if (!(pauses instanceof Pauses)) return;
   for (const id of destinations)
     if (pauses.has(id) || pauses.resumedSince(id) !== undefined)
       note(
@@ -27,18 +28,27 @@ export async function pauseEnds(context: Context, changes: readonly Change[]): P
   const none: PauseEnds = { before: [], after: [] };
   if (!mayLeavePauses(changes)) return none;
   const pauses = await knownPauses(context);
-  if (typeof pauses !== 'string')
-    return pauseEndsOf(changes, pauses, (await context.topology()).topics.pauses);
-  note(`pauses that may be left under these ids stay in force (${pauses})`);
+  if (pauses instanceof Pauses) {
+    const { topics, pausedRetentionMs: keptForMs } = await context.topology();
+    const options = { topic: topics.pauses, nowMs: systemClock.now(), keptForMs };
+    return pauseEndsOf(changes, pauses, options);
+  }
+  if (pauses !== undefined)
+    note(`pauses that may be left under these ids stay in force (${pauses})`);
   return none;
 }
 
-/** Or why this principal must not know: its rights may be those of a former release. */
-async function knownPauses(context: Context): Promise<Pauses | string> {
+/**
+ * Undefined: nothing could be paused yet. Or why this principal must not know: its rights may be those of a former
+ * release.
+ */
+async function knownPauses(context: Context): Promise<Pauses | string | undefined> {
   try {
-    return await readPauses(context.kafka, await context.topology());
+    return await readStoredPauses(context.kafka, await context.topology());
   } catch (error) {
-    if (error instanceof PostriderError && error.code === 'kafka-refused') return error.message;
+    if (!(error instanceof PostriderError)) throw error;
+    if (error.code === 'not-found') return undefined;
+    if (error.code === 'kafka-refused') return error.message;
     throw error;
   }
 }

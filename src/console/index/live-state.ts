@@ -86,8 +86,8 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     ),
     follow(
       pausesTopic,
-      (key, { value }) => {
-        pauses.apply(key, value);
+      (_key, record) => {
+        pauses.apply(record);
       },
       () => {
         pauses.clear();

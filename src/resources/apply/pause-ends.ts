@@ -1,14 +1,22 @@
 import type { OutgoingRecord } from '../../kafka/record.ts';
-import { pauseRecord, resumedRecord } from '../pauses/pause.ts';
+import { endedRecord, pauseRecord, resumedRecord } from '../pauses/pause.ts';
 import type { Pauses } from '../pauses/pauses.ts';
 import type { Change } from './plan.ts';
 
 /** The records that end pauses. */
 export interface PauseEnds {
-  /** To be written before the changes: a destination that begins is not paused. */
+  /** To be written before the changes: a destination that begins is not paused, and nothing is kept for it. */
   readonly before: readonly OutgoingRecord[];
-  /** To be written after them: a pause goes with its destination. */
+  /** To be written after them: a pause goes with its destination, and what was kept for it stays behind. */
   readonly after: readonly OutgoingRecord[];
+}
+
+export interface PauseEndsOptions {
+  /** `pauses`. */
+  readonly topic: string;
+  readonly nowMs: number;
+  /** How long events of paused destinations are kept at most. */
+  readonly keptForMs: number;
 }
 
 /** Whether a pause may be left under the id of one of the changes. */
@@ -18,21 +26,33 @@ export function mayLeavePauses(changes: readonly Change[]): boolean {
 
 /**
  * Ends what is left under the ids of destinations that begin or go. A destination that is made again would
- * otherwise keep its events for somebody who never paused it.
- * @param topic `pauses`
+ * otherwise keep its events for somebody who never paused it, and get what was kept for the former one.
  */
 export function pauseEndsOf(
   changes: readonly Change[],
-  pauses: Pick<Pauses, 'has' | 'resumedSince'>,
-  topic: string,
+  pauses: Pick<Pauses, 'has' | 'resumedSince' | 'endedMs' | 'endedBefore'>,
+  { topic, nowMs, keptForMs }: PauseEndsOptions,
 ): PauseEnds {
+  const since = new Date(nowMs).toISOString();
   const endsFor = ({ id }: Change): OutgoingRecord[] => [
     ...(pauses.has(id) ? [pauseRecord(topic, id, undefined)] : []),
     ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
   ];
+  const begun = changes.filter(isBegun);
+  const gone = changes.filter(isGone);
   return {
-    before: changes.filter(isBegun).flatMap(endsFor),
-    after: changes.filter(isGone).flatMap(endsFor),
+    before: [
+      ...begun.flatMap(endsFor),
+      // Until now a worker that had not heard of the deletion may have kept more.
+      ...begun
+        .filter(({ id }) => pauses.endedMs(id) !== undefined)
+        .map(({ id }) => endedRecord(topic, id, since)),
+    ],
+    after: [
+      ...pauses.endedBefore(nowMs - keptForMs).map((id) => endedRecord(topic, id, undefined)),
+      ...gone.flatMap(endsFor),
+      ...gone.map(({ id }) => endedRecord(topic, id, since)),
+    ],
   };
 }
 

@@ -19,6 +19,7 @@ const schema = z.object({
 
 /** Begins the keys of records that are no pauses. Ids of destinations have no colon. */
 const resumedPrefix = 'resumed:';
+const endedPrefix = 'ended:';
 
 /**
  * Says since when a destination is resumed while events that were kept for it may be left; undefined: none is.
@@ -33,9 +34,31 @@ export function resumedRecord(
   return { topic, key: `${resumedPrefix}${destinationId}`, value };
 }
 
-/** The destination whose events are still being sent; undefined: the record with this key is a pause. */
-export function resumedIdOf(key: string): string | undefined {
-  return key.startsWith(resumedPrefix) ? key.slice(resumedPrefix.length) : undefined;
+/**
+ * Says that the destination of this id was deleted: what was kept before the record's append time is not for
+ * another one that has the id since. Undefined removes it.
+ */
+export function endedRecord(
+  topic: string,
+  destinationId: string,
+  since: string | undefined,
+): OutgoingRecord {
+  const value = since === undefined ? null : JSON.stringify({ since });
+  return { topic, key: `${endedPrefix}${destinationId}`, value };
+}
+
+/** What a record of `pauses` is about. */
+export interface PauseKey {
+  readonly says: 'paused' | 'resumed' | 'ended';
+  readonly destinationId: string;
+}
+
+export function readPauseKey(key: string): PauseKey {
+  if (key.startsWith(resumedPrefix))
+    return { says: 'resumed', destinationId: key.slice(resumedPrefix.length) };
+  if (key.startsWith(endedPrefix))
+    return { says: 'ended', destinationId: key.slice(endedPrefix.length) };
+  return { says: 'paused', destinationId: key };
 }
 
 /** Undefined ends the pause. */

@@ -2,22 +2,34 @@ import { PostriderError } from '../../errors.ts';
 import type { ClusterClient } from '../../kafka/cluster/cluster.ts';
 import { startFollower } from '../../kafka/follow/follower.ts';
 import { readRange } from '../../kafka/read-range.ts';
+import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
-import { decodePause, resumedIdOf, type Pause } from './pause.ts';
+import { decodePause, readPauseKey, type Pause } from './pause.ts';
+
+type PauseRecord = Pick<IncomingRecord, 'key' | 'value' | 'timestampMs'>;
 
 /** What the records of the topic `pauses` say, by destination. */
 export class Pauses {
   readonly #paused = new Map<string, Pause>();
   readonly #resumed = new Map<string, string>();
+  readonly #endedMs = new Map<string, number>();
 
   /** @returns the destination whose pause the record is about */
-  apply(key: string, value: Buffer | null): string | undefined {
+  apply({ key, value, timestampMs }: PauseRecord): string | undefined {
     const pause = decodePause(value);
-    const resumedId = resumedIdOf(key);
-    if (resumedId === undefined) put(this.#paused, key, pause);
-    else put(this.#resumed, resumedId, pause?.since);
-    return resumedId === undefined ? key : undefined;
+    const { says, destinationId } = readPauseKey(key?.toString() ?? '');
+    switch (says) {
+      case 'paused':
+        put(this.#paused, destinationId, pause);
+        return destinationId;
+      case 'resumed':
+        put(this.#resumed, destinationId, pause?.since);
+        return undefined;
+      case 'ended':
+        put(this.#endedMs, destinationId, pause === undefined ? undefined : timestampMs);
+        return undefined;
+    }
   }
 
   has(destinationId: string): boolean {
@@ -33,6 +45,16 @@ export class Pauses {
     return this.#resumed.get(destinationId);
   }
 
+  /** When a destination with this id was deleted: what was kept until then was kept for that one. */
+  endedMs(destinationId: string): number | undefined {
+    return this.#endedMs.get(destinationId);
+  }
+
+  /** The ids of destinations that were deleted before that time. */
+  endedBefore(timeMs: number): string[] {
+    return [...this.#endedMs].filter(([, endedMs]) => endedMs < timeMs).map(([id]) => id);
+  }
+
   ids(): Iterable<string> {
     return this.#paused.keys();
   }
@@ -40,6 +62,7 @@ export class Pauses {
   clear(): void {
     this.#paused.clear();
     this.#resumed.clear();
+    this.#endedMs.clear();
   }
 }
 
@@ -52,6 +75,8 @@ interface PausesAccess {
 export interface FollowedPauses {
   has(destinationId: string): boolean;
   get(destinationId: string): Pause | undefined;
+  /** See `Pauses`. */
+  endedMs(destinationId: string): number | undefined;
   /** Whether what it says was true 2 s ago at the latest. */
   isFresh(): boolean;
   /** Calls back with the id of each destination that is paused or resumed from now on. */
@@ -83,8 +108,8 @@ export async function followPauses({
     topic: topology.topics.pauses,
     // An operator who resumes a destination waits until the workers have read that.
     maxWaitMs: 500,
-    onRecord: ({ key, value }) => {
-      const id = (coming ?? pauses).apply(key?.toString() ?? '', value);
+    onRecord: (record) => {
+      const id = (coming ?? pauses).apply(record);
       if (id !== undefined && coming === undefined) changed(id);
     },
     onRestart: () => {
@@ -110,6 +135,7 @@ export async function followPauses({
   return {
     has: (id) => pauses.has(id),
     get: (id) => pauses.get(id),
+    endedMs: (id) => pauses.endedMs(id),
     isFresh: () => coming === undefined && follower.isFresh(),
     onChange: (listener) => {
       listeners.push(listener);
@@ -126,13 +152,21 @@ export async function readPauses(
   kafka: ClusterClient,
   { topics }: Pick<Topology, 'topics'>,
 ): Promise<Pauses> {
-  const pauses = new Pauses();
   try {
-    for await (const { key, value } of readRange(kafka, { topic: topics.pauses }))
-      pauses.apply(key?.toString() ?? '', value);
+    return await readStoredPauses(kafka, { topics });
   } catch (error) {
-    if (!(error instanceof PostriderError) || error.code !== 'not-found') throw error;
+    if (error instanceof PostriderError && error.code === 'not-found') return new Pauses();
+    throw error;
   }
+}
+
+/** @throws PostriderError `kafka-unavailable`, `kafka-refused`; `not-found` where the topic does not exist yet */
+export async function readStoredPauses(
+  kafka: ClusterClient,
+  { topics }: Pick<Topology, 'topics'>,
+): Promise<Pauses> {
+  const pauses = new Pauses();
+  for await (const record of readRange(kafka, { topic: topics.pauses })) pauses.apply(record);
   return pauses;
 }
 

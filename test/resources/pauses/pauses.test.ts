@@ -48,7 +48,11 @@ test('a topic that was cut off resumes nothing while it is read again', async (t
 test('a destination is resumed, and events of it may be left, as long as the records say so', () => {
   const pauses = new Pauses();
   const apply = ({ key, value }: ReturnType<typeof pauseRecord>): void => {
-    pauses.apply(String(key), value === null ? null : Buffer.from(value));
+    pauses.apply({
+      key: Buffer.from(String(key)),
+      value: value === null ? null : Buffer.from(value),
+      timestampMs: 0,
+    });
   };
   const since = '2026-01-02T03:04:05.000Z';
   apply(pauseRecord(topic, 'crm', { since }));
