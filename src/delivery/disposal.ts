@@ -11,7 +11,8 @@ import {
 } from '../event/rejected-headers.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
+import { looksForKeptMs, type FollowedPauses } from '../resources/pauses/pauses.ts';
 import { jobOfBundled, type Bundle } from './bundle/bundle.ts';
 import { Bundler } from './bundle/bundler.ts';
 import {
@@ -51,8 +52,14 @@ export interface DisposalDeps {
   readonly policy: Pick<RetryPolicy, 'tiersMs'>;
   readonly events: DeliveryEvents;
   readonly heldUp: Pick<HeldUp, 'explainsDelivery'>;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
+  readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
+  /** The job's copy among the kept events may never be looked for. */
+  readonly onForgotten: (job: Job) => void;
 }
+
+/** A destination that was known to be paused, as of 2 s before, when the copy was begun. */
+const surelyFoundMs = looksForKeptMs - 3_000;
 
 interface Why extends Pick<GiveUp, 'reason' | 'detail'> {
   /** The beginning of the endpoint's answer, if the attempt has just ended. */
@@ -73,7 +80,9 @@ export class Disposal {
   readonly #partitionKeyOf: DisposalDeps['partitionKeyOf'];
   readonly #events: DeliveryEvents;
   readonly #heldUp: DisposalDeps['heldUp'];
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
+  readonly #paused: DisposalDeps['paused'];
+  readonly #onForgotten: DisposalDeps['onForgotten'];
   readonly #bundler: Bundler;
   #writing = 0;
   #closed = false;
@@ -88,6 +97,8 @@ export class Disposal {
     this.#events = events;
     this.#heldUp = heldUp;
     this.#clock = clock;
+    this.#paused = deps.paused;
+    this.#onForgotten = deps.onForgotten;
     this.#bundler = new Bundler({
       clock,
       format,
@@ -161,9 +172,18 @@ export class Disposal {
         [reasonHeader]: 'paused',
       },
     };
+    const begunMs = this.#clock.steadyNow();
     this.#write(copy, (refused) => {
-      this.#copied(job, refused, envelope.attempts);
+      if (refused !== undefined || this.#isSurelyFound(envelope.destinationId, begunMs))
+        this.#copied(job, refused, envelope.attempts);
+      else if (!job.claim.lost && !this.#closed) this.#onForgotten(job);
     });
+  }
+
+  /** By whoever resumes the destination: it is paused still, or `resume` is not done with looking. */
+  #isSurelyFound(destinationId: string, begunMs: number): boolean {
+    if (this.#clock.steadyNow() - begunMs <= surelyFoundMs) return true;
+    return this.#paused.isFresh() && this.#paused.has(destinationId);
   }
 
   /**

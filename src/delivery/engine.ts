@@ -121,6 +121,10 @@ export class DeliveryEngine {
         const destination = deps.destinations.destination(id);
         return destination === undefined ? undefined : partitionKeyOf(destination);
       },
+      onForgotten: (job) => {
+        if (job.claim.revoked || this.#stopped) job.record.release();
+        else this.#admitInOrder(job);
+      },
     });
     this.#fencing = new Fencing(deps.fence, deps.events);
     this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());

@@ -65,6 +65,58 @@ test('while a worker does not hear of pauses nothing is kept: the destination ma
   assert.deepEqual([keptIds(world), world.delivered], [[], [first, second]]);
 });
 
+test('what Kafka keeps so late that nobody looks for it any more is sent, and not forgotten', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.writtenAfterMs = () => 20_000;
+  const ids = ['u', 'v', 'u'].map((user) => world.publish('crm', user));
+  await world.clock.pass(10_000);
+  world.resume('crm');
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, ids);
+  assert.deepEqual(world.finished.toSorted(), ids.toSorted());
+});
+
+test('what is kept late for a destination that is still paused is kept once', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.writtenAfterMs = () => 20_000;
+  const ids = ['u', 'v'].map((user) => world.publish('crm', user));
+  await world.clock.pass(minuteMs);
+  assert.deepEqual([keptIds(world), world.delivered], [ids, []]);
+});
+
+test('what is kept late when the worker does not hear of pauses waits until it does', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.writtenAfterMs = () => 20_000;
+  const id = world.publish('crm', 'u');
+  await world.clock.pass(1_000);
+  world.hearsOfPauses = false;
+  await world.clock.pass(minuteMs);
+  assert.deepEqual([world.inWork('delivery'), world.delivered], [1, []]);
+  world.resume('crm');
+  world.hearsOfPauses = true;
+  await world.clock.pass(minuteMs);
+  assert.deepEqual(world.delivered, [id]);
+});
+
+test('what is kept late goes to the next worker when its partition moves meanwhile', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.pause('crm');
+  world.writtenAfterMs = () => 20_000;
+  world.publish('crm', 'u');
+  await world.clock.pass(1_000);
+  world.revoke('delivery');
+  world.resume('crm');
+  await world.clock.pass(minuteMs);
+  assert.deepEqual([world.inWork('delivery'), world.delivered, world.finished], [0, [], []]);
+});
+
 test('a resumed destination gets what comes from then on', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

@@ -121,6 +121,8 @@ export class SimulatedWorld {
   onDelivered: (messageId: string) => void = () => undefined;
   /** Records that the sink refuses for ever. */
   refuses: (topic: string, record: OutgoingRecord) => PostriderError | undefined = () => undefined;
+  /** Until Kafka has what is written to the topic. */
+  writtenAfterMs: (topic: string) => number = () => 2;
   readonly #inFlight = new Map<string, number>();
   readonly #read = new Map<string, SimulatedPartition>();
   readonly #partitions: number;
@@ -158,7 +160,7 @@ export class SimulatedWorld {
       sender,
       sink: {
         produce: (record, done) => {
-          this.clock.after(2, () => {
+          this.clock.after(this.writtenAfterMs(record.topic), () => {
             const refused = this.refuses(record.topic, record);
             done(refused);
             if (refused === undefined) this.#written(record);

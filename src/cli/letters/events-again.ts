@@ -23,7 +23,11 @@ import {
   type FollowedResources,
 } from '../../resources/config/config-topic.ts';
 import { startFence } from '../../resources/fence/fence-store.ts';
-import { followPauses, type FollowedPauses } from '../../resources/pauses/pauses.ts';
+import {
+  followPauses,
+  looksForKeptMs,
+  type FollowedPauses,
+} from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
@@ -45,9 +49,6 @@ export const deadLetters: LetterKind<DeadLetter> = {
   topicOf: ({ topics }) => topics.deadLetter,
   sendsTwice: againSendsThem,
 };
-
-/** Workers hear within a second that a destination is not paused any more. */
-const heardMs = 5_000;
 
 /** What has to be known to send an event again. */
 export interface KnownWays {
@@ -163,7 +164,7 @@ export async function sendKept(
 ): Promise<readonly string[]> {
   const { paused } = (await context.topology()).topics;
   const options = { rate, yes: true, output: 'table' } as const;
-  const heardByMs = systemClock.steadyNow() + heardMs;
+  const heardByMs = systemClock.steadyNow() + looksForKeptMs;
   const matches = (letter: DeadLetter): boolean => letter.destinationId === destinationId;
   const allLeftOut: string[] = [];
   let from: readonly number[] = [];

@@ -84,6 +84,9 @@ export interface FollowedPauses {
   stop(): Promise<void>;
 }
 
+/** So long after a pause ends, `resume` looks for what is still kept for its destination. */
+export const looksForKeptMs = 5_000;
+
 /** Loads all pauses and follows the topic `pauses` from there on. */
 export async function followPauses({
   kafka,
