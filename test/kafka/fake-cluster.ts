@@ -5,17 +5,18 @@ import type {
   ListOffsetsRequest,
   TopicMetadata,
 } from '../../src/kafka/cluster/cluster.ts';
+import { LatestMetadata } from '../../src/kafka/cluster/latest-metadata.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import type { EpochEndRequest } from '../../src/kafka/protocol/epoch-end.ts';
 import type { EpochEnd, FetchAnswer, FetchRequest } from '../../src/kafka/protocol/fetch.ts';
+import { noTopicId, type DescribedTopic } from '../../src/kafka/protocol/metadata.ts';
 import type { GroupRequest } from './ask-group.ts';
 import type { FakeBrokers } from './fake-brokers.ts';
 
 /** A client's connections to fake brokers, and what it knows of them: as of its own last refresh. */
 export class FakeCluster implements Cluster {
   readonly #brokers: FakeBrokers;
-  readonly #topics = new Map<string, TopicMetadata>();
-  readonly #errors = new Map<string, KafkaErrorName>();
+  readonly #metadata = new LatestMetadata();
   readonly #closed = Promise.withResolvers<never>();
   readonly #fetching = new Set<number>();
   /** Until what was asked last is answered. */
@@ -29,16 +30,16 @@ export class FakeCluster implements Cluster {
 
   async refresh(topics: readonly string[]): Promise<void> {
     await this.#ask('Metadata', -1, { topics }, () => {
-      for (const name of topics) this.#learn(name);
+      for (const name of topics) this.#metadata.learn(this.#describe(name));
     });
   }
 
   topic(name: string): TopicMetadata | undefined {
-    return this.#topics.get(name);
+    return this.#metadata.topic(name);
   }
 
   topicError(name: string): KafkaErrorName | undefined {
-    return this.#errors.get(name);
+    return this.#metadata.error(name);
   }
 
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
@@ -102,22 +103,17 @@ export class FakeCluster implements Cluster {
     this.#closed.reject(new Error('the connection was closed'));
   }
 
-  #learn(name: string): void {
+  #describe(name: string): DescribedTopic {
     const { topics, topicErrors, nodes } = this.#brokers;
     const topic = topics.get(name);
-    const unknown = topic === undefined ? 'UNKNOWN_TOPIC_OR_PARTITION' : undefined;
-    const error = topicErrors.get(name) ?? unknown;
-    if (error === undefined) this.#errors.delete(name);
-    else this.#errors.set(name, error);
-    if (topic === undefined || error !== undefined) {
-      if (error !== 'LEADER_NOT_AVAILABLE') this.#topics.delete(name);
-      return;
-    }
+    const error = topicErrors.get(name);
+    if (topic === undefined || error !== undefined)
+      return { name, error: error ?? 'UNKNOWN_TOPIC_OR_PARTITION', id: noTopicId, partitions: [] };
     const partitions = topic.partitions.map(({ leader, epoch }) => ({
       leader: nodes.get(leader) === 'down' ? -1 : leader,
       epoch,
     }));
-    this.#topics.set(name, { id: topic.id, partitions });
+    return { name, error: 'NONE', id: topic.id, partitions };
   }
 
   async #ask<T>(

@@ -12,6 +12,8 @@ export interface OldBroker {
   readonly metadata: number;
   /** Of each topic, thirty-two hexadecimal digits. */
   readonly topicId: string;
+  /** Of the leader of its partition 0. */
+  readonly epoch?: number;
 }
 
 /** A broker that says which versions it speaks and describes the topic `t`, and answers nothing else. Its address. */
@@ -40,7 +42,7 @@ export async function startOldBroker(t: TestContext, broker: OldBroker): Promise
 
 function answerTo(apiKey: number, broker: OldBroker, port: number): Buffer | undefined {
   if (apiKey === apiVersionsKey) return versions(broker.metadata);
-  return apiKey === metadataKey ? metadata(broker.topicId, port) : undefined;
+  return apiKey === metadataKey ? metadata(broker, port) : undefined;
 }
 
 /** ApiVersions, version 2. */
@@ -55,7 +57,7 @@ function versions(newest: number): Buffer {
 }
 
 /** Metadata, version 12. */
-function metadata(topicId: string, port: number): Buffer {
+function metadata({ topicId, epoch = 0 }: OldBroker, port: number): Buffer {
   const writer = new ByteWriter(128).noTags().int32(0);
   const nodeId = 1;
   writer.compactArray([nodeId], (id) =>
@@ -65,7 +67,7 @@ function metadata(topicId: string, port: number): Buffer {
   writer.compactArray(['t'], (name) => {
     writer.int16(0).compactString(name).uuid(topicId).boolean(false);
     writer.compactArray([0], (partition) => {
-      writer.int16(0).int32(partition).int32(nodeId).int32(0);
+      writer.int16(0).int32(partition).int32(nodeId).int32(epoch);
       for (let lists = 3; lists > 0; lists -= 1) writer.compactArray([], () => undefined);
       writer.noTags();
     });

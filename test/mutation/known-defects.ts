@@ -170,6 +170,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'return fullness < crowded ? longestMs : crowdedPart * longestMs;',
     replace: 'return longestMs;',
   },
+  'former-leader-returns': {
+    says: 'A broker that had lost touch with the others could talk a reader back to a former leader, whose log ended before.',
+    file: 'src/kafka/cluster/latest-metadata.ts',
+    find: 'former !== undefined && former.epoch > each.epoch ? former : each',
+    replace: 'each',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -6,24 +6,20 @@ import {
   metadataExchange,
   type BrokerAddress,
   type ClusterMetadata,
-  type PartitionMetadata,
 } from '../protocol/metadata.ts';
 import {
   produceExchange,
   type ProducedPartition,
   type ProduceRequest,
 } from '../protocol/produce.ts';
+import { LatestMetadata, type TopicMetadata } from './latest-metadata.ts';
+
+export type { TopicMetadata } from './latest-metadata.ts';
 
 /** A broker that hangs holds a request up for so long. */
 export const answerMs = 5_000;
 /** For the answer to arrive after the time that the broker itself may take. */
 export const graceMs = 3_000;
-
-export interface TopicMetadata {
-  readonly id: string;
-  /** In the order of their numbers. */
-  readonly partitions: readonly PartitionMetadata[];
-}
 
 /**
  * What a producer asks brokers, each answer as it came: an error of one partition is that partition's. Every
@@ -33,7 +29,10 @@ export interface TopicMetadata {
 export interface ProducerCluster {
   /** Asks a broker about these topics, and for the addresses of all brokers. */
   refresh(topics: readonly string[]): Promise<void>;
-  /** As of the last refresh that asked for it; undefined: never asked for, or not there. */
+  /**
+   * As of the last refresh that asked for it, and of each partition no earlier leader than was known before;
+   * undefined: never asked for, or not there.
+   */
   topic(name: string): TopicMetadata | undefined;
   /** Why the last refresh that asked for it brought nothing. */
   topicError(name: string): KafkaErrorName | undefined;
@@ -52,8 +51,7 @@ export class WritingCluster implements ProducerCluster {
   readonly #settings: ConnectionSettings;
   readonly #connections = new Map<number, BrokerConnection>();
   #brokers = new Map<number, BrokerAddress>();
-  readonly #topics = new Map<string, TopicMetadata>();
-  readonly #topicErrors = new Map<string, KafkaErrorName>();
+  readonly #metadata = new LatestMetadata();
   #nextSeed = 0;
   #isClosed = false;
 
@@ -69,11 +67,11 @@ export class WritingCluster implements ProducerCluster {
   }
 
   topic(name: string): TopicMetadata | undefined {
-    return this.#topics.get(name);
+    return this.#metadata.topic(name);
   }
 
   topicError(name: string): KafkaErrorName | undefined {
-    return this.#topicErrors.get(name);
+    return this.#metadata.error(name);
   }
 
   async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
@@ -131,16 +129,7 @@ export class WritingCluster implements ProducerCluster {
       this.#drop(nodeId);
     }
     for (const seed of this.#seeds) this.#nameSeed(seed, brokers);
-    for (const { name, error, id, partitions } of topics) {
-      if (error === 'NONE') {
-        this.#topics.set(name, { id, partitions });
-        this.#topicErrors.delete(name);
-      } else {
-        // Brokers that have just started may not know it yet: what is known of it still holds then.
-        if (error !== 'LEADER_NOT_AVAILABLE') this.#topics.delete(name);
-        this.#topicErrors.set(name, error);
-      }
-    }
+    for (const topic of topics) this.#metadata.learn(topic);
   }
 
   protected learnBroker(broker: BrokerAddress): void {

@@ -4,10 +4,12 @@ import type {
   ListOffsetsRequest,
   TopicMetadata,
 } from '../../../../src/kafka/cluster/cluster.ts';
+import { LatestMetadata } from '../../../../src/kafka/cluster/latest-metadata.ts';
 import type { KafkaClient } from '../../../../src/kafka/client.ts';
 import type { EpochEndAnswer, EpochEndRequest } from '../../../../src/kafka/protocol/epoch-end.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
 import type { FetchAnswer, FetchRequest } from '../../../../src/kafka/protocol/fetch.ts';
+import { noTopicId, type DescribedTopic } from '../../../../src/kafka/protocol/metadata.ts';
 import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
 import type { ProducedPartition, ProduceRequest } from '../../../../src/kafka/protocol/produce.ts';
 import type { SimulatedProcess, VirtualTime } from '../virtual-time.ts';
@@ -59,8 +61,7 @@ export class SimulatedCluster implements Cluster {
   readonly #brokers: SimulatedBrokers;
   readonly #owner: SimulatedProcess;
   readonly #rack: string;
-  readonly #topics = new Map<string, TopicMetadata>();
-  readonly #errors = new Map<string, KafkaErrorName>();
+  readonly #metadata = new LatestMetadata();
   /**
    * Until when a connection is busy: brokers answer one request of it after the other. Fetches have one of their own
    * to each broker, whose number is negative.
@@ -77,16 +78,16 @@ export class SimulatedCluster implements Cluster {
 
   async refresh(topics: readonly string[]): Promise<void> {
     await this.#askAny('Metadata', (nodeId) => {
-      for (const name of topics) this.#learn(nodeId, name);
+      for (const name of topics) this.#metadata.learn(this.#describe(nodeId, name));
     });
   }
 
   topic(name: string): TopicMetadata | undefined {
-    return this.#topics.get(name);
+    return this.#metadata.topic(name);
   }
 
   topicError(name: string): KafkaErrorName | undefined {
-    return this.#errors.get(name);
+    return this.#metadata.error(name);
   }
 
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
@@ -158,18 +159,14 @@ export class SimulatedCluster implements Cluster {
     this.#breakAll(new KafkaAnswerError('NETWORK_EXCEPTION', 'the connection was closed'));
   }
 
-  #learn(nodeId: number, name: string): void {
-    const topic = this.#brokers.topics.get(name);
-    const error = this.#brokers.withheld.has(name)
-      ? 'TOPIC_AUTHORIZATION_FAILED'
-      : 'UNKNOWN_TOPIC_OR_PARTITION';
-    if (topic === undefined || this.#brokers.withheld.has(name)) {
-      this.#errors.set(name, error);
-      this.#topics.delete(name);
-      return;
-    }
-    this.#errors.delete(name);
-    this.#topics.set(name, { id: topic.id, partitions: this.#brokers.describe(nodeId, topic) });
+  #describe(nodeId: number, name: string): DescribedTopic {
+    const { topics, withheld } = this.#brokers;
+    const topic = topics.get(name);
+    const nothing = { name, id: noTopicId, partitions: [] };
+    if (withheld.has(name)) return { ...nothing, error: 'TOPIC_AUTHORIZATION_FAILED' };
+    if (topic === undefined) return { ...nothing, error: 'UNKNOWN_TOPIC_OR_PARTITION' };
+    const partitions = this.#brokers.describe(nodeId, topic);
+    return { name, error: 'NONE', id: topic.id, partitions };
   }
 
   /** Whichever broker is there; one that is suspended costs the time until it is given up. */
