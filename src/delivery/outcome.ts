@@ -222,14 +222,11 @@ export type Progress = 'unreached' | 'reached' | 'answering';
 
 /** The outcome of a try that ended without a complete answer. */
 export function outcomeOfError(error: unknown, progress: Progress): Outcome {
-  const { name, code, message, address } = describe(error);
+  const { code, message, address } = describe(error);
   if (code === addressRefusedCode)
     return { kind: 'permanent', reason: 'address-refused', detail: message };
   if (untrustedCodes.has(code)) return { kind: 'permanent', reason: 'tls-untrusted', detail: code };
-  if (
-    progress !== 'answering' &&
-    (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW')
-  )
+  if (progress !== 'answering' && isNotHttp(error))
     return { kind: 'permanent', reason: 'not-http', detail: message };
   const detail = code === '' ? message : `${code}: ${message}`;
   const cause = isOurWant(code, address) ? 'local' : causeOfCode(code);
@@ -249,6 +246,12 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 const connectionLossCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/** Whether what came is not HTTP, or has too many headers. */
+export function isNotHttp(error: unknown): boolean {
+  const { name, code } = describe(error);
+  return name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW';
+}
 
 interface Description {
   readonly name: string;

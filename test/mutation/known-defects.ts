@@ -176,6 +176,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'former !== undefined && former.epoch > each.epoch ? former : each',
     replace: 'each',
   },
+  'stray-bytes-are-answer': {
+    says: 'Bytes behind an answer on a kept connection made a dead letter of the next event.',
+    file: 'src/delivery/http/http-attempt.ts',
+    find: 'return this.#status === 0 && isNotHttp(error);',
+    replace: 'return false;',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

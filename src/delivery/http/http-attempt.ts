@@ -8,6 +8,7 @@ import {
   deliveredWith,
   endlessInterim,
   isConnectionLoss,
+  isNotHttp,
   mostKeptAnswerBytes,
   outcomeOfError,
   outcomeOfStatus,
@@ -137,7 +138,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   onResponseError(_controller: unknown, error: Error): void {
     // `close` ended this request; the next reader of its record sends it again.
     if (this.#settled || error instanceof errors.ClientDestroyedError) return;
-    if (this.#wasLostWithKeptConnection(error)) {
+    if (this.#failedOnKeptConnection(error)) {
       this.isReached = false;
       this.#context.sendAgain(this);
       return;
@@ -157,12 +158,14 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   }
 
   /**
-   * The server may have closed the connection while the request was on its way, or waited for it. undici
-   * fails both kinds of request.
+   * The server may have closed the connection while the request was on its way, or waited for it; undici fails
+   * both kinds of request. Or the connection brought bytes behind its previous answer, which undici took for
+   * the answer to this request.
    */
-  #wasLostWithKeptConnection(error: Error): boolean {
-    const isNew = this.#isFirstOnConnection || this.#context.connections.isStarting;
-    return !isNew && !this.#hasAnswerBegun && isConnectionLoss(error);
+  #failedOnKeptConnection(error: Error): boolean {
+    if (this.#isFirstOnConnection || this.#context.connections.isStarting) return false;
+    if (isConnectionLoss(error)) return !this.#hasAnswerBegun;
+    return this.#status === 0 && isNotHttp(error);
   }
 
   /**

@@ -35,10 +35,10 @@ export interface HttpSenderOptions {
 /**
  * Sends requests with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither.
  *
- * A server may close a kept connection at the moment when a request is sent on it. A request that got no
- * answer then, not even its first byte, is sent once more within the same attempt, on a new connection. The
- * endpoint may get it twice, as after any failure. Without the repetition, the attempt would fail without
- * saying anything about the endpoint.
+ * A server may close a kept connection at the moment when a request is sent on it, or may have sent more on it
+ * than its previous answer. A request that got no answer then, not even its first byte, or bytes that are no
+ * answer, is sent once more within the same attempt, on a new connection. The endpoint may get it twice, as
+ * after any failure. Without the repetition, the attempt would fail without saying anything about the endpoint.
  */
 export class HttpSender implements Sender {
   readonly #kept: OriginConnections;

@@ -277,6 +277,47 @@ describe('a kept connection that the server closes while a request is on its way
   });
 });
 
+describe('what comes behind an answer, once the next request is on its way,', () => {
+  const strays: [string, string][] = [
+    ['bytes that are not HTTP', 'stray bytes\r\n'],
+    ['a head that is too large', `HTTP/1.1 200 OK\r\nX-Big: ${'x'.repeat(200_000)}\r\n\r\n`],
+    ['an interim answer and more', 'HTTP/1.1 103 Hint\r\n\r\nstray bytes\r\n'],
+  ];
+
+  for (const [what, stray] of strays)
+    test(`(${what}) does not cost that request: it goes once more, on a new connection`, async () => {
+      const { url, requests, connections } = await serve(({ socket, onConnection }) =>
+        socket.write(onConnection === 1 ? ok : stray),
+      );
+      const sender = createSender();
+      assert.equal((await post(url, { sender })).verdict, 'delivered');
+      assert.equal((await post(url, { sender })).verdict, 'delivered');
+      assert.deepEqual([requests(), connections()], [3, 2]);
+    });
+
+  test('and on the new connection too, is the endpoint: it does not speak HTTP', async () => {
+    const { url, requests } = await serve(({ socket, inAll }) =>
+      socket.write(inAll === 1 ? ok : 'stray bytes\r\n'),
+    );
+    const sender = createSender();
+    assert.equal((await post(url, { sender })).verdict, 'delivered');
+    assert.equal((await post(url, { sender })).verdict, 'dead letter not-http');
+    assert.equal(requests(), 3);
+  });
+
+  test('with a head that is whole, is the answer to that request', async () => {
+    const { url, requests } = await serve(({ socket, inAll }) =>
+      socket.write(
+        inAll === 1 ? ok : 'HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      ),
+    );
+    const sender = createSender();
+    assert.equal((await post(url, { sender })).verdict, 'delivered');
+    assert.equal((await post(url, { sender })).verdict, 'retryable: other');
+    assert.equal(requests(), 2);
+  });
+});
+
 test('a new connection that is closed without an answer is a failure, and nothing is sent again', async () => {
   const { url, requests } = await serve(({ socket }) => socket.end());
   assert.equal((await post(url, { sender: createSender() })).verdict, 'retryable: connection');
