@@ -182,6 +182,13 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'return this.#status === 0 && isNotHttp(error);',
     replace: 'return false;',
   },
+  'half-name-forgets': {
+    says: 'A name server that failed to tell the IPv4 addresses, and told the IPv6 ones, made them forgotten.',
+    file: 'src/delivery/http/name-resolver.ts',
+    find: "const isNoName = failures.includes('ENOTFOUND');",
+    replace:
+      "const isNoName = failures.includes('ENOTFOUND') || failures.length < families.length;",
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

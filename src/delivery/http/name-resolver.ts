@@ -25,12 +25,23 @@ export interface ResolverOptions {
   readonly hostsFile?: HostsFile;
 }
 
+const families = [4, 6] as const;
+type Family = (typeof families)[number];
+
+/** What was said about addresses of one family: some, or the code of a failure. */
+type Reply = readonly string[] | string;
+
+interface Found {
+  readonly foundMs: number;
+  readonly addresses: readonly LookupAddress[];
+}
+
 interface Answer {
   readonly untilMs: number;
-  /** When its addresses were found; never, if there are none that may be used after they have expired. */
-  readonly foundMs: number;
   readonly error: Error | null;
   readonly addresses: readonly LookupAddress[];
+  /** What may be used once the answer has expired. */
+  readonly found: ReadonlyMap<Family, Found>;
 }
 
 /** Two tries, so that one lost datagram fails no attempt. */
@@ -91,26 +102,18 @@ export class CachingResolver implements NameResolver {
 
   distrust(hostname: string): void {
     const known = this.#answers.get(hostname);
-    if (known !== undefined) this.#answers.set(hostname, { ...known, foundMs: -Infinity });
+    if (known !== undefined) this.#answers.set(hostname, { ...known, found: new Map() });
   }
 
   #ask(hostname: string): void {
-    const found: LookupAddress[] = [];
-    const failures: string[] = [];
-    let pending = 2;
+    const replies = new Map<Family, Reply>();
     const received =
-      (family: 4 | 6) =>
+      (family: Family) =>
       (error: NodeJS.ErrnoException | null, addresses: readonly string[] | undefined): void => {
-        if (error !== null) failures.push(error.code ?? error.message);
-        else for (const address of addresses ?? []) found.push({ address, family });
-        pending -= 1;
-        if (pending > 0) return;
-        if (failures.includes('ECONNREFUSED')) failures.push(...missingDescriptor());
+        replies.set(family, error === null ? (addresses ?? []) : codeOf(error));
+        if (replies.size < families.length) return;
         const former = this.#answers.get(hostname);
-        this.#answer(
-          hostname,
-          answerOf(hostname, found, failures, former, this.#clock.steadyNow()),
-        );
+        this.#answer(hostname, answerOf(hostname, replies, former, this.#clock.steadyNow()));
       };
     this.#resolver.resolve4(hostname, received(4));
     this.#resolver.resolve6(hostname, received(6));
@@ -135,43 +138,44 @@ export class CachingResolver implements NameResolver {
 
 function answerOf(
   hostname: string,
-  found: LookupAddress[],
-  failures: readonly string[],
+  replies: ReadonlyMap<Family, Reply>,
   former: Answer | undefined,
   nowMs: number,
 ): Answer {
-  if (found.length > 0 && found.length <= maxAddresses) {
-    const untilMs = nowMs + keepMs;
-    return { untilMs, foundMs: nowMs, error: null, addresses: ipv4First(found) };
+  const failures = [...replies.values()].filter((reply) => typeof reply === 'string');
+  const isNoName = failures.includes('ENOTFOUND');
+  const found = new Map<Family, Found>();
+  for (const [family, reply] of replies) {
+    if (typeof reply !== 'string') {
+      const addresses = reply.map((address) => ({ address, family }));
+      found.set(family, { foundMs: nowMs, addresses });
+      continue;
+    }
+    const before = former?.found.get(family);
+    const isBelieved = before !== undefined && nowMs - before.foundMs < believeMs;
+    if (isBelieved && !isNoName && reply !== 'ENODATA') found.set(family, before);
   }
-  if (former !== undefined && nowMs - former.foundMs < believeMs && isUncertain(failures))
-    return { ...former, untilMs: nowMs + keepMs };
-  const reason = found.length > 0 ? `${found.length} addresses` : likeliest(failures);
+  const addresses = families.flatMap((family) => found.get(family)?.addresses ?? []);
+  if (addresses.length > 0 && addresses.length <= maxAddresses)
+    return { untilMs: nowMs + keepMs, error: null, addresses, found };
+  const reason = addresses.length > 0 ? `${addresses.length} addresses` : likeliest(failures);
   // A local shortage may be over for the next connection, and a new try costs no name server anything.
   const untilMs = nowMs + (isOurWant(reason) ? 0 : keepFailureMs);
-  return { untilMs, foundMs: -Infinity, error: dnsError(hostname, reason), addresses: [] };
-}
-
-function ipv4First(addresses: LookupAddress[]): LookupAddress[] {
-  return addresses.sort((a, b) => a.family - b.family);
-}
-
-/** True unless a name server answered that the name does not exist, or has no addresses. */
-function isUncertain(failures: readonly string[]): boolean {
-  return !failures.includes('ENOTFOUND') && failures.some((code) => code !== 'ENODATA');
+  return { untilMs, error: dnsError(hostname, reason), addresses: [], found: new Map() };
 }
 
 /**
  * The code of the local shortage, if that is why c-ares could not send: it reports a refused connection to
  * the name server for every reason.
  */
-function missingDescriptor(): string[] {
+function codeOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code !== 'ECONNREFUSED') return code ?? message;
   try {
     closeSync(openSync(devNull, 'r'));
-    return [];
+    return code;
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    return isOurWant(code) ? [code] : [];
+    const { code: shortage = '' } = error as NodeJS.ErrnoException;
+    return isOurWant(shortage) ? shortage : code;
   }
 }
 

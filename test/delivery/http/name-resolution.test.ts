@@ -16,7 +16,7 @@ import { startDnsServer } from '../../harness/dns-server.ts';
 import type { DnsQuestion, DnsRecord, DnsReply, DnsServer } from '../../harness/dns-server.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
 import { closeAfterwards, createSender, listen, post } from './sender-scene.ts';
-import type { Result } from './sender-scene.ts';
+import type { Result, SenderSetup } from './sender-scene.ts';
 
 /** Stands for every public address: the one that the guard lets through here. */
 const open = '127.0.0.1';
@@ -51,7 +51,7 @@ interface Scene {
 /** A sender whose names come from a server that answers like this. */
 async function scene(
   answer: (question: DnsQuestion) => DnsReply | undefined,
-  timeoutMs?: number,
+  setup: SenderSetup = {},
 ): Promise<Scene> {
   const dns = await startDnsServer(answer);
   closeAfterwards(dns.close);
@@ -61,12 +61,7 @@ async function scene(
     steadyNow: () => systemClock.steadyNow() + passedMs,
   };
   const resolver = new CachingResolver(clock, { servers: [dns.address], hostsFile: noHosts });
-  const allowNetworks = [`${open}/32`];
-  const sender = createSender({
-    allowNetworks,
-    resolver,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  });
+  const sender = createSender({ allowNetworks: [`${open}/32`], resolver, ...setup });
   return { sender, dns, passMs: (ms) => (passedMs += ms) };
 }
 
@@ -218,7 +213,7 @@ describe('a name', () => {
   test('whose IPv6 answer never comes is connected to by its IPv4 answer', async () => {
     const answer = ({ type }: DnsQuestion): DnsReply | undefined =>
       type === 'A' ? { records: a(open) } : undefined;
-    assert.equal(await verdict(await scene(answer, 10_000)), 'delivered');
+    assert.equal(await verdict(await scene(answer, { timeoutMs: 10_000 })), 'delivered');
   });
 
   test('that nobody answers for holds up no other', async () => {
@@ -296,6 +291,75 @@ describe('a name server that fails after it had answered', () => {
       const answering = await known(found, reply);
       assert.equal(await verdictAfter(answering, minuteMs), 'retryable: dns');
     });
+});
+
+describe('a name server that fails for one kind of address after it had answered', () => {
+  interface Replies {
+    readonly A: DnsReply;
+    readonly AAAA: DnsReply;
+  }
+
+  /** An address that is allowed, where nobody listens. */
+  const deaf = '::1';
+  const failed: DnsReply = { code: 'SERVFAIL' };
+  const found: DnsReply = { records: a(open) };
+  const alsoDeaf: DnsReply = { records: aaaa(deaf) };
+
+  /** The verdicts of requests on connections of their own, each so long after the one before. */
+  async function verdicts(
+    replies: readonly [Replies, ...Replies[]],
+    afterMs: readonly number[],
+  ): Promise<string[]> {
+    const asked = { A: 0, AAAA: 0, other: 0 };
+    const answering = await scene(
+      ({ type }) => {
+        const turn = Math.min(asked[type]++, replies.length - 1);
+        return type === 'other' ? {} : replies[turn]?.[type];
+      },
+      { allowNetworks: [`${open}/32`, `${deaf}/128`], maxKept: 0 },
+    );
+    const all: string[] = [];
+    for (const ms of afterMs) {
+      answering.passMs(ms);
+      all.push(await verdict(answering));
+    }
+    return all;
+  }
+
+  const both: Replies = { A: found, AAAA: alsoDeaf };
+
+  test('is believed about these for another hour', async () => {
+    const half: Replies = { A: failed, AAAA: alsoDeaf };
+    assert.deepEqual(await verdicts([both, half], [0, minuteMs, 50 * minuteMs, 20 * minuteMs]), [
+      'delivered',
+      'delivered',
+      'delivered',
+      'retryable: connection',
+    ]);
+  });
+
+  test('is believed about the other kind at once', async () => {
+    const onlyDeaf: Replies = { A: {}, AAAA: failed };
+    assert.deepEqual(await verdicts([both, onlyDeaf], [0, minuteMs]), [
+      'delivered',
+      'retryable: connection',
+    ]);
+  });
+
+  test('is believed when it says that there is no such name', async () => {
+    const gone: Replies = { A: failed, AAAA: { code: 'NXDOMAIN' } };
+    assert.deepEqual(await verdicts([both, gone], [0, minuteMs]), ['delivered', 'retryable: dns']);
+  });
+
+  test('is not believed about these where the other kind led inside', async () => {
+    const led: Replies = { A: failed, AAAA: { records: aaaa('fd00::1') } };
+    const half: Replies = { A: failed, AAAA: alsoDeaf };
+    assert.deepEqual(await verdicts([both, led, half], [0, minuteMs, minuteMs]), [
+      'delivered',
+      refusedForNow,
+      'retryable: connection',
+    ]);
+  });
 });
 
 describe('a name server that changes its mind', () => {
