@@ -408,7 +408,7 @@ export class DeliveryEngine {
   #isConfigReset(job: Job): boolean {
     const { heldSinceMs } = job;
     if (heldSinceMs === undefined || !this.#deps.destinations.isFresh()) return false;
-    return this.#deps.clock.now() - heldSinceMs > configResetMs;
+    return this.#deps.clock.steadyNow() - heldSinceMs > configResetMs;
   }
 
   readonly #tick = (): void => {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../ops/clock.ts';
+import type { SteadyClock, Timer } from '../ops/clock.ts';
 import { releaseRevoked } from './job.ts';
 import type { Job } from './job.ts';
 
@@ -10,13 +10,13 @@ const pollMs = 50;
  * for the same destination wait behind them, so that nothing overtakes an older event of its user.
  */
 export class HeldForConfig {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #admit: (job: Job) => boolean;
   readonly #byDestination = new Map<string, Job[]>();
   #timer: Timer | undefined;
 
   /** @param admit takes a job if it may go; false: the job has to wait longer */
-  constructor(clock: Clock, admit: (job: Job) => boolean) {
+  constructor(clock: SteadyClock, admit: (job: Job) => boolean) {
     this.#clock = clock;
     this.#admit = admit;
   }
@@ -31,7 +31,7 @@ export class HeldForConfig {
   }
 
   hold(job: Job): void {
-    job.heldSinceMs = this.#clock.now();
+    job.heldSinceMs = this.#clock.steadyNow();
     const { destinationId } = job.envelope;
     const jobs = this.#byDestination.get(destinationId);
     if (jobs === undefined) this.#byDestination.set(destinationId, [job]);

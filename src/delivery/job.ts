@@ -90,7 +90,10 @@ export class Job implements Sending {
   /** Jobs of the same user that wait for this one, oldest first. */
   followers: Job[] | undefined = undefined;
 
-  /** Since when the job waits for a configuration as new as the one that the router had seen. */
+  /**
+   * Since when the job waits for a configuration as new as the one that the router had seen, by the steady
+   * clock.
+   */
   heldSinceMs: number | undefined = undefined;
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];

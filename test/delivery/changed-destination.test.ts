@@ -203,6 +203,29 @@ describe('events of a destination that cannot be read here', () => {
   });
 });
 
+test('an event that is ahead of the configuration waits for it where the clock is set forward', async () => {
+  const world = new SimulatedWorld();
+  const id = world.publish('new', 'u', { configOffset: 7 });
+  await world.clock.pass(1_000);
+  world.clock.set(hourMs);
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.deadLetters, []);
+  world.addDestination('new');
+  world.configOffset = 7;
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, [id]);
+});
+
+test('an event ahead of a configuration that was made anew waits no longer where the clock is set back', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  const id = world.publish('crm', 'u', { configOffset: 1_000 });
+  await world.clock.pass(1_000);
+  world.clock.set(-hourMs);
+  await world.clock.pass(11_000);
+  assert.deepEqual(world.delivered, [id]);
+});
+
 test('what comes behind an event that waits for the configuration does not overtake it', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');
