@@ -425,7 +425,7 @@ export class DeliveryEngine {
       lane.tick(nowMs, usualMs);
       // While this worker is cut off, failures say nothing about endpoints.
       if (!this.#reachability.isCutOff) this.#watch.look(id, lane);
-      if (this.#watch.standing(id) === undefined && isPlain(lane, nowMs)) this.#lanes.letRest(lane);
+      if (this.#watch.standing(id) === undefined && isPlain(lane)) this.#lanes.letRest(lane);
     }
     for (const id of this.#lanes.sweep(nowMs)) this.#watch.forget(id);
   };

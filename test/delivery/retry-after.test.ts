@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { answerOk, failsWith, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 test("an endpoint that asks for an hour of peace delays no other endpoint's retries", async () => {
@@ -134,3 +134,60 @@ test('an endpoint that asks for patience again and again does not keep events be
   assert.deepEqual(new Set(world.deadLetters.map(({ reason }) => reason)), new Set(['expired']));
   assert.equal(world.deadLetters.length, ids.length);
 });
+
+for (const [where, byMs] of [
+  ['forward', hourMs],
+  ['back', -hourMs],
+] as const)
+  describe(`where the clock is set ${where}, an endpoint that asked for ten minutes of peace`, () => {
+    async function asked(): Promise<SimulatedWorld> {
+      const world = new SimulatedWorld();
+      world.addDestination('crm');
+      world.answer = () => failsWith(503, 10 * minuteMs);
+      world.publish('crm', 'a');
+      await world.clock.pass(minuteMs);
+      world.answer = () => answerOk;
+      world.clock.set(byMs);
+      return world;
+    }
+
+    test('has it, and events wait in a retry topic for what is left of it', async () => {
+      const world = await asked();
+      const id = world.publish('crm', 'b');
+      await world.clock.pass(1_000);
+      const at = world.retries.find(({ envelope }) => envelope.messageId === id);
+      assert.equal(at?.topic, 'retry.15m');
+      assert.equal(world.engine.state().queued, 0);
+    });
+
+    test('has no more than it', async () => {
+      const world = await asked();
+      await world.clock.pass(10 * minuteMs);
+      const id = world.publish('crm', 'b');
+      await world.clock.pass(1_000);
+      assert.ok(world.delivered.includes(id));
+    });
+
+    test('has an hour if it asks for one meanwhile', async () => {
+      const world = new SimulatedWorld();
+      world.addDestination('crm');
+      const waits = [10 * minuteMs, hourMs];
+      world.answer = () => ({ ...failsWith(503, waits.shift() ?? hourMs), afterMs: 1_000 });
+      world.publish('crm', 'a');
+      await world.clock.pass(500);
+      world.publish('crm', 'b');
+      await world.clock.pass(700);
+      world.clock.set(byMs);
+      await world.clock.pass(40 * minuteMs);
+      assert.equal(world.engine.state().lanesByState.held, 1);
+    });
+
+    test('is reported with the time at which it may be sent to', async () => {
+      const world = await asked();
+      await world.clock.pass(2_000);
+      const { state, until } = world.engine.reports.of('crm');
+      const leftMs = Date.parse(until ?? '') - world.clock.now();
+      assert.equal(state, 'held');
+      assert.ok(Math.abs(leftMs - 9 * minuteMs) < 3_000, `${leftMs} ms left`);
+    });
+  });

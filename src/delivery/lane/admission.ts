@@ -141,7 +141,7 @@ export class Admission {
       waiting: waiting.size,
       returned: waiting.returned,
       maxInFlight: slots.max,
-      heldMs: hold.leftMs(clock.now()),
+      heldMs: hold.leftMs,
       isRateElsewhere: rate.isElsewhere,
       isSlowRefused: lane.isSlowRefused,
       failingForMs: speed.failingForMs(clock.steadyNow()),

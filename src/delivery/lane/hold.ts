@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../ops/clock.ts';
+import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import type { Retryable } from '../outcome.ts';
 
 /** Hold after an answer of 429 without `Retry-After`. */
@@ -12,42 +12,53 @@ export function wishedMs({ cause, retryAfterMs }: Retryable): number {
 /** Holds that follow one another within this time are reported as one. */
 const apartMs = 5_000;
 
+/** From the beginning of the first hold to the end of the last one. */
+export interface RowOfHolds {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
 /** The time for which an endpoint asked to be left alone. It holds the whole lane. */
 export class LaneHold {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #onEnd: () => void;
-  /** 0: the lane is not held. */
-  #untilMs = 0;
+  /** By the steady clock, like all times in here; undefined: the lane is not held. */
+  #untilMs: number | undefined;
   /** The current row of holds; its last one may be over. */
-  #row: { readonly sinceMs: number; readonly untilMs: number } | undefined;
+  #row: RowOfHolds | undefined;
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, onEnd: () => void) {
+  constructor(clock: SteadyClock, onEnd: () => void) {
     this.#clock = clock;
     this.#onEnd = onEnd;
   }
 
   get isOn(): boolean {
-    return this.#untilMs > 0;
+    return this.#untilMs !== undefined;
   }
 
-  /** The row of holds that is on, or was on just now. */
-  rowAt(nowMs: number): { readonly sinceMs: number; readonly untilMs: number } | undefined {
-    return this.#row !== undefined && nowMs - this.#row.untilMs < apartMs ? this.#row : undefined;
+  /** The row of holds that is on, or was on just now, in epoch milliseconds. */
+  get row(): RowOfHolds | undefined {
+    const row = this.#rowAt(this.#clock.steadyNow());
+    if (row === undefined) return undefined;
+    const epochMs = this.#clock.now() - this.#clock.steadyNow();
+    return { sinceMs: epochMs + row.sinceMs, untilMs: epochMs + row.untilMs };
   }
 
-  leftMs(nowMs: number): number {
-    return Math.max(0, this.#untilMs - nowMs);
+  get leftMs(): number {
+    return Math.max(0, (this.#untilMs ?? 0) - this.#clock.steadyNow());
   }
 
   /** False if the lane is already held for as long. */
-  extend(nowMs: number, forMs: number): boolean {
-    if (nowMs + forMs <= this.#untilMs) return false;
-    this.#row = { sinceMs: this.rowAt(nowMs)?.sinceMs ?? nowMs, untilMs: nowMs + forMs };
-    this.#untilMs = nowMs + forMs;
+  extend(forMs: number): boolean {
+    const nowMs = this.#clock.steadyNow();
+    const untilMs = nowMs + forMs;
+    if (untilMs <= (this.#untilMs ?? nowMs)) return false;
+    this.#row = { sinceMs: this.#rowAt(nowMs)?.sinceMs ?? nowMs, untilMs };
+    this.#untilMs = untilMs;
     this.#timer?.cancel();
     this.#timer = this.#clock.after(forMs, () => {
-      this.#untilMs = 0;
+      this.#untilMs = undefined;
       this.#timer = undefined;
       this.#onEnd();
     });
@@ -58,11 +69,15 @@ export class LaneHold {
   end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#untilMs = 0;
+    this.#untilMs = undefined;
     this.#row = undefined;
   }
 
   close(): void {
     this.#timer?.cancel();
+  }
+
+  #rowAt(nowMs: number): RowOfHolds | undefined {
+    return this.#row !== undefined && nowMs - this.#row.untilMs < apartMs ? this.#row : undefined;
   }
 }

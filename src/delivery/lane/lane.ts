@@ -378,7 +378,7 @@ export class Lane implements SlotTaker {
     if (forMs === 0) return;
     const { clock, policy } = this.#context;
     if (!this.hold.isOn) this.#slots.throttled(clock.steadyNow());
-    if (this.hold.extend(clock.now(), Math.min(forMs, policy.windowMs))) this.#admission.review();
+    if (this.hold.extend(Math.min(forMs, policy.windowMs))) this.#admission.review();
   }
 
   #judgeSpeed(): void {

@@ -97,7 +97,7 @@ export class DestinationReports {
 
 function untilMs(lane: Lane | undefined, nowMs: number): number | undefined {
   if (lane === undefined) return undefined;
-  const leftMs = lane.hold.leftMs(nowMs);
+  const { leftMs } = lane.hold;
   if (leftMs > 0) return nowMs + leftMs;
   return Math.min(...lane.endpoints.all.map(({ breaker }) => breaker?.probeAtMs ?? Infinity));
 }

@@ -79,8 +79,8 @@ export class DestinationWatch {
   look(id: string, lane: Lane): void {
     const nowMs = this.#options.clock.now();
     const watched = this.#watched.get(id);
-    if (watched === undefined && isPlain(lane, nowMs)) return;
-    const facts = factsOf(lane, nowMs);
+    if (watched === undefined && isPlain(lane)) return;
+    const facts = factsOf(lane);
     const { looks, state, sinceMs } = this.#judge(id, facts, lane.endpoints.all, lane.waiting.size);
     if (holdsUp(looks, facts, lane))
       this.#options.heldUp.seen(id, isTrouble(state) ? sinceMs : nowMs, nowMs);

@@ -30,19 +30,18 @@ function laneState({ hold, endpoints, isSlow, waiting, rate }: Lane): LaneState 
 }
 
 /** Whether the lane has no special state; checked for thousands of lanes each second. */
-export function isPlain({ endpoints, isSlow, waiting, hold }: Lane, nowMs: number): boolean {
-  if (isSlow || waiting.size > 0 || hold.rowAt(nowMs) !== undefined || endpoints.troubled)
-    return false;
+export function isPlain({ endpoints, isSlow, waiting, hold }: Lane): boolean {
+  if (isSlow || waiting.size > 0 || hold.row !== undefined || endpoints.troubled) return false;
   for (const { answers } of endpoints.all) if (answers.failuresInRow > 0) return false;
   return true;
 }
 
-export function factsOf(lane: Lane, nowMs: number): DestinationFacts {
+export function factsOf(lane: Lane): DestinationFacts {
   const { endpoints, hold, wasSaturated, isSlow, rate, waiting } = lane;
   return {
     configured: 'enabled',
     urls: endpoints.all.map(urlFacts),
-    hold: hold.rowAt(nowMs),
+    hold: hold.row,
     isSaturated: wasSaturated,
     isSlow,
     isLimited: rate.isLimited && !rate.isElsewhere && waiting.size > 0,
