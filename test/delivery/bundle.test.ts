@@ -255,6 +255,37 @@ test('a lane that has enough to do leaves what is packed in its retry topic', as
   assert.equal(world.delivered.length, 6_005);
 });
 
+test('what has come back gets its share beside fresh events that never end', async () => {
+  const world = await away();
+  const ids = publishMany(world, 1_000);
+  await world.clock.pass(minuteMs);
+  // 50 events a second, of which a little more come.
+  world.answer = () => ({ ...answerOk, afterMs: 100 });
+  for (let n = 0; n < 800; n++) world.publish('crm', `v${n}`);
+  for (let second = 0; second < 300; second++) {
+    for (let n = 0; n < 60; n++) world.publish('crm', `w${second}-${n}`);
+    await world.clock.pass(1_000);
+  }
+  const delivered = new Set(world.delivered);
+  assert.equal(ids.filter((id) => !delivered.has(id)).length, 0);
+  const fresh = world.delivered.length - ids.length;
+  assert.ok(fresh > 300 * 50 * 0.25, `${fresh} fresh events delivered`);
+});
+
+test('a lane that has enough to do of one user leaves what is packed, too', async () => {
+  const world = await away();
+  for (let n = 0; n < 3_000; n++) world.publish('crm', 'one');
+  await world.clock.pass(minuteMs);
+  world.answer = () => ({ ...answerOk, afterMs: 100 });
+  let mostQueued = 0;
+  for (let step = 0; step < 3_600; step++) {
+    await world.clock.pass(1_000);
+    mostQueued = Math.max(mostQueued, world.engine.state().queued);
+  }
+  assert.ok(mostQueued <= 512 + 256, `${mostQueued} events waited`);
+  assert.equal(world.delivered.length, 3_005);
+});
+
 test('what falls behind comes back to an open breaker, which starts its clock then', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm', { maxInFlight: 2 });

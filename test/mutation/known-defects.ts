@@ -189,6 +189,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     replace:
       "const isNoName = failures.includes('ENOTFOUND') || failures.length < families.length;",
   },
+  'bundles-behind-fresh': {
+    says: 'Bundles stayed packed while enough fresh events of their destination waited, which was for ever where more came than could be sent.',
+    file: 'src/delivery/lane/admission.ts',
+    find: 'returned < enoughWaiting',
+    replace: 'waiting < enoughWaiting',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -28,7 +28,10 @@ export interface AdmissionDeps {
   readonly lane: { readonly destination: Destination; readonly isSlowRefused: boolean };
 }
 
-/** Bundles are unpacked only while fewer events than this wait: some tenths of a second of a lane's work. */
+/**
+ * Bundles are unpacked only while fewer events than this wait that have come back: some tenths of a second of a
+ * lane's work. Fresh ones don't count, because a lane may always have more of them than that.
+ */
 const enoughWaiting = 512;
 
 /** Who waits in a lane, and who is put off. */
@@ -127,7 +130,7 @@ export class Admission {
     const rateWaitMs = this.#deps.rate.waitBehindMs(aheadOf(true, returned, waiting));
     const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
     const deferral = deferralOf(view, prospects, true);
-    if (deferral !== undefined || waiting < enoughWaiting) return deferral;
+    if (deferral !== undefined || returned < enoughWaiting) return deferral;
     // A packed bundle takes less memory than events that wait here.
     return { cause: 'lane', wantedMs: view.drainMs };
   }

@@ -26,7 +26,7 @@ export class WaitingJobs {
     return this.#queued;
   }
 
-  /** Queued jobs that have come back from a retry topic, or go first for another reason. */
+  /** Waiting jobs that have come back from a retry topic, or go first for another reason. */
   get returned(): number {
     return this.#returnedSize;
   }
@@ -57,6 +57,7 @@ export class WaitingJobs {
 
   add(job: Job): void {
     this.#size += 1;
+    if (isAhead(job)) this.#returnedSize += 1;
     if (this.#users.enter(job)) this.#enqueue(job);
   }
 
@@ -90,7 +91,7 @@ export class WaitingJobs {
   putBack(job: Job): void {
     this.#size += 1;
     this.#queued += 1;
-    if (job.hasReturned || job.urgent) {
+    if (isAhead(job)) {
       this.#returnedSize += 1;
       this.#returned.putBack(job);
     } else this.#fresh.putBack(job);
@@ -130,11 +131,14 @@ export class WaitingJobs {
 
   #enqueue(job: Job): void {
     this.#queued += 1;
-    if (job.hasReturned || job.urgent) {
-      this.#returnedSize += 1;
-      this.#returned.push(job);
-    } else this.#fresh.push(job);
+    if (isAhead(job)) this.#returned.push(job);
+    else this.#fresh.push(job);
   }
+}
+
+/** Whether it goes before fresh jobs. */
+function isAhead({ hasReturned, urgent }: Job): boolean {
+  return hasReturned || urgent;
 }
 
 /** Whether the job has time for another attempt later. */
