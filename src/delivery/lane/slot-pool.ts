@@ -170,7 +170,7 @@ export class SlotPool {
 
   #nextTaker(): SlotTaker | undefined {
     const slow = this.#firstOf(this.#slowLine);
-    const brisk = this.#firstOf(this.#briskLines.find(({ size }) => size > 0));
+    const brisk = this.#firstBrisk();
     const isSlowTurn = brisk === undefined || this.#briskInRow >= briskInRow;
     this.#briskInRow = isSlowTurn ? 0 : this.#briskInRow + 1;
     return isSlowTurn ? (slow ?? brisk) : brisk;
@@ -196,9 +196,21 @@ export class SlotPool {
     return line;
   }
 
-  /** The first taker of a line, if it may take a slot. */
-  #firstOf(line: ReadonlySet<SlotTaker> | undefined): SlotTaker | undefined {
-    for (const taker of line ?? []) return this.#mayTake(taker) ? taker : undefined;
+  #firstBrisk(): SlotTaker | undefined {
+    for (const line of this.#briskLines) {
+      const first = this.#firstOf(line);
+      if (line.size > 0) return first;
+    }
+    return undefined;
+  }
+
+  /** The first taker of a line, if it may take a slot. Those that became slow, or brisk, meanwhile go to their line. */
+  #firstOf(line: ReadonlySet<SlotTaker>): SlotTaker | undefined {
+    for (const taker of line) {
+      if (taker.isSlow === (line === this.#slowLine))
+        return this.#mayTake(taker) ? taker : undefined;
+      this.#queue(taker);
+    }
     return undefined;
   }
 }

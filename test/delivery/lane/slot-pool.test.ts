@@ -24,6 +24,33 @@ test('a slow taker has every fourth turn while another always waits', () => {
   assert.deepEqual(turns, ['brisk', ...three, 'slow', ...three, 'slow']);
 });
 
+test('takers behind one that has become slow while it waited get the slots that slow ones may not take', () => {
+  const pool = new SlotPool(4);
+  const served: string[] = [];
+  const taker = (name: string): SlotTaker & { isSlow: boolean } => {
+    const self = {
+      line: undefined,
+      isSlow: false,
+      inFlight: 0,
+      takeSlot: () => {
+        if (pool.take(self)) served.push(name);
+        return false;
+      },
+    };
+    return self;
+  };
+  for (const name of ['a', 'b', 'c', 'd']) assert.ok(pool.take(taker(name)));
+  // One of these is slow, and has all that slow ones may have.
+  pool.moved(1, true);
+  const [turned, behind] = [taker('turned'), taker('behind')];
+  assert.ok(!pool.take(turned) && !pool.take(behind));
+  turned.isSlow = true;
+  pool.release(false);
+  assert.deepEqual(served, ['behind']);
+  pool.release(true);
+  assert.deepEqual(served, ['behind', 'turned']);
+});
+
 test('a hundred thousand takers whose jobs are all dropped are served one after the other', () => {
   const pool = new SlotPool(1);
   let served = 0;
