@@ -8,6 +8,7 @@ const targets = [
   'src/delivery/{engine,disposal,verdict,due-gate,due-time,held-for-config,fencing,retry-policy,packing}.ts',
   'src/delivery/{bundle,lane}/*.ts',
   'src/kafka/{fetch,consume,follow,produce}/*.ts',
+  'src/kafka/cluster/latest-metadata.ts',
 ];
 const leftAlone = new Set([
   // Its tests need a real broker.
