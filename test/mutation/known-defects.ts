@@ -195,6 +195,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'returned < enoughWaiting',
     replace: 'waiting < enoughWaiting',
   },
+  'refused-without-pause': {
+    says: 'A position that a broker refused although its log had it was asked for again without a pause.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: 'move === undefined ? performance.now() + againMs : 0',
+    replace: '0',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -379,7 +379,8 @@ export class Fetcher {
       const range = await this.#rangeOf(cursor, diverging);
       const move = settlePosition(cursor.offset, range);
       if (!this.#cursors.has(cursor)) return;
-      cursor.restUntilMs = 0;
+      // The broker that refuses what it has may have to find out something first.
+      cursor.restUntilMs = move === undefined ? performance.now() + againMs : 0;
       cursor.lastEpoch = range.epochEnd?.epoch ?? -1;
       if (move === undefined) return;
       cursor.offset = move.to;

@@ -142,6 +142,25 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     assert.deepEqual(owner.told, ['0 cut-off 2→1']);
   });
 
+  test('a position that is refused though the log has it is asked for again after a while', async (t) => {
+    const { brokers, logs, owner } = reading(t, 1);
+    const [log] = logs;
+    if (log === undefined) return;
+    log.append('a');
+    await until(owner, { 0: 'a' });
+    log.fetchError = 'OFFSET_OUT_OF_RANGE';
+    const askedAtMs: number[] = [];
+    brokers.before = ({ api }) => {
+      if (api === 'Fetch') askedAtMs.push(performance.now());
+      if (askedAtMs.length === 4) log.fetchError = undefined;
+    };
+    log.append('b');
+    await until(owner, { 0: 'a b' });
+    assert.deepEqual(owner.told, []);
+    const pausesMs = askedAtMs.slice(1, 4).map((atMs, index) => atMs - (askedAtMs[index] ?? 0));
+    assert.ok(Math.min(...pausesMs) > 200, `asked after ${pausesMs.join(', ')} ms`);
+  });
+
   test('while the leader cannot say where its log goes on, the position waits', async (t) => {
     const { logs, owner, log } = reading(t, 4);
     const [bad] = logs;
