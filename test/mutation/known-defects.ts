@@ -201,6 +201,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'move === undefined ? performance.now() + againMs : 0',
     replace: '0',
   },
+  'timed-out-stays': {
+    says: 'A producer went on sending to a leader that had lost touch with the others, although they had elected another one.',
+    file: 'src/kafka/produce/judge-answer.ts',
+    find: "['REQUEST_TIMED_OUT', 'elsewhere']",
+    replace: "['REQUEST_TIMED_OUT', 'again']",
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -19,7 +19,8 @@ const verdicts = new Map<string, Verdict>([
   ['DUPLICATE_SEQUENCE_NUMBER', 'written'],
   ['NOT_ENOUGH_REPLICAS', 'again'],
   ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'again'],
-  ['REQUEST_TIMED_OUT', 'again'],
+  // A leader that has lost touch with the others is not told that they have elected another one.
+  ['REQUEST_TIMED_OUT', 'elsewhere'],
   ['TOPIC_AUTHORIZATION_FAILED', 'again'],
   ['CLUSTER_AUTHORIZATION_FAILED', 'again'],
   ['CORRUPT_MESSAGE', 'renew'],

@@ -18,6 +18,7 @@ test('an error that may mean another leader has somebody else asked', () => {
     'UNKNOWN_TOPIC_OR_PARTITION',
     'KAFKA_STORAGE_ERROR',
     'FENCED_LEADER_EPOCH',
+    'REQUEST_TIMED_OUT',
     'PartitionUnanswered',
   ])
     assert.equal(judgeAnswer(error), 'elsewhere');
@@ -27,7 +28,6 @@ test('an error that another leader would not answer differently has nobody else 
   for (const error of [
     'NOT_ENOUGH_REPLICAS',
     'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
-    'REQUEST_TIMED_OUT',
     'TOPIC_AUTHORIZATION_FAILED',
     'CLUSTER_AUTHORIZATION_FAILED',
   ])

@@ -89,6 +89,22 @@ test('a leader that moves is asked for at once, and the first try goes to the ne
   );
 });
 
+test('a leader that reaches no replica is left for the one that others have elected', async () => {
+  const { cluster, producer } = openScene();
+  const log = cluster.log('a', 0);
+  await producer.send([record('a', '0', 0)]);
+  // Nobody else tells the producer.
+  cluster.onRefresh = () => (log.leader = 2);
+  cluster.fault = () =>
+    log.leader === 1 && cluster.requests.length <= 5 ? { error: 'REQUEST_TIMED_OUT' } : undefined;
+  await producer.send([record('a', '1', 0)]);
+  assert.deepEqual(log.values, ['0', '1']);
+  assert.deepEqual(
+    cluster.requests.map(({ nodeId }) => nodeId),
+    [1, 1, 2],
+  );
+});
+
 test('two brokers that each name the other as the leader are asked with waits that grow', async () => {
   const { cluster, producer, pauses } = openScene();
   const log = cluster.log('a', 0);
