@@ -3,6 +3,7 @@ import type { SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
 import { WritingCluster } from './cluster/writing-cluster.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
+import { connectingAfresh } from './kafkajs/connection-pool.ts';
 import { accessOptions } from './kafkajs/current-access.ts';
 import { findKafkajs } from './kafkajs/find-kafkajs.ts';
 import { kafkaLog, type KafkaLogEntry } from './kafkajs/kafka-log.ts';
@@ -37,7 +38,7 @@ export function createProducingClient(
 ): ProducerClient {
   const require = findKafkajs();
   const load = (path: string): unknown => require(`kafkajs/${path}`);
-  const network = withoutIdleTimers(networkOf(load));
+  const network = mended(networkOf(load));
   const { createLogger } = load('src/loggers') as Loggers;
   const logger = createLogger({ logCreator: () => kafkaLog(log) });
   const access = accessOptions(network, {
@@ -52,10 +53,10 @@ export function createProducingClient(
 }
 
 /** What is replaced in the roles' own copy of kafkajs, done to each object instead. The rest only saves CPU time. */
-function withoutIdleTimers(network: KafkajsNetwork): KafkajsNetwork {
+function mended(network: KafkajsNetwork): KafkajsNetwork {
   return {
     ...network,
-    ConnectionPool: class extends network.ConnectionPool {
+    ConnectionPool: class extends connectingAfresh(network.ConnectionPool) {
       constructor(options: object) {
         super(options);
         for (const { requestQueue } of this.pool) endIdleTimer(requestQueue);

@@ -32,6 +32,10 @@ test('frames come out as they went in, however the stream is cut into pieces', (
 
 test('a produce request and its answer are known by their heads', () => {
   const request = frame(Buffer.from('00000009000001f40003616263', 'hex'));
-  assert.deepEqual(requestHead(request), { apiKey: produceKey, correlationId: 500 });
+  assert.deepEqual(requestHead(request), {
+    apiKey: produceKey,
+    apiVersion: 9,
+    correlationId: 500,
+  });
   assert.equal(answeredRequest(frame(Buffer.from('000001f4ff', 'hex'))), 500);
 });

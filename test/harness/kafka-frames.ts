@@ -28,12 +28,14 @@ export class FrameSplitter {
 
 export interface RequestHead {
   readonly apiKey: number;
+  readonly apiVersion: number;
   readonly correlationId: number;
 }
 
 export function requestHead(frame: Buffer): RequestHead {
   return {
     apiKey: frame.readInt16BE(lengthBytes),
+    apiVersion: frame.readInt16BE(lengthBytes + 2),
     correlationId: frame.readInt32BE(lengthBytes + 4),
   };
 }

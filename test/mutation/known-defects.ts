@@ -206,6 +206,11 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/kafka/produce/judge-answer.ts',
     find: "['REQUEST_TIMED_OUT', 'elsewhere']",
     replace: "['REQUEST_TIMED_OUT', 'again']",
+  'answer-without-its-beginning': {
+    says: 'When a connection ended amid an answer, the next answer was read from behind what had come of it: the process ended, or the broker was never heard again.',
+    file: 'src/kafka/kafkajs/connection-pool.ts',
+    find: '      connection.chunks = [];\n',
+    replace: '',
   },
 };
 

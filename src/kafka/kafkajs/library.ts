@@ -1,3 +1,4 @@
+import { connectingAfresh } from './connection-pool.ts';
 import { tolerateLeaderless } from './metadata-answer.ts';
 import { networkOf, type KafkajsNetwork } from './network.ts';
 import { replaceModule, requireOwn } from './own-copy.ts';
@@ -5,6 +6,7 @@ import { producingCheaply } from './produce-request.ts';
 import { frameRequest } from './request-frame.ts';
 import { queueingCheaply } from './request-queue.ts';
 
+replaceModule('src/network/connectionPool', connectingAfresh);
 replaceModule('src/network/requestQueue', queueingCheaply);
 replaceModule('src/protocol/request', () => frameRequest);
 replaceModule('src/protocol/requests/produce/v3/request', producingCheaply);

@@ -32,8 +32,13 @@ export interface ConnectionPool {
 export interface Connection {
   readonly socket?: { destroy(): void };
   readonly requestQueue: RequestQueue;
+  /** What has arrived of the next answer. */
+  chunks: Buffer[];
+  bytesBuffered: number;
+  /** How much of it has to be there before it is looked at. */
+  bytesNeeded: number;
   isConnected(): boolean;
-  connect(): Promise<unknown>;
+  connect: () => Promise<unknown>;
   send(exchange: KafkajsExchange): Promise<unknown>;
   rejectRequests(error: Error): void;
   disconnect(): Promise<unknown>;

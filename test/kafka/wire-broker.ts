@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
+import { FrameSplitter, requestHead } from '../harness/kafka-frames.ts';
+
+export const fetchKey = 1;
+export const metadataKey = 3;
+export const apiVersionsKey = 18;
+
+export interface WireRequest {
+  readonly apiKey: number;
+  readonly apiVersion: number;
+  /** The frame of the answer with this content. */
+  readonly framed: (answer: Buffer) => Buffer;
+  /** Where the broker listens. */
+  readonly port: number;
+}
+
+/** A broker on a real socket that answers what it is told to. Its address. */
+export async function startWireBroker(
+  t: TestContext,
+  serve: (request: WireRequest, socket: Socket) => void,
+): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const requests = new FrameSplitter();
+    socket.on('error', () => undefined);
+    socket.on('data', (piece: Buffer) => {
+      for (const frame of requests.take(piece)) {
+        const { apiKey, apiVersion, correlationId } = requestHead(frame);
+        const framed = (answer: Buffer): Buffer => framedAs(correlationId, answer);
+        serve({ apiKey, apiVersion, framed, port }, socket);
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  t.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return `127.0.0.1:${port}`;
+}
+
+/** An answer to ApiVersions, version 2: the newest version of each kind of request, by its key. */
+export function versionsAnswer(newest: Readonly<Record<number, number>>): Buffer {
+  const writer = new ByteWriter(64).int16(0);
+  const spoken = Object.entries({ [apiVersionsKey]: 2, ...newest });
+  writer.array(spoken, ([key, version]) => writer.int16(Number(key)).int16(0).int16(version));
+  return writer.int32(0).buffer;
+}
+
+export const nodeId = 1;
+
+/** An answer to Metadata, version 12: this broker, and the topic `t`, of which it leads the partition 0. */
+export function metadataAnswer(port: number, topicId: string, epoch: number = 0): Buffer {
+  const writer = new ByteWriter(128).noTags().int32(0);
+  writer.compactArray([nodeId], (id) =>
+    writer.int32(id).compactString('127.0.0.1').int32(port).compactString(null).noTags(),
+  );
+  writer.compactString('cluster').int32(nodeId);
+  writer.compactArray(['t'], (name) => {
+    writer.int16(0).compactString(name).uuid(topicId).boolean(false);
+    writer.compactArray([0], (partition) => {
+      writer.int16(0).int32(partition).int32(nodeId).int32(epoch);
+      for (let lists = 3; lists > 0; lists -= 1) writer.compactArray([], () => undefined);
+      writer.noTags();
+    });
+    writer.int32(0).noTags();
+  });
+  return writer.noTags().buffer;
+}
+
+function framedAs(correlationId: number, answer: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(answer.length + 4, 0);
+  head.writeInt32BE(correlationId, 4);
+  return Buffer.concat([head, answer]);
+}
