@@ -206,11 +206,24 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/kafka/produce/judge-answer.ts',
     find: "['REQUEST_TIMED_OUT', 'elsewhere']",
     replace: "['REQUEST_TIMED_OUT', 'again']",
+  },
   'answer-without-its-beginning': {
     says: 'When a connection ended amid an answer, the next answer was read from behind what had come of it: the process ended, or the broker was never heard again.',
     file: 'src/kafka/kafkajs/connection-pool.ts',
     find: '      connection.chunks = [];\n',
     replace: '',
+  },
+  'deadline-of-arriving-answers': {
+    says: 'An answer that took longer to arrive than the deadline of its request was asked for again without end, so nothing was read over slow links.',
+    file: 'src/kafka/kafkajs/broker-connection.ts',
+    find: 'silentParts = bytes === lastBytes ? silentParts + 1 : 0;',
+    replace: 'silentParts += 1;',
+  },
+  'deadline-of-kafkajs': {
+    says: 'kafkajs gave an answer up after 20 s, though it was arriving.',
+    file: 'src/kafka/kafkajs/broker-connection.ts',
+    find: 'enforceRequestTimeout: false,',
+    replace: 'requestTimeout: timeouts.requestTimeout,',
   },
 };
 

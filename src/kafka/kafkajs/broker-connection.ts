@@ -9,7 +9,6 @@ export interface ConnectionSettings {
   readonly access: AccessOptions;
   readonly clientId: string;
   readonly connectionTimeout: number;
-  readonly requestTimeout: number;
   readonly logger: unknown;
 }
 
@@ -27,9 +26,14 @@ class NoAnswerError extends Error {
 
 const fetchKey = 1;
 
+/** So often within a deadline a connection is looked at. */
+const deadlineParts = 4;
+
 /**
  * kafkajs's connections to one broker: addresses, TLS, logins and versions are its part. What is asked here
- * has a deadline, after which the connections are thrown away: a broker that hangs answers nobody.
+ * has a deadline, after which the connections are thrown away: a broker that hangs answers nobody. One whose
+ * answer is arriving does not hang, so the deadline begins anew with what arrives: an answer of ten megabytes
+ * takes the better part of a minute over a link of 2 Mbit/s, and asked for again it would take no less.
  */
 export class BrokerConnection {
   readonly #address: string;
@@ -43,7 +47,7 @@ export class BrokerConnection {
 
   constructor(host: string, port: number, settings: ConnectionSettings) {
     this.#address = `${host}:${port}`;
-    const { network, access, clientId, connectionTimeout, requestTimeout, logger } = settings;
+    const { network, access, clientId, connectionTimeout, logger } = settings;
     this.#network = network;
     this.#pool = new network.ConnectionPool({
       host,
@@ -51,9 +55,9 @@ export class BrokerConnection {
       ...access,
       clientId,
       connectionTimeout,
-      requestTimeout,
       logger,
-      enforceRequestTimeout: true,
+      // It would not see that an answer is arriving.
+      enforceRequestTimeout: false,
     });
     this.#broker = new network.Broker({ connectionPool: this.#pool, logger });
   }
@@ -73,7 +77,7 @@ export class BrokerConnection {
    */
   async send<T>(exchange: Exchange<T>, timeoutMs: number): Promise<T> {
     const { apiKey, apiName, version } = exchange;
-    return this.#withDeadline(apiName, timeoutMs, async () => {
+    return this.#withDeadline({ apiKey, apiName, timeoutMs }, async () => {
       const connection = await this.#connected(apiKey);
       this.#requireVersion(exchange);
       return (await connection.send({
@@ -90,7 +94,6 @@ export class BrokerConnection {
           },
           parse: (decoded) => (decoded as { readonly answer: unknown }).answer,
         },
-        requestTimeout: timeoutMs,
         logResponseError: false,
       })) as T;
     });
@@ -98,16 +101,15 @@ export class BrokerConnection {
 
   /** One of kafkajs's own requests; the answer is as it came, errors included: kafkajs throws the first. */
   async ask<T>(apiName: string, parameters: object, timeoutMs: number): Promise<T> {
-    return this.#withDeadline(apiName, timeoutMs, async () => {
-      const { apiKeys, lookup, requests } = this.#network;
-      const apiKey = apiKeys[apiName] ?? -1;
+    const { apiKeys, lookup, requests } = this.#network;
+    const apiKey = apiKeys[apiName] ?? -1;
+    return this.#withDeadline({ apiKey, apiName, timeoutMs }, async () => {
       const connection = await this.#connected(apiKey);
       const build = lookup(this.#broker.versions ?? {})(apiKey, requests[apiName] ?? {});
       const { request, response } = build(parameters);
       return (await connection.send({
         request,
         response: { decode: (bytes) => response.decode(bytes), parse: (decoded) => decoded },
-        requestTimeout: timeoutMs,
         logResponseError: false,
       })) as T;
     });
@@ -127,7 +129,7 @@ export class BrokerConnection {
   /** kafkajs opens a second socket for whoever asks while the first is being opened. */
   async #connected(apiKey: number): Promise<Connection> {
     const { pool } = this.#pool;
-    const index = apiKey === fetchKey ? 1 : 0;
+    const index = indexFor(apiKey);
     const connection = pool[index];
     if (this.#broker.versions === null || !pool[0].isConnected())
       await this.#once(0, () => this.#broker.connect());
@@ -153,22 +155,44 @@ export class BrokerConnection {
     );
   }
 
-  async #withDeadline<T>(what: string, timeoutMs: number, work: () => Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
+  async #withDeadline<T>(
+    { apiKey, apiName, timeoutMs }: Asked,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const connection = this.#pool.pool[indexFor(apiKey)];
+    const arrived = (): number => connection.socket?.bytesRead ?? 0;
+    let lastBytes = arrived();
+    let silentParts = 0;
+    const look = (): void => {
+      const bytes = arrived();
+      silentParts = bytes === lastBytes ? silentParts + 1 : 0;
+      lastBytes = bytes;
+      if (silentParts < deadlineParts) return;
+      const said = `${this.#address} did not answer ${apiName} within ${timeoutMs / 1_000} s`;
+      this.close(new NoAnswerError(said));
+    };
+    const timer = setInterval(look, timeoutMs / deadlineParts);
     let reject: (error: Error) => void = () => undefined;
     const ended = new Promise<never>((_resolve, rejectEnded) => {
       reject = rejectEnded;
-      const said = `${this.#address} did not answer ${what} within ${timeoutMs / 1_000} s`;
-      timer = setTimeout(() => {
-        this.close(new NoAnswerError(said));
-      }, timeoutMs);
     });
     this.#waiting.add(reject);
     try {
       return await Promise.race([work(), ended]);
     } finally {
-      clearTimeout(timer);
+      clearInterval(timer);
       this.#waiting.delete(reject);
     }
   }
+}
+
+interface Asked {
+  readonly apiKey: number;
+  readonly apiName: string;
+  readonly timeoutMs: number;
+}
+
+/** Fetches have a connection of their own. */
+function indexFor(apiKey: number): 0 | 1 {
+  return apiKey === fetchKey ? 1 : 0;
 }

@@ -30,7 +30,7 @@ export interface ConnectionPool {
 }
 
 export interface Connection {
-  readonly socket?: { destroy(): void };
+  readonly socket?: { readonly bytesRead: number; destroy(): void };
   readonly requestQueue: RequestQueue;
   /** What has arrived of the next answer. */
   chunks: Buffer[];
@@ -61,7 +61,6 @@ interface Versions {
 interface KafkajsExchange {
   readonly request: unknown;
   readonly response: { decode(bytes: Buffer): Promise<unknown>; parse(decoded: unknown): unknown };
-  readonly requestTimeout?: number;
   readonly logResponseError?: boolean;
 }
 
