@@ -9,10 +9,14 @@ import {
   strangerAmong,
 } from './invalid-option.ts';
 import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts';
+import { maxBatchCalls } from '../event/limits.ts';
 import { lossWarner } from './warning.ts';
 
 export interface AnalyticsOptions {
-  /** Calls in one batch; 1 turns batching off. Default 20. The smaller of `size` and `flushAt` counts. */
+  /**
+   * Calls in one batch; 1 turns batching off. Default 20. The smaller of `size` and `flushAt` counts, and 5,000,
+   * which is the most that the gateway takes.
+   */
   readonly size?: number | undefined;
   /** Another name for `size`. Default 20. */
   readonly flushAt?: number | undefined;
@@ -80,8 +84,10 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   if (!isObject(given)) throw invalid('options', given, 'an object');
   // With another library's option, such as `host`, calls would silently go to the default endpoint.
   refuseStrangers(given, known);
+  const size = count('size', given.size, 20);
+  const flushAt = count('flushAt', given.flushAt, 20);
   return Object.freeze({
-    flushAt: Math.min(count('size', given.size, 20), count('flushAt', given.flushAt, 20)),
+    flushAt: Math.min(size, flushAt, maxBatchCalls),
     flushAfterMs: count('flushAfter', given.flushAfter, 5_000, longestDelayMs),
     maxQueued: count('maxQueued', given.maxQueued, 10_000),
     anonymousPages: given.anonymousPages === true,

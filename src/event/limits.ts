@@ -12,6 +12,8 @@ export const maxHeaderBytes: number = 64 * 1024;
 export const maxDepth: number = 64;
 /** Of the body of one request to the tracking API, not compressed. */
 export const maxBodyBytes: number = 500 * 1024;
+/** Of one request to the tracking API. Each call takes more memory than its bytes. */
+export const maxBatchCalls: number = 5_000;
 
 /** Of a call's receipt: its events are to be delivered within this time (docs/design.md). */
 export const objectiveMs: number = 60_000;

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { CallType } from '../event/call.ts';
 import { textOf } from '../event/check-call.ts';
 import { maxBatchFieldsBytes } from '../event/merged-call.ts';
-import { maxDepth } from '../event/limits.ts';
+import { maxBatchCalls, maxDepth } from '../event/limits.ts';
 import { isDeeper, position, withoutByteOrderMark, type JsonObject } from '../event/read-json.ts';
 import { findBeyondLimits, objectionTo, tooDeep, type BeyondLimits } from './beyond-limits.ts';
 import type { Refusal } from './refusal.ts';
@@ -26,8 +26,6 @@ export type ReadRequest =
   | { readonly submission: Submission; readonly refusal?: undefined }
   | { readonly submission?: undefined; readonly refusal: Refusal };
 
-/** No client sends so many, and each takes more memory than its bytes. */
-const maxBatchCalls = 5_000;
 /** Bounds many small calls times large batch fields. */
 const maxMergedRequestBytes = 16 * 1024 * 1024;
 

@@ -9,7 +9,7 @@ import {
   type AnalyticsOptions,
 } from '../../src/client/index.ts';
 import { library } from '../../src/client/library.ts';
-import { maxBodyBytes } from '../../src/event/limits.ts';
+import { maxBatchCalls, maxBodyBytes } from '../../src/event/limits.ts';
 import packageJson from '../../src/client/package.json' with { type: 'json' };
 import { eventually } from '../harness/eventually.ts';
 import { ok, startFakeGateway, type FakeGateway } from './fake-gateway.ts';
@@ -105,6 +105,23 @@ test('no request is larger than 500 KB', async () => {
   assert.equal(gateway.calls.length, 40);
   assert.equal(sizes.length, 3);
   assert.ok(Math.max(...sizes) <= maxBodyBytes && Math.max(...sizes) > maxBodyBytes * 0.9);
+});
+
+test('no request has more calls than the gateway takes, whatever size says', async () => {
+  const lost: string[] = [];
+  gateway.answer = (nth) =>
+    (gateway.requests[nth - 1]?.body.batch.length ?? 0) > maxBatchCalls ? { status: 400 } : ok;
+  const analytics = connect({
+    ...{ size: 8_000, flushAt: 8_000 },
+    onError: ({ code }) => lost.push(code),
+  });
+  const timestamp = '2026-11-21T12:00:00.000Z';
+  for (let i = 0; i < 6_000; i += 1) {
+    analytics.identify({ userId: 'u', messageId: String(i), timestamp });
+  }
+  await analytics.close();
+  assert.deepEqual(lost, []);
+  assert.deepEqual(gateway.requests.map(({ body }) => body.batch.length).sort(), [1_000, 5_000]);
 });
 
 test('a request may have exactly 500 KB', async () => {

@@ -225,6 +225,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'enforceRequestTimeout: false,',
     replace: 'requestTimeout: timeouts.requestTimeout,',
   },
+  'batch-too-long': {
+    says: 'A client that was to make batches of more calls than the gateway takes made them, and they were lost.',
+    file: 'src/client/options.ts',
+    find: 'Math.min(size, flushAt, maxBatchCalls)',
+    replace: 'Math.min(size, flushAt)',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */
