@@ -112,7 +112,7 @@ export class DeliveryEngine {
 
   constructor(deps: EngineDeps) {
     this.#deps = deps;
-    this.#lanes = new Lanes(deps.clock.now());
+    this.#lanes = new Lanes(deps.clock.steadyNow());
     this.#rotation.setMaxListeners(0);
     this.#disposal = new Disposal({
       ...deps,
@@ -414,7 +414,6 @@ export class DeliveryEngine {
   readonly #tick = (): void => {
     this.#tickTimer = this.#deps.clock.after(tickMs, this.#tick);
     this.#rotation.emit('rotate');
-    const nowMs = this.#deps.clock.now();
     const active = [...this.#lanes.awake].filter(({ isActive }) => isActive);
     this.#pool.tick(active.length);
     this.#reachability.tick(this.#lanes);
@@ -422,12 +421,12 @@ export class DeliveryEngine {
     this.#watch.tick();
     for (const lane of this.#lanes.awake) {
       const { id } = lane.destination;
-      lane.tick(nowMs, usualMs);
+      lane.tick(usualMs);
       // While this worker is cut off, failures say nothing about endpoints.
       if (!this.#reachability.isCutOff) this.#watch.look(id, lane);
       if (this.#watch.standing(id) === undefined && isPlain(lane)) this.#lanes.letRest(lane);
     }
-    for (const id of this.#lanes.sweep(nowMs)) this.#watch.forget(id);
+    for (const id of this.#lanes.sweep(this.#deps.clock.steadyNow())) this.#watch.forget(id);
   };
 
   /** Whether a lane that is behind may be so by itself. Where this worker is, putting off would add to its work. */

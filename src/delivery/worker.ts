@@ -235,11 +235,11 @@ async function openJournal(deps: DeliveryDeps): Promise<AttemptJournal | undefin
   if (keeps === 'off') return undefined;
   const topic = topology.topics.attempts;
   let count = await producer.partitionCount(topic);
-  let askedMs = clock.now();
+  let askedMs = clock.steadyNow();
   // Whoever looks for a line computes its partition from how many there are by then.
   const partitions = (): number => {
-    if (clock.now() - askedMs >= lookAtPartitionsMs) {
-      askedMs = clock.now();
+    if (clock.steadyNow() - askedMs >= lookAtPartitionsMs) {
+      askedMs = clock.steadyNow();
       void producer.partitionCount(topic).then((known) => (count = known));
     }
     return count;

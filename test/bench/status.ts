@@ -12,7 +12,7 @@ import { ensureTopics } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
-import { systemClock, type Clock } from '../../src/ops/clock.ts';
+import { systemClock, type SteadyClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import type { Topology } from '../../src/topology.ts';
@@ -107,14 +107,18 @@ export async function benchStatus(options: StatusBenchOptions): Promise<BenchRes
 }
 
 /** The system's clock; adds up the CPU time of what it calls back. */
-class Meter implements Clock {
+class Meter implements SteadyClock {
   usedUs = 0;
 
   now(): number {
-    return Date.now();
+    return systemClock.now();
   }
 
-  after(delayMs: number, callback: () => void): ReturnType<Clock['after']> {
+  steadyNow(): number {
+    return systemClock.steadyNow();
+  }
+
+  after(delayMs: number, callback: () => void): ReturnType<SteadyClock['after']> {
     return systemClock.after(delayMs, () => {
       const before = process.threadCpuUsage();
       callback();

@@ -208,3 +208,41 @@ test('among thousands, one that fails is told of within seconds, and all others 
   await world.clock.pass(5 * minuteMs);
   assert.equal(many.filter((id) => scene.of(id) !== undefined).length, 0);
 });
+
+for (const [what, byMs] of [
+  ['back', -60 * minuteMs],
+  ['forward', 60 * minuteMs],
+] as const) {
+  test(`a clock that is set ${what} keeps nothing from being told, and makes no figure wrong`, async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    for (const id of ['crm', 'erp']) world.addDestination(id);
+    await scene.traffic(120, 'crm', 'erp');
+    world.clock.set(byMs);
+    world.answer = (url) => (url.includes('crm') ? failsWith(503) : answerOk);
+    await scene.traffic(15, 'crm', 'erp');
+    assert.equal(scene.of('crm')?.state, 'failing');
+    await scene.traffic(120, 'erp');
+    const { delivered, failed } = scene.of('erp')?.perMinute ?? assert.fail();
+    assert.ok(delivered > 50 && delivered < 70 && failed === 0, String(delivered));
+    const { at, expiresAt } = scene.self ?? assert.fail();
+    assert.ok(Math.abs(world.clock.now() - Date.parse(at)) <= 5_000, at);
+    assert.equal(Date.parse(expiresAt) - Date.parse(at), wordHoldsMs);
+    await world.clock.pass(5 * minuteMs);
+    assert.equal(scene.of('erp'), undefined);
+  });
+}
+
+test('a clock that is set forward makes nobody forget that a destination fails', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  world.addDestination('crm');
+  world.answer = () => failsWith(503);
+  await scene.traffic(10, 'crm');
+  await world.clock.pass(5 * minuteMs);
+  world.clock.set(60 * minuteMs);
+  for (let second = 0; second < 90; second += 1) {
+    await world.clock.pass(1_000);
+    assert.equal(scene.of('crm')?.state, 'failing', `${second} s later`);
+  }
+});

@@ -231,6 +231,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'Math.min(size, flushAt, maxBatchCalls)',
     replace: 'Math.min(size, flushAt)',
   },
+  'clock-silences-status': {
+    says: 'A worker whose clock was set back said nothing of itself and its destinations until that time came again.',
+    file: 'src/delivery/status/status-publisher.ts',
+    find: 'const nowMs = clock.steadyNow();',
+    replace: 'const nowMs = clock.now();',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

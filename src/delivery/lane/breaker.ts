@@ -50,19 +50,20 @@ export class EndpointBreaker {
   /** By the steady clock. */
   #openedMs = 0;
   #openMs = 0;
-  /** By the wall clock. */
+  /** By the wall clock, for people. */
   #probeAtMs = 0;
   #timeoutsInRow = 0;
   #failuresInRow = 0;
   /** Time of the first failure in the current row; by the steady clock. */
   #firstFailureMs = 0;
+  /** By the steady clock. */
   #lastFailureMs: number;
   #timer: Timer | undefined;
   #probing: PromiseWithResolvers<void> | undefined;
 
   constructor(options: BreakerOptions) {
     this.#options = options;
-    this.#lastFailureMs = options.clock.now();
+    this.#lastFailureMs = options.clock.steadyNow();
     this.#circuit = this.#create({});
   }
 
@@ -90,7 +91,7 @@ export class EndpointBreaker {
     return this.#circuit.closed ? 0 : this.#options.clock.steadyNow() - this.#openedMs;
   }
 
-  /** The breaker is closed and has had no failure since then, so it can be dropped. */
+  /** The breaker is closed and has had no failure since then, by the steady clock, so it can be dropped. */
   isIdleSince(timeMs: number): boolean {
     return this.#circuit.closed && this.#lastFailureMs < timeMs;
   }
@@ -114,8 +115,8 @@ export class EndpointBreaker {
   failed(wasTimeout: boolean): void {
     this.#timeoutsInRow = wasTimeout ? this.#timeoutsInRow + 1 : 0;
     this.#failuresInRow += 1;
-    if (this.#failuresInRow === 1) this.#firstFailureMs = this.#options.clock.steadyNow();
-    this.#lastFailureMs = this.#options.clock.now();
+    this.#lastFailureMs = this.#options.clock.steadyNow();
+    if (this.#failuresInRow === 1) this.#firstFailureMs = this.#lastFailureMs;
     if (!this.#circuit.closed) return;
     this.#circuit.fire(Promise.reject(failure)).catch(ignore);
     // Timeouts are few but slow: a hanging endpoint would hold its slots for long before the share of

@@ -30,7 +30,7 @@ export class LaneFigures {
   readonly #startedMs: number;
   #windowSinceMs: number;
 
-  /** Times may be of any clock that only advances. */
+  /** Times are of the steady clock. */
   constructor(nowMs: number) {
     this.#startedMs = nowMs;
     this.#windowSinceMs = nowMs;

@@ -36,6 +36,7 @@ export class Lane implements SlotTaker {
   #prepared: PreparedDestination;
   line: Set<SlotTaker> | undefined = undefined;
   isSlow = false;
+  /** By the steady clock. */
   #lastUsedMs: number;
   /** Between the last two ticks, more could have gone out at any time with more slots of the lane. */
   wasSaturated = false;
@@ -50,9 +51,10 @@ export class Lane implements SlotTaker {
   constructor(destination: Destination, context: LaneContext) {
     const { clock, shares } = context;
     this.#context = context;
-    this.#lastUsedMs = clock.now();
-    this.figures = new LaneFigures(clock.now());
-    this.#drain = new DrainRate(clock.now());
+    const nowMs = clock.steadyNow();
+    this.#lastUsedMs = nowMs;
+    this.figures = new LaneFigures(nowMs);
+    this.#drain = new DrainRate(nowMs);
     const pump = (): void => {
       this.#pump();
     };
@@ -209,14 +211,15 @@ export class Lane implements SlotTaker {
    * To be called about once a second.
    * @param usualTurnMs time until a turn in lanes that are not behind
    */
-  tick(nowMs: number, usualTurnMs: number): void {
+  tick(usualTurnMs: number): void {
     // Events that were put off at once, or answered within milliseconds, are not in flight at this moment.
     this.#wasUsed = this.#wasOffered || this.#isBusy;
     this.#wasOffered = false;
     const { clock, pool } = this.#context;
+    const nowMs = clock.steadyNow();
     if (this.waiting.queued === 0 || pool.isRestricted) this.#drain.ranDry();
     this.wasSaturated = this.#isSaturated;
-    this.#slots.concurrency.tick(this.wasSaturated, clock.steadyNow());
+    this.#slots.concurrency.tick(this.wasSaturated, nowMs);
     this.#drain.tick(nowMs);
     this.figures.tick(nowMs);
     this.#judgeSpeed();
@@ -239,7 +242,7 @@ export class Lane implements SlotTaker {
   /** Before it is used again. */
   wake(): void {
     this.isAtRest = false;
-    this.figures.tick(this.#context.clock.now());
+    this.figures.tick(this.#context.clock.steadyNow());
   }
 
   /** Another lane in the place of this one would let no more through. A breaker may be forgotten: probing is cheap. */
@@ -248,7 +251,10 @@ export class Lane implements SlotTaker {
     return !this.#isBusy && endpoints.areIdle && !hold.isOn && rate.isForgettable;
   }
 
-  /** Breakers do not count: without an event to probe with, a breaker stays half open without end. */
+  /**
+   * Breakers do not count: without an event to probe with, a breaker stays half open without end.
+   * @param timeMs by the steady clock
+   */
   isUnusedSince(timeMs: number): boolean {
     return this.#lastUsedMs < timeMs;
   }

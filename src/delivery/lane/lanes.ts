@@ -17,6 +17,7 @@ export class Lanes implements Providers {
   readonly #ended = new Map<string, Lane>();
   #sweptMs: number;
 
+  /** @param nowMs by the steady clock, as everywhere here */
   constructor(nowMs: number) {
     this.#sweptMs = nowMs;
   }

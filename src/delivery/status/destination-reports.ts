@@ -5,7 +5,7 @@ import type {
   LastAnswer,
   UrlStatus,
 } from '../../event/destination-status.ts';
-import type { Clock } from '../../ops/clock.ts';
+import type { SteadyClock } from '../../ops/clock.ts';
 import type { Figures } from '../lane/figures.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
@@ -18,7 +18,7 @@ import type { WaitingByDestination } from './waiting-later.ts';
 export type DestinationReport = Omit<DestinationStatus, 'kind' | 'worker'>;
 
 export interface DestinationReportsOptions {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly lanes: ReadonlyMap<string, Lane>;
   readonly watch: DestinationWatch;
   readonly waitingLater: WaitingByDestination;
@@ -66,7 +66,7 @@ export class DestinationReports {
     const later = waitingLater.of(id);
     const standing = watch.standing(id);
     const { deliveredPerMinute, failedPerMinute, p50Ms, p99Ms } =
-      lane?.figures.at(nowMs) ?? noFigures;
+      lane?.figures.at(clock.steadyNow()) ?? noFigures;
     const here = lane?.waiting.earliest();
     const oldestMs = Math.min(here?.oldestMs ?? Infinity, later.oldestMs ?? Infinity);
     const deadlineMs = Math.min(here?.deadlineMs ?? Infinity, later.deadlineMs ?? Infinity);

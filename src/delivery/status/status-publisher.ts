@@ -6,13 +6,13 @@ import {
   type WorkerStatus,
 } from '../../event/destination-status.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
-import type { Clock, Timer } from '../../ops/clock.ts';
+import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import { waitAtMost } from '../../ops/wait.ts';
 import type { DestinationReport, DestinationReports } from './destination-reports.ts';
 import { isNotable, isQuiet } from './notable.ts';
 
 export interface StatusPublisherOptions {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly producer: Pick<Producer, 'produce' | 'isFull'>;
@@ -53,6 +53,7 @@ const mostLooks = 5_000;
  */
 const mostAhead = 2_000;
 
+/** Times are of the steady clock. */
 interface Written {
   /** Undefined while the topic has no record of the destination, because it is quiet. */
   report: DestinationReport | undefined;
@@ -72,7 +73,8 @@ export class StatusPublisher {
   readonly #written = new Map<string, Written>();
   readonly #startedAt: string;
   #timer: Timer;
-  #heartbeatDueMs = 0;
+  /** By the steady clock. */
+  #heartbeatDueMs = -Infinity;
   #ahead = 0;
   #mayWrite = 0;
   /** Of the round: with many destinations, it takes several ticks. */
@@ -109,8 +111,11 @@ export class StatusPublisher {
     const { clock, producer } = this.#options;
     this.#timer = clock.after(tickMs, this.#tick);
     if (this.#ahead >= mostAhead || producer.isFull) return;
-    const nowMs = clock.now();
-    if (nowMs >= this.#heartbeatDueMs) this.#writeSelf(nowMs);
+    const nowMs = clock.steadyNow();
+    if (nowMs >= this.#heartbeatDueMs) {
+      this.#heartbeatDueMs = nowMs + heartbeatMs;
+      this.#writeSelf();
+    }
     this.#mayWrite = mostInTick;
     for (const [id] of this.#options.reports.standings()) this.#visit(id, nowMs);
     for (let looks = 0; looks < mostLooks; looks += 1) {
@@ -188,8 +193,8 @@ export class StatusPublisher {
     return { kind: 'destination', worker: this.#options.worker, ...report };
   }
 
-  #writeSelf(nowMs: number): void {
-    this.#heartbeatDueMs = nowMs + heartbeatMs;
+  #writeSelf(): void {
+    const nowMs = this.#options.clock.now();
     const status: WorkerStatus = {
       kind: 'worker',
       worker: this.#options.worker,
