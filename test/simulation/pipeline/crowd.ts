@@ -51,8 +51,6 @@ export function makeCrowd(random: () => number, scenario: Scenario): Scenario {
     destinations: [...limited, well, recovers],
     bursts: [burst, trickle],
     // Where everything else is well, what is due must be tried in time.
-    faults: chance(0.5)
-      ? []
-      : scenario.faults.filter(({ kind }) => kind !== 'change' && kind !== 'pause'),
+    faults: chance(0.5) ? [] : scenario.faults.filter((fault) => !('destination' in fault)),
   };
 }

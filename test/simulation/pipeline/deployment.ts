@@ -9,6 +9,7 @@ import type { SimulatedAudience } from './audience.ts';
 import { SimulatedEndpoints } from './endpoints.ts';
 import { SimulatedBrokers } from './kafka/brokers.ts';
 import { simulatedClient } from './kafka/client.ts';
+import type { SimulatedOperators } from './operators.ts';
 import {
   startSimulatedRouter,
   startSimulatedWorker,
@@ -45,6 +46,7 @@ export class SimulatedDeployment {
   readonly endpoints: SimulatedEndpoints;
   /** Besides the roles. */
   audience: SimulatedAudience | undefined;
+  operators: SimulatedOperators | undefined;
   /** How often processes ended without being told to. */
   crashes: string[] = [];
   readonly #scenario: Scenario;
@@ -189,7 +191,7 @@ export class SimulatedDeployment {
 
   /** Every process that is there is ready, and goes on. */
   #isSettled(): boolean {
-    if (this.audience?.isSettled === false) return false;
+    if (this.audience?.isSettled === false || this.operators?.isSettled === false) return false;
     for (const { process, running } of this.#slots.values()) {
       if (process.isDead) continue;
       if (process.cutOff !== undefined) return false;

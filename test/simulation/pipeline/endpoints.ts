@@ -38,8 +38,8 @@ export const timeoutMs = 5_000;
 /** All endpoints of a scenario, and what came to them. */
 export class SimulatedEndpoints {
   readonly attempts: Attempt[] = [];
-  /** `destination message` of the events that an endpoint has taken. */
-  readonly taken: Set<string> = new Set();
+  /** `destination message` of the events that an endpoint has taken, and when it last did. */
+  readonly taken: Map<string, number> = new Map();
   /** Troubles end here, whatever was planned. */
   healedMs: number = Infinity;
   onAttempt: (attempt: Attempt) => void = () => undefined;
@@ -94,7 +94,7 @@ export class SimulatedEndpoints {
     if (takenAfterMs !== undefined)
       time.after(takenAfterMs, () => {
         attempt.isTaken = true;
-        this.taken.add(`${destinationId} ${messageId}`);
+        this.taken.set(`${destinationId} ${messageId}`, time.nowMs);
         time.happened();
       });
     time.after(

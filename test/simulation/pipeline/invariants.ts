@@ -1,8 +1,9 @@
 import type { SimulatedDeployment } from './deployment.ts';
 import type { Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
+import { operatorRules } from './operator-rules.ts';
 import { retryWindowMs } from './roles.ts';
-import type { EndpointPlan, Fault, Scenario } from './scenario.ts';
+import { hidesKafka, type EndpointPlan, type Fault, type Scenario } from './scenario.ts';
 
 /** A promise that was broken. */
 export interface Violation {
@@ -18,7 +19,7 @@ export interface Aftermath {
   readonly settledMs: number;
 }
 
-type Rule = (aftermath: Aftermath) => Iterable<string>;
+export type Rule = (aftermath: Aftermath) => Iterable<string>;
 
 /** What a worker may need to hear of a deletion, and to end what it has begun: `fenceMs` of the contract. */
 const deletionMs = 7_000;
@@ -68,7 +69,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     }
   },
 
-  'nothing is sent after its retry window': function* ({ scenario, deployment }) {
+  'nothing is sent after its retry window': function* ({ scenario, deployment, ledger }) {
     // The window begins with the first attempt that somebody remembers, or when an event is first put off. What died
     // with its process, or was done by one that has lost its partition meanwhile, nobody does. A set clock moves its end.
     const laterMs = scenario.faults.reduce((sum, fault) => sum + beginsAnewAfterMs(fault), 0);
@@ -77,8 +78,11 @@ export const rules: Readonly<Record<string, Rule>> = {
       const first = attempts[0];
       const last = attempts.at(-1);
       if (first === undefined || last === undefined) continue;
-      if (last.atMs - first.atMs > retryWindowMs + laterMs + setBy + 60_000)
-        yield `${named(last)} ${last.atMs - first.atMs} ms after its first attempt`;
+      // What an operator sends again has a new one.
+      const again = ledger.sentAgain.copiesMs.get(`${last.destinationId} ${last.messageId}`) ?? [];
+      const fromMs = Math.max(first.atMs, ...again.filter((atMs) => atMs <= last.atMs));
+      if (last.atMs - fromMs > retryWindowMs + laterMs + setBy + 60_000)
+        yield `${named(last)} ${last.atMs - fromMs} ms after its window began`;
     }
   },
 
@@ -99,9 +103,10 @@ export const rules: Readonly<Record<string, Rule>> = {
     deployment: { time, endpoints },
     ledger,
   }) {
-    for (const [name, reason] of ledger.letters) {
+    for (const [name, { reason, redrivenMs }] of ledger.letters) {
       const [destinationId = '', messageId = ''] = name.split(' ');
-      const fromMs = (ledger.calls.get(messageId)?.producedMs ?? time.startMs) - time.startMs;
+      const beganMs = redrivenMs ?? ledger.calls.get(messageId)?.producedMs ?? time.startMs;
+      const fromMs = beganMs - time.startMs;
       const urls = scenario.destinations.find(({ id }) => id === destinationId)?.urls ?? [];
       const isRefused = urls.some(({ troubles }) =>
         troubles.some(({ kind }) => kind === 'answers 410'),
@@ -177,14 +182,9 @@ export const rules: Readonly<Record<string, Rule>> = {
     const mayNotStart = scenario.faults.some(({ kind }) => hidesKafka.has(kind));
     if (!mayNotStart) yield* deployment.crashes;
   },
-};
 
-const hidesKafka: ReadonlySet<Fault['kind']> = new Set([
-  'broker',
-  'weather',
-  'cut off',
-  'take right away',
-]);
+  ...operatorRules,
+};
 
 /** How much later another process may make the first attempt that is remembered. */
 function beginsAnewAfterMs(fault: Fault): number {

@@ -2,6 +2,7 @@ import type { SimulatedDeployment } from './deployment.ts';
 import type { SimulatedBrokers } from './kafka/brokers.ts';
 import type { SimulatedEndpoints } from './endpoints.ts';
 import { eventsIn } from './read-log.ts';
+import { SentAgain } from './sent-again.ts';
 import type { Topology } from '../../../src/topology.ts';
 
 export interface AcceptedCall {
@@ -13,39 +14,49 @@ export interface AcceptedCall {
   acceptedMs: number | undefined;
 }
 
+/** The last letter of an event. */
+export interface GivenUp {
+  readonly reason: string;
+  readonly atMs: number;
+  /** When the event was last sent again before. */
+  readonly redrivenMs: number | undefined;
+}
+
 /** What was accepted, and what has become of it. */
 export class Ledger {
   readonly calls: Map<string, AcceptedCall> = new Map();
   /** When deletions were written, by user: asked for, and acknowledged. */
   readonly deletions: Map<string, { readonly fromMs: number; readonly ackMs: number }[]> =
     new Map();
-  /** `destination message` of events in the dead-letter topic, with their reasons. */
-  readonly letters: Map<string, string> = new Map();
-  /** Of events that are kept for a paused destination. */
-  readonly kept: Set<string> = new Set();
+  /** Of events in the dead-letter topic, by `destination message`. */
+  readonly letters: Map<string, GivenUp> = new Map();
+  readonly sentAgain: SentAgain;
   readonly #deployment: SimulatedDeployment;
   readonly #brokers: SimulatedBrokers;
   readonly #endpoints: SimulatedEndpoints;
   readonly #topology: Topology;
-  readonly #read = new Map<string, number>();
+  readonly #read = new Map<number, number>();
 
   constructor(deployment: SimulatedDeployment) {
     this.#deployment = deployment;
     this.#brokers = deployment.brokers;
     this.#endpoints = deployment.endpoints;
     this.#topology = deployment.topology;
+    this.sentAgain = new SentAgain(deployment);
   }
 
   /** Reads what has been written to the topics where events come to an end. */
   readLogs(): void {
-    const { deadLetter, paused } = this.#topology.topics;
     for (const { messageId, user, atMs } of this.#deployment.audience?.told ?? [])
       this.calls.set(messageId, { messageId, user, producedMs: atMs, acceptedMs: atMs });
-    this.#readTopic(deadLetter, (name, reason) => this.letters.set(name, reason));
-    this.#readTopic(paused, (name) => this.kept.add(name));
+    this.#readLetters();
+    this.sentAgain.readLogs();
   }
 
-  /** `destination message` of accepted events with no end yet. */
+  /**
+   * `destination message` of accepted events with no end yet. What is kept has none, and what was sent again has to come
+   * to one once more.
+   */
   open(destinationIds: readonly string[]): string[] {
     const { taken } = this.#endpoints;
     const open: string[] = [];
@@ -53,7 +64,8 @@ export class Ledger {
       if (call.acceptedMs === undefined || this.wasDeleted(call)) continue;
       for (const id of destinationIds) {
         const name = `${id} ${call.messageId}`;
-        if (!taken.has(name) && !this.letters.has(name) && !this.kept.has(name)) open.push(name);
+        const endedMs = Math.max(taken.get(name) ?? -1, this.letters.get(name)?.atMs ?? -1);
+        if (endedMs < (this.sentAgain.lastMs(name) ?? 0)) open.push(name);
       }
     }
     return open;
@@ -137,14 +149,16 @@ export class Ledger {
     });
   }
 
-  #readTopic(topic: string, found: (name: string, reason: string) => void): void {
+  #readLetters(): void {
+    const topic = this.#topology.topics.deadLetter;
     for (const partition of this.#brokers.topics.get(topic)?.partitions ?? []) {
-      const place = `${topic}/${partition.index}`;
-      const from = this.#read.get(place) ?? 0;
+      const from = this.#read.get(partition.index) ?? 0;
       if (partition.highWatermark <= from) continue;
-      this.#read.set(place, partition.highWatermark);
-      for (const { envelope, reason } of eventsIn(partition, from))
-        found(`${envelope.destinationId} ${envelope.messageId}`, reason);
+      this.#read.set(partition.index, partition.highWatermark);
+      for (const { envelope, reason, timestampMs: atMs } of eventsIn(partition, from)) {
+        const { destinationId, messageId, redrivenMs } = envelope;
+        this.letters.set(`${destinationId} ${messageId}`, { reason, atMs, redrivenMs });
+      }
     }
   }
 }

@@ -4,6 +4,7 @@ import { makeCrowd } from './crowd.ts';
 import { diceOf } from './dice.ts';
 import { withIsolation } from './isolation.ts';
 import type { Weather } from './kafka/weather.ts';
+import { withOperators } from './operator-plans.ts';
 import {
   troubleKinds,
   type Burst,
@@ -151,7 +152,7 @@ export function makeScenario(seed: number): Scenario {
         return { atMs, kind: 'delete user', user: whole(0, 9) };
     }
   };
-  const scenario = withIsolation({
+  const isolated = withIsolation({
     seed,
     nodes: 3,
     partitions: oneOf([1, 2, 4, 6]),
@@ -167,6 +168,7 @@ export function makeScenario(seed: number): Scenario {
     hasRacks: seededRandom(seed * 15_485_863 + 3)() < rackedShare,
     troubledMs,
   });
+  const scenario = withOperators(isolated);
   if (isCrowd(seed)) return makeCrowd(seededRandom(seed * 15_485_863 + 3), scenario);
   const audience = makeAudience(seed, at);
   return audience === undefined ? scenario : { ...scenario, audience };

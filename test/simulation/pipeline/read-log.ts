@@ -4,6 +4,7 @@ import { FetchedRecords } from '../../../src/kafka/protocol/fetched-records.ts';
 import type { SimulatedPartition } from './kafka/partition.ts';
 
 export interface LoggedRecord {
+  readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly timestampMs: number;
 }
@@ -22,7 +23,10 @@ export function committedRecords(partition: SimulatedPartition): readonly Logged
   const { aborted, records } = partition.fetch(fromTheStart, Infinity, true);
   const reader = new FetchedRecords(records, 0, aborted);
   const found: LoggedRecord[] = [];
-  while (reader.next()) found.push({ value: reader.value, timestampMs: reader.timestampMs });
+  while (reader.next()) {
+    const { key, value, timestampMs } = reader;
+    found.push({ key, value, timestampMs });
+  }
   return found;
 }
 

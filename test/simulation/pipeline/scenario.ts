@@ -119,9 +119,41 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'move leaders' }
   | { readonly kind: 'weather'; readonly weather: Weather; readonly forMs: number }
   | { readonly kind: 'change'; readonly destination: number }
-  | { readonly kind: 'pause'; readonly destination: number; readonly forMs: number }
+  | {
+      /** An operator pauses a destination, and resumes it after that time. */
+      readonly kind: 'pause';
+      readonly destination: number;
+      readonly forMs: number;
+      /** How fast what was kept is sent; undefined: as fast as it is without being told. */
+      readonly perSecond?: number;
+      readonly cuts?: readonly Cut[];
+    }
+  | {
+      /** An operator sends dead letters again. */
+      readonly kind: 'redrive';
+      /** -1: those of all. */
+      readonly destination: number;
+      readonly perSecond: number;
+      readonly cuts: readonly Cut[];
+    }
   | { readonly kind: 'delete user'; readonly user: number }
 );
+
+/** Faults after which a process may not reach Kafka, or may be told what no longer holds. */
+export const hidesKafka: ReadonlySet<Fault['kind']> = new Set([
+  'broker',
+  'weather',
+  'cut off',
+  'take right away',
+]);
+
+/** What befalls a run of an operator's command that has not ended by then. The first is for the first run, and so on. */
+export interface Cut {
+  readonly afterMs: number;
+  readonly how: 'kill' | 'stop' | 'suspend' | 'cut off';
+  /** It goes on, or is run again, after so long. */
+  readonly forMs: number;
+}
 
 /** Topics that roles read. */
 export type TopicKind = 'ingest' | 'delivery' | 'retry' | 'deletions' | 'pauses';

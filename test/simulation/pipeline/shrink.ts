@@ -12,12 +12,18 @@ export function* lesser(scenario: Scenario): Generator<Scenario> {
       }));
   }
   yield* without(faults, (left) => ({ ...scenario, faults: left }));
+  for (const [index, fault] of faults.entries())
+    if ('cuts' in fault)
+      yield* without(fault.cuts, (cuts) => ({
+        ...scenario,
+        faults: faults.map((each, at) => (at === index ? { ...fault, cuts } : each)),
+      }));
   if (destinations.length > 1)
     yield* without(destinations, (left, index) => ({
       ...scenario,
       destinations: left,
       faults: faults.flatMap((fault): Fault[] => {
-        if (fault.kind !== 'change' && fault.kind !== 'pause') return [fault];
+        if (!('destination' in fault)) return [fault];
         if (fault.destination === index) return [];
         const destination = fault.destination - (fault.destination > index ? 1 : 0);
         return [{ ...fault, destination }];

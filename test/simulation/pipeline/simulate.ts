@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 import { deletionRecord } from '../../../src/resources/fence/deletion-record.ts';
-import { pauseRecord } from '../../../src/resources/pauses/pause.ts';
 import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';
 import { judge, uncaughtRule, type Violation } from './invariants.ts';
 import { fairWeather } from './kafka/weather.ts';
 import { Ledger } from './ledger.ts';
+import { SimulatedOperators } from './operators.ts';
 import type { Burst, Fault, Scenario, TopicKind } from './scenario.ts';
 import { sendCall } from './send-call.ts';
 import { VirtualTime, type SimulatedProcess } from './virtual-time.ts';
@@ -68,6 +68,7 @@ export async function simulate(
     const { endpoints } = deployment;
     if (scenario.audience !== undefined)
       deployment.audience = new SimulatedAudience(deployment, scenario, scenario.audience, say);
+    deployment.operators = new SimulatedOperators(deployment, scenario, say);
     const ledger = new Ledger(deployment);
     if (tell !== undefined)
       endpoints.onAttempt = ({ destinationId, messageId, process }) => {
@@ -79,6 +80,7 @@ export async function simulate(
     await time.pass(scenario.troubledMs);
     endpoints.healedMs = time.nowMs;
     await run.heal();
+    await deployment.operators.finish();
     await deployment.audience?.syncLast();
     const healedMs = time.nowMs;
     const ids = scenario.destinations.map(({ id }) => id);
@@ -116,7 +118,6 @@ class Run {
   readonly #deployment: SimulatedDeployment;
   readonly #ledger: Ledger;
   readonly #say: (who: string, what: string) => void;
-  readonly #paused = new Set<string>();
   /** Of its own, so that runs of a scenario that are compared have the same users. */
   readonly #userChance: () => number;
   #messages = 0;
@@ -154,7 +155,6 @@ class Run {
     for (const nodeId of brokers.nodes.keys()) brokers.setNode(nodeId, 'up');
     brokers.withheld.clear();
     this.#deployment.reconnect();
-    for (const id of this.#paused) void this.#setPause(id, false);
     await time.pass(minuteMs);
   }
 
@@ -250,15 +250,10 @@ class Run {
         if (plan !== undefined) void deployment.configure(plan, this.#changes);
         return;
       }
-      case 'pause': {
-        const id = this.#scenario.destinations[fault.destination]?.id;
-        if (id === undefined) return;
-        void this.#setPause(id, true);
-        time.after(fault.forMs, () => {
-          void this.#setPause(id, false);
-        });
+      case 'pause':
+      case 'redrive':
+        deployment.operators?.perform(fault);
         return;
-      }
       case 'delete user':
         void this.#deleteUser(`u${fault.user}`);
     }
@@ -268,14 +263,6 @@ class Run {
     const { topology } = this.#deployment;
     if (kind !== 'retry') return topology.topics[kind];
     return topology.retryTopic(Math.min(...topology.retryTiersMs));
-  }
-
-  async #setPause(id: string, isPaused: boolean): Promise<void> {
-    const { time, topology } = this.#deployment;
-    if (isPaused) this.#paused.add(id);
-    else this.#paused.delete(id);
-    const pause = isPaused ? { since: new Date(time.nowMs).toISOString() } : undefined;
-    await this.#deployment.write(pauseRecord(topology.topics.pauses, id, pause));
   }
 
   async #deleteUser(userId: string): Promise<void> {
@@ -315,7 +302,7 @@ function talking(process: SimulatedProcess, say: (who: string, what: string) => 
 }
 
 function fingerprintOf(
-  { endpoints, time }: SimulatedDeployment,
+  { endpoints, operators, time }: SimulatedDeployment,
   { calls, letters }: Ledger,
 ): string {
   const hash = createHash('sha256');
@@ -323,6 +310,8 @@ function fingerprintOf(
     hash.update(`${messageId} ${acceptedMs ?? 0}\n`);
   for (const { url, messageId, atMs, isTaken, process } of endpoints.attempts)
     hash.update(`${url} ${messageId} ${atMs} ${isTaken} ${process.name}\n`);
-  for (const [name, reason] of letters) hash.update(`${name} ${reason}\n`);
+  for (const [name, { reason }] of letters) hash.update(`${name} ${reason}\n`);
+  for (const { name, fromMs, untilMs, end } of operators?.runs ?? [])
+    hash.update(`${name} ${fromMs} ${untilMs} ${end}\n`);
   return hash.update(`${time.turns} ${time.nowMs}`).digest('hex').slice(0, 16);
 }

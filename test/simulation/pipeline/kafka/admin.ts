@@ -5,7 +5,7 @@ import type { SimulatedBrokers, SimulatedTopic } from './brokers.ts';
 const questionMs = 5;
 const giveUpMs = 5_000;
 
-/** As much of kafkajs's admin as the roles ask: answered by whichever broker is up. */
+/** As much of kafkajs's admin as roles and commands ask: answered by whichever broker is up. */
 export class SimulatedAdmin {
   readonly #brokers: SimulatedBrokers;
   readonly #owner: SimulatedProcess;
@@ -67,6 +67,25 @@ export class SimulatedAdmin {
       partition: index,
       low: '0',
       high: String(highWatermark),
+    }));
+  }
+
+  async fetchOffsets({
+    groupId,
+    topics,
+  }: {
+    readonly groupId: string;
+    readonly topics: readonly string[];
+  }): Promise<object> {
+    await this.#answered();
+    const { commits } = this.#brokers.group(groupId);
+    return topics.map((topic) => ({
+      topic,
+      partitions: this.#topic(topic).partitions.map(({ index: partition }) => {
+        const commit = commits.get(`${topic}/${partition}`);
+        const { offset, metadata } = commit ?? { offset: -1, metadata: null };
+        return { partition, offset: String(offset), metadata };
+      }),
     }));
   }
 

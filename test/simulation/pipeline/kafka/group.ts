@@ -54,6 +54,7 @@ export class SimulatedGroup {
 
   /** No member comes, goes, or is missed. */
   get isSettled(): boolean {
+    if (this.#seenMs.size === 0 && this.memberIds.length === 0) return true;
     if (!this.isStable) return false;
     for (const seenMs of this.#seenMs.values())
       if (this.#time.livedMs - seenMs >= missedMs) return false;
