@@ -237,6 +237,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const nowMs = clock.steadyNow();',
     replace: 'const nowMs = clock.now();',
   },
+  'keeps-for-a-pause-that-is-over': {
+    says: 'A worker that heard of a pause and of its end at once moved what waited to where nobody looked for it any more.',
+    file: 'src/resources/pauses/pauses.ts',
+    find: 'if (follower.isFresh()) changed(id);\n      else changedLate(id);',
+    replace: 'changed(id);',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -79,7 +79,11 @@ export interface FollowedPauses {
   endedMs(destinationId: string): number | undefined;
   /** Whether what it says was true 2 s ago at the latest. */
   isFresh(): boolean;
-  /** Calls back with the id of each destination that is paused or resumed from now on. */
+  /**
+   * Calls back with the id of each destination that is paused or resumed from now on. What was written while nothing
+   * could be read is told when all of it is known: events of a destination that has been resumed since would be moved
+   * where nobody looks for them.
+   */
   onChange(listener: (destinationId: string) => void): void;
   stop(): Promise<void>;
 }
@@ -107,13 +111,29 @@ export async function followPauses({
     coming = undefined;
     new Set([...former.ids(), ...loaded.ids()]).forEach(changed);
   };
+  const late = new Set<string>();
+  const changedLate = (id: string): void => {
+    late.add(id);
+    if (late.size > 1) return;
+    follower.caughtUp().then(
+      () => {
+        const ids = [...late];
+        late.clear();
+        ids.forEach(changed);
+      },
+      // It is stopped.
+      () => undefined,
+    );
+  };
   const follower = startFollower(kafka, {
     topic: topology.topics.pauses,
     // An operator who resumes a destination waits until the workers have read that.
     maxWaitMs: 500,
     onRecord: (record) => {
       const id = (coming ?? pauses).apply(record);
-      if (id !== undefined && coming === undefined) changed(id);
+      if (id === undefined || coming !== undefined || listeners.length === 0) return;
+      if (follower.isFresh()) changed(id);
+      else changedLate(id);
     },
     onRestart: () => {
       const loading = new Pauses();

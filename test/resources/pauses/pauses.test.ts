@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { encodeBatch } from '../../../src/kafka/protocol/batch-writer.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { pauseRecord, resumedRecord } from '../../../src/resources/pauses/pause.ts';
 import { followPauses, Pauses } from '../../../src/resources/pauses/pauses.ts';
 import { createTopology } from '../../../src/topology.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeBrokers } from '../../kafka/fake-brokers.ts';
+import { uncompressed } from '../../kafka/uncompressed.ts';
 
 const topology = createTopology({
   prefix: '',
@@ -43,6 +45,44 @@ test('a topic that was cut off resumes nothing while it is read again', async (t
     assert.deepEqual(changed, ['key']);
   });
   assert.ok(pauses.has('key'));
+});
+
+test('of a pause that was over when this heard of it again, nothing is told but its end', async (t) => {
+  const brokers = new FakeBrokers(3);
+  brokers.makeTopic(topic, 1);
+  const log = brokers.log(topic, 0);
+  const pauses = await followPauses({ kafka: brokers, topology, log: silentLogger });
+  t.after(() => pauses.stop());
+  const told: (readonly [string, boolean])[] = [];
+  pauses.onChange((id) => told.push([id, pauses.has(id)]));
+  let lost = 0;
+  brokers.before = ({ api }) => {
+    if (api !== 'Fetch') return;
+    lost += 1;
+    throw new Error('away');
+  };
+  brokers.changed();
+  await eventually(() => {
+    assert.ok(lost > 0);
+  });
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + 3_000);
+  assert.equal(pauses.isFresh(), false);
+  const since = '2026-01-02T03:04:05.000Z';
+  const records = [
+    pauseRecord(topic, 'crm', { since }),
+    pauseRecord(topic, 'shop', { since }),
+    pauseRecord(topic, 'crm', undefined),
+  ];
+  const origin = { producerId: -1, epoch: -1, sequence: -1 };
+  log.appendBatch(encodeBatch(records, origin, uncompressed, Date.now()));
+  brokers.before = () => undefined;
+  await eventually(() => {
+    assert.deepEqual(told.toSorted(), [
+      ['crm', false],
+      ['shop', true],
+    ]);
+  });
 });
 
 test('a destination is resumed, and events of it may be left, as long as the records say so', () => {
