@@ -34,6 +34,8 @@ export function pauseEndsOf(
   { topic, nowMs, keptForMs }: PauseEndsOptions,
 ): PauseEnds {
   const since = new Date(nowMs).toISOString();
+  const isLeft = ({ id }: Change): boolean =>
+    pauses.has(id) || pauses.resumedSince(id) !== undefined || pauses.endedMs(id) !== undefined;
   const endsFor = ({ id }: Change): OutgoingRecord[] => [
     ...(pauses.has(id) ? [pauseRecord(topic, id, undefined)] : []),
     ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
@@ -43,10 +45,9 @@ export function pauseEndsOf(
   return {
     before: [
       ...begun.flatMap(endsFor),
-      // Until now a worker that had not heard of the deletion may have kept more.
-      ...begun
-        .filter(({ id }) => pauses.endedMs(id) !== undefined)
-        .map(({ id }) => endedRecord(topic, id, since)),
+      // Until now a worker that had not heard of the deletion may have kept more, or whoever deleted the former
+      // destination was cut off before writing this record.
+      ...begun.filter(isLeft).map(({ id }) => endedRecord(topic, id, since)),
     ],
     after: [
       ...pauses.endedBefore(nowMs - keptForMs).map((id) => endedRecord(topic, id, undefined)),
