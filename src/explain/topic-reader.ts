@@ -142,10 +142,8 @@ export class TopicReader {
   ): Promise<void> {
     const { kafka, signal } = this.#options;
     this.records += range.end - range.start;
-    for await (const record of readRange(kafka, { topic, ranges: [range], wanted })) {
-      if (signal?.aborted === true) throw new PostriderError('stopped', 'nobody waits any more');
+    for await (const record of readRange(kafka, { topic, ranges: [range], wanted, signal }))
       visit(record);
-    }
   }
 }
 

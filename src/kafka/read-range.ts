@@ -27,6 +27,8 @@ export interface ReadRangeOptions {
   readonly maxFetchBytes?: number;
   /** Batches that cannot contain it are left out. */
   readonly wanted?: Wanted | undefined;
+  /** Ends the reading before the next answer of a broker, also where none has brought a record that is wanted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Less than a consumer takes, because only one answer is processed at a time, and there is no hurry. */
@@ -43,17 +45,18 @@ const againMs = 500;
  * Yields every record of the ranges once, each partition in its order, as fast as the caller takes them: one
  * answer is in memory. Records that retention has removed are left out.
  * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`; `input-invalid` for a batch that
- * cannot be read
+ * cannot be read; `stopped` where the signal says so
  */
 export async function* readRange(
   kafka: ClusterClient,
-  { topic, ranges, maxFetchBytes = defaultMaxFetchBytes, wanted }: ReadRangeOptions,
+  { topic, ranges, maxFetchBytes = defaultMaxFetchBytes, wanted, signal }: ReadRangeOptions,
 ): AsyncGenerator<IncomingRecord, void, undefined> {
   const cluster = kafka.openCluster();
   const reader = new RangeReader(cluster, topic, maxFetchBytes, wanted);
   try {
     reader.add(ranges ?? (await reader.written()));
     while (reader.isOpen) {
+      if (signal?.aborted === true) throw new PostriderError('stopped', 'nobody waits any more');
       const answers = await reader.next();
       for (const records of answers) yield* reader.recordsOf(records);
     }

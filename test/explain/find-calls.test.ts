@@ -94,6 +94,7 @@ test('of an id that thousands of calls have, it is said how to ask', async () =>
   });
 });
 
-test('nothing more is read once nobody waits', async () => {
-  await assert.rejects(find('m-1', ids.map(call), AbortSignal.abort()), { code: 'stopped' });
-});
+for (const messageId of ['m-1', 'of-no-call'])
+  test(`nothing more is read once nobody waits: ${messageId}`, async () => {
+    await assert.rejects(find(messageId, ids.map(call), AbortSignal.abort()), { code: 'stopped' });
+  });
