@@ -78,7 +78,7 @@ function measure(deleted: DeletedUsers, user: 'stays' | 'gone'): number[] {
   const progress = new FollowerProgress();
   const askedAtMs = performance.now();
   for (let partition = 0; partition < partitions; partition += 1)
-    progress.reached(partition, askedAtMs);
+    progress.reached(partition, 0, askedAtMs);
   progress.refreshed(partitions, askedAtMs);
   const events = new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), systemClock);
   const fencing = new Fencing(

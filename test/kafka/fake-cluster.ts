@@ -42,6 +42,14 @@ export class FakeCluster implements Cluster {
     return this.#metadata.error(name);
   }
 
+  async describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined> {
+    return this.#ask('Metadata', nodeId, { topics: [topic] }, () => {
+      const described = this.#describe(topic);
+      this.#metadata.learn(described);
+      return described.error === 'NONE' ? described : undefined;
+    });
+  }
+
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
     if (this.#fetching.has(nodeId)) throw new Error(`two fetches at once from node ${nodeId}`);
     this.#fetching.add(nodeId);
@@ -109,9 +117,10 @@ export class FakeCluster implements Cluster {
     const error = topicErrors.get(name);
     if (topic === undefined || error !== undefined)
       return { name, error: error ?? 'UNKNOWN_TOPIC_OR_PARTITION', id: noTopicId, partitions: [] };
-    const partitions = topic.partitions.map(({ leader, epoch }) => ({
+    const partitions = topic.partitions.map(({ leader, epoch, inSync }) => ({
       leader: nodes.get(leader) === 'down' ? -1 : leader,
       epoch,
+      inSync: inSync ?? [leader],
     }));
     return { name, error: 'NONE', id: topic.id, partitions };
   }

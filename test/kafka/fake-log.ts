@@ -22,6 +22,8 @@ export class FakeLog {
   /** Node id; -1: nobody. */
   leader: number;
   epoch = 0;
+  /** Node ids; undefined: the leader alone. */
+  inSync: readonly number[] | undefined;
   start = 0;
   end = 0;
   /** A transaction is open from here on; readers of committed records see nothing behind it. */

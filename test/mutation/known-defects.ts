@@ -89,8 +89,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'fresh-without-evidence': {
     says: 'A follower was fresh although a partition of its topic had never answered.',
     file: 'src/kafka/follow/follower-progress.ts',
-    find: 'reachedAtMs ?? -Infinity);',
-    replace: 'reachedAtMs ?? Infinity);',
+    find: '  knownAtMs = -Infinity;',
+    replace: '  knownAtMs = Infinity;',
   },
   'paused-resumes': {
     says: 'A follower that was paused while it opened its partitions read on.',
@@ -242,6 +242,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/resources/pauses/pauses.ts',
     find: 'if (follower.isFresh()) changed(id);\n      else changedLate(id);',
     replace: 'changed(id);',
+  },
+  'leader-vouches-for-itself': {
+    says: 'A worker that was cut off together with one broker believed it that nothing was new, and sent events of users who had been deleted elsewhere.',
+    file: 'src/kafka/follow/witnesses.ts',
+    find: 'others.length > 0 ? others : [leader]',
+    replace: '[leader]',
   },
 };
 

@@ -6,13 +6,21 @@ import {
 } from '../protocol/epoch-end.ts';
 import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { fetchExchange, type FetchAnswer, type FetchRequest } from '../protocol/fetch.ts';
-import { noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
-import { answerMs, graceMs, WritingCluster, type ProducerCluster } from './writing-cluster.ts';
+import { metadataExchange, noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
+import {
+  answerMs,
+  graceMs,
+  WritingCluster,
+  type ProducerCluster,
+  type TopicMetadata,
+} from './writing-cluster.ts';
 
 export type { TopicMetadata } from './writing-cluster.ts';
 
 /** What brokers are asked, as of a producer's cluster: answers come as they are, or the method rejects. */
 export interface Cluster extends ProducerCluster {
+  /** A topic as this node knows it; undefined: not at all. `topic` says it too, where it is not older. */
+  describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined>;
   fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer>;
   epochEnd(nodeId: number, request: EpochEndRequest): Promise<EpochEndAnswer>;
   listOffsets(nodeId: number, request: ListOffsetsRequest): Promise<readonly ListedOffset[]>;
@@ -67,6 +75,12 @@ export class KafkaCluster extends WritingCluster implements Cluster {
       'kafka-refused',
       `Topic ${withoutId} has no id, by which it is read: inter.broker.protocol.version of all brokers must be 2.8 or newer`,
     );
+  }
+
+  async describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined> {
+    const metadata = await this.connection(nodeId).send(metadataExchange([topic]), answerMs);
+    this.learn(metadata);
+    return metadata.topics.find(({ name, error }) => name === topic && error === 'NONE');
   }
 
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {

@@ -63,7 +63,7 @@ export class WritingCluster implements ProducerCluster {
 
   async refresh(topics: readonly string[]): Promise<void> {
     const exchange = metadataExchange(topics);
-    this.#learn(await this.askAny((connection) => connection.send(exchange, answerMs)));
+    this.learn(await this.askAny((connection) => connection.send(exchange, answerMs)));
   }
 
   topic(name: string): TopicMetadata | undefined {
@@ -121,7 +121,7 @@ export class WritingCluster implements ProducerCluster {
     return connection;
   }
 
-  #learn({ brokers, topics }: ClusterMetadata): void {
+  protected learn({ brokers, topics }: ClusterMetadata): void {
     for (const broker of brokers) this.learnBroker(broker);
     for (const nodeId of this.#brokers.keys()) {
       if (brokers.some((broker) => broker.nodeId === nodeId)) continue;

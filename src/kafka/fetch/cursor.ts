@@ -44,6 +44,8 @@ export class Cursor implements TopicPartition, FetchPosition {
   isPaused = false;
   /** The cursor is in a fetch that is not answered yet. */
   isAsked = false;
+  /** Epoch of the leader that the last fetch was meant for: no other has answered it, but with an error. */
+  askedEpoch = -1;
   /** Records that an answer brought and the owner has not taken yet. */
   brought: Brought | undefined;
   /** What was brought is being handed over. */

@@ -184,7 +184,10 @@ export class Fetcher {
         continue;
       }
       try {
-        for (const cursor of asked) cursor.isAsked = true;
+        for (const cursor of asked) {
+          cursor.isAsked = true;
+          cursor.askedEpoch = cursor.leaderEpoch;
+        }
         const answer = await cluster.fetch(nodeId, this.#request(nodeId, asked));
         if (answer.error !== 'NONE') throw new KafkaAnswerError(answer.error, 'a fetch');
         await this.#digest(asked, answer, askedAtMs);

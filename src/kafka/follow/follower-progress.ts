@@ -7,34 +7,63 @@ interface Waiter {
   reject(error: Error): void;
 }
 
+/** What a broker has said when asked at that time: the leader of a partition of its log, or another of the leader. */
+interface Evidence {
+  /** Of the leader. */
+  readonly epoch: number;
+  readonly askedAtMs: number;
+}
+
+/** What is known of a partition. */
+class PartitionProgress {
+  /** Nothing was behind what was read. */
+  reached: Evidence | undefined;
+  /** It was the leader. */
+  confirmed: Evidence | undefined;
+  /** Everything that existed then has been read. */
+  knownAtMs = -Infinity;
+}
+
 /**
  * Whether a follower has read as far as its topic went at the last request. Only answers count: each
- * partition's own, that nothing is behind what was read of it, and the cluster's, which partitions exist.
- * Pure; all times are of the steady clock.
+ * partition's own, that nothing is behind what was read of it, and the cluster's, which partitions exist. If leaders
+ * must be confirmed, also those of others, that they still lead. Pure; all times are of the steady clock.
  */
 export class FollowerProgress {
-  /** When the end that a partition's reader has reached was requested; undefined: it has reached none yet. */
-  #reachedAtMs: (number | undefined)[] = [];
+  readonly #mustBeConfirmed: boolean;
+  #partitions: PartitionProgress[] = [];
   #refreshedAtMs = -Infinity;
   #waiters: Waiter[] = [];
   #ended: Error | undefined = undefined;
 
+  constructor(mustBeConfirmed: boolean = false) {
+    this.#mustBeConfirmed = mustBeConfirmed;
+  }
+
   /** The cluster was asked at `askedAtMs`, and reported so many partitions. */
   refreshed(partitions: number, askedAtMs: number): void {
-    while (this.#reachedAtMs.length < partitions) this.#reachedAtMs.push(undefined);
+    while (this.#partitions.length < partitions) this.#partitions.push(new PartitionProgress());
     this.#refreshedAtMs = askedAtMs;
     this.#settle();
   }
 
-  /** The partition answered a request of that time: nothing is behind what was read. */
-  reached(partition: number, askedAtMs: number): void {
-    this.#reachedAtMs[partition] = askedAtMs;
-    this.#settle();
+  /** The leader of this epoch answered a request of that time: nothing is behind what was read. */
+  reached(partition: number, epoch: number, askedAtMs: number): void {
+    const known = this.#of(partition);
+    known.reached = later(known.reached, { epoch, askedAtMs });
+    this.#conclude(known);
+  }
+
+  /** Another broker answered a request of that time: the leader of this epoch leads. */
+  confirmed(partition: number, epoch: number, askedAtMs: number): void {
+    const known = this.#of(partition);
+    known.confirmed = later(known.confirmed, { epoch, askedAtMs });
+    this.#conclude(known);
   }
 
   /** Everything that was known of the topic is void. */
   restart(): void {
-    this.#reachedAtMs = [];
+    this.#partitions = [];
     this.#refreshedAtMs = -Infinity;
   }
 
@@ -59,16 +88,29 @@ export class FollowerProgress {
 
   /** Whether a caller waits for this partition's next answer. */
   isAwaited(partition: number): boolean {
-    const reachedAtMs = this.#reachedAtMs[partition] ?? -Infinity;
+    const reachedAtMs = this.#partitions[partition]?.reached?.askedAtMs ?? -Infinity;
     return this.#waiters.some(({ sinceMs }) => sinceMs > reachedAtMs);
   }
 
   /** Everything that existed at this time has been read. */
   get #knownAtMs(): number {
-    let knownAtMs = this.#reachedAtMs.length === 0 ? -Infinity : this.#refreshedAtMs;
-    for (const reachedAtMs of this.#reachedAtMs)
-      knownAtMs = Math.min(knownAtMs, reachedAtMs ?? -Infinity);
+    let knownAtMs = this.#partitions.length === 0 ? -Infinity : this.#refreshedAtMs;
+    for (const partition of this.#partitions) knownAtMs = Math.min(knownAtMs, partition.knownAtMs);
     return knownAtMs;
+  }
+
+  #of(partition: number): PartitionProgress {
+    return (this.#partitions[partition] ??= new PartitionProgress());
+  }
+
+  #conclude(known: PartitionProgress): void {
+    const { reached, confirmed } = known;
+    if (reached === undefined) return;
+    if (!this.#mustBeConfirmed) known.knownAtMs = reached.askedAtMs;
+    // What a former leader had says nothing of what a later one has.
+    else if (confirmed?.epoch === reached.epoch)
+      known.knownAtMs = Math.min(reached.askedAtMs, confirmed.askedAtMs);
+    this.#settle();
   }
 
   #settle(): void {
@@ -79,4 +121,10 @@ export class FollowerProgress {
     this.#waiters = this.#waiters.filter((waiter) => !met.includes(waiter));
     for (const waiter of met) waiter.resolve();
   }
+}
+
+/** Of the later leader, and of that one the last. A witness may be slow, or not have heard of a new leader yet. */
+function later(known: Evidence | undefined, told: Evidence): Evidence {
+  if (known === undefined || told.epoch > known.epoch) return told;
+  return told.epoch === known.epoch && told.askedAtMs > known.askedAtMs ? told : known;
 }

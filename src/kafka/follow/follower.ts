@@ -12,6 +12,7 @@ import { keepTrying, reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import type { IncomingRecord } from '../record.ts';
 import { FollowerProgress, freshMs } from './follower-progress.ts';
+import { Witnesses } from './witnesses.ts';
 
 /** Records that are this old may be missing in a fresh follower. */
 export const followerFreshMs: number = freshMs;
@@ -26,6 +27,11 @@ export interface FollowerOptions {
   readonly maxWaitMs?: number;
   /** Compressed size of one partition in one fetch; default 1 MB. One batch may exceed it. */
   readonly maxPartitionBytes?: number;
+  /**
+   * Fresh, loaded and caught up is then only who has heard of another replica in sync that the leader still leads,
+   * where there is one: a leader that has lost touch with the others knows of nothing new.
+   */
+  readonly needsWitnesses?: boolean;
   /**
    * Where to go on in a partition, as `position` said before, and of which topic, because one that was made
    * again has the same name. Undefined: at the beginning.
@@ -54,7 +60,7 @@ export interface Follower {
   readonly loaded: Promise<void>;
   /** The next offset to read in one partition. 0 before its first record. */
   position(partition?: number): number;
-  /** True while the follower has reached an end of the topic that was requested at most 2 s ago. */
+  /** True while the follower has reached an end of the topic that was requested at most 2 s ago, and still was one. */
   isFresh(): boolean;
   /** The id of the topic; undefined until the cluster has reported it. */
   readonly topicId: string | undefined;
@@ -106,7 +112,8 @@ class TopicFollower implements Follower, CursorOwner {
   readonly #options: FollowerOptions;
   readonly #cluster: Cluster;
   readonly #fetcher: Fetcher;
-  readonly #progress = new FollowerProgress();
+  readonly #progress: FollowerProgress;
+  readonly #witnesses: Witnesses | undefined;
   readonly #stopping = new AbortController();
   #cursors: (Cursor | undefined)[] = [];
   #isLoaded = false;
@@ -114,9 +121,20 @@ class TopicFollower implements Follower, CursorOwner {
   #isPaused = false;
 
   constructor(kafka: ClusterClient, options: FollowerOptions) {
-    const { log, topic, maxWaitMs = defaultMaxWaitMs } = options;
+    const { log, topic, maxWaitMs = defaultMaxWaitMs, needsWitnesses = false } = options;
     this.#options = options;
     this.#cluster = kafka.openCluster();
+    this.#progress = new FollowerProgress(needsWitnesses);
+    if (needsWitnesses)
+      this.#witnesses = new Witnesses({
+        cluster: this.#cluster,
+        topic,
+        log,
+        confirmed: (topicId, partition, epoch, askedAtMs) => {
+          if (this.#cursors[partition]?.topicId === topicId)
+            this.#progress.confirmed(partition, epoch, askedAtMs);
+        },
+      });
     this.#fetcher = new Fetcher({
       cluster: this.#cluster,
       // Of the leader: a replica that has lost touch with it would say that there is nothing new.
@@ -193,7 +211,7 @@ class TopicFollower implements Follower, CursorOwner {
 
   reached(cursor: Cursor, askedAtMs: number): void {
     if (this.#cursors[cursor.partition] === cursor)
-      this.#progress.reached(cursor.partition, askedAtMs);
+      this.#progress.reached(cursor.partition, cursor.askedEpoch, askedAtMs);
   }
 
   moved({ topic, partition }: Cursor, { kind, from, to }: Move): void {
@@ -228,6 +246,7 @@ class TopicFollower implements Follower, CursorOwner {
     const partitions = this.#cluster.topic(this.#options.topic)?.partitions.length ?? 0;
     if (partitions > this.#cursors.length) this.#open();
     else if (partitions > 0) this.#progress.refreshed(partitions, askedAtMs);
+    this.#witnesses?.ask();
   }
 
   #restart(why: string): void {
@@ -272,6 +291,7 @@ class TopicFollower implements Follower, CursorOwner {
       this.#cursors[partition] = cursor;
       this.#fetcher.add(cursor);
     }
+    this.#witnesses?.ask();
   }
 
   /** Asks about the topic. Returns what only a person can mend. */

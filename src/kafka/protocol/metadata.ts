@@ -27,6 +27,8 @@ export interface PartitionMetadata {
   /** Node id; -1: there is no leader at this moment. */
   readonly leader: number;
   readonly epoch: number;
+  /** Node ids of the replicas that have all that is acknowledged, the leader among them. Another of them leads next. */
+  readonly inSync: readonly number[];
 }
 
 /** Metadata, version 12: with the ids of topics and the epochs of leaders. */
@@ -84,11 +86,15 @@ function decodeTopic(reader: ByteReader): DescribedTopic {
     const errorBytes = 2;
     reader.skip(errorBytes);
     const partition = reader.int32();
-    const metadata = { leader: reader.int32(), epoch: reader.int32() };
-    // All replicas, those in sync, those that are offline.
-    for (let lists = 3; lists > 0; lists -= 1) reader.compactArray(() => reader.int32());
+    const leader = reader.int32();
+    const epoch = reader.int32();
+    const nodeIds = (): number[] => reader.compactArray(() => reader.int32());
+    nodeIds();
+    const inSync = nodeIds();
+    // Those that are offline.
+    nodeIds();
     reader.tags();
-    return [partition, metadata] as const;
+    return [partition, { leader, epoch, inSync }] as const;
   });
   const rightsBytes = 4;
   reader.skip(rightsBytes);

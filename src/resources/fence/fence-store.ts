@@ -22,6 +22,7 @@ export async function startFence({
   const follower = await loadFollower(kafka, {
     topic: topology.topics.deletions,
     maxWaitMs,
+    needsWitnesses: true,
     onRecord: ({ key, value, timestampMs }) => {
       if (key === null) return;
       if (value === null) deleted.remove(key);

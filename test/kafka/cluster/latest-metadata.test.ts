@@ -15,7 +15,7 @@ function described(
     name: 't',
     error: 'NONE',
     id,
-    partitions: partitions.map(([leader, epoch]) => ({ leader, epoch })),
+    partitions: partitions.map(([leader, epoch]) => ({ leader, epoch, inSync: [leader] })),
   };
 }
 

@@ -150,7 +150,8 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
     this.onRefresh();
     for (const topic of topics) {
       const made = this.logs.get(topic);
-      const partitions = made?.partitions.map(({ leader }) => ({ leader, epoch: 0 })) ?? [];
+      const partitions =
+        made?.partitions.map(({ leader }) => ({ leader, epoch: 0, inSync: [leader] })) ?? [];
       if (made === undefined) this.#known.delete(topic);
       else this.#known.set(topic, { id: made.id, partitions });
     }

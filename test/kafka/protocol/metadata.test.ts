@@ -14,7 +14,8 @@ function answer(partitions: readonly number[]): Buffer {
     writer.int16(0).compactString(name).uuid('ab'.repeat(16)).boolean(false);
     writer.compactArray(partitions, (partition) => {
       writer.int16(0).int32(partition).int32(partition).int32(5);
-      for (let lists = 3; lists > 0; lists -= 1) writer.compactArray([], () => undefined);
+      for (const nodeIds of [[1, 2, 3], [1, 3], [2]])
+        writer.compactArray(nodeIds, (nodeId) => writer.int32(nodeId));
       writer.noTags();
     });
     writer.int32(0).noTags();
@@ -28,6 +29,11 @@ test('partitions stand at their own numbers, in whatever order they come', () =>
     topic?.partitions.map(({ leader }) => leader),
     [0, 1, 2],
   );
+});
+
+test('a partition has its leader, the epoch of that, and the replicas in sync', () => {
+  const [topic] = exchange.decode(answer([0])).topics;
+  assert.deepEqual(topic?.partitions, [{ leader: 0, epoch: 5, inSync: [1, 3] }]);
 });
 
 test('a number that no partition of the topic can have makes no list of that length', () => {

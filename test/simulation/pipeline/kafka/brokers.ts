@@ -324,8 +324,8 @@ export class SimulatedBrokers {
   /** Leaders of a topic's partitions, as the node knows them. */
   describe(nodeId: number, { partitions }: SimulatedTopic): PartitionMetadata[] {
     return partitions.map((partition) => {
-      const { leader, leaderEpoch: epoch } = this.#seenBy(nodeId, partition);
-      return { leader, epoch };
+      const { leader, leaderEpoch: epoch, inSync } = this.#seenBy(nodeId, partition);
+      return { leader, epoch, inSync: [...inSync] };
     });
   }
 

@@ -90,6 +90,14 @@ export class SimulatedCluster implements Cluster {
     return this.#metadata.error(name);
   }
 
+  async describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined> {
+    return this.#ask('Metadata', nodeId, answerMs, () => {
+      const described = this.#describe(nodeId, topic);
+      this.#metadata.learn(described);
+      return described.error === 'NONE' ? described : undefined;
+    });
+  }
+
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
     const written = asWritten(request);
     return this.#ask('Fetch', nodeId, request.maxWaitMs + graceMs, () =>

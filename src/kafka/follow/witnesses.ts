@@ -1,0 +1,58 @@
+import type { Logger } from '../../ops/log.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { reasonOf } from '../keep-trying.ts';
+import type { PartitionMetadata } from '../protocol/metadata.ts';
+
+export interface WitnessesOptions {
+  readonly cluster: Pick<Cluster, 'topic' | 'describe'>;
+  readonly topic: string;
+  readonly log: Logger;
+  /** Who would know of another has said, when asked at that time, that the leader of this epoch leads. */
+  confirmed(topicId: string, partition: number, epoch: number, askedAtMs: number): void;
+}
+
+/**
+ * Asks for the leaders of a topic those who would have elected others. A leader that has lost touch with them is not
+ * told of it, and may be all that this process reaches.
+ */
+export class Witnesses {
+  readonly #options: WitnessesOptions;
+  /** Those that have not answered yet. One that hangs keeps nobody from asking the others. */
+  readonly #asked = new Set<number>();
+
+  constructor(options: WitnessesOptions) {
+    this.#options = options;
+  }
+
+  ask(): void {
+    const { cluster, topic } = this.#options;
+    const nodeIds = new Set((cluster.topic(topic)?.partitions ?? []).flatMap(witnessesOf));
+    for (const nodeId of nodeIds) if (!this.#asked.has(nodeId)) void this.#ask(nodeId);
+  }
+
+  async #ask(nodeId: number): Promise<void> {
+    const { cluster, topic, log } = this.#options;
+    const askedAtMs = performance.now();
+    this.#asked.add(nodeId);
+    try {
+      const described = await cluster.describe(nodeId, topic);
+      for (const [partition, told] of (described?.partitions ?? []).entries())
+        if (described !== undefined && witnessesOf(told).includes(nodeId))
+          this.#options.confirmed(described.id, partition, told.epoch, askedAtMs);
+    } catch (error) {
+      log.debug({ topic, nodeId, reason: reasonOf(error) }, 'a broker does not say who leads');
+    } finally {
+      this.#asked.delete(nodeId);
+    }
+  }
+}
+
+/**
+ * Whose word on the leader counts: of the other replicas in sync, of which one would lead in its place. Where there
+ * are none, nobody else can lead, and its own does.
+ */
+export function witnessesOf({ leader, inSync }: PartitionMetadata): readonly number[] {
+  if (leader < 0) return [];
+  const others = inSync.filter((nodeId) => nodeId !== leader);
+  return others.length > 0 ? others : [leader];
+}
