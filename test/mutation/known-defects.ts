@@ -249,6 +249,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'others.length > 0 ? others : [leader]',
     replace: '[leader]',
   },
+  'stays-with-former-coordinator': {
+    says: 'A member joined with the new coordinator and sent its heartbeats to the former one, so that its group rebalanced without end.',
+    file: 'src/kafka/consume/membership.ts',
+    find: '      this.#coordinator.follow(this.#joining);\n',
+    replace: '',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -79,6 +79,15 @@ export class Coordinator {
     this.#groupId = groupId;
   }
 
+  /**
+   * Asks from now on whom the other asks. One that was replaced and has not heard of it may still be asked here: it
+   * says that the generation is wrong, in which the other has just let a member join.
+   */
+  follow(other: Coordinator): void {
+    // Before the first look-up, the address would not be known.
+    if (this.#nodeId !== undefined) this.#nodeId = other.#nodeId;
+  }
+
   async join(request: JoinRequest): Promise<JoinAnswer> {
     const { memberId, sessionTimeoutMs, rebalanceTimeoutMs, protocols } = request;
     const answer = await this.#ask<{

@@ -203,6 +203,7 @@ export class Membership {
       if (!this.#isWell(error)) return;
       this.#generation = generation;
       this.#wasMember = true;
+      this.#coordinator.follow(this.#joining);
       if (this.#isStopped()) return;
       this.#heard(performance.now());
       this.#options.assigned(decodeAssignment(assignment), protocol === cooperativeProtocol);

@@ -3,6 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { encodeWishes } from '../../../src/kafka/consume/assigner.ts';
 import { Membership } from '../../../src/kafka/consume/membership.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { codeOf } from '../ask-group.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
 import { FakeLogger } from '../fake-logger.ts';
 
@@ -118,6 +119,35 @@ describe('a member of a group', { concurrency: true }, () => {
       [true],
     );
     assert.ok(brokers.group(groupId).isStable);
+  });
+
+  test('leaves a coordinator that was replaced and has not heard of it for the one it has joined with', async (t) => {
+    const brokers = brokersWith({ calls: 1 });
+    const group = brokers.group(groupId);
+    const open = brokers.openCluster.bind(brokers);
+    let opened = 0;
+    brokers.openCluster = () => {
+      const cluster = open();
+      opened += 1;
+      // Whom it asks for the coordinator has lost touch too.
+      if (opened === 2) cluster.findCoordinator = () => Promise.resolve(1);
+      return cluster;
+    };
+    const { partitions, expelled } = member(t, brokers);
+    await until(() => {
+      assert.deepEqual(partitions(), ['calls/0']);
+    });
+    const coordinate = brokers.coordinate.bind(brokers);
+    brokers.coordinate = (nodeId, api, request) =>
+      nodeId === 1 && api === 'Heartbeat'
+        ? Promise.resolve({ errorCode: codeOf('ILLEGAL_GENERATION') })
+        : coordinate(nodeId, api, request);
+    group.coordinator = 2;
+    await until(() => {
+      const heard = brokers.asked.filter(({ api, nodeId }) => api === 'Heartbeat' && nodeId === 2);
+      assert.ok(heard.length >= 2 || expelled() > 1);
+    });
+    assert.deepEqual([expelled(), group.generation], [1, 2]);
   });
 
   test('knows when its session must be over although nobody says so, and that it was not when it is heard again', async (t) => {
