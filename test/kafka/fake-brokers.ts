@@ -185,7 +185,7 @@ export class FakeBrokers implements ClusterClient {
           return { ...place, ...emptyAnswer, preferredReplica: log.replica };
         const answer = log.fetch(position, leftBytes, leftBytes === maxBytes);
         leftBytes -= answer.records.length;
-        return { ...place, ...answer };
+        return { ...place, ...(isReplica ? log.replicaAnswers(answer) : answer) };
       }),
     );
     return { error: 'NONE', throttleMs: 0, partitions };

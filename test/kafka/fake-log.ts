@@ -31,6 +31,8 @@ export class FakeLog {
   aborted: PartitionAnswer['aborted'] = [];
   /** The node that the leader sends readers in its zone to. */
   replica: number | undefined;
+  /** What that node makes of what it has. */
+  replicaAnswers: (answer: PartitionAnswer) => PartitionAnswer = (answer) => answer;
   /** What is answered to every fetch of this partition. */
   fetchError: KafkaErrorName | undefined;
   listError: KafkaErrorName | undefined;

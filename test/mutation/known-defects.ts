@@ -41,8 +41,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'passes-unreadable-batch': {
     says: 'A reader moved over a batch that it could not read, and committed that.',
     file: 'src/kafka/fetch/fetcher.ts',
-    find: '    if (problem !== undefined) {\n',
-    replace: '    if (problem !== undefined) {\n      cursor.offset = end;\n',
+    find: '      owner.stuck(cursor, problem);\n',
+    replace: '      cursor.offset = end;\n      owner.stuck(cursor, problem);\n',
   },
   'resume-hands-over': {
     says: 'An owner that resumed one partition got records of it before it had resumed the others, and paused those again in vain.',
@@ -254,6 +254,18 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/kafka/consume/membership.ts',
     find: '      this.#coordinator.follow(this.#joining);\n',
     replace: '',
+  },
+  'believes-a-replica': {
+    says: 'What a replica said wrongly of a log, be it an error, a truncation or no offset, kept its partition from being read, because its leader named it again and again.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: 'if (!isFromLeader && !believed.has(verdict.kind)) {',
+    replace: 'if (!isFromLeader && verdict.kind === "replica") {',
+  },
+  'stuck-at-a-replica': {
+    says: 'A batch that only a replica could not read stopped its partition.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: '} else if (nodeId === cursor.leader) {',
+    replace: '} else if (nodeId >= 0) {',
   },
 };
 

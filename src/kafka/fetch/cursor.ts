@@ -4,6 +4,8 @@ import type { PartitionRecords } from './partition-records.ts';
 
 /** What an answer brought of a partition. */
 export interface Brought {
+  /** Who sent it. */
+  readonly nodeId: number;
   /** The requested offset. */
   readonly from: number;
   readonly records: PartitionRecords;
@@ -13,7 +15,7 @@ export interface Brought {
   readonly end: number;
 }
 
-/** How long only the leader is asked after a replica did not answer. */
+/** How long only the leader is asked after a replica was left. */
 const leaderOnlyMs = 300_000;
 
 /** The position in one partition, and what is known of its log. A fetch uses it as it is. */
@@ -72,7 +74,7 @@ export class Cursor implements TopicPartition, FetchPosition {
     this.lastEpoch = lastEpoch;
   }
 
-  /** The replica did not answer, although its leader still counts it as available. */
+  /** The replica did not answer, or cannot be believed, although its leader still counts it as available. */
   leaveReplica(nowMs: number): void {
     if (this.replica !== undefined) this.leaderOnlyUntilMs = nowMs + leaderOnlyMs;
     this.replica = undefined;

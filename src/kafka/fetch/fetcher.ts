@@ -10,7 +10,7 @@ import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
 import { newContradiction } from './contradiction.ts';
 import type { Brought, Cursor } from './cursor.ts';
-import { judgePart } from './judge-part.ts';
+import { judgePart, type PartVerdict } from './judge-part.ts';
 import { Leaders } from './leaders.ts';
 import { PartitionRecords } from './partition-records.ts';
 import { settlePosition, type LogRange, type Move } from './settle-position.ts';
@@ -75,6 +75,9 @@ const idleMs = 1_000;
 const stuckMs = 30_000;
 /** How long the leader's word about a replica in our zone holds. */
 const replicaMs = 300_000;
+/** What is believed of a node that does not lead the partition. */
+const believed: ReadonlySet<PartVerdict['kind']> = new Set(['records', 'end', 'nothing']);
+type Question = Pick<Brought, 'nodeId' | 'askedAtMs'>;
 /** About a millisecond of work, after which others have a turn. */
 const stretchRecords = 128;
 
@@ -190,7 +193,7 @@ export class Fetcher {
         }
         const answer = await cluster.fetch(nodeId, this.#request(nodeId, asked));
         if (answer.error !== 'NONE') throw new KafkaAnswerError(answer.error, 'a fetch');
-        await this.#digest(asked, answer, askedAtMs);
+        await this.#digest(asked, answer, { nodeId, askedAtMs });
       } catch (error) {
         if (this.#isClosed()) return;
         this.#warn(error);
@@ -251,19 +254,24 @@ export class Fetcher {
     return { rack, maxBytes: answerBytes, maxWaitMs, topics };
   }
 
-  async #digest(asked: readonly Cursor[], answer: FetchAnswer, askedAtMs: number): Promise<void> {
+  async #digest(asked: readonly Cursor[], answer: FetchAnswer, question: Question): Promise<void> {
     this.#options.answered?.();
     const find = finderIn(asked);
     for (const part of answer.partitions) {
       const cursor = find(part);
-      if (cursor !== undefined && this.#cursors.has(cursor)) this.#judge(cursor, part, askedAtMs);
+      if (cursor !== undefined && this.#cursors.has(cursor)) this.#judge(cursor, part, question);
     }
     for (const cursor of asked) if (cursor.brought !== undefined) await this.#handOver(cursor);
   }
 
-  #judge(cursor: Cursor, part: FetchedPartition, askedAtMs: number): void {
+  #judge(cursor: Cursor, part: FetchedPartition, { nodeId, askedAtMs }: Question): void {
     const { owner } = this.#options;
     const verdict = judgePart(part, cursor.offset);
+    const isFromLeader = nodeId === cursor.leader;
+    if (!isFromLeader && !believed.has(verdict.kind)) {
+      this.#leave(cursor, nodeId, part.error === 'NONE' ? verdict.kind : part.error);
+      return;
+    }
     if (part.error === 'NONE') {
       if (cursor.refusals !== 0) this.#readTopics.add(cursor.topic);
       cursor.refusals = 0;
@@ -272,7 +280,12 @@ export class Fetcher {
     switch (verdict.kind) {
       case 'records':
         if (this.#mustAskAgain(cursor, part)) return;
+        if (!isFromLeader && cursor.contradiction !== undefined) {
+          this.#leave(cursor, nodeId, cursor.contradiction);
+          return;
+        }
         cursor.brought = {
+          nodeId,
           from: cursor.offset,
           records: new PartitionRecords(cursor, part.records, cursor.offset, part.aborted),
           askedAtMs,
@@ -295,19 +308,13 @@ export class Fetcher {
         void this.#settle(cursor, verdict.at);
         return;
       case 'out-of-range':
-        // A replica may be behind its leader, so only the leader is asked, which may name the replica again.
-        if (cursor.replica === undefined) void this.#settle(cursor);
-        else {
-          cursor.replica = undefined;
-          cursor.restUntilMs = performance.now() + againMs;
-        }
+        void this.#settle(cursor);
         return;
       case 'refused':
         this.#refused(cursor, new KafkaAnswerError(verdict.error, `topic ${cursor.topic}`));
         return;
       case 'elsewhere':
       case 'failed':
-        cursor.replica = undefined;
         cursor.restUntilMs = performance.now() + againMs;
         if (verdict.kind === 'elsewhere') this.#leaders.refreshSoon();
         else
@@ -316,6 +323,14 @@ export class Fetcher {
           );
         return;
     }
+  }
+
+  /** A replica may be behind its leader, or have lost touch with it, and its disk is another one. */
+  #leave(cursor: Cursor, nodeId: number, reason: string): void {
+    const { topic, partition } = cursor;
+    cursor.leaveReplica(performance.now());
+    this.#leaders.refreshSoon();
+    this.#options.log.debug({ topic, partition, nodeId, reason }, 'a replica is left');
   }
 
   #mustAskAgain(cursor: Cursor, part: FetchedPartition): boolean {
@@ -361,16 +376,21 @@ export class Fetcher {
     }
   }
 
-  #finish(cursor: Cursor, { from, records, askedAtMs, end }: Brought): void {
+  #finish(cursor: Cursor, { nodeId, from, records, askedAtMs, end }: Brought): void {
     const { owner } = this.#options;
     cursor.brought = undefined;
     cursor.maxBytes = wholeBatches(cursor.limitBytes, records);
     // Brokers send the first batch whole, or nothing.
     const problem = records.problem ?? (cursor.offset === from ? endless : undefined);
-    if (problem !== undefined) {
+    if (problem === undefined) {
+      if (cursor.offset >= end) owner.reached?.(cursor, askedAtMs);
+    } else if (nodeId === cursor.leader) {
       cursor.restUntilMs = performance.now() + stuckMs;
       owner.stuck(cursor, problem);
-    } else if (cursor.offset >= end) owner.reached?.(cursor, askedAtMs);
+    } else {
+      this.#leave(cursor, nodeId, problem.message);
+      this.#warn(new Error(`node ${nodeId}, a replica of ${cursor.topic}: ${problem.message}`));
+    }
     if (!cursor.isAsked) this.#sleeper.wake();
   }
 

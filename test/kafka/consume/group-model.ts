@@ -412,7 +412,13 @@ export class ModelMember {
     const verdict = judgePart(part, cursor.offset);
     if (verdict.kind === 'records') {
       const records = new PartitionRecords(cursor, part.records, cursor.offset, part.aborted);
-      cursor.brought = { from: cursor.offset, records, askedAtMs: 0, end: part.lastStableOffset };
+      cursor.brought = {
+        nodeId: log.leader,
+        from: cursor.offset,
+        records,
+        askedAtMs: 0,
+        end: part.lastStableOffset,
+      };
     } else if (verdict.kind === 'diverged' || verdict.kind === 'out-of-range') {
       const { start, end } = log;
       const at = verdict.kind === 'diverged' ? verdict.at : log.epochEnd(cursor.lastEpoch);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import { eventually } from '../../harness/eventually.ts';
+import type { PartitionAnswer } from '../fake-log.ts';
 import { fetches, reading, until } from './fetch-scene.ts';
 import { passTime } from './passing-time.ts';
 
@@ -19,23 +21,6 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
     assert.ok(asked.includes('3: 0'));
   });
 
-  test('a replica that does not have an offset yet is no reason to settle for another one', async (t) => {
-    const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
-    const [log] = logs;
-    if (log === undefined) return;
-    log.replica = 3;
-    log.append('a');
-    await until(owner, { 0: 'a' });
-    log.fetchError = 'OFFSET_OUT_OF_RANGE';
-    await eventually(() => {
-      assert.ok(fetches(brokers).filter((each) => each === '1: 0').length > 1);
-    });
-    log.fetchError = undefined;
-    log.append('b');
-    await until(owner, { 0: 'a b' });
-    assert.deepEqual(owner.told, []);
-  });
-
   for (const state of ['down', 'hangs'] as const)
     test(`when the replica ${state === 'down' ? 'is gone' : 'hangs'}, the leader is asked again`, async (t) => {
       const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
@@ -49,7 +34,70 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
       log.append('b');
       await until(owner, { 0: 'a b' });
     });
+
+  test('a replica whose answer contradicts itself once is asked again', async (t) => {
+    const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
+    const [log] = logs;
+    if (log === undefined) return;
+    log.replica = 3;
+    let answers = 0;
+    log.replicaAnswers = (answer) => (answers++ === 0 ? changed(answer, lastByteOfOffset) : answer);
+    log.append('a');
+    await until(owner, { 0: 'a' });
+    assert.equal(fetches(brokers).filter((each) => each === '1: 0').length, 1);
+  });
+
+  const troubles: Readonly<Record<string, (answer: PartitionAnswer) => PartitionAnswer>> = {
+    'does not have an offset': refusing('OFFSET_OUT_OF_RANGE'),
+    'has not heard of the leader': refusing('UNKNOWN_LEADER_EPOCH'),
+    'has lost its disk': refusing('KAFKA_STORAGE_ERROR'),
+    'fails in a way that nobody knows': refusing('UNKNOWN_SERVER_ERROR'),
+    'has not heard of a right': refusing('TOPIC_AUTHORIZATION_FAILED'),
+    'says that the log went another way': (answer) => ({
+      ...answer,
+      diverging: { epoch: 0, endOffset: 0 },
+      records: Buffer.alloc(0),
+    }),
+    'names another one': (answer) => ({
+      ...answer,
+      preferredReplica: 2,
+      records: Buffer.alloc(0),
+    }),
+    'has a record that cannot be read': (answer) => changed(answer, answer.records.length - 1),
+    'has a batch in a place where it cannot be': (answer) => changed(answer, lastByteOfOffset),
+  };
+  for (const [trouble, replicaAnswers] of Object.entries(troubles))
+    test(`a replica that ${trouble} is left for its leader, which alone is believed`, async (t) => {
+      const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
+      const [log] = logs;
+      if (log === undefined) return;
+      log.replica = 3;
+      log.append('a');
+      await until(owner, { 0: 'a' });
+      log.replicaAnswers = (answer) => (answer.highWatermark > 1 ? replicaAnswers(answer) : answer);
+      log.append('b');
+      await until(owner, { 0: 'a b' });
+      const toReplica = (): number => fetches(brokers).filter((each) => each === '3: 0').length;
+      const before = toReplica();
+      log.append('c');
+      await until(owner, { 0: 'a b c' });
+      assert.deepEqual([owner.told, owner.refusal, toReplica()], [[], undefined, before]);
+    });
 });
+
+function refusing(error: KafkaErrorName): (answer: PartitionAnswer) => PartitionAnswer {
+  return (answer) => ({ ...answer, error, records: Buffer.alloc(0) });
+}
+
+/** With another byte in that place. */
+function changed(answer: PartitionAnswer, at: number): PartitionAnswer {
+  const records = Buffer.from(answer.records);
+  if (at >= 0 && at < records.length) records[at] = (records[at] ?? 0) ^ 64;
+  return { ...answer, records };
+}
+
+/** Of a batch's first offset, which no checksum covers. */
+const lastByteOfOffset = 7;
 
 test('a replica that hangs while the leader still names it is left alone for five minutes', async (t) => {
   const pass = passTime(t);
