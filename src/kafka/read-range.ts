@@ -146,9 +146,9 @@ class RangeReader {
     const range = this.#open.get(records.partition);
     if (range === undefined) return;
     while (records.next() && records.offset < range.end) yield records.current();
-    const { problem } = records;
-    if (problem !== undefined && records.position < range.end)
-      throw unreadable(range.cursor, records.position, problem);
+    const { obstacle } = records;
+    if (obstacle !== undefined && records.position < range.end)
+      throw unreadable(range.cursor, records.position, obstacle);
     range.cursor.lastEpoch = records.epoch;
     this.#goOn(range, records.position);
   }

@@ -150,6 +150,19 @@ describe('reading ranges', { concurrency: true }, () => {
     assert.equal(count, 4);
   });
 
+  test('fails where a batch states a length beyond the log’s end, instead of asking for the rest without end', async () => {
+    const brokers = filled(1);
+    const lengthAt = 8;
+    brokers.log(topic, 0).damage(4, lengthAt);
+    brokers.before = () => {
+      assert.ok(brokers.count('Fetch') < 20, `asked ${brokers.count('Fetch')} times`);
+    };
+    await assert.rejects(read(brokers, [[0, 10]]), {
+      code: 'input-invalid',
+      message: 'the records of partition 0 of topic at offset 4 cannot be read',
+    });
+  });
+
   test('needs not read what is behind the range', async () => {
     const brokers = filled(1);
     brokers.log(topic, 0).damage(8);

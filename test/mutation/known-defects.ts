@@ -267,6 +267,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '} else if (nodeId === cursor.leader) {',
     replace: '} else if (nodeId >= 0) {',
   },
+  'asks-for-the-rest-for-ever': {
+    says: 'Whoever read a range asked without end for the rest of a batch whose length was damaged.',
+    file: 'src/kafka/read-range.ts',
+    find: 'const { obstacle } = records;',
+    replace: 'const { problem: obstacle } = records;',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

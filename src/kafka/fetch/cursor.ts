@@ -6,8 +6,6 @@ import type { PartitionRecords } from './partition-records.ts';
 export interface Brought {
   /** Who sent it. */
   readonly nodeId: number;
-  /** The requested offset. */
-  readonly from: number;
   readonly records: PartitionRecords;
   /** When it was requested, by the steady clock. */
   readonly askedAtMs: number;

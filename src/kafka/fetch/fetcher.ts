@@ -286,7 +286,6 @@ export class Fetcher {
         }
         cursor.brought = {
           nodeId,
-          from: cursor.offset,
           records: new PartitionRecords(cursor, part.records, cursor.offset, part.aborted),
           askedAtMs,
           end: part.lastStableOffset,
@@ -376,12 +375,11 @@ export class Fetcher {
     }
   }
 
-  #finish(cursor: Cursor, { nodeId, from, records, askedAtMs, end }: Brought): void {
+  #finish(cursor: Cursor, { nodeId, records, askedAtMs, end }: Brought): void {
     const { owner } = this.#options;
     cursor.brought = undefined;
     cursor.maxBytes = wholeBatches(cursor.limitBytes, records);
-    // Brokers send the first batch whole, or nothing.
-    const problem = records.problem ?? (cursor.offset === from ? endless : undefined);
+    const problem = records.obstacle;
     if (problem === undefined) {
       if (cursor.offset >= end) owner.reached?.(cursor, askedAtMs);
     } else if (nodeId === cursor.leader) {
@@ -437,8 +435,6 @@ export class Fetcher {
     this.#options.log.warn(fields, 'Kafka returns no records; trying again until it does');
   }
 }
-
-const endless = new Error('a batch states a length beyond what the broker has sent');
 
 /** Finds the cursor of a part of an answer. Brokers answer in the order of the request. */
 function finderIn(asked: readonly Cursor[]): (part: FetchedPartition) => Cursor | undefined {

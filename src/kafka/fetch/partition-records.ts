@@ -6,6 +6,7 @@ import type { IncomingRecord, TopicPartition } from '../record.ts';
 export class PartitionRecords extends FetchedRecords implements IncomingRecord {
   readonly topic: string;
   readonly partition: number;
+  readonly #fromOffset: number;
 
   constructor(
     { topic, partition }: TopicPartition,
@@ -17,6 +18,13 @@ export class PartitionRecords extends FetchedRecords implements IncomingRecord {
     super(bytes, fromOffset, aborted, wanted);
     this.topic = topic;
     this.partition = partition;
+    this.#fromOffset = fromOffset;
+  }
+
+  /** Once `next` has returned false: why nothing more of the partition can be read now; undefined: it can. */
+  get obstacle(): Error | undefined {
+    // Brokers send the first batch whole, or nothing.
+    return this.problem ?? (this.position === this.#fromOffset ? endless : undefined);
   }
 
   /** The current record as an object. */
@@ -25,3 +33,5 @@ export class PartitionRecords extends FetchedRecords implements IncomingRecord {
     return { topic, partition, offset, timestampMs, key, value, headers, flaw };
   }
 }
+
+const endless = new Error('a batch states a length beyond what the broker has sent');

@@ -414,7 +414,6 @@ export class ModelMember {
       const records = new PartitionRecords(cursor, part.records, cursor.offset, part.aborted);
       cursor.brought = {
         nodeId: log.leader,
-        from: cursor.offset,
         records,
         askedAtMs: 0,
         end: part.lastStableOffset,
