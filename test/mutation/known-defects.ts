@@ -273,6 +273,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const { obstacle } = records;',
     replace: 'const { problem: obstacle } = records;',
   },
+  'first-again': {
+    says: 'A fetch began with the same partition again and again, which filled every answer.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: '    if (leading !== undefined) leading.firstTurn = this.#turn++;\n',
+    replace: '',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

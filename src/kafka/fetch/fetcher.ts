@@ -228,13 +228,16 @@ export class Fetcher {
   #wanted(nodeId: number, nowMs: number): readonly Cursor[] {
     if (this.#options.mayAsk?.() === false) return [];
     const wanted: Cursor[] = [];
+    // A broker fills its answer with the first cursors first, so the first is who was that longest ago.
+    let first = 0;
     for (const cursor of this.#cursors) {
       if (cursor.isPaused || cursor.isAsked || cursor.brought !== undefined) continue;
       if (cursor.restUntilMs > nowMs || cursor.nodeAt(nowMs) !== nodeId) continue;
+      if (cursor.firstTurn < (wanted[first]?.firstTurn ?? Infinity)) first = wanted.length;
       wanted.push(cursor);
     }
-    // A broker fills its answer with the first cursors first, so they take turns.
-    const first = wanted.length === 0 ? 0 : this.#turn++ % wanted.length;
+    const leading = wanted[first];
+    if (leading !== undefined) leading.firstTurn = this.#turn++;
     return first === 0 ? wanted : [...wanted.slice(first), ...wanted.slice(0, first)];
   }
 

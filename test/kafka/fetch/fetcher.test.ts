@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
 import { eventually } from '../../harness/eventually.ts';
@@ -104,6 +105,32 @@ describe('reading partitions', { concurrency: true }, () => {
       if (partition === 0) logs[0]?.append('a');
     };
     await until(owner, { 3: 'a' });
+  });
+
+  test('brokers that answer in turn leave each of their partitions a turn', async (t) => {
+    const partitions = Array.from({ length: 9 }, (_, partition) => partition);
+    const answered: number[] = [];
+    const { logs, owner } = reading(t, partitions.length, {
+      write: (brokers) => {
+        for (const log of brokers.topics.get(topic)?.partitions ?? []) {
+          log.append('a');
+          // An answer has room for one batch.
+          const fetch = log.fetch.bind(log);
+          log.fetch = (position, _, isFirst) => fetch(position, 1, isFirst);
+        }
+        // One after the other.
+        brokers.after = async ({ api, nodeId }) => {
+          if (api !== 'Fetch') return;
+          while (answered.length % 3 !== nodeId - 1) await nextTurn();
+          answered.push(nodeId);
+        };
+      },
+    });
+    // The first of each broker.
+    owner.onTaken = ({ partition }) => {
+      if (partition < 3) logs[partition]?.append('a');
+    };
+    await until(owner, Object.fromEntries(partitions.slice(3).map((each) => [each, 'a'])));
   });
 
   test('an answer for a partition that was given up meanwhile is dropped', async (t) => {
