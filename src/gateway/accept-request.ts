@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallType } from '../event/call.ts';
-import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
-import type { IngestWriter } from './ingest-writer.ts';
+import { heldBytes, type IngestWriter } from './ingest-writer.ts';
 import type { KnownKeys } from './known-keys.ts';
 import { prepareCalls, type IngestTopics, type Receipt } from './prepare-call.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -94,13 +93,6 @@ async function write(
   events.accepted(submission.calls.length, rejections, receipt.receivedMs);
   if (oddities.length > 0) events.odd(oddities, keys.sourceOf(receipt.writeKey));
   return undefined;
-}
-
-/** The producer's memory for a record besides its value. */
-const recordOverheadBytes = 500;
-
-function heldBytes(records: readonly OutgoingRecord[]): number {
-  return records.reduce((sum, { value }) => sum + (value?.length ?? 0) + recordOverheadBytes, 0);
 }
 
 const kafkaUnavailable: Refusal = {

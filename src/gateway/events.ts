@@ -20,6 +20,8 @@ export class GatewayEvents implements WriterEvents {
   readonly #refusals = new LogThrottle();
   readonly #rejections = new LogThrottle();
   readonly #oddities = new LogThrottle();
+  /** A partition may be away for hours, with many requests a second. */
+  readonly #someLost = new LogThrottle(10_000);
 
   constructor(log: Logger, metrics: GatewayMetrics, clock: Clock) {
     this.#log = log;
@@ -70,6 +72,14 @@ export class GatewayEvents implements WriterEvents {
       { calls },
       'Kafka does not acknowledge; answering requests with 503 until it does',
     );
+  }
+
+  someLost(calls: number): void {
+    this.#metrics.givenUp.inc(calls);
+    const unlogged = this.#someLost.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const says = 'Kafka does not acknowledge some partitions; answering their requests with 503';
+    this.#log.warn({ calls, unlogged }, says);
   }
 
   kafkaBack(): void {

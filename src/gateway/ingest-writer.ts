@@ -11,6 +11,8 @@ export interface WriterEvents {
   /** Kafka did not acknowledge in time; so many calls were answered with an error. */
   kafkaLost(calls: number): void;
   kafkaBack(): void;
+  /** Kafka acknowledges others, but not requests with so many calls; these were answered with an error. */
+  someLost(calls: number): void;
   /** A new producer cannot be opened. It is tried again. */
   reopenFailed(error: unknown): void;
   /** Kafka will never accept the record, neither as a call nor as a rejected one. */
@@ -28,12 +30,22 @@ export interface IngestWriterOptions {
 
 /** Pause after a failure to open a producer. Opening itself waits while Kafka is unreachable. */
 const reopenMs = 1_000;
+/** Of what was given up, and its producer still holds: a quarter of what requests in flight may hold. */
+const maxAbandonedBytes = 16 * 1024 * 1024;
+/** The producer's memory for a record besides its value. */
+const recordOverheadBytes = 500;
+
+/** What a producer holds for the records. */
+export function heldBytes(records: readonly OutgoingRecord[]): number {
+  return records.reduce((sum, { value }) => sum + (value?.length ?? 0) + recordOverheadBytes, 0);
+}
 
 /** The records of one request. */
 interface Write {
   readonly startedMs: number;
+  producer: IngestProducer;
+  readonly records: readonly OutgoingRecord[];
   unsettled: number;
-  readonly calls: number;
   readonly settle: (acknowledged: boolean) => void;
 }
 
@@ -43,6 +55,10 @@ interface Write {
  * new one is opened, which succeeds when Kafka can be reached. Until one request has been acknowledged, the
  * next ones are turned away at once. Dropped calls may have been written all the same: clients send them
  * again with the same message ids.
+ *
+ * Where something of a later request is acknowledged, Kafka is there, and some of its partitions are away. Then
+ * only late requests are given up. The producer goes on until a new one is open, unless it would hold too much
+ * of what was given up, and then has time for what else it holds.
  */
 export class IngestWriter {
   readonly #options: IngestWriterOptions;
@@ -52,6 +68,11 @@ export class IngestWriter {
   /** In order of their beginning, which is the order of their timeouts. */
   readonly #writes = new Set<Write>();
   #timer: Timer | undefined;
+  /** When the youngest request began of which something was acknowledged. */
+  #acknowledgedMs = -Infinity;
+  /** Of requests that were given up; held by the producer. */
+  #abandonedBytes = 0;
+  #isOpening = false;
 
   private constructor(options: IngestWriterOptions) {
     this.#options = options;
@@ -78,12 +99,12 @@ export class IngestWriter {
       return Promise.resolve(false);
     if (records.length === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const calls = records.length;
       const startedMs = this.#options.clock.steadyNow();
-      const write: Write = { startedMs, unsettled: calls, calls, settle: resolve };
+      const unsettled = records.length;
+      const write: Write = { startedMs, producer, records, unsettled, settle: resolve };
       this.#writes.add(write);
       this.#watch();
-      for (const record of records) this.#produce(producer, record, write);
+      for (const record of records) this.#produce(record, write);
     });
   }
 
@@ -94,16 +115,19 @@ export class IngestWriter {
     this.#timer?.cancel();
   }
 
-  #produce(producer: IngestProducer, record: OutgoingRecord, write: Write): void {
-    producer.produce(record, (refused) => {
+  #produce(record: OutgoingRecord, write: Write): void {
+    write.producer.produce(record, (refused) => {
       if (refused === undefined) {
         this.#isProven = true;
+        this.#acknowledgedMs = Math.max(this.#acknowledgedMs, write.startedMs);
         this.#oneAcknowledged(write);
       } else if (record.topic === this.#options.rejectedTopic) {
         this.#options.events.refused(refused);
         this.#settle(write, false);
       } else if (this.#writes.has(write) && !this.#isClosed) {
-        this.#produce(producer, this.#unwritable(record, refused), write);
+        // Another one may have taken its place.
+        write.producer = this.#producer ?? write.producer;
+        this.#produce(this.#unwritable(record, refused), write);
       }
     });
   }
@@ -131,40 +155,78 @@ export class IngestWriter {
     if (oldest === undefined) return;
     this.#timer = clock.after(oldest.startedMs + ackTimeoutMs - clock.steadyNow(), () => {
       this.#timer = undefined;
-      const [first] = this.#writes;
-      const isLate = first !== undefined && clock.steadyNow() - first.startedMs >= ackTimeoutMs;
-      if (isLate) this.#giveUp();
-      else this.#watch();
+      this.#giveUp();
+      this.#watch();
     });
   }
 
   #giveUp(): void {
+    const lateSinceMs = this.#options.clock.steadyNow() - this.#options.ackTimeoutMs;
+    const late: Write[] = [];
+    for (const write of this.#writes) {
+      if (write.startedMs > lateSinceMs) break;
+      late.push(write);
+    }
+    const [oldest] = late;
+    if (oldest === undefined) return;
+    const isThere = this.#acknowledgedMs > oldest.startedMs;
+    if (isThere && this.#abandonedBytes < maxAbandonedBytes) this.#giveUpSome(late);
+    else this.#giveUpAll();
+  }
+
+  #giveUpSome(late: readonly Write[]): void {
+    this.#options.events.someLost(callsOf(late));
+    for (const write of late) {
+      this.#settle(write, false);
+      // A former one is closed by now, or soon.
+      if (write.producer !== this.#producer) continue;
+      this.#abandonedBytes += heldBytes(write.records);
+      this.#renew();
+    }
+  }
+
+  #giveUpAll(): void {
     const producer = this.#producer;
     const given = [...this.#writes];
     this.#producer = undefined;
     this.#isProven = false;
-    this.#options.events.kafkaLost(given.reduce((sum, { calls }) => sum + calls, 0));
+    this.#abandonedBytes = 0;
+    this.#options.events.kafkaLost(callsOf(given));
     for (const write of given) this.#settle(write, false);
     // Closing may wait for a hanging broker, and nothing depends on it.
     producer?.close(0).catch(() => undefined);
-    void this.#reopen();
+    this.#renew();
+  }
+
+  #renew(): void {
+    if (this.#isOpening) return;
+    this.#isOpening = true;
+    void this.#open();
   }
 
   /** Never rejects: a gateway that stopped trying would turn every request away. */
-  async #reopen(): Promise<void> {
-    const { events, clock } = this.#options;
+  async #open(): Promise<void> {
+    const { events, clock, ackTimeoutMs } = this.#options;
     try {
       const producer = await this.#options.openProducer();
+      this.#isOpening = false;
       if (this.#isClosed) {
         await producer.close(0);
         return;
       }
+      const former = this.#producer;
       this.#producer = producer;
-      events.kafkaBack();
+      this.#abandonedBytes = 0;
+      if (former === undefined) events.kafkaBack();
+      else former.close(ackTimeoutMs).catch(() => undefined);
     } catch (error) {
       if (this.#isClosed) return;
       events.reopenFailed(error);
-      clock.after(reopenMs, () => void this.#reopen());
+      clock.after(reopenMs, () => void this.#open());
     }
   }
+}
+
+function callsOf(writes: readonly Write[]): number {
+  return writes.reduce((sum, { records }) => sum + records.length, 0);
 }

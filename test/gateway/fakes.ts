@@ -19,6 +19,8 @@ export class FakeProducer implements IngestProducer {
   readonly records: OutgoingRecord[] = [];
   readonly held: (() => void)[] = [];
   isHolding = false;
+  /** Users whose partition is not acknowledged. */
+  readonly leaderless: Set<string> = new Set();
   isClosed = false;
   refuses: (record: OutgoingRecord) => PostriderError | undefined = () => undefined;
 
@@ -28,7 +30,8 @@ export class FakeProducer implements IngestProducer {
       if (refused === undefined) this.records.push(record);
       done(refused);
     };
-    if (this.isHolding) this.held.push(answer);
+    if (this.isClosed) throw new Error('a producer that is closed takes no more');
+    if (this.isHolding || this.leaderless.has(record.key as string)) this.held.push(answer);
     else queueMicrotask(answer);
   }
 

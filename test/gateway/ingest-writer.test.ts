@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PostriderError } from '../../src/errors.ts';
 import { IngestWriter, type WriterEvents } from '../../src/gateway/ingest-writer.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
 import { FakeProducer, topics } from './fakes.ts';
 
 const record: OutgoingRecord = { topic: topics.ingest, key: 'u', value: '{}' };
+/** Of a user whose partition has no leader. */
+const stuck: OutgoingRecord = { ...record, key: 'stuck' };
 const ackTimeoutMs = 5_000;
 
 class Scene implements WriterEvents {
   readonly clock = new SimulatedClock();
   readonly producers: FakeProducer[] = [];
   readonly lost: number[] = [];
+  readonly late: number[] = [];
+  /** Users whose partition no producer gets acknowledged. */
+  leaderless: readonly string[] = [];
   readonly failures: unknown[] = [];
   /** Thrown instead of opening a producer. */
   defect: Error | undefined;
@@ -26,6 +32,7 @@ class Scene implements WriterEvents {
         if (this.defect !== undefined) throw this.defect;
         if (this.isAway) await new Promise<void>((resolve) => this.#waiting.push(resolve));
         const producer = new FakeProducer();
+        for (const user of this.leaderless) producer.leaderless.add(user);
         this.producers.push(producer);
         return producer;
       },
@@ -45,6 +52,10 @@ class Scene implements WriterEvents {
 
   kafkaLost(calls: number): void {
     this.lost.push(calls);
+  }
+
+  someLost(calls: number): void {
+    this.late.push(calls);
   }
 
   kafkaBack(): void {
@@ -171,4 +182,118 @@ test('writes that are acknowledged in time are never given up, however many foll
     assert.equal(await write, true);
   }
   assert.deepEqual(scene.lost, []);
+});
+
+test('a partition without a leader holds up the requests with calls for it, and no others', async () => {
+  const scene = new Scene();
+  scene.leaderless = ['stuck'];
+  const { writer, clock, lost } = await scene.open();
+  const refused: Promise<boolean>[] = [];
+  for (let second = 0; second < 60; second += 1) {
+    refused.push(writer.write([record, stuck]));
+    for (let tenth = 0; tenth < 10; tenth += 1) {
+      assert.ok(writer.isAvailable, `${second} s later`);
+      assert.equal(await writer.write([record]), true);
+      await clock.pass(100);
+    }
+  }
+  await clock.pass(ackTimeoutMs);
+  assert.deepEqual(new Set(await Promise.all(refused)), new Set([false]));
+  assert.deepEqual(lost, []);
+});
+
+test('what a partition without a leader was to get is not kept', async () => {
+  const scene = new Scene();
+  scene.leaderless = ['stuck'];
+  const { writer, clock, producers } = await scene.open();
+  for (let tenth = 0; tenth < 600; tenth += 1) {
+    void writer.write([stuck]);
+    void writer.write([record]);
+    await clock.pass(100);
+  }
+  const open = producers.filter(({ isClosed }) => !isClosed);
+  assert.ok(open.length <= 2, `${open.length} producers`);
+  assert.ok(producers.length <= 14, `${producers.length} producers`);
+  const held = open.reduce((sum, producer) => sum + producer.held.length, 0);
+  assert.ok(held <= 110, `${held} records`);
+});
+
+test('a write that its producer was given just before another took its place has its time', async () => {
+  const scene = new Scene();
+  const { writer, clock, producers } = await scene.open();
+  const [first] = producers as [FakeProducer];
+  first.leaderless.add('stuck').add('slow');
+  const late = writer.write([stuck]);
+  await clock.pass(ackTimeoutMs - 1_000);
+  assert.equal(await writer.write([record]), true);
+  const slow = writer.write([{ ...record, key: 'slow' }]);
+  await clock.pass(1_000);
+  assert.equal(await late, false);
+  assert.equal(producers.length, 2);
+  for (const acknowledge of first.held.splice(0)) acknowledge();
+  assert.equal(await slow, true);
+});
+
+test('a call that is refused after another producer has taken over is written as rejected', async () => {
+  const scene = new Scene();
+  const { writer, clock, producers } = await scene.open();
+  const [first] = producers as [FakeProducer];
+  first.leaderless.add('stuck').add('large');
+  first.refuses = ({ key }) =>
+    key === 'large' ? new PostriderError('record-refused', 'too large') : undefined;
+  const late = writer.write([stuck]);
+  await clock.pass(ackTimeoutMs - 1_000);
+  assert.equal(await writer.write([record]), true);
+  const large = writer.write([{ ...record, key: 'large' }]);
+  await clock.pass(1_000);
+  assert.equal(await late, false);
+  assert.ok(first.isClosed);
+  for (const refuse of first.held.splice(0)) refuse();
+  assert.equal(await large, true);
+  assert.equal(producers[1]?.records[0]?.topic, topics.ingestRejected);
+});
+
+test('Kafka that goes away behind a partition that went before is given up in time', async () => {
+  const scene = new Scene();
+  scene.leaderless = ['stuck'];
+  const { writer, clock, producers, lost } = await scene.open();
+  const [first] = producers as [FakeProducer];
+  void writer.write([stuck]);
+  await clock.pass(ackTimeoutMs - 1_000);
+  assert.equal(await writer.write([record]), true);
+  first.isHolding = true;
+  scene.isAway = true;
+  const late = writer.write([record]);
+  await clock.pass(ackTimeoutMs);
+  assert.equal(await late, false);
+  assert.equal(writer.isAvailable, false);
+  assert.deepEqual(lost, [1]);
+  scene.back();
+  await clock.pass(0);
+  assert.equal(await writer.write([record]), true);
+});
+
+test('while no other producer can be opened, the one there is goes on, and holds little', async () => {
+  const scene = new Scene();
+  scene.leaderless = ['stuck'];
+  const { writer, clock, producers, lost } = await scene.open();
+  scene.isAway = true;
+  for (let second = 0; second < 60; second += 1) {
+    void writer.write([stuck]);
+    assert.equal(await writer.write([record]), true);
+    await clock.pass(1_000);
+  }
+  assert.deepEqual(lost, []);
+  const large = { ...stuck, value: 'x'.repeat(1_000_000) };
+  for (let second = 0; second < 60; second += 1) {
+    void writer.write([large]);
+    void writer.write([record]);
+    await clock.pass(1_000);
+  }
+  assert.ok(producers[0]?.isClosed);
+  assert.equal(writer.isAvailable, false);
+  scene.back();
+  await clock.pass(0);
+  assert.equal(await writer.write([record]), true);
+  assert.equal(producers.length, 2);
 });

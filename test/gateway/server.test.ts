@@ -8,7 +8,8 @@ import { maxBytesOf } from '../../src/event/merged-call.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exampleSource } from '../resources/examples.ts';
-import { auth, createTestGateway, topics, type TestGateway } from './fakes.ts';
+import { SimulatedClock } from '../delivery/simulated-clock.ts';
+import { auth, createTestGateway, FakeProducer, topics, type TestGateway } from './fakes.ts';
 
 const page = { type: 'page', userId: 'u' };
 
@@ -355,6 +356,26 @@ test('a call that Kafka will never take is rejected as unwritable', async () => 
   assert.equal(record?.headers?.['reason'], 'unwritable');
   gateway.producer.refuses = () => new PostriderError('record-refused', 'too large');
   assert.equal(codeOf(await post(gateway, { batch: [page] })), '503 kafka-unavailable');
+});
+
+test('a partition without a leader costs requests with calls for it a 503, and others nothing', async () => {
+  const clock = new SimulatedClock();
+  const producers = [new FakeProducer(), new FakeProducer()];
+  for (const { leaderless } of producers) leaderless.add('stuck');
+  const gateway = await createTestGateway({ clock, producers });
+  const late = post(gateway, { batch: [page, { ...page, userId: 'stuck' }] });
+  await held(gateway, 1);
+  await clock.pass(4_000);
+  assertSuccess(await post(gateway, { batch: [page] }));
+  await clock.pass(1_000);
+  assert.equal(codeOf(await late), '503 kafka-unavailable');
+  const alsoLate = post(gateway, { batch: [{ ...page, userId: 'stuck' }] });
+  await eventually(() => {
+    assert.equal(producers[1]?.held.length, 1);
+  });
+  assertSuccess(await post(gateway, { batch: [page] }));
+  await clock.pass(5_000);
+  assert.equal(codeOf(await alsoLate), '503 kafka-unavailable');
 });
 
 test('what the gateway may hold at a time is bounded; more is answered with 429', async () => {

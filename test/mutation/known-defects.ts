@@ -279,6 +279,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '    if (leading !== undefined) leading.firstTurn = this.#turn++;\n',
     replace: '',
   },
+  'partition-locks-gateway': {
+    says: 'One partition of ingest without a leader made a gateway turn all requests away, for five seconds at a time.',
+    file: 'src/gateway/ingest-writer.ts',
+    find: 'const isThere = this.#acknowledgedMs > oldest.startedMs;',
+    replace: 'const isThere = false;',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */
