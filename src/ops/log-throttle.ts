@@ -10,7 +10,8 @@ export class LogThrottle {
 
   /** How many lines went unlogged since the last one; undefined if this one goes unlogged too. */
   pass(nowMs: number): number | undefined {
-    if (nowMs - this.#loggedMs < this.#intervalMs) {
+    // Set back, the clock would otherwise silence all lines until it has caught up.
+    if (Math.abs(nowMs - this.#loggedMs) < this.#intervalMs) {
       this.#unlogged += 1;
       return undefined;
     }

@@ -38,6 +38,19 @@ test('the line of an event that is given up counts the same attempts as its dead
   assert.equal(line?.fields['attempts'], 1);
 });
 
+test('a clock that is set back keeps no line from being written', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  world.addDestination('crm');
+  world.answer = () => failsWith(404);
+  for (let minute = 0; minute < 3; minute += 1) {
+    world.publish('crm');
+    await world.clock.pass(minuteMs);
+    world.clock.set(-60 * minuteMs);
+  }
+  assert.equal(lines.filter(({ message }) => message.startsWith('event given up')).length, 3);
+});
+
 const failed = (cause: RetryCause, detail: string): Answer => ({
   outcome: { kind: 'retryable', cause, detail },
   afterMs: 5,

@@ -285,6 +285,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const isThere = this.#acknowledgedMs > oldest.startedMs;',
     replace: 'const isThere = false;',
   },
+  'clock-silences-log': {
+    says: 'A clock that was set back kept lines out of the log until that time came again.',
+    file: 'src/ops/log-throttle.ts',
+    find: 'Math.abs(nowMs - this.#loggedMs)',
+    replace: 'nowMs - this.#loggedMs',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */
