@@ -1,6 +1,6 @@
 import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { diceOf } from './dice.ts';
-import type { Cut, Fault, Scenario, Trouble } from './scenario.ts';
+import type { Burst, Cut, Fault, Scenario, Trouble } from './scenario.ts';
 
 const secondMs = 1_000;
 const operatedShare = 1 / 6;
@@ -10,7 +10,7 @@ const operatedShare = 1 / 6;
  * destination refuses calls for a while, so that there are letters. Some runs of the commands are cut.
  */
 export function withOperators(scenario: Scenario): Scenario {
-  const { seed, destinations, bursts, faults, troubledMs } = scenario;
+  const { seed, workers, destinations, bursts, faults, troubledMs } = scenario;
   // Of its own chance, so that all else stays as it is.
   const random = seededRandom(seed * 49_979_687 + 11);
   if (random() >= operatedShare) return scenario;
@@ -38,15 +38,34 @@ export function withOperators(scenario: Scenario): Scenario {
     fromMs,
     untilMs: fromMs + whole(5, 180) * secondMs,
   };
-  const pauses = Array.from({ length: whole(1, 3) }, (): Fault => ({
+  const pauses = Array.from({ length: whole(1, 3) }, () => ({
     atMs: at(-10 * secondMs, 60 * secondMs),
-    kind: 'pause',
-    destination: anyDestination(),
+    kind: 'pause' as const,
+    destination: chance(0.5) ? refuses : anyDestination(),
     forMs: oneOf([whole(1, 20), whole(20, 300)]) * secondMs,
     ...common(),
   }));
+  // Calls go on while a destination is resumed, and some workers hear of it late.
+  const resumesMs = pauses.map(({ atMs, forMs }) => Math.min(atMs + forMs, troubledMs));
+  const callsThen = resumesMs.map((atMs): Burst => ({
+    atMs: Math.max(0, atMs - secondMs),
+    calls: whole(10, 60),
+    perSecond: oneOf([5, 20]),
+  }));
+  const late = resumesMs
+    .filter(() => chance(0.5))
+    .map((resumedMs): Fault => ({
+      atMs: Math.max(0, resumedMs - whole(0, 500)),
+      kind: 'suspend',
+      role: 'worker',
+      index: whole(0, workers - 1),
+      // What it knew of pauses is believed for two seconds.
+      forMs: oneOf([whole(500, 1_900), whole(500, 1_900), whole(2, 20) * secondMs]),
+    }));
+  const during = ({ atMs, forMs }: (typeof pauses)[number]): number =>
+    Math.min(atMs + whole(0, forMs), troubledMs);
   const redrives = Array.from({ length: whole(1, 3) }, (): Fault => ({
-    atMs: at(10 * secondMs, 240 * secondMs),
+    atMs: chance(0.4) ? during(oneOf(pauses)) : at(10 * secondMs, 240 * secondMs),
     kind: 'redrive',
     destination: oneOf([-1, refuses]),
     ...common(),
@@ -58,6 +77,7 @@ export function withOperators(scenario: Scenario): Scenario {
       if (index !== refuses || first === undefined) return each;
       return { ...each, urls: [{ ...first, troubles: [trouble, ...first.troubles] }, ...others] };
     }),
-    faults: [...faults, ...pauses, ...redrives].toSorted((a, b) => a.atMs - b.atMs),
+    bursts: [...bursts, ...callsThen],
+    faults: [...faults, ...pauses, ...late, ...redrives].toSorted((a, b) => a.atMs - b.atMs),
   };
 }

@@ -7,6 +7,8 @@ import type { LoggedLetter, Span } from './sent-again.ts';
 const mostRepeated = 100;
 /** Until all have heard of a pause, and have ended what they had begun. */
 const heardMs = 10_000;
+/** Until everybody knows again what could not be heard of: a partition that was refused rests for half a minute. */
+const knownAgainMs = 60_000;
 
 /** What operators are promised. */
 export const operatorRules: Readonly<Record<string, Rule>> = {
@@ -25,15 +27,14 @@ export const operatorRules: Readonly<Record<string, Rule>> = {
   },
 
   'what is marked as sent again is not sent again': function* (aftermath) {
-    // Who was away does not know what others have sent meanwhile, until it finds that out.
-    if (mayBeUnaware(aftermath) || runsOf(aftermath).some(({ wasAway }) => wasAway)) return;
+    const isExcused = hidden(aftermath);
     const { sentAgain } = aftermath.ledger;
     const marks = sentAgain.marksMs();
     for (const [name, letters] of byName(sentAgain.letters))
       for (const copyMs of sentAgain.copiesMs.get(name) ?? []) {
         const isUnmarked = ({ place, atMs }: LoggedLetter): boolean =>
           atMs <= copyMs && (marks.get(place) ?? []).every((markMs) => markMs >= copyMs);
-        if (!letters.some(isUnmarked)) yield name;
+        if (!letters.some(isUnmarked) && !isExcused(copyMs)) yield `${name} at ${copyMs}`;
       }
   },
 
@@ -81,28 +82,39 @@ export const operatorRules: Readonly<Record<string, Rule>> = {
   },
 
   'nothing is sent again while its destination is paused': function* (aftermath) {
-    if (mayBeUnaware(aftermath) || runsOf(aftermath).some(({ wasAway }) => wasAway)) return;
+    const isExcused = hidden(aftermath);
     const { sentAgain } = aftermath.ledger;
     const pauses = sentAgain.pauses();
     for (const [name, copiesMs] of sentAgain.copiesMs) {
       const spans = pauses.get(name.split(' ')[0] ?? '') ?? [];
-      for (const copyMs of copiesMs) if (spans.some(isWithin(copyMs))) yield `${name} at ${copyMs}`;
+      for (const copyMs of copiesMs)
+        if (spans.some(isWithin(copyMs)) && !isExcused(copyMs)) yield `${name} at ${copyMs}`;
     }
   },
 
   'nothing is sent to a destination that is paused': function* (aftermath) {
-    const { scenario, deployment, ledger } = aftermath;
-    if (mayBeUnaware(aftermath) || scenario.faults.some(({ kind }) => kind === 'suspend')) return;
-    const pauses = ledger.sentAgain.pauses();
-    for (const { destinationId, messageId, atMs } of deployment.endpoints.attempts)
-      if (pauses.get(destinationId)?.some(isWithin(atMs)) === true)
+    const isExcused = hidden(aftermath);
+    const pauses = aftermath.ledger.sentAgain.pauses();
+    for (const { destinationId, messageId, atMs } of aftermath.deployment.endpoints.attempts)
+      if (pauses.get(destinationId)?.some(isWithin(atMs)) === true && !isExcused(atMs))
         yield `${messageId} to ${destinationId} at ${atMs}`;
   },
 };
 
-/** What Kafka hides, commands and workers cannot know. */
-function mayBeUnaware({ scenario }: Aftermath): boolean {
-  return scenario.faults.some(({ kind }) => hidesKafka.has(kind));
+/**
+ * Whether somebody who was suspended or cut off, or from whom Kafka hid it, may not know what others have done; or a
+ * command that was away may not have found that out yet.
+ */
+function hidden(aftermath: Aftermath): (atMs: number) => boolean {
+  const { scenario, deployment } = aftermath;
+  const spans = scenario.faults.flatMap((fault): Span[] => {
+    if (!('forMs' in fault) || !(hidesKafka.has(fault.kind) || fault.kind === 'suspend')) return [];
+    const fromMs = deployment.time.startMs + fault.atMs;
+    return [{ fromMs, untilMs: fromMs + fault.forMs + knownAgainMs }];
+  });
+  const away = runsOf(aftermath).filter(({ wasAway }) => wasAway);
+  return (atMs) =>
+    [...spans, ...away].some(({ fromMs, untilMs }) => fromMs <= atMs && atMs <= untilMs);
 }
 
 function runsOf({ deployment }: Aftermath): readonly CommandRun[] {
