@@ -41,6 +41,8 @@ const statusMs = 3_600_000;
 const auditDays = 365;
 /** Kafka removes whole segments, and by default a segment takes records for so long. */
 const segmentDays = 7;
+/** What is kept stays for as long as its segment, and the clock that this is compared with may be wrong. */
+const pausedGoneDays = pausedDays + segmentDays + 3;
 /** Marks of redrives have to outlive the letters that they are about, whose segments stay as long. */
 const redriveMarkDays = deadLetterDays + segmentDays + 3;
 /**
@@ -90,6 +92,8 @@ export interface Topology {
   readonly deliveryRetentionMs: number;
   /** Of what is kept for a paused destination. */
   readonly pausedRetentionMs: number;
+  /** After so long, nothing of it can be there any more. */
+  readonly pausedGoneMs: number;
   /** How long deletions are known. */
   readonly deletionRetentionMs: number;
   readonly groups: {
@@ -192,6 +196,7 @@ export function createTopology(options: TopologyOptions): Topology {
     retryTiersMs,
     deliveryRetentionMs: deliveryDays * dayMs,
     pausedRetentionMs: pausedDays * dayMs,
+    pausedGoneMs: pausedGoneDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
     groups,
     all: [

@@ -29,9 +29,8 @@ export async function pauseEnds(context: Context, changes: readonly Change[]): P
   if (!mayLeavePauses(changes)) return none;
   const pauses = await knownPauses(context);
   if (pauses instanceof Pauses) {
-    const { topics, pausedRetentionMs: keptForMs } = await context.topology();
-    const options = { topic: topics.pauses, nowMs: systemClock.now(), keptForMs };
-    return pauseEndsOf(changes, pauses, options);
+    const topology = await context.topology();
+    return pauseEndsOf(changes, pauses, { topology, nowMs: systemClock.now() });
   }
   if (pauses !== undefined)
     note(`pauses that may be left under these ids stay in force (${pauses})`);

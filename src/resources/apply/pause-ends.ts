@@ -1,6 +1,7 @@
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { endedRecord, pauseRecord, resumedRecord } from '../pauses/pause.ts';
 import type { Pauses } from '../pauses/pauses.ts';
+import type { Topology } from '../../topology.ts';
 import type { Change } from './plan.ts';
 
 /** The records that end pauses. */
@@ -12,11 +13,8 @@ export interface PauseEnds {
 }
 
 export interface PauseEndsOptions {
-  /** `pauses`. */
-  readonly topic: string;
+  readonly topology: Pick<Topology, 'topics' | 'pausedGoneMs'>;
   readonly nowMs: number;
-  /** How long events of paused destinations are kept at most. */
-  readonly keptForMs: number;
 }
 
 /** Whether a pause may be left under the id of one of the changes. */
@@ -31,8 +29,9 @@ export function mayLeavePauses(changes: readonly Change[]): boolean {
 export function pauseEndsOf(
   changes: readonly Change[],
   pauses: Pick<Pauses, 'has' | 'resumedSince' | 'endedMs' | 'endedBefore'>,
-  { topic, nowMs, keptForMs }: PauseEndsOptions,
+  { topology, nowMs }: PauseEndsOptions,
 ): PauseEnds {
+  const topic = topology.topics.pauses;
   const since = new Date(nowMs).toISOString();
   const isLeft = ({ id }: Change): boolean =>
     pauses.has(id) || pauses.resumedSince(id) !== undefined || pauses.endedMs(id) !== undefined;
@@ -50,7 +49,9 @@ export function pauseEndsOf(
       ...begun.filter(isLeft).map(({ id }) => endedRecord(topic, id, since)),
     ],
     after: [
-      ...pauses.endedBefore(nowMs - keptForMs).map((id) => endedRecord(topic, id, undefined)),
+      ...pauses
+        .endedBefore(nowMs - topology.pausedGoneMs)
+        .map((id) => endedRecord(topic, id, undefined)),
       ...gone.flatMap(endsFor),
       ...gone.map(({ id }) => endedRecord(topic, id, since)),
     ],

@@ -4,11 +4,22 @@ import { pauseEndsOf } from '../../../src/resources/apply/pause-ends.ts';
 import type { Change } from '../../../src/resources/apply/plan.ts';
 import { endedRecord, pauseRecord, resumedRecord } from '../../../src/resources/pauses/pause.ts';
 import { Pauses } from '../../../src/resources/pauses/pauses.ts';
+import { createTopology } from '../../../src/topology.ts';
 
-const topic = 'pauses';
+const topology = createTopology({
+  prefix: '',
+  partitions: 1,
+  replicationFactor: 1,
+  retryTiersMs: [10_000],
+  extraIngestTopics: [],
+});
+const topic = topology.topics.pauses;
+const dayMs = 86_400_000;
+/** Kafka's default: a segment takes records for so long, and is removed as a whole. */
+const segmentMs = 7 * dayMs;
 const nowMs = Date.parse('2026-02-03T04:05:06.789Z');
 const since = new Date(nowMs).toISOString();
-const options = { topic, nowMs, keptForMs: 14 * 86_400_000 };
+const options = { topology, nowMs };
 const begun: Change = { kind: 'Destination', id: 'crm', action: 'create', fields: [], value: '{}' };
 
 function pausesWith(...records: readonly ReturnType<typeof pauseRecord>[]): Pauses {
@@ -21,6 +32,23 @@ function pausesWith(...records: readonly ReturnType<typeof pauseRecord>[]): Paus
     });
   return pauses;
 }
+
+test('a destination counts as deleted for as long as something may be in the topic that was kept for it', () => {
+  const kept = topology.all.find(({ name }) => name === topology.topics.paused);
+  const lastMs = Number(kept?.config['retention.ms']) + segmentMs;
+  const gone: Change = { kind: 'Destination', id: 'ads', action: 'delete', fields: [] };
+  const forgotten = (agoMs: number): boolean => {
+    const pauses = new Pauses();
+    const { key, value } = endedRecord(topic, 'crm', since);
+    pauses.apply({
+      key: Buffer.from(String(key)),
+      value: Buffer.from(String(value)),
+      timestampMs: nowMs - agoMs,
+    });
+    return pauseEndsOf([gone], pauses, options).after.some((record) => record.key === key);
+  };
+  assert.deepEqual([forgotten(lastMs), forgotten(lastMs + segmentMs)], [false, true]);
+});
 
 test('what is kept under an id whose deletion was cut off is not for the destination that begins', () => {
   for (const left of [
