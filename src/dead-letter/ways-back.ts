@@ -52,13 +52,15 @@ export class WaysBack {
     };
   }
 
-  /** Where a letter would only come back from. */
-  async objection(letter: DeadLetter): Promise<Objection | undefined> {
+  /**
+   * Where a letter would only come back from.
+   * @param remedy that sends it to a destination which cannot take it now
+   */
+  async objection(letter: DeadLetter, remedy: string): Promise<Objection | undefined> {
     await this.#config.fresh();
     const { destinationId: id } = letter;
     const reach = this.#reach(id);
-    if (typeof reach === 'string')
-      return { why: beyondReach[reach], name: id, remedy: '--all-destinations sends them too' };
+    if (typeof reach === 'string') return { why: beyondReach[reach], name: id, remedy };
     if (!this.#pauses.has(id)) return undefined;
     return {
       why: 'because their destination is paused and they would only be kept',

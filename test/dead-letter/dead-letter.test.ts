@@ -224,9 +224,11 @@ test('an event goes back to the topic that its destination has now', async () =>
   assert.deepEqual(ways.of(letter({ destinationId: 'big' })), big);
   const limited = { ...shared, partitionKey: 'limited' };
   assert.deepEqual(ways.of(letter({ destinationId: 'limited' })), limited);
-  assert.equal(await ways.objection(letter()), undefined);
+  assert.equal(await ways.objection(letter(), '--that'), undefined);
   const objections = await Promise.all(
-    ['off', 'gone', 'odd', 'big'].map((destinationId) => ways.objection(letter({ destinationId }))),
+    ['off', 'gone', 'odd', 'big'].map((destinationId) =>
+      ways.objection(letter({ destinationId }), '--that'),
+    ),
   );
   assert.deepEqual(
     objections.map((objection) => [

@@ -179,6 +179,28 @@ test('a resume ends when its destination is paused again, and what is left is ke
   });
 });
 
+test('what a resume leaves out, because its destination is disabled, is not forgotten', async () => {
+  await pauseAndKeep('ads', 'disabled-1');
+  const [shop, crm, ads] = resources;
+  await run(['apply', '-f', '-'], JSON.stringify([shop, crm, { ...ads, enabled: false }]));
+  const resumed = await postrider.run(['resume', 'ads']);
+  assert.equal(resumed.code, 0, resumed.stderr);
+  assert.match(
+    resumed.stderr,
+    /left out, because their destination is disabled .*: \d+ ads; `postrider resume` sends them once that has changed$/m,
+  );
+  assert.match(
+    await run(['status', 'ads']),
+    /^resumed since \S+Z; events that were kept may be left/m,
+  );
+  await run(['apply', '-f', '-'], JSON.stringify(resources));
+  await run(['resume', 'ads']);
+  assert.doesNotMatch(await run(['status', 'ads']), /may be left/);
+  await eventually(() => {
+    assert.equal(arrivals('ads', 'disabled-1'), 1);
+  });
+});
+
 test('a destination that is deleted while it is paused, and comes again, is not paused and gets nothing of the former one', async () => {
   await pauseAndKeep('ads', 'former-1', 'former-2');
   const { code, stderr } = await postrider.run(['delete', 'destination', 'ads', '--yes']);

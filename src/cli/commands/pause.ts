@@ -59,7 +59,7 @@ export async function pause(context: Context, id: string): Promise<void> {
 
 /**
  * Waits while events of another destination are resumed: this one stays paused meanwhile. Until all events are
- * sent, the topic `pauses` says so, because they would be forgotten if this ends before.
+ * sent, the topic `pauses` says so, because they would be forgotten if this ends before, or has to leave some out.
  * @returns a sentence for each reason why events were left out
  * @throws PostriderError `not-found`, `stopped`
  */
@@ -83,10 +83,10 @@ export async function resume(
         ? `destination ${id} was not paused; sending what is still kept for it`
         : `destination ${id} is resumed, after a pause since ${sinceText(before)}`,
     );
-    const leftOut = await withWaysBack(context, (ways) =>
+    const { leftOut, areLeft } = await withWaysBack(context, (ways) =>
       sendKept(context, ways, id, options, signal),
     );
-    await write(context, [resumedRecord(pauses, id, undefined)], signal);
+    if (!areLeft) await write(context, [resumedRecord(pauses, id, undefined)], signal);
     return leftOut;
   };
   return alone(context, keptEvents, sendAll, sayThatItWaits);

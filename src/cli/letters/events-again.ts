@@ -124,7 +124,7 @@ export async function redriveDeadLetters(
       ? undefined
       : await Aftermath.begin({ kafka: context.kafka, topology, clock: systemClock });
   const onlyReachable = (letter: DeadLetter): ReturnType<WaysBack['objection']> =>
-    waysBack.objection(letter);
+    waysBack.objection(letter, '--all-destinations sends them too');
   const task = {
     selection,
     judges: options.allDestinations === true ? judges : [...judges, onlyReachable],
@@ -149,11 +149,17 @@ export async function redriveDeadLetters(
   return { ...result, aftermath: result.sent > 0 ? aftermath : undefined };
 }
 
+export interface KeptResult {
+  /** A sentence for each reason why events were left out. */
+  readonly leftOut: readonly string[];
+  /** Some are still kept that another `resume` may send. */
+  readonly areLeft: boolean;
+}
+
 /**
  * Sends what is kept for a destination that is not paused any more. What a worker kept that had not heard of
  * that yet lies behind what is sent here, so it is looked for until nothing new is found.
  * @param signal of `alone`
- * @returns a sentence for each reason why events were left out
  */
 export async function sendKept(
   context: Context,
@@ -161,12 +167,13 @@ export async function sendKept(
   destinationId: string,
   { rate, ...rest }: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<KeptResult> {
   const { paused } = (await context.topology()).topics;
   const options = { rate, yes: true, output: 'table' } as const;
   const heardByMs = systemClock.steadyNow() + looksForKeptMs;
   const matches = (letter: DeadLetter): boolean => letter.destinationId === destinationId;
   const allLeftOut: string[] = [];
+  let areLeft = false;
   let from: readonly number[] = [];
   for (let isHeard = false; ; isHeard = true) {
     const ends = await endsOf(context, paused);
@@ -175,14 +182,24 @@ export async function sendKept(
       judges: [
         ...judges,
         keptSince(pauses.endedMs(destinationId)),
-        (letter: DeadLetter) => waysBack.objection(letter),
+        (letter: DeadLetter) =>
+          waysBack.objection(letter, '`postrider resume` sends them once that has changed'),
       ],
       sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
       ...onSentOf(rest),
     };
-    const { sent, leftOut } = await sendLetters(context, keptEvents, task, options, signal);
+    const { sent, leftOut, hasRemedy } = await sendLetters(
+      context,
+      keptEvents,
+      task,
+      options,
+      signal,
+    );
     allLeftOut.push(...leftOut);
-    if (sent === 0 && isHeard) return allLeftOut;
+    areLeft ||= hasRemedy;
+    // Where the destination is paused again, its pause tells of them.
+    if (sent === 0 && isHeard)
+      return { leftOut: allLeftOut, areLeft: areLeft && !pauses.has(destinationId) };
     from = ends;
     await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
   }

@@ -52,6 +52,8 @@ export interface RedriveResult {
   readonly sent: number;
   /** A sentence for each reason why letters were left out. */
   readonly leftOut: readonly string[];
+  /** Something can be done about one of these reasons. */
+  readonly hasRemedy: boolean;
 }
 
 /**
@@ -158,7 +160,8 @@ class LetterRedrive<L extends Letter> {
   }
 
   get result(): RedriveResult {
-    return { sent: this.#counts.total, leftOut: this.#leftOut.sentences() };
+    const { hasRemedy } = this.#leftOut;
+    return { sent: this.#counts.total, leftOut: this.#leftOut.sentences(), hasRemedy };
   }
 
   async count(): Promise<void> {
