@@ -10,6 +10,7 @@ import { observeReading } from '../kafka/consume/consume-metrics.ts';
 import { GroupLevel } from '../kafka/consume/group-level.ts';
 import { lagByTopic, oldestByTopic, unreadBefore } from '../kafka/consume/lag.ts';
 import { objectiveMs } from '../event/limits.ts';
+import { asKafka } from '../kafka/produce/kafka-clock.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -118,7 +119,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     tierMs: (topic) => topology.retryTierMs(topic),
   });
   const status = new StatusPublisher({
-    clock,
+    clock: asKafka(clock, deps.producer),
     random: Math.random,
     producer: deps.producer,
     topic: topology.topics.destinationStatus,
@@ -247,18 +248,6 @@ async function openJournal(deps: DeliveryDeps): Promise<AttemptJournal | undefin
   return new AttemptJournal({ producer, topic, partitions, clock, keeps });
 }
 
-/**
- * Append times and due times are compared with Kafka's clock. By a clock that is ahead, retries would be due as
- * soon as they are written, again and again.
- */
-function asKafka(clock: SteadyClock, producer: Pick<Producer, 'clockAheadMs'>): SteadyClock {
-  return {
-    now: () => clock.now() - producer.clockAheadMs,
-    steadyNow: () => clock.steadyNow(),
-    after: (delayMs, callback) => clock.after(delayMs, callback),
-  };
-}
-
 function createEngine(
   deps: DeliveryDeps,
   events: DeliveryEvents,
@@ -266,6 +255,7 @@ function createEngine(
 ): DeliveryEngine {
   const { topology, config, fence, producer, sender } = deps;
   return new DeliveryEngine({
+    // By a clock that is ahead, retries would be due as soon as they are written, again and again.
     clock: asKafka(deps.clock, producer),
     random: Math.random,
     busyShare: busyShareOfProcess(),

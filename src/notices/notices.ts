@@ -2,8 +2,9 @@ import { formatDuration } from '../duration.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { standForExclusive } from '../kafka/exclusive.ts';
 import { startFollower, type Follower } from '../kafka/follow/follower.ts';
+import { asKafka } from '../kafka/produce/kafka-clock.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
-import type { Clock, Timer } from '../ops/clock.ts';
+import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import { waitAtMost } from '../ops/wait.ts';
@@ -19,8 +20,8 @@ export interface NoticesDeps {
   readonly topology: Topology;
   readonly config: Config;
   readonly pauses: Pick<FollowedPauses, 'get'>;
-  readonly producer: Pick<Producer, 'send'>;
-  readonly clock: Clock;
+  readonly producer: Pick<Producer, 'send' | 'clockAheadMs'>;
+  readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
   /** The default for destinations without their own; undefined: never. */
@@ -42,10 +43,12 @@ const maxWaitMs = 1_000;
  * process is a candidate, and one of them does it.
  */
 export function startNotices(deps: NoticesDeps): Notices {
-  const { kafka, topology, clock } = deps;
+  const { kafka, topology } = deps;
   const { topics, groups } = topology;
   const log = deps.log.child({ role: 'notices' });
   const events = new NoticeEvents(log, deps.metrics);
+  // What workers report is by Kafka's clock.
+  const clock = asKafka(deps.clock, deps.producer);
   let watch: Watch | undefined;
   const candidate = standForExclusive(
     kafka,
@@ -54,7 +57,7 @@ export function startNotices(deps: NoticesDeps): Notices {
       if (isHeld === (watch !== undefined)) return;
       events.turned(isHeld);
       void watch?.stop();
-      watch = isHeld ? new Watch({ ...deps, log }, events) : undefined;
+      watch = isHeld ? new Watch({ ...deps, clock, log }, events) : undefined;
     },
   );
   return {

@@ -36,7 +36,7 @@ test('a watch that is refused a topic leaves nothing open each time that it trie
   const deps = { kafka, topology, clock, log: silentLogger, metrics: new Registry() };
   const notices = startNotices({
     ...deps,
-    producer: { send: () => Promise.resolve() },
+    producer: { send: () => Promise.resolve(), clockAheadMs: 0 },
   } as unknown as NoticesDeps);
   await eventually(() => {
     assert.ok(tries >= 1);
