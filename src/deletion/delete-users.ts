@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { PostriderError } from '../errors.ts';
+import { asKafka } from '../kafka/produce/kafka-clock.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { SendWindow } from '../kafka/produce/send-window.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
 import { recordKey } from '../resources/config/stored.ts';
 import type { StoredResources } from '../resources/config/stored-resources.ts';
@@ -18,8 +19,8 @@ export interface DeleteUsersOptions {
   readonly sourceIds: readonly string[];
   readonly config: Pick<FollowedResources, 'resources' | 'offset' | 'caughtUp'>;
   readonly topology: Pick<Topology, 'topics' | 'retryTiersMs' | 'retryTopic'>;
-  readonly producer: Pick<Producer, 'produce'>;
-  readonly clock: Clock;
+  readonly producer: Pick<Producer, 'produce' | 'clockAheadMs'>;
+  readonly clock: SteadyClock;
   readonly random: () => number;
   /** See `fenceMs`. */
   readonly fenceMs: number;
@@ -39,16 +40,18 @@ const mostInFlight = 1_000;
  * @throws PostriderError `record-refused` if Kafka can never accept a record
  */
 export async function deleteUsers(options: DeleteUsersOptions): Promise<void> {
-  const { userIds, sourceIds, config, clock, signal, onDeleted } = options;
+  const { userIds, sourceIds, config, signal, onDeleted } = options;
+  const clock = asKafka(options.clock, options.producer);
   const atATime = Math.max(1, Math.floor(deletionsAtATime / sourceIds.length));
   for (let from = 0; from < userIds.length && !signal.aborted; from += atATime) {
     const some = userIds.slice(from, from + atATime);
-    const time = new Date(clock.now()).toISOString();
-    await write(options, deletions(options, some, time));
+    await write(options, deletions(options, some, isoOf(clock.now())));
     // From here on, every destination that may have received an event until now is known.
     await config.caughtUp();
     const affected = affectedBy(config.resources, sourceIds);
-    await write(options, notifications(options, some, time, affected));
+    // Receivers compare this time with others, and workers judge by it whether the notification is too old. By the
+    // answers for the deletions, the clock is known to be right, or how wrong it is.
+    await write(options, notifications(options, some, clock, affected));
     onDeleted(some.length, affected);
   }
 }
@@ -64,12 +67,13 @@ function* deletions(
 }
 
 function* notifications(
-  { config, topology, clock, random, fenceMs }: DeleteUsersOptions,
+  { config, topology, random, fenceMs }: DeleteUsersOptions,
   userIds: readonly string[],
-  time: string,
+  clock: Pick<SteadyClock, 'now'>,
   affected: readonly AffectedSource[],
 ): Generator<OutgoingRecord> {
   const { retryTiersMs } = topology;
+  const time = isoOf(clock.now());
   for (const userId of userIds) {
     for (const { sourceId, destinationIds } of affected) {
       // The same id for all destinations, as a call has.
@@ -89,6 +93,10 @@ function* notifications(
       }
     }
   }
+}
+
+function isoOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
 }
 
 function partitionKeyIn(resources: StoredResources, destinationId: string): string | undefined {

@@ -102,6 +102,7 @@ describe('deleting users', () => {
       },
       topology,
       producer: {
+        clockAheadMs: 0,
         produce: (record, answer) => {
           written.push(record);
           steps.push(record.topic);
@@ -122,6 +123,28 @@ describe('deleting users', () => {
     });
     return { written, steps, report, done };
   }
+
+  test('a notification is of the time that it is for Kafka, whose answers tell how wrong the clock is', async () => {
+    const behindMs = 5 * 86_400_000;
+    const written: OutgoingRecord[] = [];
+    const producer: DeleteUsersOptions['producer'] & { clockAheadMs: number } = {
+      clockAheadMs: 0,
+      produce: (record, answer) => {
+        written.push(record);
+        setImmediate(() => {
+          producer.clockAheadMs = -behindMs;
+          answer();
+        });
+      },
+    };
+    const clock = new SimulatedClock();
+    await run(['u:1'], { producer, clock, sourceIds: ['app'] }).done;
+    const [, notification] = written;
+    const { timestamp } = JSON.parse(String(notification?.value)) as { timestamp: string };
+    const header = Buffer.from(String(notification?.headers?.[envelopeHeader]));
+    const nowMs = clock.now() + behindMs;
+    assert.deepEqual([Date.parse(timestamp), decodeEnvelope(header)?.appendTimeMs], [nowMs, nowMs]);
+  });
 
   test('the deletions are safe before the configuration is looked at and a notification is written', async () => {
     const { written, steps, report, done } = run(['u:1']);
