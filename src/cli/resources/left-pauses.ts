@@ -2,6 +2,7 @@ import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { mayLeavePauses, pauseEndsOf, type PauseEnds } from '../../resources/apply/pause-ends.ts';
 import type { Change } from '../../resources/apply/plan.ts';
+import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { Pauses, readStoredPauses } from '../../resources/pauses/pauses.ts';
 import type { Context } from '../context.ts';
 import { note } from '../terminal/note.ts';
@@ -29,8 +30,10 @@ export async function pauseEnds(context: Context, changes: readonly Change[]): P
   if (!mayLeavePauses(changes)) return none;
   const pauses = await knownPauses(context);
   if (pauses instanceof Pauses) {
+    const { kafka, log } = context;
     const topology = await context.topology();
-    return pauseEndsOf(changes, pauses, { topology, nowMs: systemClock.now() });
+    const stored = await readStoredResources({ kafka, topology, log });
+    return pauseEndsOf(changes, pauses, { topology, nowMs: systemClock.now(), stored });
   }
   if (pauses !== undefined)
     note(`pauses that may be left under these ids stay in force (${pauses})`);

@@ -1,5 +1,7 @@
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { endedRecord, pauseRecord, resumedRecord } from '../pauses/pause.ts';
+import { recordKey } from '../config/stored.ts';
+import type { StoredResources } from '../config/stored-resources.ts';
 import type { Pauses } from '../pauses/pauses.ts';
 import type { Topology } from '../../topology.ts';
 import type { Change } from './plan.ts';
@@ -15,6 +17,8 @@ export interface PauseEnds {
 export interface PauseEndsOptions {
   readonly topology: Pick<Topology, 'topics' | 'pausedGoneMs'>;
   readonly nowMs: number;
+  /** Read after the pauses. */
+  readonly stored: StoredResources;
 }
 
 /** Whether a pause may be left under the id of one of the changes. */
@@ -29,7 +33,7 @@ export function mayLeavePauses(changes: readonly Change[]): boolean {
 export function pauseEndsOf(
   changes: readonly Change[],
   pauses: Pick<Pauses, 'has' | 'resumedSince' | 'endedMs' | 'endedBefore'>,
-  { topology, nowMs }: PauseEndsOptions,
+  { topology, nowMs, stored }: PauseEndsOptions,
 ): PauseEnds {
   const topic = topology.topics.pauses;
   const since = new Date(nowMs).toISOString();
@@ -39,7 +43,8 @@ export function pauseEndsOf(
     ...(pauses.has(id) ? [pauseRecord(topic, id, undefined)] : []),
     ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
   ];
-  const begun = changes.filter(isBegun);
+  // What another apply has made since these changes were planned is paused for a reason of its own.
+  const begun = changes.filter((each) => isBegun(each) && !stored.has(recordKey(each)));
   const gone = changes.filter(isGone);
   return {
     before: [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pauseEndsOf } from '../../../src/resources/apply/pause-ends.ts';
 import type { Change } from '../../../src/resources/apply/plan.ts';
+import type { StoredResource } from '../../../src/resources/config/stored-resources.ts';
 import { endedRecord, pauseRecord, resumedRecord } from '../../../src/resources/pauses/pause.ts';
 import { Pauses } from '../../../src/resources/pauses/pauses.ts';
 import { createTopology } from '../../../src/topology.ts';
@@ -19,7 +20,7 @@ const dayMs = 86_400_000;
 const segmentMs = 7 * dayMs;
 const nowMs = Date.parse('2026-02-03T04:05:06.789Z');
 const since = new Date(nowMs).toISOString();
-const options = { topology, nowMs };
+const options = { topology, nowMs, stored: new Map<string, StoredResource>() };
 const begun: Change = { kind: 'Destination', id: 'crm', action: 'create', fields: [], value: '{}' };
 
 function pausesWith(...records: readonly ReturnType<typeof pauseRecord>[]): Pauses {
@@ -62,4 +63,12 @@ test('what is kept under an id whose deletion was cut off is not for the destina
       String(left.key),
     );
   assert.deepEqual(pauseEndsOf([begun], pausesWith(), options).before, []);
+});
+
+test('a destination that another apply has made since this one was planned stays paused', () => {
+  const stored = new Map([
+    ['Destination/crm', { name: { kind: 'Destination', id: 'crm' } as const }],
+  ]);
+  const paused = pausesWith(pauseRecord(topic, 'crm', { since }));
+  assert.deepEqual(pauseEndsOf([begun], paused, { ...options, stored }), { before: [], after: [] });
 });
