@@ -7,7 +7,8 @@ import { ProblemError } from './problem.ts';
  */
 export class LongReadings {
   readonly #most: number;
-  #running = 0;
+  /** For whom each is. */
+  readonly #running = new Set<string | symbol>();
 
   /** @param most at a time */
   constructor(most: number) {
@@ -16,25 +17,27 @@ export class LongReadings {
 
   /**
    * @param read is told when nobody waits for it any more
+   * @param customer has one at a time, or a few requests of one would keep all others waiting
    * @throws ProblemError 503 while so many are running, and after ten seconds
    */
-  async run<T>(read: (over: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#running >= this.#most)
+  async run<T>(read: (over: AbortSignal) => Promise<T>, customer?: string): Promise<T> {
+    const whose = customer ?? Symbol('of staff');
+    if (this.#running.size >= this.#most || this.#running.has(whose))
       throw new ProblemError(503, 'Several are being looked up; try again in a moment.');
     const over = new AbortController();
     try {
-      return await inTime(this.#counted(() => read(over.signal)));
+      return await inTime(this.#counted(whose, () => read(over.signal)));
     } finally {
       over.abort();
     }
   }
 
-  async #counted<T>(read: () => Promise<T>): Promise<T> {
-    this.#running += 1;
+  async #counted<T>(whose: string | symbol, read: () => Promise<T>): Promise<T> {
+    this.#running.add(whose);
     try {
       return await read();
     } finally {
-      this.#running -= 1;
+      this.#running.delete(whose);
     }
   }
 }

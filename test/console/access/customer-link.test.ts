@@ -6,11 +6,13 @@ import { sign } from '../../../src/console/access/signed.ts';
 import type { Story } from '../../../src/console/api/model.ts';
 import {
   Browser,
+  loggedIn,
   sessionKey,
   startStand,
   story,
   tokensFile,
   twoTokens,
+  type Reply,
   type Stand,
 } from './stand.ts';
 
@@ -81,6 +83,39 @@ test('one with bodies shows of an event what became of it at this destination', 
   const nothing = await stranger.get('/api/v1/events?message=m1');
   assert.equal(nothing.status, 404);
   assert.match(nothing.text, /There is no event m1\./);
+});
+
+test('a customer who asks for many events at a time keeps nobody else from them', async (t) => {
+  const asked = new Map(
+    ['m2', 'm3', 'm4', 'm5'].map((id) => [id, Promise.withResolvers<undefined>()]),
+  );
+  const answered = Promise.withResolvers<undefined>();
+  const bodies = new Map<string, string>();
+  const stand = await startStand(t, settings, {
+    explain: async (messageId) => {
+      asked.get(messageId)?.resolve(undefined);
+      if (asked.has(messageId)) await answered.promise;
+      return { story, bodies };
+    },
+  });
+  const browser = await opened(stand, { bodies: true });
+  const many: Promise<Reply>[] = [];
+  for (const [id, { promise }] of asked) {
+    const reply = browser.get(`/api/v1/events?message=${id}&user=u1`);
+    many.push(reply);
+    await Promise.race([promise, reply]);
+  }
+  const others = [
+    await loggedIn(stand, 'vera'),
+    await opened(stand, { bodies: true, destination: 'billing' }),
+  ];
+  const answers: number[] = [];
+  for (const other of others)
+    answers.push((await other.get('/api/v1/events?message=m1&user=u1')).status);
+  answered.resolve(undefined);
+  const own = (await Promise.all(many)).map(({ status }) => status);
+  assert.deepEqual({ others: answers, own }, { others: [200, 200], own: [200, 503, 503, 503] });
+  assert.equal((await browser.get('/api/v1/events?message=m2&user=u1')).status, 200);
 });
 
 test('a session ends with its link, and otherwise after eight hours', async (t) => {

@@ -7,6 +7,8 @@ import { request } from 'undici';
 import { createAccess } from '../../../src/console/access/create-access.ts';
 import type { AccessSettings } from '../../../src/console/access/settings.ts';
 import type { Session, Story } from '../../../src/console/api/model.ts';
+import { addEventRoutes } from '../../../src/console/api/routes/events.ts';
+import type { RouteDeps } from '../../../src/console/api/routes/route.ts';
 import { createConsoleServer } from '../../../src/console/api/server.ts';
 import type { Clock } from '../../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
@@ -71,7 +73,16 @@ export const story: Story = {
 export async function startStand(
   t: Ending,
   settings: Partial<AccessSettings> = {},
-  { log = silentLogger, port = 0 }: { readonly log?: Logger; readonly port?: number } = {},
+  {
+    log = silentLogger,
+    port = 0,
+    explain,
+  }: {
+    readonly log?: Logger;
+    readonly port?: number;
+    /** Events are read with it, by the console's own route. */
+    readonly explain?: RouteDeps['explain'];
+  } = {},
 ): Promise<Stand> {
   let nowMs = Date.now();
   const clock = {
@@ -91,7 +102,8 @@ export async function startStand(
     routes: (api) => {
       for (const path of ['/destinations', '/destinations/:id', '/pipeline'])
         api.get(path, ({ params }) => ({ params }));
-      api.get('/events', () => story);
+      if (explain === undefined) api.get('/events', () => story);
+      else addEventRoutes(api, { explain, live: { resources: new Map() } } as unknown as RouteDeps);
       for (const path of ['/destinations/:id/pause', '/redrives'])
         api.post(path, ({ url }) => {
           done.push(url);

@@ -24,12 +24,12 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
         querystring: accept(['message', 'user'], ['message']),
       },
     },
-    async ({ query: { message, user } }) => {
+    async ({ query: { message, user }, session }) => {
       const explained = await stories.run(async (over) => {
         // With the user, only one partition of each topic has to be read.
         const known = user ?? (await whoseMessage(opened(index), message));
         return deps.explain(message, known, over);
-      });
+      }, session?.destination);
       if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
       return withCopies(explained, deps.live.resources);
     },
