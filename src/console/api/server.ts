@@ -85,7 +85,12 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
       ...(request.params as object),
     });
     if (answer.status >= 500) {
-      log.warn({ err: error, url: request.url }, 'a request to the console has failed');
+      // Not its address: queries have ids of users.
+      const { method, routeOptions } = request;
+      log.warn(
+        { err: error, method, route: routeOptions.url },
+        'a request to the console has failed',
+      );
       options.onFailure(error);
     }
     return sendProblem(reply, answer);
