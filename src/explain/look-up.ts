@@ -3,7 +3,13 @@ import { placeText } from '../dead-letter/letter.ts';
 import { Redrives } from '../dead-letter/redrives.ts';
 import { decodeBundleHeader, decompressEvents } from '../delivery/bundle/format.ts';
 import { decodeAttemptLines } from '../event/attempt-line.ts';
-import { decodeEnvelope, deliveryKey, envelopeHeader, userOf } from '../event/envelope.ts';
+import {
+  decodeEnvelope,
+  deliveryKey,
+  envelopeHeader,
+  userOf,
+  type Envelope,
+} from '../event/envelope.ts';
 import { beginningOf } from '../event/last-answer.ts';
 import { withAdmin, type KafkaAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
@@ -139,7 +145,7 @@ class LookUp {
           () => missing.size === 0,
           (record) => {
             const copy = copyOf(record, messageId, committed);
-            if (copy === undefined) return;
+            if (copy === undefined || !scene.isOfUser(copy.envelope, record.key)) return;
             this.#reader.found(copies).push(copy);
             missing.delete(copy.envelope.destinationId);
           },
@@ -197,8 +203,10 @@ class LookUp {
     if (!this.#reader.has(topic)) return [];
     const count = await this.#reader.partitionCount(topic);
     const partitions = scene.partitions(scene.ids, count, 'own');
-    const isOfCall = (record: IncomingRecord): boolean =>
-      readDeadLetter(record).envelope?.messageId === messageId;
+    const isOfCall = (record: IncomingRecord): boolean => {
+      const { envelope } = readDeadLetter(record);
+      return envelope?.messageId === messageId && scene.isOfUser(envelope, record.key);
+    };
     const found = await this.#reader.find({ topic, partitions, sinceMs }, isOfCall);
     const letters = found.map(readDeadLetter);
     const redrives = await this.#redrives(
@@ -278,7 +286,7 @@ class LookUp {
           start: Math.max(range.start, committed.get(topic)?.[range.partition] ?? range.start),
         }));
         await this.#reader.each(topic, ranges, (record) => {
-          for (const each of waitingIn(record, messageId, committed))
+          for (const each of waitingIn(scene, record, messageId, committed))
             this.#reader.found(waiting).push(each);
         });
       }),
@@ -330,6 +338,11 @@ class Scene {
   /** Whether the destination should have a record of the event. */
   expects(id: string): boolean {
     return this.#wanted.has(id);
+  }
+
+  /** Calls of other users may have the same message id, and their events lie in the same partition. */
+  isOfUser({ destinationId }: Envelope, key: Buffer | null): boolean {
+    return this.user === undefined || key?.toString() === deliveryKey(destinationId, this.user);
   }
 
   /** @param configOffset how far the router had read the configuration; undefined: not known */
@@ -400,12 +413,14 @@ function copyOf(
 
 /** The event itself, or the events of a bundle with its id. */
 function waitingIn(
+  scene: Scene,
   record: IncomingRecord,
   messageId: string,
   committed: Committed,
 ): readonly FoundWaiting[] {
   const copy = copyOf(record, messageId, committed);
   if (copy !== undefined) {
+    if (!scene.isOfUser(copy.envelope, record.key)) return [];
     const { dueMs, deadlineMs } = copy.envelope;
     return [{ ...copy, dueMs, deadlineMs, events: 1 }];
   }
@@ -413,9 +428,9 @@ function waitingIn(
   const bundle = header === undefined ? undefined : decodeBundleHeader(header);
   if (bundle === undefined || record.value === null) return [];
   const { dueMs, events, impliedDeadlineMs = bundle.deadlineMs } = bundle;
-  return (decompressEvents(record.value) ?? []).flatMap(({ header: own }) => {
+  return (decompressEvents(record.value) ?? []).flatMap(({ header: own, key }) => {
     const envelope = decodeEnvelope(own);
-    if (envelope?.messageId !== messageId) return [];
+    if (envelope?.messageId !== messageId || !scene.isOfUser(envelope, key)) return [];
     const deadlineMs = envelope.deadlineMs ?? impliedDeadlineMs;
     const place = placed(record);
     return { place, envelope, dueMs, deadlineMs, events, isAhead: isAhead(record, committed) };

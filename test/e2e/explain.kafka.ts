@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import confluent from '@kafkajs/confluent-schema-registry';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
+import { deliveryKey } from '../../src/event/envelope.ts';
 import type { DestinationStory } from '../../src/explain/destination-story.ts';
 import type { Story } from '../../src/explain/story.ts';
 import { createKafka } from '../../src/kafka/client.ts';
@@ -23,8 +24,9 @@ let roles: RunningRole[] = [];
 before(async () => {
   receiver = await startReceiver({
     port: 0,
-    answer: ({ path }) => {
-      if (path === '/refusing') return { status: 422, body: 'no such list' };
+    answer: ({ path, body }) => {
+      if (path === '/refusing' && !body.includes('u-welcome'))
+        return { status: 422, body: 'no such list' };
       if (path === '/failing') return { status: 503, body: 'busy' };
       return { status: 200 };
     },
@@ -218,6 +220,19 @@ test('a dead letter tells what its endpoint said, and a redrive what became of i
     assert.deepEqual(what, ['routed', 'attempt', 'dead', 'sent', 'attempt', 'dead']);
   });
   assert.match(JSON.stringify(story), /sent again from \S+dead-letter \d:\d+/);
+});
+
+test('of users whose calls have the same message id, each has a story of its own', async () => {
+  const partition = (user: string): number => partitionOf(deliveryKey('refusing', user), 3);
+  const users = Array.from({ length: 100 }, (_, number) => `u-refused-${number}`);
+  const refused = users.find((user) => partition(user) === partition('u-welcome')) ?? '';
+  for (const user of ['u-welcome', refused]) await produce('m-common', 'Refused', user);
+  const check = (state: string) => (by: (id: string) => DestinationStory) => {
+    assert.equal(by('refusing').state, state);
+  };
+  await explained('m-common', check('dead-letter'), '--user', refused);
+  const { destinations } = await explained('m-common', check('delivered'), '--user', 'u-welcome');
+  assert.doesNotMatch(JSON.stringify(destinations), /dead.letter/);
 });
 
 test('a call to a paused destination is kept, and is delivered once that is resumed', async () => {
