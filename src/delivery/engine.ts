@@ -79,8 +79,6 @@ const tickMs = bucketMs;
 /** A process that is busy for more than this is as fast as it can be. */
 const fullyBusy = 0.95;
 const configResetMs = 10_000;
-/** Bound on unpacked bytes of one partition: as much as a window holds of unpacked records. */
-const mostUnpackedBytes = 4 * 1024 * 1024;
 const unpackAgainMs = 100;
 
 /**
@@ -314,10 +312,6 @@ export class DeliveryEngine {
 
   /** A bundle whose events would all be put off again is put off as it is. */
   #admitBundle(bundle: Bundle): void {
-    if (bundle.claim.unpackedBytes > mostUnpackedBytes) {
-      this.#hold(bundle, this.#deps.clock.now() + unpackAgainMs);
-      return;
-    }
     const { destinationId, oldestMs } = bundle.header;
     const lane = this.#lanes.use(destinationId);
     if (lane?.putOff(bundle) === true) return;
@@ -330,7 +324,9 @@ export class DeliveryEngine {
         return;
       }
     }
-    for (const job of this.#disposal.unpack(bundle)) this.#admitInOrder(job);
+    if (bundle.claim.unpackedBytes.areTooMany)
+      this.#hold(bundle, this.#deps.clock.now() + unpackAgainMs);
+    else for (const job of this.#disposal.unpack(bundle)) this.#admitInOrder(job);
   }
 
   /** The job is due. */

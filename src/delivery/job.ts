@@ -1,6 +1,7 @@
 import type { Envelope } from '../event/envelope.ts';
 import type { Finisher } from '../kafka/consume/consumed-record.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import { UnpackedBytes } from './bundle/unpacked-bytes.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
@@ -27,10 +28,7 @@ export interface Claim {
   lost: boolean;
   /** The part of the partition's window that is taken. At 1, nothing more of the partition is read. */
   fullness(): number;
-  /**
-   * Bytes of events that were unpacked from bundles and are not done with. The window does not count them.
-   */
-  unpackedBytes: number;
+  readonly unpackedBytes: UnpackedBytes;
 }
 
 /** @param dedicated the partition is one of a dedicated topic */
@@ -39,7 +37,8 @@ export function newClaim(
   dedicated: boolean,
   fullness: Claim['fullness'],
 ): Claim {
-  return { topic, partition, dedicated, revoked: false, lost: false, fullness, unpackedBytes: 0 };
+  const unpackedBytes = new UnpackedBytes();
+  return { topic, partition, dedicated, revoked: false, lost: false, fullness, unpackedBytes };
 }
 
 /** Releases the records of revoked partitions. Returns the rest, in order. */

@@ -308,35 +308,6 @@ test('what falls behind comes back to an open breaker, which starts its clock th
   assert.ok(deadlines.every((deadlineMs) => deadlineMs >= failsFromMs + 4 * hourMs - 1_000));
 });
 
-test('no more is unpacked of a partition than it may hold, however well it is packed', async () => {
-  const world = new SimulatedWorld();
-  const topic = 'retry.10s';
-  const body = Buffer.alloc(4_000, 'x');
-  // Of several destinations, because a lane that has enough to do leaves bundles packed.
-  for (let d = 0; d < 40; d++) {
-    world.addDestination(`crm-${d}`, { maxInFlight: 1 });
-    const packer = new EventPacker();
-    for (let n = 0; n < 200; n++)
-      packer.add(Buffer.from(`crm-${d}:u${n}`), world.envelopeFor(`crm-${d}`), body);
-    const header = encodeBundleHeader({
-      destinationId: `crm-${d}`,
-      events: 200,
-      dueMs: 1,
-      oldestMs: world.clock.now(),
-    });
-    const value = compressEvents(packer.packed);
-    world.take({ topic, key: `crm-${d}:u0`, value, headers: { [envelopeHeader]: header } });
-  }
-  let mostBytes = 0;
-  for (let step = 0; step < 200; step++) {
-    mostBytes = Math.max(mostBytes, world.claim(topic).unpackedBytes);
-    await world.clock.pass(1_000);
-  }
-  assert.ok(mostBytes > 0 && mostBytes < 5 * 1024 * 1024, `${mostBytes} bytes`);
-  assert.equal(world.claim(topic).unpackedBytes, 0);
-  assert.equal(world.delivered.length, 40 * 200);
-});
-
 describe('the format', () => {
   const buffer = fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes));
   const event = fc.record({

@@ -192,8 +192,14 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'bundles-behind-fresh': {
     says: 'Bundles stayed packed while enough fresh events of their destination waited, which was for ever where more came than could be sent.',
     file: 'src/delivery/lane/admission.ts',
-    find: 'returned < enoughWaiting',
-    replace: 'waiting < enoughWaiting',
+    find: 'returned >= enoughWaiting',
+    replace: 'waiting >= enoughWaiting',
+  },
+  'unpacked-by-anybody': {
+    says: 'Bundles of slow destinations took all that may be unpacked of a partition, and those of others waited for minutes.',
+    file: 'src/delivery/lane/admission.ts',
+    find: ' || claim.unpackedBytes.areTooManyOf(header.destinationId)',
+    replace: '',
   },
   'refused-without-pause': {
     says: 'A position that a broker refused although its log had it was asked for again without a pause.',

@@ -40,10 +40,10 @@ export class Bundle {
    * finish or release it.
    */
   unpack(onRest: (rest: readonly PackedRecord[]) => void): TakenRecord[] | undefined {
-    const { record, claim } = this;
+    const { record } = this;
     const events = this.#events();
     if (events === undefined) return undefined;
-    const owner = new BundleOwner(record, claim, events, (slots) => {
+    const owner = new BundleOwner(this, events, (slots) => {
       onRest((this.#events() ?? []).filter((_, slot) => slots.has(slot)));
     });
     return events.map((event, slot) => recordAt(record, event, owner, slot));
@@ -62,8 +62,7 @@ export class Bundle {
  * events that are under way.
  */
 class BundleOwner implements Finisher {
-  readonly #record: TakenRecord;
-  readonly #claim: Claim;
+  readonly #bundle: Bundle;
   readonly #bytes: number;
   readonly #onRest: (slots: ReadonlySet<number>) => void;
   readonly #isOver: boolean[];
@@ -71,13 +70,11 @@ class BundleOwner implements Finisher {
   #released: Set<number> | undefined;
 
   constructor(
-    record: TakenRecord,
-    claim: Claim,
+    bundle: Bundle,
     events: readonly PackedRecord[],
     onRest: (slots: ReadonlySet<number>) => void,
   ) {
-    this.#record = record;
-    this.#claim = claim;
+    this.#bundle = bundle;
     this.#bytes = events.reduce(
       (bytes, { key, header, value }) => bytes + packedBytes(key, header.length, value),
       0,
@@ -85,7 +82,7 @@ class BundleOwner implements Finisher {
     this.#onRest = onRest;
     this.#isOver = new Array<boolean>(events.length).fill(false);
     this.#left = events.length;
-    claim.unpackedBytes += this.#bytes;
+    bundle.claim.unpackedBytes.add(bundle.header.destinationId, this.#bytes);
   }
 
   finish(slot: number): void {
@@ -93,9 +90,10 @@ class BundleOwner implements Finisher {
     this.#isOver[slot] = true;
     this.#left -= 1;
     if (this.#left > 0) return;
-    this.#claim.unpackedBytes -= this.#bytes;
-    if (this.#released === undefined) this.#record.finish();
-    else if (this.#released.size === this.#isOver.length) this.#record.release();
+    const { record, claim, header } = this.#bundle;
+    claim.unpackedBytes.remove(header.destinationId, this.#bytes);
+    if (this.#released === undefined) record.finish();
+    else if (this.#released.size === this.#isOver.length) record.release();
     else this.#onRest(this.#released);
   }
 

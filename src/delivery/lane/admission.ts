@@ -124,13 +124,16 @@ export class Admission {
   }
 
   /** The deferral that applies to all events of a bundle; undefined if there is none. */
-  #deferralOfBundle({ claim }: Bundle): Deferral | undefined {
+  #deferralOfBundle({ claim, header }: Bundle): Deferral | undefined {
     const view = this.#view();
     const { waiting, returned } = view;
     const rateWaitMs = this.#deps.rate.waitBehindMs(aheadOf(true, returned, waiting));
     const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
     const deferral = deferralOf(view, prospects, true);
-    if (deferral !== undefined || returned < enoughWaiting) return deferral;
+    if (deferral !== undefined) return deferral;
+    const isEnough =
+      returned >= enoughWaiting || claim.unpackedBytes.areTooManyOf(header.destinationId);
+    if (!isEnough) return undefined;
     // A packed bundle takes less memory than events that wait here.
     return { cause: 'lane', wantedMs: view.drainMs };
   }
