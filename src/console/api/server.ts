@@ -8,11 +8,14 @@ import type { PageFile } from '../build-pages.ts';
 import { answer, answerSchemas } from './answers/answers.ts';
 import type { Problem, Session } from './model.ts';
 import { notFound, problem, problemOf, sendProblem } from './problem.ts';
+import { Turns } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Whoever asks; of requests under `/api/v1` only. */
     session: Session | null;
+    /** Of a customer's that is being answered: called when it is. */
+    endTurn: (() => void) | null;
   }
 }
 
@@ -73,6 +76,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
   server.setSerializerCompiler(() => (data) => JSON.stringify(data));
   for (const schema of answerSchemas()) server.addSchema(schema);
   server.decorateRequest('session', null);
+  server.decorateRequest('endTurn', null);
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers);
     if (!access.allowsHost(request.headers.host))
@@ -124,6 +128,17 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         const objection = objectionTo(request, access);
         if (objection === undefined) next();
         else sendProblem(reply, objection);
+      });
+      const turns = new Turns();
+      api.addHook('preHandler', async (request) => {
+        const customer = request.session?.destination;
+        if (customer !== undefined) request.endTurn = await turns.begin(customer);
+      });
+      // When it is answered, not when whoever asked has gone: what is read for it goes on until then.
+      api.addHook('onSend', (request, _reply, payload, next) => {
+        request.endTurn?.();
+        request.endTurn = null;
+        next(null, payload);
       });
       api.addHook('onResponse', (_request, reply, done) => {
         options.onAnswer(reply.statusCode, reply.elapsedTime / 1_000);

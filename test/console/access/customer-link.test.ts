@@ -118,6 +118,39 @@ test('a customer who asks for many events at a time keeps nobody else from them'
   assert.equal((await browser.get('/api/v1/events?message=m2&user=u1')).status, 200);
 });
 
+test('a customer who asks very often waits for their own answers, and staff does not', async (t) => {
+  const answered = Promise.withResolvers<undefined>();
+  const third = Promise.withResolvers<undefined>();
+  const begun: string[] = [];
+  let [running, mostRunning] = [0, 0];
+  const stand = await startStand(t, settings, {
+    answer: async ({ params }) => {
+      const { id = '' } = params as { readonly id?: string };
+      begun.push(id);
+      if (id !== 'crm') return {};
+      running += 1;
+      mostRunning = Math.max(mostRunning, running);
+      if (running > 2) third.resolve(undefined);
+      await answered.promise;
+      running -= 1;
+      return {};
+    },
+  });
+  const browser = await opened(stand);
+  const many = Array.from({ length: 40 }, () => browser.get('/api/v1/destinations/crm'));
+  const refused = await Promise.race([...many, third.promise]);
+  assert.equal(refused?.status, 429, 'more than two are read for a customer at a time');
+  assert.match(refused.text, /^[^.]+Your link has too many requests under way; try again[^.]+\./);
+  const vera = await loggedIn(stand, 'vera');
+  assert.equal((await vera.get('/api/v1/destinations/billing')).status, 200);
+  assert.deepEqual(begun, ['crm', 'crm', 'billing']);
+  answered.resolve(undefined);
+  const statuses = (await Promise.all(many)).map(({ status }) => status);
+  assert.equal(statuses.filter((status) => status === 200).length, begun.length - 1);
+  assert.ok(begun.length > 20, String(begun.length));
+  assert.equal(mostRunning, 2);
+});
+
 test('a session ends with its link, and otherwise after eight hours', async (t) => {
   const stand = await startStand(t, settings);
   const short = await opened(stand, { untilMs: stand.clock.now() + 60_000 });

@@ -77,11 +77,14 @@ export async function startStand(
     log = silentLogger,
     port = 0,
     explain,
+    answer = ({ params }) => ({ params }),
   }: {
     readonly log?: Logger;
     readonly port?: number;
     /** Events are read with it, by the console's own route. */
     readonly explain?: RouteDeps['explain'];
+    /** To requests about destinations. */
+    readonly answer?: (request: { readonly params: unknown }) => unknown;
   } = {},
 ): Promise<Stand> {
   let nowMs = Date.now();
@@ -100,8 +103,7 @@ export async function startStand(
     log,
     pages: [],
     routes: (api) => {
-      for (const path of ['/destinations', '/destinations/:id', '/pipeline'])
-        api.get(path, ({ params }) => ({ params }));
+      for (const path of ['/destinations', '/destinations/:id', '/pipeline']) api.get(path, answer);
       if (explain === undefined) api.get('/events', () => story);
       else addEventRoutes(api, { explain, live: { resources: new Map() } } as unknown as RouteDeps);
       for (const path of ['/destinations/:id/pause', '/redrives'])
