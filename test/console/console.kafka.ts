@@ -191,7 +191,7 @@ test('a bad request gets one sentence that says what is allowed', async () => {
     '/destinations?colour=red': 'colour is no parameter of this request.',
     '/destinations/crm/series?range=2h': 'range is "2h"; allowed: one of 1h, 24h, 3d.',
     '/dead-letters?since=yesterday':
-      'since is "yesterday"; allowed: a time in ISO 8601, such as 2026-01-31T12:00:00Z.',
+      'since is "yesterday"; allowed: a time in ISO 8601, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00.',
     '/destinations/crm/attempts?cursor=WyJ4Il0':
       'cursor is not one of this list; allowed: what `next` of the page before was.',
     '/events': 'message is missing: a message id, at most 1024 characters.',

@@ -9,10 +9,12 @@ interface Parameter {
   readonly [keyword: string]: unknown;
 }
 
+/** What JavaScript reads too: other ISO 8601, such as an offset of `+01`, it takes for no time at all. */
 const time: Parameter = {
   type: 'string',
   format: 'date-time',
-  description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z',
+  pattern: '^[0-9-]{10}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$',
+  description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00',
 };
 
 /** What a request may say: each parameter with its bounds, and the same in words for errors and OpenAPI. */

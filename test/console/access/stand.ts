@@ -7,6 +7,7 @@ import { request } from 'undici';
 import { createAccess } from '../../../src/console/access/create-access.ts';
 import type { AccessSettings } from '../../../src/console/access/settings.ts';
 import type { Session, Story } from '../../../src/console/api/model.ts';
+import { addActions, type ActionDeps } from '../../../src/console/actions/routes.ts';
 import { addEventRoutes } from '../../../src/console/api/routes/events.ts';
 import type { RouteDeps } from '../../../src/console/api/routes/route.ts';
 import { createConsoleServer } from '../../../src/console/api/server.ts';
@@ -77,12 +78,15 @@ export async function startStand(
     log = silentLogger,
     port = 0,
     explain,
+    actions,
     answer = ({ params }) => ({ params }),
   }: {
     readonly log?: Logger;
     readonly port?: number;
     /** Events are read with it, by the console's own route. */
     readonly explain?: RouteDeps['explain'];
+    /** For the console's own routes of what operators may do. */
+    readonly actions?: ActionDeps;
     /** To requests about destinations. */
     readonly answer?: (request: { readonly params: unknown }) => unknown;
   } = {},
@@ -106,6 +110,10 @@ export async function startStand(
       for (const path of ['/destinations', '/destinations/:id', '/pipeline']) api.get(path, answer);
       if (explain === undefined) api.get('/events', () => story);
       else addEventRoutes(api, { explain, live: { resources: new Map() } } as unknown as RouteDeps);
+      if (actions !== undefined) {
+        addActions(api, actions);
+        return;
+      }
       for (const path of ['/destinations/:id/pause', '/redrives'])
         api.post(path, ({ url }) => {
           done.push(url);
@@ -142,7 +150,11 @@ export class Browser {
   }
 
   /** As a page of the console: JSON, with the token of its session. */
-  async post(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+  async post(
+    path: string,
+    headers: Record<string, string> = {},
+    body: object = {},
+  ): Promise<Reply> {
     return this.#ask(
       'POST',
       path,
@@ -152,7 +164,7 @@ export class Browser {
         'sec-fetch-site': 'same-origin',
         ...headers,
       },
-      '{}',
+      JSON.stringify(body),
     );
   }
 
