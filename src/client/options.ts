@@ -86,10 +86,12 @@ export function readOptions(writeKey: string, given: AnalyticsOptions): Options 
   refuseStrangers(given, known);
   const size = count('size', given.size, 20);
   const flushAt = count('flushAt', given.flushAt, 20);
+  const maxQueued = count('maxQueued', given.maxQueued, 10_000);
   return Object.freeze({
-    flushAt: Math.min(size, flushAt, maxBatchCalls),
+    // No more than the queue holds: it would wait for calls that it cannot take.
+    flushAt: Math.min(size, flushAt, maxQueued, maxBatchCalls),
     flushAfterMs: count('flushAfter', given.flushAfter, 5_000, longestDelayMs),
-    maxQueued: count('maxQueued', given.maxQueued, 10_000),
+    maxQueued,
     anonymousPages: given.anonymousPages === true,
     transport: transportOf(given),
     onDelivered: callback('onDelivered', given.onDelivered) ?? (() => undefined),

@@ -195,6 +195,24 @@ test('a full queue loses the next call, which onError gets, and takes one once t
   );
 });
 
+test('a queue that is full does not wait for more calls, which it could not take', async (t) => {
+  const lost: string[] = [];
+  let delivered = 0;
+  const analytics = connect({
+    ...{ maxQueued: 3, flushAfter: 3_600_000 },
+    onDelivered: () => (delivered += 1),
+    onError: ({ code }) => lost.push(code),
+  });
+  t.after(() => analytics.close());
+  for (let sent = 0; sent < 9; sent += 3) {
+    for (let i = 0; i < 3; i += 1) analytics.identify({ userId: 'u' });
+    await eventually(() => {
+      assert.equal(delivered, sent + 3);
+    });
+  }
+  assert.deepEqual(lost, []);
+});
+
 test('what is on its way counts as queued', async () => {
   const { promise, resolve } = Promise.withResolvers<typeof ok>();
   gateway.answer = () => promise;

@@ -234,8 +234,14 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'batch-too-long': {
     says: 'A client that was to make batches of more calls than the gateway takes made them, and they were lost.',
     file: 'src/client/options.ts',
-    find: 'Math.min(size, flushAt, maxBatchCalls)',
-    replace: 'Math.min(size, flushAt)',
+    find: 'maxQueued, maxBatchCalls)',
+    replace: 'maxQueued)',
+  },
+  'full-queue-waits': {
+    says: 'A client whose queue was shorter than a batch lost calls while the full queue waited to be sent.',
+    file: 'src/client/options.ts',
+    find: 'Math.min(size, flushAt, maxQueued,',
+    replace: 'Math.min(size, flushAt,',
   },
   'clock-silences-status': {
     says: 'A worker whose clock was set back said nothing of itself and its destinations until that time came again.',
