@@ -4,7 +4,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { isFinished } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Topology } from '../topology.ts';
 import { deadLetterView } from './dead-letter-view.ts';
 import { readDeadLetter, type DeadLetter } from './dead-letter.ts';
@@ -16,7 +16,7 @@ const lookEveryMs = 500;
 export interface AftermathOptions {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
 }
 
 /**
@@ -88,14 +88,14 @@ export class Aftermath {
    */
   async wait(limitMs: number, signal: AbortSignal): Promise<void> {
     const { kafka, clock } = this.#options;
-    const untilMs = clock.now() + limitMs;
+    const untilMs = clock.steadyNow() + limitMs;
     await withAdmin(kafka, async (admin) => {
       for (const topic of this.#sentTo.keys()) this.#sentTo.set(topic, await admin.offsets(topic));
       for (;;) {
         // Checked before the topics are read: finished events have been written there by then.
         this.isFinished = await this.#isEverythingTaken(admin);
         await this.#look(admin);
-        if (this.isFinished || signal.aborted || clock.now() >= untilMs) return;
+        if (this.isFinished || signal.aborted || clock.steadyNow() >= untilMs) return;
         await pause(clock, lookEveryMs, signal);
       }
     });

@@ -1,10 +1,11 @@
 import { PostriderError } from '../errors.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import { pause } from './pause.ts';
 import { mostInFlight } from './redrive.ts';
 
 /** Positions in the topic that live traffic and redriven events share, summed over its partitions. */
 export interface Traffic {
+  /** By the steady clock. */
   readonly atMs: number;
   /** Written so far. */
   readonly end: number;
@@ -14,7 +15,7 @@ export interface Traffic {
 
 export interface LiveTrafficOptions {
   look(): Promise<Traffic>;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   /** Called when live traffic begins or ceases to have priority. */
   readonly onChange: (isWaiting: boolean) => void;
 }
@@ -45,7 +46,7 @@ export class LiveTraffic {
   async giveWay(signal: AbortSignal): Promise<void> {
     const { clock, onChange } = this.#options;
     while (!signal.aborted) {
-      const isDue = clock.now() - (this.#last?.traffic.atMs ?? -Infinity) >= lookEveryMs;
+      const isDue = clock.steadyNow() - (this.#last?.traffic.atMs ?? -Infinity) >= lookEveryMs;
       const mustWait = isDue ? await this.#isBehind() : this.#isWaiting;
       if (mustWait !== this.#isWaiting) onChange(mustWait);
       this.#isWaiting = mustWait;

@@ -1,6 +1,6 @@
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Traffic } from './live-traffic.ts';
 
 /** How far a topic has been written, and finished by a group. */
@@ -8,7 +8,7 @@ export async function lookAtTraffic(
   kafka: KafkaClient,
   topic: string,
   groupId: string,
-  clock: Clock,
+  clock: SteadyClock,
 ): Promise<Traffic> {
   return withAdmin(kafka, async (admin) => {
     const committed = (await admin.committedOffsets(groupId, [topic])).get(topic) ?? [];
@@ -19,6 +19,6 @@ export async function lookAtTraffic(
       end += range.end;
       finished += Math.max(committed[range.partition] ?? range.start, range.start);
     }
-    return { atMs: clock.now(), end, finished };
+    return { atMs: clock.steadyNow(), end, finished };
   });
 }

@@ -44,9 +44,9 @@ function watch(looks: readonly (Traffic | Error)[]): {
       const next = left.shift() ?? assert.fail('looked too often');
       return next instanceof Error
         ? Promise.reject(next)
-        : Promise.resolve({ ...next, atMs: clock.now() });
+        : Promise.resolve({ ...next, atMs: clock.steadyNow() });
     },
-    onChange: (isWaiting) => changes.push([clock.now(), isWaiting]),
+    onChange: (isWaiting) => changes.push([clock.steadyNow(), isWaiting]),
   });
   return { live, clock, changes };
 }
@@ -63,6 +63,20 @@ test('a redrive waits while live traffic is behind, and says when that begins an
   assert.deepEqual(changes, [
     [2_000, true],
     [6_000, false],
+  ]);
+});
+
+test('a clock that is set back meanwhile makes a redrive wait no longer', async () => {
+  const caughtUp = { atMs: 0, end: 30_000, finished: 30_000 };
+  const { live, clock, changes } = watch([before, far, caughtUp]);
+  await live.giveWay(signal);
+  clock.nowMs = 2_000;
+  const waiting = live.giveWay(signal);
+  clock.setMs = -60_000;
+  await waiting;
+  assert.deepEqual(changes, [
+    [2_000, true],
+    [4_000, false],
   ]);
 });
 

@@ -3,9 +3,11 @@ import type { SteadyClock } from '../../src/ops/clock.ts';
 /** Time passes only while somebody waits. */
 export class WaitingClock implements SteadyClock {
   nowMs = 0;
+  /** How far it was set forward. */
+  setMs = 0;
 
   now(): number {
-    return this.nowMs;
+    return this.nowMs + this.setMs;
   }
 
   steadyNow(): number {
