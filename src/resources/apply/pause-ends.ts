@@ -43,8 +43,12 @@ export function pauseEndsOf(
     ...(pauses.has(id) ? [pauseRecord(topic, id, undefined)] : []),
     ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
   ];
+  // Where nothing is stored, the configuration was lost, and what was not deleted before is still paused.
+  const isFormer = ({ id }: Change): boolean => stored.size > 0 || pauses.endedMs(id) !== undefined;
   // What another apply has made since these changes were planned is paused for a reason of its own.
-  const begun = changes.filter((each) => isBegun(each) && !stored.has(recordKey(each)));
+  const begun = changes.filter(
+    (each) => isBegun(each) && !stored.has(recordKey(each)) && isFormer(each),
+  );
   const gone = changes.filter(isGone);
   return {
     before: [

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pauseEndsOf } from '../../../src/resources/apply/pause-ends.ts';
 import type { Change } from '../../../src/resources/apply/plan.ts';
-import type { StoredResource } from '../../../src/resources/config/stored-resources.ts';
+import { recordKey, type ResourceName } from '../../../src/resources/config/stored.ts';
+import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
 import { endedRecord, pauseRecord, resumedRecord } from '../../../src/resources/pauses/pause.ts';
 import { Pauses } from '../../../src/resources/pauses/pauses.ts';
 import { createTopology } from '../../../src/topology.ts';
@@ -20,8 +21,13 @@ const dayMs = 86_400_000;
 const segmentMs = 7 * dayMs;
 const nowMs = Date.parse('2026-02-03T04:05:06.789Z');
 const since = new Date(nowMs).toISOString();
-const options = { topology, nowMs, stored: new Map<string, StoredResource>() };
+const stored = storedWith({ kind: 'Source', id: 'shop' });
+const options = { topology, nowMs, stored };
 const begun: Change = { kind: 'Destination', id: 'crm', action: 'create', fields: [], value: '{}' };
+
+function storedWith(...names: readonly ResourceName[]): StoredResources {
+  return new Map(names.map((name) => [recordKey(name), { name }]));
+}
 
 function pausesWith(...records: readonly ReturnType<typeof pauseRecord>[]): Pauses {
   const pauses = new Pauses();
@@ -65,10 +71,18 @@ test('what is kept under an id whose deletion was cut off is not for the destina
   assert.deepEqual(pauseEndsOf([begun], pausesWith(), options).before, []);
 });
 
-test('a destination that another apply has made since this one was planned stays paused', () => {
-  const stored = new Map([
-    ['Destination/crm', { name: { kind: 'Destination', id: 'crm' } as const }],
+test('what was paused stays paused where the configuration was lost and is applied anew', () => {
+  const nothing = { ...options, stored: storedWith() };
+  for (const left of [pauseRecord(topic, 'crm', { since }), resumedRecord(topic, 'crm', since)])
+    assert.deepEqual(pauseEndsOf([begun], pausesWith(left), nothing).before, []);
+  const deleted = pausesWith(endedRecord(topic, 'crm', since));
+  assert.deepEqual(pauseEndsOf([begun], deleted, nothing).before, [
+    endedRecord(topic, 'crm', since),
   ]);
+});
+
+test('a destination that another apply has made since this one was planned stays paused', () => {
+  const now = { ...options, stored: storedWith(begun) };
   const paused = pausesWith(pauseRecord(topic, 'crm', { since }));
-  assert.deepEqual(pauseEndsOf([begun], paused, { ...options, stored }), { before: [], after: [] });
+  assert.deepEqual(pauseEndsOf([begun], paused, now), { before: [], after: [] });
 });
