@@ -50,19 +50,20 @@ export function pauseEndsOf(
     (each) => isBegun(each) && !stored.has(recordKey(each)) && isFormer(each),
   );
   const gone = changes.filter(isGone);
+  // Whoever is cut off after one of the records has written the one that shows the next command what is left.
   return {
     before: [
-      ...begun.flatMap(endsFor),
       // Until now a worker that had not heard of the deletion may have kept more, or whoever deleted the former
       // destination was cut off before writing this record.
       ...begun.filter(isLeft).map(({ id }) => endedRecord(topic, id, since)),
+      ...begun.flatMap(endsFor),
     ],
     after: [
       ...pauses
         .endedBefore(nowMs - topology.pausedGoneMs)
         .map((id) => endedRecord(topic, id, undefined)),
-      ...gone.flatMap(endsFor),
       ...gone.map(({ id }) => endedRecord(topic, id, since)),
+      ...gone.flatMap(endsFor),
     ],
   };
 }

@@ -64,11 +64,24 @@ test('what is kept under an id whose deletion was cut off is not for the destina
     endedRecord(topic, 'crm', since),
   ])
     assert.deepEqual(
-      pauseEndsOf([begun], pausesWith(left), options).before.at(-1),
+      pauseEndsOf([begun], pausesWith(left), options).before[0],
       endedRecord(topic, 'crm', since),
       String(left.key),
     );
   assert.deepEqual(pauseEndsOf([begun], pausesWith(), options).before, []);
+});
+
+test('who is cut off between two of its records has said first that the destination is a former one', () => {
+  const paused = pausesWith(pauseRecord(topic, 'crm', { since }));
+  const gone: Change = { ...begun, action: 'delete' };
+  for (const records of [
+    pauseEndsOf([begun], paused, options).before,
+    pauseEndsOf([gone], paused, options).after,
+  ])
+    assert.deepEqual(records, [
+      endedRecord(topic, 'crm', since),
+      pauseRecord(topic, 'crm', undefined),
+    ]);
 });
 
 test('what was paused stays paused where the configuration was lost and is applied anew', () => {
