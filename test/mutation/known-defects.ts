@@ -303,6 +303,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'Math.abs(nowMs - this.#loggedMs)',
     replace: 'nowMs - this.#loggedMs',
   },
+  'contradiction-with-the-end': {
+    says: 'A batch with a damaged offset was asked for again for as long as its partition grew, because the end was part of what had to come twice.',
+    file: 'src/kafka/fetch/contradiction.ts',
+    find: "problem = 'reaches beyond the high watermark';",
+    replace: 'problem = `reaches beyond ${highWatermark}`;',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

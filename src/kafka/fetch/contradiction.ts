@@ -62,7 +62,7 @@ export function contradictionIn(records: Buffer, known: Known): string | undefin
     const { highWatermark, leaderEpoch } = known;
     let problem: string | undefined;
     if ((isFirst ? last : first) <= endedAt) problem = `comes after ${endedAt}`;
-    else if (last >= highWatermark) problem = `reaches beyond ${highWatermark}`;
+    else if (last >= highWatermark) problem = 'reaches beyond the high watermark';
     else if (epoch < lastEpoch) problem = `comes after epoch ${lastEpoch}`;
     else if (leaderEpoch >= 0 && epoch > leaderEpoch)
       problem = `comes from the leader of epoch ${leaderEpoch}`;

@@ -65,6 +65,26 @@ test('what comes twice in the same way is stored so, and read as it is', async (
   await until(owner, { 0: 'a b c' });
 });
 
+test('what is stored so is read as it is where the log grows with every question, too', async (t) => {
+  const { logs, owner, brokers } = reading(t, 1, {
+    write: (fake) => {
+      fake.log('topic', 0).append('a');
+      const withinOffset = 5;
+      fake.log('topic', 0).damage(0, withinOffset);
+    },
+  });
+  const [log] = logs;
+  const fetch = log?.fetch.bind(log) ?? assert.fail();
+  if (log !== undefined)
+    log.fetch = (...asked) => {
+      if (owner.of(0) !== '') return fetch(...asked);
+      log.append('b');
+      assert.ok(brokers.count('Fetch') < 10, 'it is asked for again and again');
+      return { ...fetch(...asked), records: log.batchOf(0).bytes };
+    };
+  await until(owner, { 0: 'a' });
+});
+
 const known: Known = { offset: 0, lastEpoch: -1, leaderEpoch: -1, highWatermark: 100 };
 
 test('batches in order contradict nothing, with holes between them, and with a first one that began earlier', () => {
