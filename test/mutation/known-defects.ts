@@ -288,7 +288,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'first-again': {
     says: 'A fetch began with the same partition again and again, which filled every answer.',
     file: 'src/kafka/fetch/fetcher.ts',
-    find: '    if (leading !== undefined) leading.firstTurn = this.#turn++;\n',
+    find: '    if (leading !== undefined) leading.turn = this.#turn++;\n',
     replace: '',
   },
   'partition-locks-gateway': {
@@ -308,6 +308,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/kafka/fetch/contradiction.ts',
     find: "problem = 'reaches beyond the high watermark';",
     replace: 'problem = `reaches beyond ${highWatermark}`;',
+  },
+  'left-out-again': {
+    says: 'Partitions with backlog that an answer had no room for waited until each of those before them had begun a fetch.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: '        cursor.turn = this.#turn++;\n',
+    replace: '',
   },
 };
 

@@ -42,8 +42,8 @@ export class Cursor implements TopicPartition, FetchPosition {
   leaderOnlyUntilMs = 0;
   /** The owner wants nothing now. */
   isPaused = false;
-  /** The turn in which a fetch began with it; -1: none did. */
-  firstTurn = -1;
+  /** Its last turn, in which a fetch began with it or brought records of it; -1: it had none. */
+  turn = -1;
   /** The cursor is in a fetch that is not answered yet. */
   isAsked = false;
   /** Epoch of the leader that the last fetch was meant for: no other has answered it, but with an error. */

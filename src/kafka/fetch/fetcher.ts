@@ -228,16 +228,16 @@ export class Fetcher {
   #wanted(nodeId: number, nowMs: number): readonly Cursor[] {
     if (this.#options.mayAsk?.() === false) return [];
     const wanted: Cursor[] = [];
-    // A broker fills its answer with the first cursors first, so the first is who was that longest ago.
+    // A broker fills its answer with the first cursors first, so whose turn was longest ago begins.
     let first = 0;
     for (const cursor of this.#cursors) {
       if (cursor.isPaused || cursor.isAsked || cursor.brought !== undefined) continue;
       if (cursor.restUntilMs > nowMs || cursor.nodeAt(nowMs) !== nodeId) continue;
-      if (cursor.firstTurn < (wanted[first]?.firstTurn ?? Infinity)) first = wanted.length;
+      if (cursor.turn < (wanted[first]?.turn ?? Infinity)) first = wanted.length;
       wanted.push(cursor);
     }
     const leading = wanted[first];
-    if (leading !== undefined) leading.firstTurn = this.#turn++;
+    if (leading !== undefined) leading.turn = this.#turn++;
     return first === 0 ? wanted : [...wanted.slice(first), ...wanted.slice(0, first)];
   }
 
@@ -287,6 +287,7 @@ export class Fetcher {
           this.#leave(cursor, nodeId, cursor.contradiction);
           return;
         }
+        cursor.turn = this.#turn++;
         cursor.brought = {
           nodeId,
           records: new PartitionRecords(cursor, part.records, cursor.offset, part.aborted),

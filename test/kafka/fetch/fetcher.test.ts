@@ -133,6 +133,36 @@ describe('reading partitions', { concurrency: true }, () => {
     await until(owner, Object.fromEntries(partitions.slice(3).map((each) => [each, 'a'])));
   });
 
+  test('of partitions with backlog, those that an answer had no room for are in the next one', async (t) => {
+    const ofOneBroker = 20;
+    const roomBatches = 5;
+    const answerBytes = 10 * 1024 * 1024;
+    const { brokers, logs, owner } = reading(t, 3 * ofOneBroker, {
+      write: ({ topics }) => {
+        for (const log of topics.get(topic)?.partitions ?? []) {
+          log.append('a');
+          const usedBytes = answerBytes - roomBatches * log.bytes;
+          const fetch = log.fetch.bind(log);
+          log.fetch = (position, leftBytes, isFirst) =>
+            fetch(position, leftBytes - usedBytes, isFirst);
+        }
+      },
+    });
+    const askedUntilRead = new Map<number, number>();
+    owner.onTaken = ({ partition }) => {
+      if (partition % 3 === 0 && !askedUntilRead.has(partition))
+        askedUntilRead.set(
+          partition,
+          fetches(brokers).filter((each) => each.startsWith('1:')).length,
+        );
+      logs[partition]?.append('a');
+    };
+    await eventually(() => {
+      assert.equal(askedUntilRead.size, ofOneBroker);
+    });
+    assert.equal(Math.max(...askedUntilRead.values()), ofOneBroker / roomBatches);
+  });
+
   test('an answer for a partition that was given up meanwhile is dropped', async (t) => {
     const { brokers, logs, owner, fetcher, cursors } = reading(t, 4);
     const [given] = cursors;
