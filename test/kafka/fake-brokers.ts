@@ -70,7 +70,10 @@ export class FakeBrokers implements ClusterClient {
       { length: partitions },
       (_, i) => new FakeLog((i % this.nodes.size) + 1, changed),
     );
-    this.topics.set(name, { id: `id-${this.#topicsMade}`, partitions: logs });
+    this.topics.set(name, {
+      id: String(this.#topicsMade).padStart(32, '0'),
+      partitions: logs,
+    });
     return logs;
   }
 

@@ -315,6 +315,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '        cursor.turn = this.#turn++;\n',
     replace: '',
   },
+  'former-topics-commit': {
+    says: 'A commit of a topic that had been deleted counted for the one that was made again, whose first records were left out.',
+    file: 'src/kafka/consume/positions.ts',
+    find: 'told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId)',
+    replace: 'partition.isRemade',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -5,6 +5,8 @@ export interface CommitMetadata {
   /** Leader epoch of the newest record that was read; -1: unknown. */
   readonly epoch: number;
   readonly ahead: FinishedAhead | undefined;
+  /** Of the topic that the offset is of: one that was made again has the same name. Undefined: unknown. */
+  readonly topicId: string | undefined;
 }
 
 /** Kafka's default of `offset.metadata.max.bytes` is 4,096. Base64 makes four bytes of three. */
@@ -16,12 +18,22 @@ const version = '1';
 const mostEpoch = 2 ** 31 - 1;
 
 /**
- * `1;<epoch>` and, where something is finished beyond the offset, `;<how far>;<gaps>`: the offsets that are
- * not finished as differences, each to the one before and the first to the committed one, in base64 of
- * variable-length numbers. What does not fit is left out from the end, and is repeated after a crash.
+ * `1;<epoch>;<how far>;<gaps>;<topic's id>`. What is finished beyond the offset goes so far, and the gaps are the
+ * offsets that are not finished: as differences, each to the one before and the first to the committed one, in
+ * base64 of variable-length numbers. What does not fit is left out from the end, and is repeated after a crash.
+ * Where nothing is finished beyond, both are empty, and what is empty at the end may be left out. Releases that knew
+ * no ids read what is before them.
  */
-export function encodeCommitMetadata(offset: number, { epoch, ahead }: CommitMetadata): string {
-  if (ahead === undefined) return `${version};${epoch}`;
+export function encodeCommitMetadata(
+  offset: number,
+  { epoch, ahead, topicId }: CommitMetadata,
+): string {
+  if (ahead === undefined && topicId === undefined) return `${version};${epoch}`;
+  const [upTo, gaps] = ahead === undefined ? ['', ''] : encodeAhead(offset, ahead);
+  return [version, epoch, upTo, gaps, topicId ?? ''].join(';');
+}
+
+function encodeAhead(offset: number, ahead: FinishedAhead): [distance: string, gaps: string] {
   const gaps = Buffer.allocUnsafe(mostGapBytes);
   let bytes = 0;
   let last = offset;
@@ -35,15 +47,17 @@ export function encodeCommitMetadata(offset: number, { epoch, ahead }: CommitMet
     bytes = writeVarint(gaps, bytes, difference);
     last = each;
   }
-  return `${version};${epoch};${upTo - offset};${gaps.toString('base64', 0, bytes)}`;
+  return [String(upTo - offset), gaps.toString('base64', 0, bytes)];
 }
 
 /** Metadata of another version, or from another program, has no information. */
 export function decodeCommitMetadata(offset: number, metadata: string | null): CommitMetadata {
-  const [is, epochText = '', upTo, gaps = ''] = (metadata ?? '').split(';');
+  const [is, epochText = '', upTo = '', gaps = '', id = ''] = (metadata ?? '').split(';');
   const epoch = /^(?:-1|\d+)$/.test(epochText) ? Number(epochText) : NaN;
-  if (is !== version || !(epoch <= mostEpoch)) return { epoch: -1, ahead: undefined };
-  return { epoch, ahead: upTo === undefined ? undefined : decodeAhead(offset, upTo, gaps) };
+  if (is !== version || !(epoch <= mostEpoch))
+    return { epoch: -1, ahead: undefined, topicId: undefined };
+  const topicId = /^[0-9a-f]{32}$/.test(id) ? id : undefined;
+  return { epoch, ahead: decodeAhead(offset, upTo, gaps), topicId };
 }
 
 /** Undefined for what cannot be offsets. */

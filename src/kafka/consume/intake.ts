@@ -192,7 +192,7 @@ export class Intake implements CursorOwner {
     }
   }
 
-  #placeAt({ partition, account, epoch }: Position): void {
+  #placeAt({ partition, account, epoch, topicId }: Position): void {
     const { fetcher, maxBytesPerPartition } = this.#options;
     const former = partition.account;
     if (former !== undefined && former !== account) {
@@ -206,6 +206,7 @@ export class Intake implements CursorOwner {
     partition.isDoubtful = false;
     partition.isRemade = false;
     partition.cursor = new Cursor(partition, account.tracker.next, maxBytesPerPartition, epoch);
+    partition.cursor.topicId = topicId;
     this.#applyPause(partition);
     fetcher.add(partition.cursor);
     // A start that is not committed yet, or what was finished in doubt.

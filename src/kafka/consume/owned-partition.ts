@@ -148,10 +148,13 @@ export class OwnedPartition implements TopicPartition {
     if (account?.isDue !== true || this.isDoubtful) return undefined;
     const { tracker } = account;
     const { finishedUpTo: offset, finishes } = tracker;
-    const ahead = account.isCommittedBare ? undefined : tracker.finishedAhead(mostGaps);
     account.attempted = offset;
-    const epoch = account.newestEpoch(this.cursor?.lastEpoch ?? -1);
-    const metadata = encodeCommitMetadata(offset, { epoch, ahead });
+    const { lastEpoch = -1, topicId } = this.cursor ?? {};
+    const epoch = account.newestEpoch(lastEpoch);
+    const told = account.isCommittedBare
+      ? { ahead: undefined, topicId: undefined }
+      : { ahead: tracker.finishedAhead(mostGaps), topicId };
+    const metadata = encodeCommitMetadata(offset, { epoch, ...told });
     return { topic, partition, offset, metadata, account, finishes };
   }
 

@@ -1,7 +1,7 @@
 import { earliestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
-import { decodeCommitMetadata } from './commit-metadata.ts';
+import { decodeCommitMetadata, type CommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
@@ -11,6 +11,8 @@ export interface Position {
   readonly account: Account;
   /** Leader epoch of the last record that was read; -1: unknown. */
   readonly epoch: number;
+  /** Of the topic that the position is in; undefined: it is not there at this moment. */
+  readonly topicId: string | undefined;
 }
 
 /** What this process knows about its commits of a partition. */
@@ -58,11 +60,17 @@ export async function lookUpPositions(
   const [first] = partitions;
   if (first !== undefined && known.length === 0)
     throw new KafkaAnswerError(refusalOf(first), `the committed offset of ${first.topic}`);
-  const none = { offset: -1, metadata: null };
-  // The committed offset of a topic that was deleted and created again may belong to the former topic.
-  const committedOf = (partition: OwnedPartition): Pick<CommittedOffset, 'offset' | 'metadata'> =>
-    (partition.isRemade ? undefined : byPartition.get(partition)) ?? none;
-  const unset = known.filter((each) => committedOf(each).offset < 0);
+  const placed = known.map((partition) => {
+    const topicId = cluster.topic(partition.topic)?.id;
+    return {
+      partition,
+      topicId,
+      committed: committedIn(partition, byPartition.get(partition), topicId),
+    };
+  });
+  const unset = placed.flatMap(({ partition, committed }) =>
+    committed === undefined ? [partition] : [],
+  );
   const starts = new Map<OwnedPartition, number>();
   const asked = unset.map(async (partition) => {
     starts.set(partition, await startOf(cluster, partition));
@@ -70,21 +78,47 @@ export async function lookUpPositions(
   const failure = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected');
   if (failure?.status === 'rejected' && starts.size === 0 && unset.length === known.length)
     throw failure.reason;
-  return known.flatMap((partition) => {
-    const { offset, metadata } = committedOf(partition);
+  return placed.flatMap(({ partition, topicId, committed }) => {
     const { account: former, cursor } = partition;
-    if (former !== undefined && mayKeep(former, offset))
-      return [{ partition, account: former, epoch: cursor?.lastEpoch ?? -1 }];
-    if (offset < 0) {
+    const isOfFormerTopic = differ(cursor?.topicId, topicId);
+    if (former !== undefined && !isOfFormerTopic && mayKeep(former, committed?.offset ?? -1)) {
+      const epoch = cursor?.lastEpoch ?? -1;
+      return [{ partition, topicId: cursor?.topicId ?? topicId, account: former, epoch }];
+    }
+    if (committed === undefined) {
       const start = starts.get(partition);
       return start === undefined
         ? []
-        : [{ partition, account: new Account(start, undefined), epoch: -1 }];
+        : [{ partition, topicId, account: new Account(start, undefined), epoch: -1 }];
     }
-    const told = decodeCommitMetadata(offset, metadata);
-    return [{ partition, account: new Account(offset, offset, told), epoch: told.epoch }];
+    const { offset, told } = committed;
+    const account = new Account(offset, offset, told);
+    return [{ partition, topicId: told.topicId ?? topicId, account, epoch: told.epoch }];
   });
 }
+
+/**
+ * Undefined where nothing is committed of the present topic. Kafka forgets what is committed of one that is deleted,
+ * but takes what a member commits of it afterwards for the one that was made again.
+ */
+function committedIn(
+  partition: OwnedPartition,
+  { offset, metadata }: Pick<CommittedOffset, 'offset' | 'metadata'> = none,
+  topicId: string | undefined,
+): { readonly offset: number; readonly told: CommitMetadata } | undefined {
+  if (offset < 0) return undefined;
+  const told = decodeCommitMetadata(offset, metadata);
+  const mayBeOfFormer =
+    told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId);
+  return mayBeOfFormer ? undefined : { offset, told };
+}
+
+/** Whether both are known, and not the same. */
+function differ(topicId: string | undefined, other: string | undefined): boolean {
+  return topicId !== undefined && other !== undefined && topicId !== other;
+}
+
+const none = { offset: -1, metadata: null };
 
 async function startOf(cluster: Cluster, { topic, partition }: OwnedPartition): Promise<number> {
   const offsets = await listOffsets(cluster, topic, earliestTime, [partition]);

@@ -12,10 +12,11 @@ export const target: Target = {
   about:
     'the metadata of a committed offset: what it says can be an epoch and offsets, and encodes to the same again',
   seeds: [
-    encodeCommitMetadata(offset, { epoch: 5, ahead: undefined }),
+    encodeCommitMetadata(offset, { epoch: 5, ahead: undefined, topicId: undefined }),
     encodeCommitMetadata(offset, {
       epoch: -1,
       ahead: { upTo: 2_000, unfinished: new Set([1_000, 1_005, 1_700]) },
+      topicId: '0123456789abcdef'.repeat(2),
     }),
     'written by another program',
     '',
@@ -31,6 +32,6 @@ export const target: Target = {
     for (const each of ahead.unfinished)
       assert.ok(Number.isSafeInteger(each) && each >= offset, `unfinished ${each}`);
     const again = decodeCommitMetadata(offset, encodeCommitMetadata(offset, said));
-    assert.equal(again.epoch, epoch);
+    assert.deepEqual([again.epoch, again.topicId], [epoch, said.topicId]);
   },
 };

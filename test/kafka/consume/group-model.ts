@@ -86,11 +86,11 @@ export class GroupModel {
   /** Somebody else sets the group back. */
   moveBack(partition: number, by: number): void {
     const { offset = 0, metadata = '' } = this.#commits[partition] ?? {};
-    const { epoch } = decodeCommitMetadata(offset, metadata);
+    const { epoch, topicId } = decodeCommitMetadata(offset, metadata);
     const back = Math.max(0, offset - by);
     this.#commits[partition] = {
       offset: back,
-      metadata: encodeCommitMetadata(back, { epoch, ahead: undefined }),
+      metadata: encodeCommitMetadata(back, { epoch, ahead: undefined, topicId }),
     };
   }
 

@@ -30,7 +30,7 @@ async function scene() {
       await lookUps;
       return partitions.map((partition) => {
         owned.push(partition);
-        return { partition, account: new Account(0, undefined), epoch: -1 };
+        return { partition, account: new Account(0, undefined), epoch: -1, topicId: undefined };
       });
     },
     commit: () => {

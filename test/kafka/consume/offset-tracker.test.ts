@@ -247,6 +247,7 @@ function own(kinds: readonly { kind: string; by: number }[], mostGaps: number) {
       const metadata = encodeCommitMetadata(committed, {
         epoch: 0,
         ahead: tracker.finishedAhead(mostGaps),
+        topicId: undefined,
       });
       tracker = new OffsetTracker(committed, decodeCommitMetadata(committed, metadata).ahead);
       naive = new NaiveTracker(committed);

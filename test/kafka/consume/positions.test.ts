@@ -4,6 +4,7 @@ import { encodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata
 import { Coordinator } from '../../../src/kafka/consume/coordinator.ts';
 import { Account, OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
 import { lookUpPositions, mayKeep } from '../../../src/kafka/consume/positions.ts';
+import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
 
 const topic = 'topic';
@@ -17,6 +18,7 @@ function partitionZero() {
   const partition = new OwnedPartition({ topic, partition: 0 }, limits);
   const { commits } = brokers.group('group');
   return {
+    brokers,
     log,
     partition,
     commit: (offset: number, metadata = '') => commits.set(`${topic}/0`, { offset, metadata }),
@@ -63,10 +65,10 @@ test('a commit that the broker forgot is not one of ours', () => {
 });
 
 test('a partition goes on at its committed offset, with what was told there', async () => {
-  const { partition, log, commit, lookUp } = partitionZero();
+  const { brokers, partition, log, commit, lookUp } = partitionZero();
   log.append('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
   const ahead = { upTo: 8, unfinished: new Set([3, 5]) };
-  commit(3, encodeCommitMetadata(3, { epoch: 7, ahead }));
+  commit(3, encodeCommitMetadata(3, { epoch: 7, ahead, topicId: brokers.topics.get(topic)?.id }));
   const { account, epoch } = await lookUp();
   assert.deepEqual([account.tracker.next, account.committed, epoch], [3, 3, 7]);
   assert.deepEqual(account.tracker.finishedAhead(100), ahead);
@@ -100,6 +102,41 @@ test('what is committed of a topic that was made again may be of the former one'
   partition.isRemade = true;
   const { account } = await lookUp();
   assert.deepEqual([account.tracker.next, account.committed], [0, undefined]);
+});
+
+test('what is committed says of which topic it is, be it the former one or the present one', async () => {
+  const { brokers, partition, commit, lookUp } = partitionZero();
+  const of = (topicId: string | undefined): string =>
+    encodeCommitMetadata(3, { epoch: 7, ahead: undefined, topicId });
+  const former = brokers.topics.get(topic)?.id;
+  brokers.makeTopic(topic, 1);
+  const present = brokers.topics.get(topic)?.id;
+  for (const isRemade of [false, true]) {
+    partition.isRemade = isRemade;
+    commit(3, of(former));
+    const { account, epoch, topicId } = await lookUp();
+    assert.deepEqual([account.tracker.next, account.committed, epoch], [0, undefined, -1]);
+    assert.equal(topicId, present);
+    commit(3, of(present));
+    assert.equal((await lookUp()).account.tracker.next, 3);
+  }
+  // Of a release that told nothing of the topic.
+  partition.isRemade = false;
+  commit(3, of(undefined));
+  assert.equal((await lookUp()).account.tracker.next, 3);
+});
+
+test('what is in flight of a topic is not gone on with in the one that was made again', async () => {
+  const { brokers, partition, lookUp } = partitionZero();
+  partition.account = new Account(0, undefined);
+  partition.account.tracker.add(0, 1, 0);
+  partition.cursor = new Cursor(partition, 1, 1_000);
+  partition.cursor.topicId = brokers.topics.get(topic)?.id;
+  assert.equal((await lookUp()).account, partition.account);
+  brokers.makeTopic(topic, 1);
+  const { account } = await lookUp();
+  assert.notEqual(account, partition.account);
+  assert.equal(account.tracker.next, 0);
 });
 
 test('an answer that does not name a partition does not say that nothing is committed', async () => {

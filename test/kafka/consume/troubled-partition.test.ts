@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { encodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
+import type { TopicPartition } from '../../../src/kafka/record.ts';
 import { LoopScene, finish, topic, until, valuesOf } from './loop-scene.ts';
 import type { Member } from './member.ts';
 
@@ -158,7 +159,7 @@ describe('troubled partitions', { concurrency: true }, () => {
       for (const value of 'abcd') log.append(value);
       const commit = {
         offset: 4,
-        metadata: encodeCommitMetadata(4, { epoch: 0, ahead: undefined }),
+        metadata: encodeCommitMetadata(4, { epoch: 0, ahead: undefined, topicId: undefined }),
       };
       scene.group.commits.set(`${topic}/0`, commit);
       log.cutOff(2);
@@ -219,6 +220,26 @@ describe('troubled partitions', { concurrency: true }, () => {
         assert.deepEqual(scene.committed(), [0, 0]);
       });
       assert.match(scene.log.visible.join(), /^warn: a topic was deleted and created again/m);
+    });
+
+    test('is not what a member commits of the former topic while its partition moves', async (t) => {
+      const scene = new LoopScene(t, 2);
+      for (const log of scene.logs) log.append('a', 'b', 'c');
+      const revoked: TopicPartition[] = [];
+      const member = await scene.joined({ onRevoked: (gone) => revoked.push(...gone) });
+      await until(() => {
+        assert.equal(member.received.length, 6);
+      });
+      const other = scene.member();
+      await until(() => {
+        assert.equal(revoked.length, 1);
+      });
+      const moves = revoked[0]?.partition ?? -1;
+      for (const log of scene.brokers.makeTopic(topic, 2)) log.append('d', 'e', 'f', 'g');
+      for (const record of member.received) if (record.partition === moves) record.finish();
+      await until(() => {
+        assert.equal(valuesOf(other, moves), 'd e f g');
+      });
     });
 
     test('is not settled by a topic that is gone, and others are read meanwhile', async (t) => {
