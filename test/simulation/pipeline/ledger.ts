@@ -104,7 +104,7 @@ export class Ledger {
     return new Map(Array.from(writesMs, ([name, times]) => [name, mostIn(times, 60_000)]));
   }
 
-  /** Of each record of a retry topic, how long after its time it was tried or put off again. */
+  /** Of each record of a retry topic, how long after its time it was tried, put off again or given up. */
   latenessMs(destinationId: string): number[] {
     const looks = new Map<string, number[]>();
     const dues: { readonly name: string; readonly dueMs: number; readonly writtenMs: number }[] =
@@ -116,6 +116,10 @@ export class Ledger {
     };
     for (const { messageId, atMs, ...attempt } of this.#endpoints.attempts)
       if (attempt.destinationId === destinationId) lookedAt(messageId, atMs);
+    const { deadLetter } = this.#topology.topics;
+    for (const partition of this.#brokers.topics.get(deadLetter)?.partitions ?? [])
+      for (const { envelope, timestampMs } of eventsIn(partition))
+        if (envelope.destinationId === destinationId) lookedAt(envelope.messageId, timestampMs);
     for (const tierMs of this.#topology.retryTiersMs)
       for (const partition of this.#brokers.topics.get(this.#topology.retryTopic(tierMs))
         ?.partitions ?? [])
