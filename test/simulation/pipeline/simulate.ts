@@ -40,6 +40,8 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const lookMs = 30 * secondMs;
+/** What was refused is asked for again after half a minute at most, of time that is lived through. */
+const refusedMs = 31 * secondMs;
 /** The retry window, what is left of the longest tier behind it, and a margin. */
 export const mostSettleMs: number = 5.5 * hourMs;
 
@@ -153,6 +155,7 @@ class Run {
     this.#say('world', 'all is well');
     brokers.weather = fairWeather;
     for (const nodeId of brokers.nodes.keys()) brokers.setNode(nodeId, 'up');
+    if (brokers.withheld.size > 0) time.liveThrough(refusedMs);
     brokers.withheld.clear();
     this.#deployment.reconnect();
     await time.pass(minuteMs);
@@ -207,6 +210,7 @@ class Run {
         time.happened();
         time.after(fault.forMs, () => {
           brokers.withheld.delete(topic);
+          time.liveThrough(refusedMs);
         });
         return;
       }
