@@ -40,6 +40,8 @@ const maxWaitMs = 200;
  */
 const mostFailures = 60;
 const againMs = 500;
+/** Each time, any of the brokers tells who leads. By chance, it is hardly always the same one. */
+const lostAfter = 6;
 
 /**
  * Yields every record of the ranges once, each partition in its order, as fast as the caller takes them: one
@@ -70,6 +72,8 @@ export async function* readRange(
 interface Range {
   readonly cursor: Cursor;
   readonly end: number;
+  /** How many answers in a row have said that the log does not reach the range's end. */
+  timesLost: number;
 }
 
 class RangeReader {
@@ -80,6 +84,7 @@ class RangeReader {
   /** By partition, until its end is reached. */
   readonly #open = new Map<number, Range>();
   #failures = 0;
+  #isLeaderDoubted = false;
   #turn = 0;
 
   constructor(cluster: Cluster, topic: string, maxFetchBytes: number, wanted: Wanted | undefined) {
@@ -98,7 +103,7 @@ class RangeReader {
     for (const { partition, start, end } of ranges) {
       if (start >= end) continue;
       const cursor = new Cursor({ topic: this.#topic, partition }, start, maxBytes);
-      this.#open.set(partition, { cursor, end });
+      this.#open.set(partition, { cursor, end, timesLost: 0 });
     }
   }
 
@@ -135,6 +140,7 @@ class RangeReader {
       });
       const brought = await this.#judge(answer);
       this.#failures = 0;
+      if (this.#isLeaderDoubted) await delay(againMs);
       return brought;
     } catch (error) {
       await this.#failed(error);
@@ -155,8 +161,9 @@ class RangeReader {
 
   async #whomToAsk(): Promise<readonly Cursor[]> {
     const cluster = this.#cluster;
-    if (this.#failures > 0 || cluster.topic(this.#topic) === undefined)
+    if (this.#failures > 0 || this.#isLeaderDoubted || cluster.topic(this.#topic) === undefined)
       await cluster.refresh([this.#topic]);
+    this.#isLeaderDoubted = false;
     const topic = cluster.topic(this.#topic);
     const error = cluster.topicError(this.#topic);
     if (error !== undefined && topic === undefined) throw new KafkaAnswerError(error, this.#topic);
@@ -195,23 +202,34 @@ class RangeReader {
     return brought;
   }
 
-  /** Before the log's start, or beyond its end, the range has nothing more. */
   async #leaveOutRemoved(range: Range): Promise<void> {
     const { topic, partition, offset } = range.cursor;
     const starts = await listOffsets(this.#cluster, topic, earliestTime, [partition]);
     const start = starts.get(partition) ?? offset;
-    this.#goOn(range, start > offset ? start : range.end);
+    if (start > offset) this.#goOn(range, start);
+    else this.#lost(range);
   }
 
-  /** The log may have been cut off since the range was made. Offsets that it no longer reaches are gone. */
   async #leaveOutLost(range: Range): Promise<void> {
     const { topic, partition, offset } = range.cursor;
     const ends = await listOffsets(this.#cluster, topic, latestTime, [partition]);
     // A leader that does not know its end yet reports an error instead.
-    if ((ends.get(partition) ?? Infinity) <= offset) this.#goOn(range, range.end);
+    if ((ends.get(partition) ?? Infinity) <= offset) this.#lost(range);
   }
 
-  #goOn({ cursor, end }: Range, position: number): void {
+  /**
+   * The log may have been cut off since the range was made. Offsets that it no longer reaches are gone. But a former
+   * leader that has lost touch with the others says the same, so others are asked several times who leads.
+   */
+  #lost(range: Range): void {
+    range.timesLost += 1;
+    if (range.timesLost < lostAfter) this.#isLeaderDoubted = true;
+    else this.#goOn(range, range.end);
+  }
+
+  #goOn(range: Range, position: number): void {
+    const { cursor, end } = range;
+    if (position > cursor.offset) range.timesLost = 0;
     cursor.offset = Math.max(cursor.offset, position);
     if (cursor.offset >= end) this.#open.delete(cursor.partition);
   }

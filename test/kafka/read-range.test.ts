@@ -121,6 +121,23 @@ describe('reading ranges', { concurrency: true }, () => {
     );
   });
 
+  for (const start of [0, 8])
+    test(`reads on from ${start} with the leader that others name, where a former one does not reach the end`, async () => {
+      const brokers = filled(1);
+      const log = brokers.log(topic, 0);
+      log.cutOff(6);
+      let asked = 0;
+      brokers.before = ({ api }) => {
+        if (api !== 'Metadata') return;
+        asked += 1;
+        if (asked !== 3) return;
+        log.lead(2);
+        log.append(6, 7, 8, 9);
+      };
+      const all = Array.from({ length: 10 - start }, (_, index) => start + index);
+      assert.deepEqual(await read(brokers, [[start, 10]]), [all.join(' ')]);
+    });
+
   test('reads from leaders, also where they would send readers to a replica', async () => {
     const brokers = filled(1);
     brokers.rack = 'b';

@@ -321,6 +321,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId)',
     replace: 'partition.isRemade',
   },
+  'believes-former-leader-of-range': {
+    says: 'A command that a broker without touch to the others led to a former leader left out what that one had not.',
+    file: 'src/kafka/read-range.ts',
+    find: 'if (range.timesLost < lostAfter) this.#isLeaderDoubted = true;\n    else this.#goOn(range, range.end);',
+    replace: 'this.#goOn(range, range.end);',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */
