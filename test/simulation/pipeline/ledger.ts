@@ -58,17 +58,21 @@ export class Ledger {
    * to one once more.
    */
   open(destinationIds: readonly string[]): string[] {
-    const { taken } = this.#endpoints;
     const open: string[] = [];
     for (const call of this.calls.values()) {
       if (call.acceptedMs === undefined || this.wasDeleted(call)) continue;
       for (const id of destinationIds) {
         const name = `${id} ${call.messageId}`;
-        const endedMs = Math.max(taken.get(name) ?? -1, this.letters.get(name)?.atMs ?? -1);
-        if (endedMs < (this.sentAgain.lastMs(name) ?? 0)) open.push(name);
+        if (this.endedMs(name) < (this.sentAgain.lastMs(name) ?? 0)) open.push(name);
       }
     }
     return open;
+  }
+
+  /** When the event was last taken, or given up; -1: it has not been. */
+  endedMs(name: string): number {
+    const takenMs = this.#endpoints.taken.get(name) ?? -1;
+    return Math.max(takenMs, this.letters.get(name)?.atMs ?? -1);
   }
 
   /** How long each event took that its endpoint has taken. */
