@@ -8,6 +8,7 @@ import { reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
+import { byTopic, finderIn } from './asked-cursors.ts';
 import { newContradiction } from './contradiction.ts';
 import type { Brought, Cursor } from './cursor.ts';
 import { judgePart, type PartVerdict } from './judge-part.ts';
@@ -242,19 +243,13 @@ export class Fetcher {
   }
 
   #request(nodeId: number, asked: readonly Cursor[]): FetchRequest {
-    const topics: { readonly id: string; readonly partitions: Cursor[] }[] = [];
-    for (const cursor of asked) {
-      const last = topics.at(-1);
-      if (last !== undefined && last.id === cursor.topicId) last.partitions.push(cursor);
-      else topics.push({ id: cursor.topicId ?? '', partitions: [cursor] });
-    }
     const nowMs = performance.now();
     let leftOut = -asked.length;
     for (const cursor of this.#cursors) if (cursor.nodeAt(nowMs) === nodeId) leftOut += 1;
     const maxWaitMs = this.#options.maxWaitMs(asked, leftOut);
     const mayBeSent = asked.every(({ leaderOnlyUntilMs }) => leaderOnlyUntilMs <= nowMs);
     const rack = mayBeSent ? this.#options.rack : '';
-    return { rack, maxBytes: answerBytes, maxWaitMs, topics };
+    return { rack, maxBytes: answerBytes, maxWaitMs, topics: byTopic(asked) };
   }
 
   async #digest(asked: readonly Cursor[], answer: FetchAnswer, question: Question): Promise<void> {
@@ -438,17 +433,4 @@ export class Fetcher {
     const fields = { reason: refusedRight(error, topic) ?? reasonOf(error) };
     this.#options.log.warn(fields, 'Kafka returns no records; trying again until it does');
   }
-}
-
-/** Finds the cursor of a part of an answer. Brokers answer in the order of the request. */
-function finderIn(asked: readonly Cursor[]): (part: FetchedPartition) => Cursor | undefined {
-  let next = 0;
-  return ({ topicId, partition }) => {
-    for (let tries = asked.length; tries > 0; tries -= 1) {
-      const cursor = asked[next];
-      next = (next + 1) % asked.length;
-      if (cursor?.partition === partition && cursor.topicId === topicId) return cursor;
-    }
-    return undefined;
-  };
 }
