@@ -26,7 +26,8 @@ import type { Claim, TakenRecord } from './job.ts';
 import { Lane } from './lane/lane.ts';
 import { Lanes } from './lane/lanes.ts';
 import type { LaneContext } from './lane/lane-context.ts';
-import { usualTurnMs } from './lane/odd-one-out.ts';
+import { notCompared, usualTurns } from './lane/odd-one-out.ts';
+import type { Idle } from './lane/odd-one-out.ts';
 import type { EngineState } from './metrics.ts';
 import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
@@ -413,11 +414,11 @@ export class DeliveryEngine {
     const active = [...this.#lanes.awake].filter(({ isActive }) => isActive);
     this.#pool.tick(active.length);
     this.#reachability.tick(this.#lanes);
-    const usualMs = this.#areLanesCompared() ? usualTurnMs(active) : Infinity;
+    const usual = this.#areLanesCompared() ? usualTurns(active, this.#idle) : notCompared;
     this.#watch.tick();
     for (const lane of this.#lanes.awake) {
       const { id } = lane.destination;
-      lane.tick(usualMs);
+      lane.tick(usual);
       // While this worker is cut off, failures say nothing about endpoints.
       if (!this.#reachability.isCutOff) this.#watch.look(id, lane);
       if (this.#watch.standing(id) === undefined && isPlain(lane)) this.#lanes.letRest(lane);
@@ -429,6 +430,10 @@ export class DeliveryEngine {
   #areLanesCompared(): boolean {
     const hasTimeLeft = this.#deps.busyShare() < fullyBusy;
     return hasTimeLeft && !this.#pool.isRestricted && this.#hasSeveralDestinations();
+  }
+
+  get #idle(): Idle {
+    return { areSlots: this.#pool.hasRoom, isSomeLane: this.#lanes.isSomeIdle };
   }
 
   #hasSeveralDestinations(): boolean {

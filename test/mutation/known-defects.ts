@@ -327,6 +327,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (range.timesLost < lostAfter) this.#isLeaderDoubted = true;\n    else this.#goOn(range, range.end);',
     replace: 'this.#goOn(range, range.end);',
   },
+  'several-behind-are-usual': {
+    says: 'Where several lanes were behind, none was the odd one, and a healthy destination waited for their backlogs while slots were free.',
+    file: 'src/delivery/lane/odd-one-out.ts',
+    find: 'if (!idle.areSlots) return',
+    replace: 'return',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

@@ -41,6 +41,24 @@ describe('endpoints that are slow, and get more than they can take', () => {
       assert.ok(delivered >= 0.6 * mostPossible, `${delivered} of ${mostPossible}`);
     });
 
+  for (const behind of [2, 3, 6])
+    test(`delay no other one where slots are free: ${behind} that get thousands of events at once`, async () => {
+      const scene = new Scene({ partitions: 1 });
+      const healthy = { destination: 'healthy-0', perSecond: 2 };
+      scene.addDestinations(1, 'healthy');
+      scene.addDestinations(behind, 'behind', { maxInFlight: 8 });
+      scene.world.answer = (url) => ({ ...answerOk, afterMs: url.includes('behind') ? 500 : 20 });
+      await scene.run(5_000, [healthy]);
+      for (let n = 0; n < 3_000; n++)
+        for (let of = 0; of < behind; of++) scene.publish(`behind-${of}`);
+      await scene.run(120_000, [healthy]);
+      const p99Ms = scene.p99Ms('healthy');
+      assert.ok(p99Ms <= 20_000, `p99 of the healthy one: ${p99Ms} ms`);
+      const delivered = scene.delivered(0, 'behind');
+      assert.ok(delivered >= 0.7 * behind * 16 * 120, `${delivered} of theirs`);
+      assert.equal(scene.deferrals('healthy'), 0);
+    });
+
   test('but one that is merely slower than others, and keeps up, is left alone', async () => {
     const scene = new Scene();
     const healthy = scene.addDestinations(20, 'healthy');

@@ -9,7 +9,7 @@ import type { DrainRate } from './drain-rate.ts';
 import type { LaneEndpoints } from './endpoints.ts';
 import type { LaneHold } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
-import { OddOneOut } from './odd-one-out.ts';
+import { OddOneOut, type UsualTurns } from './odd-one-out.ts';
 import type { LaneRate } from './rate.ts';
 import { aheadOf, type LaneSlots } from './slots.ts';
 import type { LaneSpeed } from './speed.ts';
@@ -37,7 +37,8 @@ const enoughWaiting = 512;
 /** Who waits in a lane, and who is put off. */
 export class Admission {
   readonly #deps: AdmissionDeps;
-  readonly #oddOneOut = new OddOneOut();
+  /** For fresh events, and for those that have come back. */
+  readonly #oddOneOut = { fresh: new OddOneOut(), returned: new OddOneOut() };
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -45,7 +46,8 @@ export class Admission {
 
   /** The lane is behind while others are not. */
   get isOddOneOut(): boolean {
-    return this.#oddOneOut.isOne;
+    const { fresh, returned } = this.#oddOneOut;
+    return fresh.isOne || returned.isOne;
   }
 
   /** Time until the turn of the event that waits longest here. */
@@ -78,12 +80,10 @@ export class Admission {
     return true;
   }
 
-  /**
-   * To be called about once a second.
-   * @param usualTurnMs time until a turn in lanes that are not behind
-   */
-  tick(usualTurnMs: number): void {
-    this.#oddOneOut.tick(this.longestTurnMs, usualTurnMs);
+  /** To be called about once a second. */
+  tick({ freshMs, returnedMs }: UsualTurns): void {
+    this.#oddOneOut.fresh.tick(this.longestTurnMs, freshMs);
+    this.#oddOneOut.returned.tick(this.longestTurnMs, returnedMs);
     if (this.#mayHaveTooMuch) this.review();
   }
 
@@ -91,7 +91,7 @@ export class Admission {
   get #isAtEase(): boolean {
     const { endpoints, hold, rate, lane } = this.#deps;
     const isHeldUp = endpoints.troubled || hold.isOn || rate.isLimited || lane.isSlowRefused;
-    return !isHeldUp && !this.#oddOneOut.isOne;
+    return !isHeldUp && !this.isOddOneOut;
   }
 
   /** Whether events that wait here may have to be put off. */
@@ -100,7 +100,7 @@ export class Admission {
     if (waiting.size === 0) return false;
     // What has come back takes turns under the rate limit that fresh records were to have.
     const isOvertaken = rate.isLimited && waiting.returned > 0;
-    return isOvertaken || this.#oddOneOut.isOne || lane.isSlowRefused || this.#isDedicated;
+    return isOvertaken || this.isOddOneOut || lane.isSlowRefused || this.#isDedicated;
   }
 
   get #isDedicated(): boolean {
@@ -109,7 +109,7 @@ export class Admission {
 
   #judge(job: Job, kind: 'offer' | 'review'): void {
     const { context, rate, waiting } = this.#deps;
-    const lane = this.#view();
+    const lane = this.#view(job.hasReturned);
     const prospects = this.#prospectsOf(job, lane);
     const verdict = decide(job, { kind, lane, prospects }, circumstances(context));
     if (isEnding(verdict)) {
@@ -125,7 +125,7 @@ export class Admission {
 
   /** The deferral that applies to all events of a bundle; undefined if there is none. */
   #deferralOfBundle({ claim, header }: Bundle): Deferral | undefined {
-    const view = this.#view();
+    const view = this.#view(true);
     const { waiting, returned } = view;
     const rateWaitMs = this.#deps.rate.waitBehindMs(aheadOf(true, returned, waiting));
     const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
@@ -138,7 +138,7 @@ export class Admission {
     return { cause: 'lane', wantedMs: view.drainMs };
   }
 
-  #view(): LaneView {
+  #view(hasReturned: boolean): LaneView {
     const { context, waiting, endpoints, hold, rate, slots, speed, drain, lane } = this.#deps;
     const { clock } = context;
     return {
@@ -152,7 +152,7 @@ export class Admission {
       isSlowRefused: lane.isSlowRefused,
       failingForMs: speed.failingForMs(clock.steadyNow()),
       drainMs: drain.drainMs(waiting.size),
-      isOddOneOut: this.#oddOneOut.isOne,
+      isOddOneOut: this.#oddOneOut[hasReturned ? 'returned' : 'fresh'].isOne,
       isDedicated: this.#isDedicated,
     };
   }

@@ -9,6 +9,7 @@ import { LaneFigures } from './figures.ts';
 import { LaneHold, wishedMs } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
 import { maxInFlightOf } from './max-in-flight.ts';
+import type { UsualTurns } from './odd-one-out.ts';
 import { LaneRate } from './rate.ts';
 import { LaneSlots } from './slots.ts';
 import { LaneSpeed } from './speed.ts';
@@ -207,11 +208,8 @@ export class Lane implements SlotTaker {
     for (const { record } of this.waiting.takeAll()) record.release();
   }
 
-  /**
-   * To be called about once a second.
-   * @param usualTurnMs time until a turn in lanes that are not behind
-   */
-  tick(usualTurnMs: number): void {
+  /** To be called about once a second. */
+  tick(usual: UsualTurns): void {
     // Events that were put off at once, or answered within milliseconds, are not in flight at this moment.
     this.#wasUsed = this.#wasOffered || this.#isBusy;
     this.#wasOffered = false;
@@ -223,7 +221,7 @@ export class Lane implements SlotTaker {
     this.#drain.tick(nowMs);
     this.figures.tick(nowMs);
     this.#judgeSpeed();
-    this.#admission.tick(usualTurnMs);
+    this.#admission.tick(usual);
     this.#pump();
     this.endpoints.dropIdleBreakers(nowMs);
     if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;

@@ -22,6 +22,13 @@ export class Lanes implements Providers {
     this.#sweptMs = nowMs;
   }
 
+  /** Some lane has nothing to do, and what came for it would be sent. One at rest has no trouble. */
+  get isSomeIdle(): boolean {
+    if (this.awake.size < this.all.size) return true;
+    for (const { isActive, isServed } of this.awake) if (!isActive && isServed) return true;
+    return false;
+  }
+
   /** The lane of a destination, awake. */
   use(id: string): Lane | undefined {
     const lane = this.all.get(id);

@@ -21,6 +21,8 @@ const restrictedSlots = 16;
 const briskInRow = 3;
 /** Share of the slots for takers with less than their share. Other takers may hold the rest for long. */
 const keptShare = 0.125;
+/** With a smaller share of the slots taken, there is a slot for everybody. */
+const roomyShare = 0.75;
 /** Takers wait in lines by how many slots they have: 0, 1, 2 to 3, 4 to 7, and so on. */
 const lines = 8;
 
@@ -63,6 +65,11 @@ export class SlotPool {
 
   get taken(): number {
     return this.#taken;
+  }
+
+  /** Lanes that wait, wait for something else than a slot of the pool. */
+  get hasRoom(): boolean {
+    return !this.isFull && this.#taken < roomyShare * this.size;
   }
 
   get slowTaken(): number {

@@ -1,17 +1,38 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { OddOneOut, usualTurnMs } from '../../../src/delivery/lane/odd-one-out.ts';
+import { OddOneOut, usualTurns } from '../../../src/delivery/lane/odd-one-out.ts';
 import { answerOk, hangs, SimulatedWorld } from '../simulated-world.ts';
 
 describe('the usual time until a turn', () => {
-  const usualOf = (...turnsMs: number[]): number =>
-    usualTurnMs(turnsMs.map((longestTurnMs) => ({ isServed: true, longestTurnMs })));
+  /** For fresh events. */
+  const usual = (turnsMs: number[], areSlots: boolean, isSomeLane: boolean): number =>
+    usualTurns(served(turnsMs), { areSlots, isSomeLane }).freshMs;
+  const served = (turnsMs: number[]): { isServed: true; longestTurnMs: number }[] =>
+    turnsMs.map((longestTurnMs) => ({ isServed: true, longestTurnMs }));
+  const usualOf = (...turnsMs: number[]): number => usual(turnsMs, false, true);
 
   test('is that of the lanes that are least behind, in whatever order they are', () => {
     assert.equal(usualOf(9_000, 8_000, 20, 10), 20);
     assert.equal(usualOf(10, 20, 8_000, 9_000), 20);
     assert.equal(usualOf(9_000, 10, 8_000), 10);
   });
+
+  test('is that of the one lane that is least behind where slots are idle', () => {
+    assert.equal(usual([9_000, 8_000, 20, 7_000, 9_000], true, false), 20);
+    assert.equal(usual([9_000, 8_000, 9_000, 7_000], true, false), 7_000);
+  });
+
+  test('is none where slots are idle and another lane is, too', () => {
+    assert.equal(usual([9_000, 8_000, 9_000, 7_000], true, true), 0);
+    assert.equal(usual([9_000], true, true), 4_000);
+  });
+});
+
+test('what has come back is compared with the usual lanes though slots are idle: it would only come back again', () => {
+  const turnsMs = [9_000, 8_000, 20, 7_000, 9_000];
+  const active = turnsMs.map((longestTurnMs) => ({ isServed: true, longestTurnMs }));
+  const { returnedMs } = usualTurns(active, { areSlots: true, isSomeLane: true });
+  assert.equal(returnedMs, 7_000);
 });
 
 test('a lane counts as behind once two looks in a row show that, and until it is well below the limit', () => {
