@@ -14,12 +14,6 @@ export interface KnownDefect {
 
 /** By id. */
 export const knownDefects: Readonly<Record<string, KnownDefect>> = {
-  'kept-late': {
-    says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
-    file: 'src/delivery/disposal.ts',
-    find: 'if (this.#clock.steadyNow() - begunMs <= surelyFoundMs) return true;',
-    replace: 'if (this.#clock.steadyNow() - begunMs >= 0) return true;',
-  },
   'unanswered-partition': {
     says: 'The producer counted a partition that an answer left out as written, so its records were lost.',
     file: 'src/kafka/produce/sender.ts',
@@ -332,6 +326,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/delivery/lane/odd-one-out.ts',
     find: 'if (!idle.areSlots) return',
     replace: 'return',
+  },
+  'kept-late': {
+    says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
+    file: 'src/delivery/disposal.ts',
+    find: 'if (this.#clock.steadyNow() - begunMs <= surelyFoundMs) return true;',
+    replace: 'if (this.#clock.steadyNow() - begunMs >= 0) return true;',
   },
 };
 

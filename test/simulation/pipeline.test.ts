@@ -53,7 +53,7 @@ describe('the whole pipeline in simulated time', () => {
   });
 
   test('is the same each time with operators, whose commands are killed and run again', async () => {
-    const [first, second] = [await run('--seed', '30'), await run('--seed', '30')];
+    const [first, second] = [await run('--seed', '76'), await run('--seed', '76')];
     assert.match(first.stdout, /resume-\d+: \d+ events sent again, in redrive [0-9a-f]{8}\n/);
     assert.match(first.stdout, /re(sume|drive)-\d+: cut: [^\n]*"kill"/);
     assert.equal(second.stdout, first.stdout);

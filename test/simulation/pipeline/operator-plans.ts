@@ -3,7 +3,7 @@ import { diceOf } from './dice.ts';
 import type { Burst, Cut, Fault, Scenario, Trouble } from './scenario.ts';
 
 const secondMs = 1_000;
-const operatedShare = 1 / 6;
+const operatedShare = 1 / 10;
 
 /**
  * Operators pause destinations, resume them, and send dead letters again, near calls and near what goes wrong. One
@@ -27,7 +27,7 @@ export function withOperators(scenario: Scenario): Scenario {
     forMs: whole(1, 40) * secondMs,
   });
   const common = (): { readonly perSecond: number; readonly cuts: readonly Cut[] } => ({
-    perSecond: oneOf([1, 5, 100, 1_000]),
+    perSecond: oneOf([5, 20, 100, 1_000]),
     cuts: Array.from({ length: oneOf([0, 0, 1, 2, 3]) }, cut),
   });
   const anyDestination = (): number => whole(0, destinations.length - 1);
