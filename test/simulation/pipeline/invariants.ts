@@ -78,10 +78,12 @@ export const rules: Readonly<Record<string, Rule>> = {
       const first = attempts[0];
       const last = attempts.at(-1);
       if (first === undefined || last === undefined) continue;
-      // What an operator sends again has a new one.
+      // What an operator sends again has a new one, which begins when that is first put off: under a rate limit, its turn
+      // may come late.
       const again = ledger.sentAgain.copiesMs.get(`${last.destinationId} ${last.messageId}`) ?? [];
       const fromMs = Math.max(first.atMs, ...again.filter((atMs) => atMs <= last.atMs));
-      if (last.atMs - fromMs > retryWindowMs + laterMs + setBy + 60_000)
+      const turnMs = again.length > 0 ? 600_000 : 0;
+      if (last.atMs - fromMs > retryWindowMs + laterMs + setBy + turnMs + 60_000)
         yield `${named(last)} ${last.atMs - fromMs} ms after its window began`;
     }
   },
