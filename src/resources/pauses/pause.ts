@@ -17,9 +17,9 @@ const schema = z.object({
   failingSince: z.exactOptional(z.iso.datetime()),
 });
 
-/** Begins the keys of records that are no pauses. Ids of destinations have no colon. */
-const resumedPrefix = 'resumed:';
-const endedPrefix = 'ended:';
+/** Begin the keys of records that are no pauses. Ids of destinations have no colon. */
+const marks = ['resumed', 'ended'] as const;
+type Mark = (typeof marks)[number];
 
 /**
  * Says since when a destination is resumed while events that were kept for it may be left; undefined: none is.
@@ -30,8 +30,7 @@ export function resumedRecord(
   destinationId: string,
   since: string | undefined,
 ): OutgoingRecord {
-  const value = since === undefined ? null : JSON.stringify({ since });
-  return { topic, key: `${resumedPrefix}${destinationId}`, value };
+  return markRecord(topic, 'resumed', destinationId, since);
 }
 
 /**
@@ -43,22 +42,30 @@ export function endedRecord(
   destinationId: string,
   since: string | undefined,
 ): OutgoingRecord {
+  return markRecord(topic, 'ended', destinationId, since);
+}
+
+function markRecord(
+  topic: string,
+  mark: Mark,
+  destinationId: string,
+  since: string | undefined,
+): OutgoingRecord {
   const value = since === undefined ? null : JSON.stringify({ since });
-  return { topic, key: `${endedPrefix}${destinationId}`, value };
+  return { topic, key: `${mark}:${destinationId}`, value };
 }
 
 /** What a record of `pauses` is about. */
 export interface PauseKey {
-  readonly says: 'paused' | 'resumed' | 'ended';
+  readonly says: 'paused' | Mark;
   readonly destinationId: string;
 }
 
 export function readPauseKey(key: string): PauseKey {
-  if (key.startsWith(resumedPrefix))
-    return { says: 'resumed', destinationId: key.slice(resumedPrefix.length) };
-  if (key.startsWith(endedPrefix))
-    return { says: 'ended', destinationId: key.slice(endedPrefix.length) };
-  return { says: 'paused', destinationId: key };
+  const mark = marks.find((each) => key.startsWith(`${each}:`));
+  return mark === undefined
+    ? { says: 'paused', destinationId: key }
+    : { says: mark, destinationId: key.slice(mark.length + 1) };
 }
 
 /** Undefined ends the pause. */
