@@ -144,8 +144,8 @@ class LookUp {
           { topic, partitions, sinceMs },
           () => missing.size === 0,
           (record) => {
-            const copy = copyOf(record, messageId, committed);
-            if (copy === undefined || !scene.isOfUser(copy.envelope, record.key)) return;
+            const copy = copyOf(scene, record, messageId, committed);
+            if (copy === undefined) return;
             this.#reader.found(copies).push(copy);
             missing.delete(copy.envelope.destinationId);
           },
@@ -399,13 +399,14 @@ function earliest(places: readonly Place[]): number | undefined {
 }
 
 function copyOf(
+  scene: Scene,
   record: IncomingRecord,
   messageId: string,
   committed: Committed,
 ): FoundCopy | undefined {
   const header = record.headers[envelopeHeader];
   const envelope = header === undefined ? undefined : decodeEnvelope(header);
-  if (envelope?.messageId !== messageId) return undefined;
+  if (envelope?.messageId !== messageId || !scene.isOfUser(envelope, record.key)) return undefined;
   const copy = { place: placed(record), envelope, isAhead: isAhead(record, committed) };
   // Copied, because a slice would keep the whole batch.
   return record.value === null ? copy : { ...copy, body: Buffer.from(record.value) };
@@ -418,9 +419,8 @@ function waitingIn(
   messageId: string,
   committed: Committed,
 ): readonly FoundWaiting[] {
-  const copy = copyOf(record, messageId, committed);
+  const copy = copyOf(scene, record, messageId, committed);
   if (copy !== undefined) {
-    if (!scene.isOfUser(copy.envelope, record.key)) return [];
     const { dueMs, deadlineMs } = copy.envelope;
     return [{ ...copy, dueMs, deadlineMs, events: 1 }];
   }
