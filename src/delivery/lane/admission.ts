@@ -82,8 +82,9 @@ export class Admission {
 
   /** To be called about once a second. */
   tick({ freshMs, returnedMs }: UsualTurns): void {
-    this.#oddOneOut.fresh.tick(this.longestTurnMs, freshMs);
-    this.#oddOneOut.returned.tick(this.longestTurnMs, returnedMs);
+    const turnMs = this.longestTurnMs;
+    this.#oddOneOut.fresh.tick(turnMs, freshMs);
+    this.#oddOneOut.returned.tick(turnMs, returnedMs);
     if (this.#mayHaveTooMuch) this.review();
   }
 
