@@ -27,6 +27,15 @@ function publishMany(world: SimulatedWorld, count: number): string[] {
   return Array.from({ length: count }, (_, n) => world.publish('crm', `u${n}`));
 }
 
+async function mostQueuedInAnHour(world: SimulatedWorld): Promise<number> {
+  let mostQueued = 0;
+  for (let step = 0; step < 3_600; step++) {
+    await world.clock.pass(1_000);
+    mostQueued = Math.max(mostQueued, world.engine.state().queued);
+  }
+  return mostQueued;
+}
+
 const isBundle = ({ headers }: OutgoingRecord): boolean =>
   decodeEnvelope(Buffer.from(headers?.[envelopeHeader] ?? '')) === undefined;
 
@@ -246,11 +255,7 @@ test('a lane that has enough to do leaves what is packed in its retry topic', as
   publishMany(world, 6_000);
   await world.clock.pass(minuteMs);
   world.answer = () => ({ ...answerOk, afterMs: 100 });
-  let mostQueued = 0;
-  for (let step = 0; step < 3_600; step++) {
-    await world.clock.pass(1_000);
-    mostQueued = Math.max(mostQueued, world.engine.state().queued);
-  }
+  const mostQueued = await mostQueuedInAnHour(world);
   assert.ok(mostQueued <= 512 + 256, `${mostQueued} events waited`);
   assert.equal(world.delivered.length, 6_005);
 });
@@ -277,11 +282,7 @@ test('a lane that has enough to do of one user leaves what is packed, too', asyn
   for (let n = 0; n < 3_000; n++) world.publish('crm', 'one');
   await world.clock.pass(minuteMs);
   world.answer = () => ({ ...answerOk, afterMs: 100 });
-  let mostQueued = 0;
-  for (let step = 0; step < 3_600; step++) {
-    await world.clock.pass(1_000);
-    mostQueued = Math.max(mostQueued, world.engine.state().queued);
-  }
+  const mostQueued = await mostQueuedInAnHour(world);
   assert.ok(mostQueued <= 512 + 256, `${mostQueued} events waited`);
   assert.equal(world.delivered.length, 3_005);
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import { eventually } from '../../harness/eventually.ts';
-import type { PartitionAnswer } from '../fake-log.ts';
-import { fetches, reading, until } from './fetch-scene.ts';
+import type { FakeLog, PartitionAnswer } from '../fake-log.ts';
+import { fetches, reading, until, type FetchScene } from './fetch-scene.ts';
 import { passTime } from './passing-time.ts';
 
 describe('a replica in the reader’s zone', { concurrency: true }, () => {
@@ -23,12 +23,7 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
 
   for (const state of ['down', 'hangs'] as const)
     test(`when the replica ${state === 'down' ? 'is gone' : 'hangs'}, the leader is asked again`, async (t) => {
-      const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
-      const [log] = logs;
-      if (log === undefined) return;
-      log.replica = 3;
-      log.append('a');
-      await until(owner, { 0: 'a' });
+      const { log, owner, brokers } = await readingNearby(t);
       brokers.nodes.set(3, state);
       log.replica = undefined;
       log.append('b');
@@ -68,22 +63,35 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
   };
   for (const [trouble, replicaAnswers] of Object.entries(troubles))
     test(`a replica that ${trouble} is left for its leader, which alone is believed`, async (t) => {
-      const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
-      const [log] = logs;
-      if (log === undefined) return;
-      log.replica = 3;
-      log.append('a');
-      await until(owner, { 0: 'a' });
+      const { log, owner, asked } = await readingNearby(t);
       log.replicaAnswers = (answer) => (answer.highWatermark > 1 ? replicaAnswers(answer) : answer);
       log.append('b');
       await until(owner, { 0: 'a b' });
-      const toReplica = (): number => fetches(brokers).filter((each) => each === '3: 0').length;
-      const before = toReplica();
+      const before = asked(3);
       log.append('c');
       await until(owner, { 0: 'a b c' });
-      assert.deepEqual([owner.told, owner.refusal, toReplica()], [[], undefined, before]);
+      assert.deepEqual([owner.told, owner.refusal, asked(3)], [[], undefined, before]);
     });
 });
+
+interface NearbyScene extends Pick<FetchScene, 'brokers' | 'owner'> {
+  readonly log: FakeLog;
+  /** How often a node was asked for the partition. */
+  readonly asked: (nodeId: number) => number;
+}
+
+/** The leader, node 1, has sent the reader to node 3, which is in its zone. */
+async function readingNearby(t: TestContext): Promise<NearbyScene> {
+  const { brokers, logs, owner } = reading(t, 1, { rack: 'b' });
+  const [log] = logs;
+  assert.ok(log !== undefined);
+  log.replica = 3;
+  log.append('a');
+  await until(owner, { 0: 'a' });
+  const asked = (nodeId: number): number =>
+    fetches(brokers).filter((each) => each === `${nodeId}: 0`).length;
+  return { brokers, owner, log, asked };
+}
 
 function refusing(error: KafkaErrorName): (answer: PartitionAnswer) => PartitionAnswer {
   return (answer) => ({ ...answer, error, records: Buffer.alloc(0) });
@@ -101,43 +109,31 @@ const lastByteOfOffset = 7;
 
 test('a replica that hangs while the leader still names it is left alone for five minutes', async (t) => {
   const pass = passTime(t);
-  const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
-  const [log] = logs;
-  if (log === undefined) return;
-  log.replica = 3;
-  log.append('a');
-  await until(owner, { 0: 'a' });
+  const { log, owner, brokers, asked } = await readingNearby(t);
   brokers.nodes.set(3, 'hangs');
-  const toReplica = (): number => fetches(brokers).filter((each) => each === '3: 0').length;
   log.append('b');
   await until(owner, { 0: 'a b' });
-  const before = toReplica();
+  const before = asked(3);
   for (const value of ['c', 'd', 'e']) {
     log.append(value);
     await eventually(() => {
       assert.ok(owner.of(0).endsWith(value));
     });
   }
-  assert.equal(toReplica(), before);
+  assert.equal(asked(3), before);
   brokers.nodes.set(3, 'up');
   pass(300_001);
   await eventually(() => {
-    assert.ok(toReplica() > before);
+    assert.ok(asked(3) > before);
   });
 });
 
 test('a replica is asked for five minutes, and then the leader whether it still is the nearest', async (t) => {
   const pass = passTime(t);
-  const { logs, owner, brokers } = reading(t, 1, { rack: 'b' });
-  const [log] = logs;
-  if (log === undefined) return;
-  log.replica = 3;
-  log.append('a');
-  await until(owner, { 0: 'a' });
-  const toLeader = (): number => fetches(brokers).filter((each) => each === '1: 0').length;
-  assert.equal(toLeader(), 1);
+  const { asked } = await readingNearby(t);
+  assert.equal(asked(1), 1);
   pass(300_000);
   await eventually(() => {
-    assert.equal(toLeader(), 2);
+    assert.equal(asked(1), 2);
   });
 });
