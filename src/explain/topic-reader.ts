@@ -77,10 +77,10 @@ export class TopicReader {
   /**
    * The records that are about the id, ordered by time.
    * @param isAbout exact, or nearly: all that it lets through is held in memory
-   * @param look default: a thorough one, unless there are too many records for that
+   * @param look where there are too many records for a thorough one
    * @throws PostriderError `input-invalid` where there are thousands
    */
-  async find(part: Part, isAbout: IsAbout, look?: Look): Promise<readonly IncomingRecord[]> {
+  async find(part: Part, isAbout: IsAbout, look: Look = 'end'): Promise<readonly IncomingRecord[]> {
     const found: IncomingRecord[] = [];
     const visit = (record: IncomingRecord): void => {
       if (isAbout(record)) this.found(found).push(copied(record));
@@ -119,9 +119,9 @@ export class TopicReader {
     await Promise.all(ranges.map((range) => this.#read(topic, range, undefined, visit)));
   }
 
-  async #search(part: Part, visit: Visit, look?: Look): Promise<void> {
+  async #search(part: Part, visit: Visit, look: Look = 'end'): Promise<void> {
     const ranges = await this.ranges(part);
-    const how = look ?? (offsetsIn(ranges) <= mostThoroughRecords ? 'thorough' : 'end');
+    const how = offsetsIn(ranges) <= mostThoroughRecords ? 'thorough' : look;
     const streams = ranges.flatMap(inStreams);
     await Promise.all(
       streams.map((range) => this.#read(part.topic, range, this.#sought(how), visit)),

@@ -8,6 +8,7 @@ import type { Story } from '../../src/explain/story.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startFaultyRegistry, type FaultyRegistry } from '../harness/registry.ts';
@@ -337,6 +338,19 @@ test('a call that is not there is told of in a sentence', async () => {
   // Another user's, though it may lie in the same partition.
   const { code } = await postrider.run(['explain', 'm-taken', '--user', 'u-other', ...since]);
   assert.equal(code, 1);
+});
+
+test('a record is told of where another one with its id is easier to find', async () => {
+  const topic = `${postrider.environment['TOPIC_PREFIX'] ?? ''}ingest`;
+  const record = (messageId: string): OutgoingRecord => {
+    const call = { type: 'track', event: 'E', messageId, userId: 'u1', writeKey: 'wk' };
+    return { topic, key: 'u1', value: JSON.stringify(call) };
+  };
+  await producer.send([record('m-alike-7')]);
+  // Compressed, most of these ids refer to the first one.
+  await producer.send(Array.from({ length: 10 }, (_, number) => record(`m-alike-${number}`)));
+  const { received } = await explain('m-alike-7');
+  assert.equal(received.length, 2);
 });
 
 // The last one: after it, keys are in other partitions.
