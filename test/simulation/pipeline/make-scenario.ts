@@ -175,7 +175,7 @@ export function makeScenario(seed: number): Scenario {
 }
 
 /** So many events take as long as those of thirty scenarios. */
-const crowdEach = 197;
+const crowdEach = 397;
 
 /** Whether the seed's scenario has more events than windows hold. */
 export function isCrowd(seed: number): boolean {

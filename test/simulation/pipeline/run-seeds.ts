@@ -23,7 +23,9 @@ export async function runSeeds(
 ): Promise<void> {
   let next = from;
   const work = async (): Promise<void> => {
-    const child = fork(new URL(import.meta.url), { execArgv: ['--max-semi-space-size=32'] });
+    const child = fork(new URL(import.meta.url), {
+      execArgv: ['--min-semi-space-size=32', '--max-semi-space-size=64'],
+    });
     let seed: number | undefined;
     await new Promise<void>((resolve, reject) => {
       const give = (): void => {
@@ -46,7 +48,7 @@ export async function runSeeds(
 }
 
 /** Each so many seeds, and each crowd, it is compared with itself without the troubles of its endpoints. */
-const comparedEach = 5;
+const comparedEach = 10;
 
 async function runSeed(seed: number): Promise<Result> {
   const scenario = makeScenario(seed);

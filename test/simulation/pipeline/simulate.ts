@@ -109,7 +109,7 @@ export async function simulate(
       p95WaitMs: Object.fromEntries(ids.map((id) => [id, p95(ledger.waitsMs(id))])),
     };
   } finally {
-    deployment?.audience?.close();
+    deployment?.close();
     time.close();
   }
 }

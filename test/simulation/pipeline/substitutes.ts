@@ -45,11 +45,15 @@ export function uuidOf(bytes: Buffer): string {
     .join('-');
 }
 
-/** The nearest lines of the stack, as text. */
-export function callers(frames: number): string {
+/** Whether a file whose name matches is among the nearest callers. Its stack is not made a text, which takes long. */
+export function isCalledBy(files: RegExp, frames: number): boolean {
   const { stackTraceLimit } = Error;
+  const former: unknown = Reflect.get(Error, 'prepareStackTrace');
   Error.stackTraceLimit = frames;
-  const { stack = '' } = new Error();
+  Error.prepareStackTrace = (_error, sites) =>
+    sites.some((site) => files.test(site.getFileName() ?? ''));
+  const { stack: isCalled } = new Error() as { readonly stack?: unknown };
   Error.stackTraceLimit = stackTraceLimit;
-  return stack;
+  Reflect.set(Error, 'prepareStackTrace', former);
+  return isCalled === true;
 }

@@ -5,7 +5,7 @@ import os from 'node:os';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
 import type { SteadyClock } from '../../../src/ops/clock.ts';
-import { abortable, callers, replace, uuidOf } from './substitutes.ts';
+import { abortable, isCalledBy, replace, uuidOf } from './substitutes.ts';
 import { TimerHeap, type Due } from './timer-heap.ts';
 
 /** A process of the simulated deployment: whatever it starts belongs to it, through every promise and timer. */
@@ -98,13 +98,15 @@ const looksMs: readonly number[] = [1_000, 2_000, 5_000];
 /** Who sets timers for a time that something is due at: by chance, one may be as long as a look. */
 const timersForEvents = /\/src\/delivery\/(lane|due-gate)/;
 /** The caller, its callers, and the clocks that only pass on. */
-const framesLooked = 5;
+const framesLooked = 6;
 /** Of all other timers, only those that are longer decide something: the rest is how Kafka is asked again. */
 const askAgainMs = 15_000;
-/** Nothing has happened for so long: it is quiet. Consumers look for news after a tenth of a second. */
+/** Nothing has happened for so long: it is quiet. What is refused is asked for again after a tenth of a second. */
 const untilQuietMs = 125;
+/** As much, after what others are told of at once. Records are written after 25 ms at most, and 3 ms later read. */
+export const promptMs = 40;
 /** In the longest quiet, all looks are taken once in so many ms. */
-const breathEveryMs = 300_000;
+const breathEveryMs = 600_000;
 const breathMs = 1_000;
 /** Promises are settled after each; the kernel is asked for news, of which there is none, only after so many. */
 const turnsAtOnce = 256;
@@ -140,8 +142,9 @@ export class VirtualTime {
   readonly #events = new TimerHeap<VirtualTimer>();
   #added = 0;
   #immediates: VirtualTimer[] = [];
+  readonly #forEvents = new WeakMap<() => void, boolean>();
   readonly #running = new AsyncLocalStorage<SimulatedProcess | undefined>();
-  #lastEventMs: number;
+  #quietFromMs: number;
   /** Until when time has to be lived through. */
   #livedUntilMs = 0;
   #realWork = 0;
@@ -151,7 +154,7 @@ export class VirtualTime {
   constructor(seed: number, seededRandom: (seed: number) => () => number) {
     this.startMs = Date.UTC(2026, 0, 1);
     this.nowMs = this.startMs;
-    this.#lastEventMs = this.startMs;
+    this.#quietFromMs = this.startMs + untilQuietMs;
     this.random = seededRandom(seed);
     this.#enterOutside = AsyncLocalStorage.snapshot();
     this.#install(seededRandom(seed ^ 0x5eed));
@@ -169,7 +172,7 @@ export class VirtualTime {
       now: () => Date.now(),
       steadyNow: () => Math.floor(this.nowMs - this.startMs),
       after: (delayMs, callback) => {
-        const isPoll = looksMs.includes(delayMs) && !timersForEvents.test(callers(framesLooked));
+        const isPoll = looksMs.includes(delayMs) && !this.#isForEvents(callback);
         const timer = this.#add(delayMs, { owner: this.process, callback, isPoll });
         return {
           cancel: () => {
@@ -178,6 +181,15 @@ export class VirtualTime {
         };
       },
     };
+  }
+
+  /** Must be called by what is called by who sets the timer. Those that set many use one callback again and again. */
+  #isForEvents(callback: () => void): boolean {
+    const known = this.#forEvents.get(callback);
+    if (known !== undefined) return known;
+    const isForEvents = isCalledBy(timersForEvents, framesLooked);
+    this.#forEvents.set(callback, isForEvents);
+    return isForEvents;
   }
 
   get process(): SimulatedProcess | undefined {
@@ -194,9 +206,9 @@ export class VirtualTime {
     return owner.enter;
   }
 
-  /** Something happened that is more than a poll. */
-  happened(): void {
-    this.#lastEventMs = this.nowMs;
+  /** Something happened that is more than a poll; what it brings about begins within so long. */
+  happened(forMs: number = untilQuietMs): void {
+    this.#quietFromMs = Math.max(this.#quietFromMs, this.nowMs + forMs);
   }
 
   /** For so long time is lived through, though nothing may happen. */
@@ -205,7 +217,7 @@ export class VirtualTime {
   }
 
   get isQuiet(): boolean {
-    return this.nowMs - this.#lastEventMs > untilQuietMs;
+    return this.nowMs > this.#quietFromMs;
   }
 
   /** Of the simulated world itself; never left out. */

@@ -203,22 +203,24 @@ export class SimulatedCluster implements Cluster {
     if (this.#isClosed) throw new KafkaAnswerError('NETWORK_EXCEPTION', 'the connection is closed');
     const connection = api === 'Fetch' ? -nodeId : nodeId;
     const untilMs = this.#time.livedMs + timeoutMs;
-    return new Promise<T>((resolve, reject) => {
-      this.#pending.add(reject);
-      const isOver = (this.#busy.get(connection) ?? Promise.resolve())
-        .then(() => this.#travel(api, nodeId, untilMs, answer))
-        .then(
-          (value) => {
-            this.#pending.delete(reject);
-            resolve(value);
-          },
-          (error: unknown) => {
-            this.#pending.delete(reject);
-            reject(error instanceof Error ? error : new Error(String(error)));
-          },
-        );
-      this.#busy.set(connection, isOver);
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#pending.add(reject);
+    const travel = (): Promise<T> => this.#travel(api, nodeId, untilMs, answer);
+    const former = this.#busy.get(connection);
+    const isOver = (former === undefined ? travel() : former.then(travel)).then(
+      (value) => {
+        this.#pending.delete(reject);
+        if (this.#busy.get(connection) === isOver) this.#busy.delete(connection);
+        resolve(value);
+      },
+      (error: unknown) => {
+        this.#pending.delete(reject);
+        if (this.#busy.get(connection) === isOver) this.#busy.delete(connection);
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+    this.#busy.set(connection, isOver);
+    return promise;
   }
 
   /** There, the broker's work, and back. */
@@ -232,23 +234,23 @@ export class SimulatedCluster implements Cluster {
     const { weather } = brokers;
     // In fair weather, it makes no difference on which way it takes its time.
     const isFair = weather === fairWeather && !brokers.areDivided;
-    if (!isFair) await this.#pass(brokers.between(weather.latencyMs));
+    if (!isFair && this.#takesTime) await this.#wait(brokers.between(weather.latencyMs));
     if (this.#stateOf(nodeId) !== 'up') await this.#reach(api, nodeId, untilMs);
     if (brokers.chance(weather.lostRequests)) throw broken(nodeId);
     const answered = await answer();
     const throttled = brokers.chance(0.2) ? weather.throttleMs : 0;
     // An answer waits for who is suspended.
     if (this.#owner.suspendedUntilMs > this.#time.nowMs) await this.#wait(0);
-    else if (!isFair || !unhurried.has(api))
-      await this.#pass(brokers.between(weather.latencyMs) + throttled);
+    else if ((!isFair || !unhurried.has(api)) && this.#takesTime)
+      await this.#wait(brokers.between(weather.latencyMs) + throttled);
     if (this.#stateOf(nodeId) !== 'up') await this.#reach(api, nodeId, untilMs);
     if (brokers.chance(weather.lostAnswers)) throw broken(nodeId);
     return answered;
   }
 
-  async #pass(ms: number): Promise<void> {
-    // Nothing of what is asked in a quiet matters, and each turn costs the simulation time.
-    if (!this.#time.isQuiet || this.#brokers.areDivided) await this.#wait(ms);
+  /** Nothing of what is asked in a quiet matters, and each turn costs the simulation time. */
+  get #takesTime(): boolean {
+    return !this.#time.isQuiet || this.#brokers.areDivided;
   }
 
   async #wait(ms: number): Promise<void> {
