@@ -38,6 +38,19 @@ export function abortable(
   });
 }
 
+/** As `AbortSignal.any`, whose signals Node.js keeps for ever if something listens to them, and all that it knows with it. */
+export function anyOf(signals: Iterable<AbortSignal>): AbortSignal {
+  const any = new AbortController();
+  for (const signal of signals) {
+    const end = (): void => {
+      any.abort(signal.reason);
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  }
+  return any.signal;
+}
+
 export function uuidOf(bytes: Buffer): string {
   const hex = bytes.toString('hex');
   return [8, 12, 16, 20, 32]

@@ -5,7 +5,7 @@ import os from 'node:os';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
 import type { SteadyClock } from '../../../src/ops/clock.ts';
-import { abortable, isCalledBy, replace, uuidOf } from './substitutes.ts';
+import { abortable, anyOf, isCalledBy, replace, uuidOf } from './substitutes.ts';
 import { TimerHeap, type Due } from './timer-heap.ts';
 
 /** A process of the simulated deployment: whatever it starts belongs to it, through every promise and timer. */
@@ -408,6 +408,7 @@ export class VirtualTime {
       replace(crypto, { randomBytes, randomUUID: () => uuidOf(randomBytes(16)) }),
       replace(os, { hostname: () => here()?.name ?? 'machine-room' }),
       replace(process, { exit }),
+      replace(AbortSignal, { any: anyOf }),
     ];
     syncBuiltinESMExports();
     const uncaught = (error: unknown): void => {
