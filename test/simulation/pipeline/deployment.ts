@@ -55,7 +55,6 @@ export class SimulatedDeployment {
   /** Of those who write calls, and those who operate: they go on whatever happens. */
   readonly #outside = new SimulatedProcess('outside');
   #producer: Producer | undefined;
-  readonly #unwatch: () => void;
 
   constructor(time: VirtualTime, scenario: Scenario, log: (process: SimulatedProcess) => Logger) {
     this.time = time;
@@ -81,7 +80,6 @@ export class SimulatedDeployment {
       this.brokers.makeTopic(name, partitions, config);
     const { destinationStatus, attempts } = this.topology.topics;
     this.brokers.chatter.add(destinationStatus).add(attempts);
-    this.#unwatch = this.brokers.waiting.watch();
     time.isSettled = () => this.brokers.isSettled && this.#isSettled();
   }
 
@@ -182,11 +180,6 @@ export class SimulatedDeployment {
   /** All processes reach all brokers again. */
   reconnect(): void {
     for (const { process } of this.#slots.values()) process.cutOff = undefined;
-  }
-
-  close(): void {
-    this.audience?.close();
-    this.#unwatch();
   }
 
   /** Of the kind, those that run and say that they are ready. */

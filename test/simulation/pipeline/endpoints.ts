@@ -9,7 +9,7 @@ import {
 import type { PreparedEndpoint } from '../../../src/delivery/prepared-destination.ts';
 import type { Sender, Sending } from '../../../src/delivery/sender.ts';
 import type { EndpointPlan, Scenario, Trouble } from './scenario.ts';
-import { promptMs, type SimulatedProcess, type VirtualTime } from './virtual-time.ts';
+import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
 
 /** A request that an endpoint got, or a try that did not reach it. */
 export interface Attempt {
@@ -71,7 +71,7 @@ export class SimulatedEndpoints {
     const endpoint = this.#byUrl.get(url.replace(/\?.*$/, ''));
     if (endpoint === undefined) throw new Error(`nobody planned ${url}`);
     const time = this.#time;
-    time.happened(promptMs);
+    time.happened();
     const { destinationId } = endpoint;
     const ofProcess = this.#inFlight.get(owner) ?? new Map<string, number>();
     this.#inFlight.set(owner, ofProcess);
@@ -95,12 +95,12 @@ export class SimulatedEndpoints {
       time.after(takenAfterMs, () => {
         attempt.isTaken = true;
         this.taken.set(`${destinationId} ${messageId}`, time.nowMs);
-        time.happened(promptMs);
+        time.happened();
       });
     time.after(
       Math.min(afterMs, timeoutMs),
       () => {
-        time.happened(promptMs);
+        time.happened();
         attempt.isSettled = true;
         ofProcess.set(destinationId, (ofProcess.get(destinationId) ?? 1) - 1);
         sending.settled(

@@ -109,7 +109,7 @@ export async function simulate(
       p95WaitMs: Object.fromEntries(ids.map((id) => [id, p95(ledger.waitsMs(id))])),
     };
   } finally {
-    deployment?.close();
+    deployment?.audience?.close();
     time.close();
   }
 }

@@ -101,12 +101,10 @@ const timersForEvents = /\/src\/delivery\/(lane|due-gate)/;
 const framesLooked = 6;
 /** Of all other timers, only those that are longer decide something: the rest is how Kafka is asked again. */
 const askAgainMs = 15_000;
-/** Nothing has happened for so long: it is quiet. What is refused is asked for again after a tenth of a second. */
+/** Nothing has happened for so long: it is quiet. Consumers look for news after a tenth of a second. */
 const untilQuietMs = 125;
-/** As much, after what others are told of at once. Records are written after 25 ms at most, and 3 ms later read. */
-export const promptMs = 40;
 /** In the longest quiet, all looks are taken once in so many ms. */
-const breathEveryMs = 600_000;
+const breathEveryMs = 300_000;
 const breathMs = 1_000;
 /** Promises are settled after each; the kernel is asked for news, of which there is none, only after so many. */
 const turnsAtOnce = 256;
@@ -144,7 +142,7 @@ export class VirtualTime {
   #immediates: VirtualTimer[] = [];
   readonly #forEvents = new WeakMap<() => void, boolean>();
   readonly #running = new AsyncLocalStorage<SimulatedProcess | undefined>();
-  #quietFromMs: number;
+  #lastEventMs: number;
   /** Until when time has to be lived through. */
   #livedUntilMs = 0;
   #realWork = 0;
@@ -154,7 +152,7 @@ export class VirtualTime {
   constructor(seed: number, seededRandom: (seed: number) => () => number) {
     this.startMs = Date.UTC(2026, 0, 1);
     this.nowMs = this.startMs;
-    this.#quietFromMs = this.startMs + untilQuietMs;
+    this.#lastEventMs = this.startMs;
     this.random = seededRandom(seed);
     this.#enterOutside = AsyncLocalStorage.snapshot();
     this.#install(seededRandom(seed ^ 0x5eed));
@@ -206,9 +204,9 @@ export class VirtualTime {
     return owner.enter;
   }
 
-  /** Something happened that is more than a poll; what it brings about begins within so long. */
-  happened(forMs: number = untilQuietMs): void {
-    this.#quietFromMs = Math.max(this.#quietFromMs, this.nowMs + forMs);
+  /** Something happened that is more than a poll. */
+  happened(): void {
+    this.#lastEventMs = this.nowMs;
   }
 
   /** For so long time is lived through, though nothing may happen. */
@@ -217,7 +215,7 @@ export class VirtualTime {
   }
 
   get isQuiet(): boolean {
-    return this.nowMs > this.#quietFromMs;
+    return this.nowMs - this.#lastEventMs > untilQuietMs;
   }
 
   /** Of the simulated world itself; never left out. */

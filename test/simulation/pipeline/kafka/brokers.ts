@@ -12,7 +12,7 @@ import type {
 } from '../../../../src/kafka/protocol/fetch.ts';
 import type { PartitionMetadata } from '../../../../src/kafka/protocol/metadata.ts';
 import type { ProducedPartition, ProduceRequest } from '../../../../src/kafka/protocol/produce.ts';
-import { promptMs, type VirtualTime } from '../virtual-time.ts';
+import type { VirtualTime } from '../virtual-time.ts';
 import type { GroupRequest } from '../../../kafka/ask-group.ts';
 import { isEmpty, refusedPartition, sentElsewhere } from './fetched-partitions.ts';
 import { SimulatedGroup } from './group.ts';
@@ -20,7 +20,6 @@ import { IsolatedBroker } from './isolated.ts';
 import { SimulatedPartition, type Appended } from './partition.ts';
 import { rackOf, Racks } from './racks.ts';
 import { SimulatedTransactions } from './transactions.ts';
-import { WaitingFetches } from './waiting-fetches.ts';
 import { damagedAnswer, fairWeather, oddAnswers, type Weather } from './weather.ts';
 
 export interface SimulatedTopic {
@@ -48,14 +47,12 @@ const minInSync = 2;
 const replicas = 3;
 /**
  * While there is nothing to tell, brokers answer late: that saves the simulation most of its turns. Followers have to
- * know that there is nothing, at least every two seconds. A consumer that waits for half a second leaves no partition
- * out, so that only one which is assigned meanwhile has to wait with it.
+ * know that there is nothing. A consumer that waits for half a second leaves no partition out, so that only one which
+ * is assigned meanwhile has to wait with it.
  */
 const followerWaitMs = 500;
-const quietFollowerWaitMs = 1_000;
 const patientMs = 500;
 const consumerWaitMs = 2_500;
-const leavingOutWaitMs = 1_000;
 /** A partition that cannot be read rests for half a minute of time that is lived through. */
 const unreadableMs = 31_000;
 
@@ -75,13 +72,11 @@ export class SimulatedBrokers {
   /** What has been written where; before anybody has it but the leader. */
   onAppend: (topic: string, partition: number) => void = () => undefined;
   readonly transactions: SimulatedTransactions = new SimulatedTransactions(this);
-  readonly waiting: WaitingFetches;
   readonly #byId = new Map<string, SimulatedTopic>();
   #producerIds = 1_000;
 
   constructor(time: VirtualTime, nodes: number, hasRacks: boolean) {
     this.time = time;
-    this.waiting = new WaitingFetches(time);
     this.racks = new Racks(nodes, hasRacks);
     for (let nodeId = 1; nodeId <= nodes; nodeId += 1) this.nodes.set(nodeId, 'up');
   }
@@ -219,7 +214,7 @@ export class SimulatedBrokers {
     const appended = partition.append(batch, time.nowMs);
     if (appended.error !== 'NONE') return appended;
     if (partition.end > end) {
-      if (!this.chatter.has(topic)) time.happened(promptMs);
+      if (!this.chatter.has(topic)) time.happened();
       this.onAppend(topic, index);
     }
     time.after(replicationMs, () => {
@@ -279,26 +274,22 @@ export class SimulatedBrokers {
         if (log !== undefined) watched.push(log);
       }
     }
-    const leavesOut = !isFollower && request.maxWaitMs < patientMs;
-    const followerMs = time.isQuiet ? quietFollowerWaitMs : followerWaitMs;
-    const consumerMs = leavesOut ? leavingOutWaitMs : consumerWaitMs;
-    const waitMs = Math.max(request.maxWaitMs, isFollower ? followerMs : consumerMs);
+    const quietMs = isFollower ? followerWaitMs : consumerWaitMs;
+    const isPatient = isFollower || request.maxWaitMs >= patientMs;
+    const waitMs = isPatient ? Math.max(request.maxWaitMs, quietMs) : request.maxWaitMs;
     const isNews = await new Promise<boolean>((resolve) => {
       const end = (isTold: boolean): void => {
-        timer.isCancelled = true;
         for (const { readers } of watched) readers.delete(told);
-        this.waiting.remove(overdue);
         resolve(isTold);
       };
+      const timer = time.pollAfter(waitMs, () => {
+        end(false);
+      });
       const told = (): void => {
+        timer.isCancelled = true;
         end(true);
       };
-      const overdue = (): void => {
-        end(false);
-      };
-      const timer = time.pollAfter(waitMs, overdue);
       for (const { readers } of watched) readers.add(told);
-      if (leavesOut) this.waiting.add(overdue);
     });
     return this.#weathered(isNews ? this.#fetchNow(nodeId, request) : first);
   }
