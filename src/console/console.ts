@@ -70,7 +70,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     await live.stop();
     throw error;
   });
-  const runs = new Runs();
+  const runs = new Runs(clock);
   const audit = await Audit.follow({ kafka, topic: topology.topics.audit, producer, clock, log });
   const stop = async (graceMs: number): Promise<void> => {
     await server.close();

@@ -302,9 +302,10 @@ test('two operators at once: one redrive runs, and the other is told', async () 
   );
   await write(postrider, letters);
   const selection = { destination: 'crm', reason: 'http-418' };
+  const { answer } = await send('/redrives', csrf, { ...selection, dryRun: true });
   await eventually(async () => {
-    const { answer } = await send('/redrives', csrf, { ...selection, dryRun: true });
-    assert.equal((answer as Redrive).found, letters.length);
+    const { state, found } = await get<Redrive>(`/redrives/${(answer as Redrive).id}`);
+    assert.deepEqual([state, found], ['done', letters.length]);
   });
   const begun = await Promise.all([
     send('/redrives', csrf, selection),

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActionDeps } from '../../src/console/actions/routes.ts';
-import type { Selection } from '../../src/console/actions/operations.ts';
+import type { Selection, Work } from '../../src/console/actions/operations.ts';
+import { Runs } from '../../src/console/actions/runs.ts';
 import type { Problem } from '../../src/console/api/model.ts';
+import { SimulatedClock } from '../delivery/simulated-clock.ts';
 import { Browser, startStand } from './access/stand.ts';
 
 const allowed =
@@ -10,11 +12,12 @@ const allowed =
 
 test('of dead letters since a time that no clock has, none is sent again, and not all of them', async (t) => {
   const counted: Selection[] = [];
-  const count = (selection: Selection): Promise<number> => {
+  const count = (selection: Selection): Work => {
     counted.push(selection);
-    return Promise.resolve(3);
+    return () => Promise.resolve({});
   };
-  const actions = { operations: { count } } as unknown as ActionDeps;
+  const runs = new Runs(new SimulatedClock());
+  const actions = { operations: { count }, runs } as unknown as ActionDeps;
   const stand = await startStand(t, {}, { actions });
   const browser = new Browser(stand.url);
   const { csrf } = await browser.session();

@@ -1,4 +1,4 @@
-import type { Operations, RunEnd, Selection } from '../../console/actions/operations.ts';
+import type { Operations, RunEnd, Selection, Work } from '../../console/actions/operations.ts';
 import { beginningText } from '../../dead-letter/texts.ts';
 import { isSelectedDeadLetter } from '../../dead-letter/select-dead-letters.ts';
 import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
@@ -40,25 +40,25 @@ export function consoleOperations(context: Context): Operations {
     pause: (id) => pause(silent(context), id),
     resume: async (id, { signal, onSent }) =>
       detailOf(await resume(silent(context, signal), id, { rate, onSent })),
-    redrive: async (selection, { signal, onSent }) => {
-      const options = { rate, wait: waitMs, yes: true, output: 'table', onSent } as const;
-      const result = await redriveSelected(silent(context, signal), selection, options);
-      return { ...detailOf(result.leftOut), ...outcomeOf(result) };
-    },
-    count: async (selection) => {
-      const options = { rate, wait: 0, yes: true, dryRun: true, output: 'table' } as const;
-      return (await redriveSelected(silent(context), selection, options)).sent;
-    },
+    redrive: (selection) => redriveSelected(context, selection, { wait: waitMs }),
+    count: (selection) => redriveSelected(context, selection, { wait: 0, dryRun: true }),
   };
 }
 
-async function redriveSelected(
+function redriveSelected(
   context: Context,
   selection: Selection,
-  options: DeadRedriveOptions,
-): Promise<DeadRedriveResult> {
+  how: Pick<DeadRedriveOptions, 'wait' | 'dryRun'>,
+): Work {
   const chosen = selectionOf(selection);
-  return withWaysBack(context, (ways) => redriveDeadLetters(context, ways, chosen, options));
+  return async ({ signal, onSent }) => {
+    const options = { ...how, rate, yes: true, output: 'table', onSent } as const;
+    const quiet = silent(context, signal);
+    const result = await withWaysBack(quiet, (ways) =>
+      redriveDeadLetters(quiet, ways, chosen, options),
+    );
+    return { ...detailOf(result.leftOut), ...outcomeOf(result) };
+  };
 }
 
 /** @throws PostriderError `usage` */

@@ -32,7 +32,7 @@ export interface RedriveTask<L extends Letter> {
   readonly judges: readonly Judge<L>[];
   /** The record that a letter becomes. */
   readonly sentAgain: (letter: L) => OutgoingRecord;
-  /** Called for each letter that is acknowledged. */
+  /** Called for each letter that is acknowledged, or would be sent. */
   readonly onSent?: () => void;
   /** The traffic that has priority. */
   readonly live?: LiveTraffic;
@@ -166,13 +166,19 @@ class LetterRedrive<L extends Letter> {
 
   async count(): Promise<void> {
     await requireLetters(this.#context, this.#kind);
-    const search = await this.#search(new AbortController().signal);
+    const signal = this.#context.stopping();
+    const search = await this.#search(signal);
     const status = this.#context.status(() => search.progress());
     try {
-      for await (const letter of search.letters) this.#counts.add(letter);
+      for await (const letter of search.letters) {
+        this.#counts.add(letter);
+        this.#task.onSent?.();
+      }
     } finally {
       status.stop();
     }
+    if (signal.aborted)
+      throw new PostriderError('stopped', 'stopped before all were counted; nothing was sent');
     this.#report();
     this.#answer({ dryRun: true, wouldBeSent: this.#counts.rows() });
   }

@@ -9,10 +9,16 @@ export interface Operations {
    * @throws PostriderError `not-found`
    */
   resume(destination: string, run: Run): Promise<RunEnd>;
-  /** @throws PostriderError `busy` while another redrive runs */
-  redrive(selection: Selection, run: Run): Promise<RunEnd>;
-  /** How many events a redrive would send. */
-  count(selection: Selection): Promise<number>;
+  /**
+   * Sends dead letters again. The work throws PostriderError `busy` while another redrive runs.
+   * @throws PostriderError `usage`
+   */
+  redrive(selection: Selection): Work;
+  /**
+   * Tells of each event that a redrive would send, as if it was sent.
+   * @throws PostriderError `usage`
+   */
+  count(selection: Selection): Work;
 }
 
 /** What one URL of a destination made of a test event. */
@@ -36,6 +42,8 @@ export interface Selection {
 }
 
 /** Something that takes long. */
+export type Work = (run: Run) => Promise<RunEnd>;
+
 export interface Run {
   /** Ends it early; what was begun is finished. */
   readonly signal: AbortSignal;

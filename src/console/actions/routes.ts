@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AuditEntry } from '../../event/audit-entry.ts';
 import { answer } from '../api/answers/answers.ts';
 import { accept } from '../api/parameters.ts';
-import { LongReadings } from '../api/in-time.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Redrive } from '../api/model.ts';
 import type { Audit } from './audit.ts';
@@ -18,9 +17,6 @@ export interface ActionDeps {
 interface OfDestination {
   readonly id: string;
 }
-
-/** At a time: all dead letters are read for one. */
-const mostCounts = 2;
 
 /** What operators may do. Each is written to the audit before it is done. */
 export function addActions(api: FastifyInstance, deps: ActionDeps): void {
@@ -74,18 +70,18 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
       const destination = request.params.id;
       const done = { user: operatorOf(request), action: 'resume', destination } as const;
       await audit.write(done);
-      return runs.start(0, (run) => operations.resume(destination, run), endOf(audit, done));
+      return runs.start((run) => operations.resume(destination, run), endOf(audit, done));
     },
   );
 }
 
 function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDeps): void {
-  const counts = new LongReadings(mostCounts);
   api.post<{ Body: Selection & { readonly dryRun?: boolean } }>(
     '/redrives',
     {
       schema: {
-        summary: 'Send dead letters again, or count them with `dryRun`',
+        summary:
+          'Send dead letters again, or count them with `dryRun` for as long as somebody asks how far it is',
         response: answer('redrive'),
         body: accept(['destination', 'reason', 'since', 'until', 'dryRun']),
       },
@@ -93,8 +89,8 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
     async (request): Promise<Redrive> => {
       const user = operatorOf(request);
       const { dryRun = false, ...selection } = request.body;
-      const found = await counts.run(() => operations.count(selection));
-      if (dryRun) return { id: 'preview', state: 'done', found, sent: 0 };
+      if (dryRun) return runs.count(operations.count(selection));
+      const work = operations.redrive(selection);
       const { destination, ...rest } = selection;
       const done = {
         user,
@@ -102,8 +98,8 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
         ...(destination === undefined ? {} : { destination }),
       } as const;
       const which = Object.entries(rest).map(([name, value]) => `${name} ${value}`);
-      await audit.write({ ...done, detail: [`${found} events`, ...which].join(', ') });
-      return runs.start(found, (run) => operations.redrive(selection, run), endOf(audit, done));
+      await audit.write({ ...done, ...(which.length === 0 ? {} : { detail: which.join(', ') }) });
+      return runs.start(work, endOf(audit, done));
     },
   );
   api.get<{ Params: OfDestination }>(

@@ -1,59 +1,86 @@
 import { randomBytes } from 'node:crypto';
 import { PostriderError } from '../../errors.ts';
+import type { Clock } from '../../ops/clock.ts';
 import type { Redrive } from '../api/model.ts';
-import type { Run, RunEnd } from './operations.ts';
+import { ProblemError } from '../api/problem.ts';
+import type { Work } from './operations.ts';
 
 /** So many ended ones are remembered, for whoever looks what became of theirs. */
 const mostRemembered = 100;
+/** At a time: all dead letters are read for one. */
+const mostCounts = 2;
+/** A page asks each second how far its count is. */
+const unaskedMs = 15_000;
 
 interface Known {
   redrive: Redrive;
+  /** Somebody waits for it still. */
+  readonly asked: () => void;
 }
 
 /** Events on their way again: what runs in this process, and what ran last. */
 export class Runs {
+  readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
+  #counts = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   find(id: string): Redrive | undefined {
-    return this.#known.get(id)?.redrive;
+    const known = this.#known.get(id);
+    known?.asked();
+    return known?.redrive;
   }
 
   /**
    * Begins it and returns at once.
-   * @param found how many events it is about, as far as is known
    * @param onEnd called once, with what is to be told of it
    */
-  start(
-    found: number,
-    work: (run: Run) => Promise<RunEnd>,
-    onEnd: (ended: Redrive) => void,
-  ): Redrive {
-    const id = randomBytes(8).toString('hex');
-    const known: Known = { redrive: { id, state: 'running', found, sent: 0 } };
-    this.#known.set(id, known);
-    this.#forgetOldest();
-    const running = work({
-      signal: this.#stopping.signal,
-      onSent: () => {
-        const { found: expected, sent } = known.redrive;
-        known.redrive = { ...known.redrive, sent: sent + 1, found: Math.max(expected, sent + 1) };
-      },
-    })
-      .then(
-        (end) => {
-          known.redrive = { ...known.redrive, ...end, state: 'done' };
-        },
-        (error: unknown) => {
-          known.redrive = { ...known.redrive, state: 'failed', detail: sentenceOf(error) };
-        },
-      )
-      .then(() => {
-        this.#running.delete(running);
-        onEnd(known.redrive);
-      });
+  start(work: Work, onEnd: (ended: Redrive) => void): Redrive {
+    const known = this.#remember('running', () => undefined);
+    const onSent = (): void => {
+      const sent = known.redrive.sent + 1;
+      known.redrive = { ...known.redrive, sent, found: sent };
+    };
+    const running = ended(known, work({ signal: this.#stopping.signal, onSent })).then(() => {
+      this.#running.delete(running);
+      onEnd(known.redrive);
+    });
     this.#running.add(running);
+    return known.redrive;
+  }
+
+  /**
+   * Begins to count what `work` tells of, and returns at once. It ends when nobody has asked for a while.
+   * @throws ProblemError 503 while several are counted
+   */
+  count(work: Work): Redrive {
+    if (this.#counts >= mostCounts)
+      throw new ProblemError(503, 'Several are being counted; try again in a moment.');
+    const unasked = new AbortController();
+    let timer = this.#clock.after(unaskedMs, () => {
+      unasked.abort();
+    });
+    const known = this.#remember('counting', () => {
+      if (known.redrive.state !== 'counting' || unasked.signal.aborted) return;
+      timer.cancel();
+      timer = this.#clock.after(unaskedMs, () => {
+        unasked.abort();
+      });
+    });
+    const onSent = (): void => {
+      known.redrive = { ...known.redrive, found: known.redrive.found + 1 };
+    };
+    const signal = AbortSignal.any([unasked.signal, this.#stopping.signal]);
+    this.#counts += 1;
+    void ended(known, work({ signal, onSent })).then(() => {
+      timer.cancel();
+      this.#counts -= 1;
+    });
     return known.redrive;
   }
 
@@ -63,11 +90,25 @@ export class Runs {
     await Promise.all(this.#running);
   }
 
-  #forgetOldest(): void {
-    for (const [id, { redrive }] of this.#known) {
-      if (this.#known.size <= mostRemembered) return;
-      if (redrive.state === 'done' || redrive.state === 'failed') this.#known.delete(id);
+  #remember(state: Redrive['state'], asked: () => void): Known {
+    const id = randomBytes(8).toString('hex');
+    const known = { redrive: { id, state, found: 0, sent: 0 }, asked };
+    this.#known.set(id, known);
+    for (const [oldest, { redrive }] of this.#known) {
+      if (this.#known.size <= mostRemembered) break;
+      if (redrive.state === 'done' || redrive.state === 'failed') this.#known.delete(oldest);
     }
+    return known;
+  }
+}
+
+/** Resolves once it is known how it ended. */
+async function ended(known: Known, work: ReturnType<Work>): Promise<void> {
+  try {
+    const end = await work;
+    known.redrive = { ...known.redrive, ...end, state: 'done' };
+  } catch (error) {
+    known.redrive = { ...known.redrive, state: 'failed', detail: sentenceOf(error) };
   }
 }
 

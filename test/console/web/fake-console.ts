@@ -80,7 +80,7 @@ export async function startFakeConsole(
       return;
     }
     const found = path.startsWith('/redrives/')
-      ? redriveAt(polls++)
+      ? redriveAt(path.slice('/redrives/'.length), polls++)
       : answerTo(path, url.searchParams, fake.state);
     if (found === undefined)
       send(response, 404, {
@@ -225,12 +225,9 @@ function page(items: readonly object[], query: URLSearchParams): object {
 
 function answerToPost(path: string, body: Record<string, unknown>): object {
   if (path === '/redrives')
-    return {
-      id: 'r-1',
-      state: body['dryRun'] === true ? 'done' : 'running',
-      found: 1_204,
-      sent: 0,
-    };
+    return body['dryRun'] === true
+      ? { id: 'counted', state: 'counting', found: 0, sent: 0 }
+      : { id: 'r-1', state: 'running', found: 0, sent: 0 };
   if (path.endsWith('/test'))
     return {
       items: [
@@ -247,8 +244,12 @@ function answerToPost(path: string, body: Record<string, unknown>): object {
   return {};
 }
 
-function redriveAt(poll: number): Redrive {
-  if (poll === 0) return { id: 'r-1', state: 'running', found: 1_204, sent: 600 };
+function redriveAt(id: string, poll: number): Redrive {
+  if (id === 'counted')
+    return poll === 0
+      ? { id, state: 'counting', found: 800, sent: 0 }
+      : { id, state: 'done', found: 1_204, sent: 0, detail: '3 events left out' };
+  if (poll === 0) return { id, state: 'running', found: 600, sent: 600 };
   const outcome = { delivered: 1_190, refused: 14, waiting: 0, other: 0 };
-  return { id: 'r-1', state: 'done', found: 1_204, sent: 1_204, outcome };
+  return { id, state: 'done', found: 1_204, sent: 1_204, outcome };
 }

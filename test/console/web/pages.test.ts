@@ -273,8 +273,12 @@ visiting(
     await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
     await page.getByRole('button', { name: 'Redrive…' }).click();
     await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('Counting: 800 events so far.').waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Send 800 events again' }).isDisabled());
     await page.getByText('1,204 events would be sent again.').waitFor();
+    await page.getByText('3 events left out').waitFor();
     await page.getByRole('button', { name: 'Send 1,204 events again' }).click();
+    await page.getByText('600 of 1,204 events sent again.').waitFor();
     await page.getByText('All 1,204 events were sent again.').waitFor();
     assert.match(await page.getByRole('dialog').innerText(), /Delivered\s+1,190\s+Refused\s+14/);
     const asked = fake.posted.map(({ path, csrf, body }) => [

@@ -7,7 +7,7 @@ import { Data, Id } from '../parts/data.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { ProblemNote } from '../parts/notes.tsx';
 import { useSession } from '../session.ts';
-import { RunProgress } from './run-progress.tsx';
+import { hasEnded, RunProgress, useRun } from './run-progress.tsx';
 
 const hourMs = 3_600_000;
 
@@ -37,17 +37,18 @@ export function RedriveDialog({
 }): JSX.Element {
   const { csrf } = useSession();
   const [hours, setHours] = useState('24');
-  const [preview, setPreview] = useState<{ found: Redrive; selection: Selection }>();
+  const [preview, setPreview] = useState<{ begun: Redrive; selection: Selection }>();
   const [running, setRunning] = useState<Redrive>();
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(false);
+  const count = useRun(preview?.begun, hasEnded);
 
   const ask = async (selection: Selection, dryRun: boolean): Promise<void> => {
     setBusy(true);
     setProblem(undefined);
     try {
       const answer = await post<Redrive>('/redrives', csrf, { ...selection, dryRun });
-      if (dryRun) setPreview({ found: answer, selection });
+      if (dryRun) setPreview({ begun: answer, selection });
       else setRunning(answer);
     } catch (error) {
       setProblem(error instanceof Problem ? error : new Problem(0, String(error), ''));
@@ -67,7 +68,8 @@ export function RedriveDialog({
       true,
     );
   };
-  const found = preview?.found.found ?? 0;
+  const { state, found = 0, detail } = count.run ?? {};
+  const isCounted = state === 'done';
   return (
     <Dialog title="Send dead letters again" onClose={onClose}>
       <p>
@@ -82,7 +84,7 @@ export function RedriveDialog({
         )}
       </p>
       {running !== undefined ? (
-        <RunProgress started={running} />
+        <RunProgress started={running} expected={found} />
       ) : preview === undefined ? (
         <>
           <p>
@@ -107,7 +109,11 @@ export function RedriveDialog({
         </>
       ) : (
         <p role="status">
-          {found === 0 ? (
+          {state === 'failed' ? (
+            'They could not be counted. Nothing was sent.'
+          ) : !isCounted ? (
+            `Counting: ${counted(found, 'event')} so far.`
+          ) : found === 0 ? (
             'No dead letter matches. Nothing would be sent.'
           ) : (
             <>
@@ -116,20 +122,25 @@ export function RedriveDialog({
           )}
         </p>
       )}
+      {detail === undefined || running !== undefined ? null : (
+        <p>
+          <Data text={detail} />
+        </p>
+      )}
       {problem === undefined ? null : <ProblemNote problem={problem} />}
       <div class="dialog-actions">
         <button type="button" onClick={onClose}>
           {running === undefined ? 'Cancel' : 'Close'}
         </button>
-        {running !== undefined ? null : preview === undefined ? (
+        {running !== undefined ? null : preview === undefined || state === 'failed' ? (
           <button type="button" class="primary" disabled={isBusy} onClick={look}>
-            {isBusy ? 'Counting…' : 'Preview'}
+            {state === 'failed' ? 'Count again' : 'Preview'}
           </button>
         ) : (
           <button
             type="button"
             class="primary"
-            disabled={isBusy || found === 0}
+            disabled={isBusy || !isCounted || found === 0}
             onClick={() => void ask(preview.selection, false)}
           >
             Send {counted(found, 'event')} again

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Redrive } from '../../api/model.ts';
+import type { Problem } from '../api.ts';
 import { count, counted } from '../format.ts';
 import { Data } from '../parts/data.tsx';
 import { ProblemNote } from '../parts/notes.tsx';
@@ -9,16 +10,43 @@ import { usePolled } from '../polled.ts';
 const progressMs = 1_000;
 const stillMs = 3_600_000;
 
-/** How far sending events again is, and what became of them. */
-export function RunProgress({ started }: { readonly started: Redrive }): JSX.Element {
-  const [isEnded, setEnded] = useState(false);
-  const polled = usePolled<Redrive>(
-    `/redrives/${encodeURIComponent(started.id)}`,
-    isEnded ? stillMs : progressMs,
+/**
+ * A run as it is now; undefined: none was begun.
+ * @param isOver nothing more becomes of it, so it is not asked for any more
+ */
+export function useRun(
+  begun: Redrive | undefined,
+  isOver: (run: Redrive) => boolean,
+): { readonly run: Redrive | undefined; readonly problem: Problem | undefined } {
+  const [endedId, setEndedId] = useState<string>();
+  const path = begun === undefined ? undefined : `/redrives/${encodeURIComponent(begun.id)}`;
+  const polled = usePolled<Redrive>(path, endedId === begun?.id ? stillMs : progressMs);
+  const run = polled.answer?.id === begun?.id ? (polled.answer ?? begun) : begun;
+  if (run !== undefined && run.id !== endedId && isOver(run)) setEndedId(run.id);
+  return { run, problem: polled.problem };
+}
+
+export function hasEnded({ state }: Redrive): boolean {
+  return state === 'done' || state === 'failed';
+}
+
+/**
+ * How far sending events again is, and what became of them.
+ * @param expected how many were counted before; undefined: none were
+ */
+export function RunProgress({
+  started,
+  expected = 0,
+}: {
+  readonly started: Redrive;
+  readonly expected?: number;
+}): JSX.Element {
+  const { run = started, problem } = useRun(
+    started,
+    (each) => hasEnded(each) && each.outcome?.waiting === 0,
   );
-  const { state, found, sent, outcome, detail } = polled.answer ?? started;
-  const isOver = state === 'done' || state === 'failed';
-  if (isOver && !isEnded && outcome?.waiting === 0) setEnded(true);
+  const { state, sent, outcome, detail } = run;
+  const found = Math.max(run.found, expected);
   return (
     <>
       <p role="status">
@@ -27,7 +55,7 @@ export function RunProgress({ started }: { readonly started: Redrive }): JSX.Ele
           : state === 'done'
             ? `All ${counted(sent, 'event')} were sent again.`
             : `${part(sent, found)} sent again.`}{' '}
-        {isOver ? null : 'It goes on if you close this.'}
+        {hasEnded(run) ? null : 'It goes on if you close this.'}
       </p>
       <progress value={sent} max={Math.max(1, found)} aria-label="Sent again" />
       {outcome === undefined ? null : (
@@ -55,7 +83,7 @@ export function RunProgress({ started }: { readonly started: Redrive }): JSX.Ele
           <Data text={detail} />
         </p>
       )}
-      {polled.problem === undefined ? null : <ProblemNote problem={polled.problem} />}
+      {problem === undefined ? null : <ProblemNote problem={problem} />}
     </>
   );
 }
