@@ -44,6 +44,7 @@ export interface Selection {
 /** Something that takes long. */
 export type Work = (run: Run) => Promise<RunEnd>;
 
+/** What whoever runs it has it know, and is told. */
 export interface Run {
   /** Ends it early; what was begun is finished. */
   readonly signal: AbortSignal;

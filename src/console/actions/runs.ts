@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { PostriderError } from '../../errors.ts';
-import type { Clock } from '../../ops/clock.ts';
+import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Redrive } from '../api/model.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Work } from './operations.ts';
@@ -62,15 +62,14 @@ export class Runs {
     if (this.#counts >= mostCounts)
       throw new ProblemError(503, 'Several are being counted; try again in a moment.');
     const unasked = new AbortController();
-    let timer = this.#clock.after(unaskedMs, () => {
-      unasked.abort();
-    });
-    const known = this.#remember('counting', () => {
-      if (known.redrive.state !== 'counting' || unasked.signal.aborted) return;
-      timer.cancel();
-      timer = this.#clock.after(unaskedMs, () => {
+    const endLater = (): Timer =>
+      this.#clock.after(unaskedMs, () => {
         unasked.abort();
       });
+    let timer = endLater();
+    const known = this.#remember('counting', () => {
+      timer.cancel();
+      if (known.redrive.state === 'counting') timer = endLater();
     });
     const onSent = (): void => {
       known.redrive = { ...known.redrive, found: known.redrive.found + 1 };

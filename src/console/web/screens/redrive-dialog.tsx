@@ -70,6 +70,7 @@ export function RedriveDialog({
   };
   const { state, found = 0, detail } = count.run ?? {};
   const isCounted = state === 'done';
+  const shown = problem ?? (isCounted ? undefined : count.problem);
   return (
     <Dialog title="Send dead letters again" onClose={onClose}>
       <p>
@@ -127,7 +128,7 @@ export function RedriveDialog({
           <Data text={detail} />
         </p>
       )}
-      {problem === undefined ? null : <ProblemNote problem={problem} />}
+      {shown === undefined ? null : <ProblemNote problem={shown} />}
       <div class="dialog-actions">
         <button type="button" onClick={onClose}>
           {running === undefined ? 'Cancel' : 'Close'}
