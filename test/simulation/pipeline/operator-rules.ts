@@ -55,8 +55,12 @@ export const operatorRules: Readonly<Record<string, Rule>> = {
     const { sentAgain } = ledger;
     const marks = sentAgain.marksMs();
     for (const { name, messageId, place, isKept, atMs } of sentAgain.letters) {
+      if (!isKept || marks.has(place)) continue;
+      const endedMs = ledger.endedMs(name);
       // A worker sends what Kafka kept so late that a resume may not have found it.
-      if (!isKept || marks.has(place) || ledger.endedMs(name) >= atMs) continue;
+      if (endedMs >= atMs) continue;
+      // A worker that its group went on without had it too, and keeps what another one has brought to its end.
+      if (endedMs >= (sentAgain.lastMs(name) ?? 0)) continue;
       const call = ledger.calls.get(messageId);
       if (call === undefined || !ledger.wasDeleted(call)) yield `${name} at ${place}`;
     }
