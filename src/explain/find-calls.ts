@@ -61,7 +61,9 @@ export async function findCalls(deps: Deps, question: Question): Promise<FoundRe
   for (const look of looks) {
     const records = await newestFirst(deps, question, look);
     const found = sort(deps, question, records);
-    if (found.calls.length > 0 || found.rejected.length > 0) return found;
+    const isFound = found.calls.length > 0 || found.rejected.length > 0;
+    // Where everything was unpacked, another look finds no more.
+    if (isFound || deps.reader.isThorough) return found;
   }
   return { calls: [], rejected: [] };
 }

@@ -48,6 +48,8 @@ export class TopicReader {
   readonly #passed: SoughtId[] = [];
   /** Records in the ranges that were begun. */
   records = 0;
+  /** False once a range was so large that only its stored bytes were searched. */
+  isThorough = true;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -77,10 +79,10 @@ export class TopicReader {
   /**
    * The records that are about the id, ordered by time.
    * @param isAbout exact, or nearly: all that it lets through is held in memory
-   * @param look where there are too many records for a thorough one
+   * @param look where there are too many records for a thorough one; default: `end`
    * @throws PostriderError `input-invalid` where there are thousands
    */
-  async find(part: Part, isAbout: IsAbout, look: Look = 'end'): Promise<readonly IncomingRecord[]> {
+  async find(part: Part, isAbout: IsAbout, look?: Look): Promise<readonly IncomingRecord[]> {
     const found: IncomingRecord[] = [];
     const visit = (record: IncomingRecord): void => {
       if (isAbout(record)) this.found(found).push(copied(record));
@@ -122,6 +124,7 @@ export class TopicReader {
   async #search(part: Part, visit: Visit, look: Look = 'end'): Promise<void> {
     const ranges = await this.ranges(part);
     const how = offsetsIn(ranges) <= mostThoroughRecords ? 'thorough' : look;
+    if (how !== 'thorough') this.isThorough = false;
     const streams = ranges.flatMap(inStreams);
     await Promise.all(
       streams.map((range) => this.#read(part.topic, range, this.#sought(how), visit)),
