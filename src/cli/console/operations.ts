@@ -38,8 +38,10 @@ export function consoleOperations(context: Context): Operations {
         };
       }),
     pause: (id) => pause(silent(context), id),
-    resume: async (id, { signal, onSent }) =>
-      detailOf(await resume(silent(context, signal), id, { rate, onSent })),
+    resume:
+      (id) =>
+      async ({ signal, onSent }) =>
+        detailOf(await resume(silent(context, signal), id, { rate, onSent })),
     redrive: (selection) => redriveSelected(context, selection, { wait: waitMs }),
     count: (selection) => redriveSelected(context, selection, { wait: 0, dryRun: true }),
   };

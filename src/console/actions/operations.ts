@@ -4,11 +4,8 @@ export interface Operations {
   sendTest(destination: string): Promise<readonly TestAnswer[]>;
   /** @throws PostriderError `not-found` */
   pause(destination: string): Promise<void>;
-  /**
-   * Resumes at once, and resolves when all that was kept is sent.
-   * @throws PostriderError `not-found`
-   */
-  resume(destination: string, run: Run): Promise<RunEnd>;
+  /** Resumes at once, and resolves when all that was kept is sent. The work throws PostriderError `not-found`. */
+  resume(destination: string): Work;
   /**
    * Sends dead letters again. The work throws PostriderError `busy` while another redrive runs.
    * @throws PostriderError `usage`

@@ -70,7 +70,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
       const destination = request.params.id;
       const done = { user: operatorOf(request), action: 'resume', destination } as const;
       await audit.write(done);
-      return runs.start((run) => operations.resume(destination, run), endOf(audit, done));
+      return runs.start(operations.resume(destination), endOf(audit, done));
     },
   );
 }

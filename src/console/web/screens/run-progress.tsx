@@ -21,7 +21,7 @@ export function useRun(
   const [endedId, setEndedId] = useState<string>();
   const path = begun === undefined ? undefined : `/redrives/${encodeURIComponent(begun.id)}`;
   const polled = usePolled<Redrive>(path, endedId === begun?.id ? stillMs : progressMs);
-  const run = polled.answer?.id === begun?.id ? (polled.answer ?? begun) : begun;
+  const run = (polled.isOld ? undefined : polled.answer) ?? begun;
   if (run !== undefined && run.id !== endedId && isOver(run)) setEndedId(run.id);
   return { run, problem: polled.problem };
 }
