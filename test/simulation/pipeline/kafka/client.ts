@@ -5,6 +5,7 @@ import type {
   TopicMetadata,
 } from '../../../../src/kafka/cluster/cluster.ts';
 import { LatestMetadata } from '../../../../src/kafka/cluster/latest-metadata.ts';
+import { asError } from '../../../../src/errors.ts';
 import type { KafkaClient } from '../../../../src/kafka/client.ts';
 import type { EpochEndAnswer, EpochEndRequest } from '../../../../src/kafka/protocol/epoch-end.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
@@ -207,16 +208,18 @@ export class SimulatedCluster implements Cluster {
     this.#pending.add(reject);
     const travel = (): Promise<T> => this.#travel(api, nodeId, untilMs, answer);
     const former = this.#busy.get(connection);
+    const settled = (): void => {
+      this.#pending.delete(reject);
+      if (this.#busy.get(connection) === isOver) this.#busy.delete(connection);
+    };
     const isOver = (former === undefined ? travel() : former.then(travel)).then(
       (value) => {
-        this.#pending.delete(reject);
-        if (this.#busy.get(connection) === isOver) this.#busy.delete(connection);
+        settled();
         resolve(value);
       },
       (error: unknown) => {
-        this.#pending.delete(reject);
-        if (this.#busy.get(connection) === isOver) this.#busy.delete(connection);
-        reject(error instanceof Error ? error : new Error(String(error)));
+        settled();
+        reject(asError(error));
       },
     );
     this.#busy.set(connection, isOver);
