@@ -327,6 +327,18 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (!idle.areSlots) return',
     replace: 'return',
   },
+  'full-by-span': {
+    says: 'A full window did not go on while an unfinished record had been passed by half of what may pass it.',
+    file: 'src/kafka/consume/window.ts',
+    find: 'span > 1 - spanLeft',
+    replace: 'span > 0.5',
+  },
+  'hangs-unseen': {
+    says: 'Until the first attempts timed out, what waited for an endpoint that hangs filled the windows of others.',
+    file: 'src/delivery/lane/admission.ts',
+    find: 'Math.max(drain.drainMs(waiting.queued), this.#silentSlotMs)',
+    replace: 'drain.drainMs(waiting.queued)',
+  },
   'kept-late': {
     says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
     file: 'src/delivery/disposal.ts',

@@ -71,11 +71,13 @@ export class Scene {
 
   /** Of destinations whose name begins so; what is not delivered yet counts with its age. */
   p99Ms(of: string, sinceMs = 0): number {
-    const nowMs = this.world.clock.now();
-    const tookMs = this.#of(sinceMs, of)
-      .map(([id, { atMs }]) => (this.#deliveredMs.get(id) ?? nowMs) - atMs)
-      .toSorted((a, b) => a - b);
+    const tookMs = this.#tookMs(of, sinceMs);
     return tookMs[Math.floor(tookMs.length * 0.99)] ?? NaN;
+  }
+
+  /** As `p99Ms`, of the slowest. */
+  mostMs(of: string): number {
+    return this.#tookMs(of).at(-1) ?? NaN;
   }
 
   /** Events that were delivered before an older one of the same user at the same destination, whose name begins so. */
@@ -97,6 +99,13 @@ export class Scene {
     return retries.filter(
       ({ envelope }) => envelope.attempts === 0 && envelope.destinationId.startsWith(of),
     ).length;
+  }
+
+  #tookMs(of: string, sinceMs = 0): number[] {
+    const nowMs = this.world.clock.now();
+    return this.#of(sinceMs, of)
+      .map(([id, { atMs }]) => (this.#deliveredMs.get(id) ?? nowMs) - atMs)
+      .toSorted((a, b) => a - b);
   }
 
   #of(sinceMs: number, of: string): [string, Published][] {

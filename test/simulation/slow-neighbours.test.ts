@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { answerOk } from '../delivery/simulated-world.ts';
+import { answerOk, hangs } from '../delivery/simulated-world.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { Scene } from './scene.ts';
 
@@ -58,6 +58,21 @@ describe('endpoints that are slow, and get more than they can take', () => {
       assert.ok(delivered >= 0.7 * behind * 16 * 120, `${delivered} of theirs`);
       assert.equal(scene.deferrals('healthy'), 0);
     });
+
+  test('delay no other one of their partition for long when they begin to hang with many events', async () => {
+    const scene = new Scene({ partitions: 1 });
+    scene.addDestinations(1, 'healthy');
+    scene.addDestinations(1, 'hanging');
+    const traffic = ['healthy-0', 'hanging-0'].map((destination) => ({
+      destination,
+      perSecond: 1_000,
+    }));
+    scene.world.answer = (url) => (url.includes('hanging') ? hangs : { ...answerOk, afterMs: 20 });
+    await scene.run(20_000, traffic);
+    const mostMs = scene.mostMs('healthy');
+    assert.ok(mostMs <= 3_000, `the healthy one: ${mostMs} ms`);
+    assert.equal(scene.deferrals('healthy'), 0);
+  });
 
   test('but one that is merely slower than others, and keeps up, is left alone', async () => {
     const scene = new Scene();

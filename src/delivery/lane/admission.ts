@@ -174,7 +174,18 @@ export class Admission {
    */
   #turnMs(aheadOfUser: number): number {
     const { drain, waiting, speed } = this.#deps;
-    const slotMs = drain.drainMs(waiting.queued);
+    const slotMs = Math.max(drain.drainMs(waiting.queued), this.#silentSlotMs);
     return (aheadOfUser + 1) * slotMs + aheadOfUser * speed.averageMs;
+  }
+
+  /**
+   * Where an endpoint begins to hang, nothing else tells of it until its first attempts time out. Attempts that have
+   * been silent for twice as long as one usually takes are likely to be for as long again.
+   */
+  get #silentSlotMs(): number {
+    const { context, slots, speed, waiting } = this.#deps;
+    if (slots.areLeft || slots.inFlight === 0) return 0;
+    const silentMs = speed.silentMs(context.clock.steadyNow());
+    return silentMs > 2 * speed.averageMs ? (waiting.queued / slots.inFlight) * 2 * silentMs : 0;
   }
 }

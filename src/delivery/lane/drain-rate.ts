@@ -45,10 +45,7 @@ export class DrainRate {
     this.#ranDry = false;
   }
 
-  /**
-   * Time until `records` are worked off; 0 while the rate is not known, and where nothing ends at all, which
-   * the breaker handles soon.
-   */
+  /** Time until `records` are worked off; 0 while the rate is not known, and where nothing ends at all. */
   drainMs(records: number): number {
     const perSecond = this.#perSecond ?? 0;
     return perSecond === 0 ? 0 : (records / perSecond) * 1_000;

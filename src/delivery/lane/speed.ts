@@ -12,6 +12,8 @@ const smoothing = 0.2;
  */
 export class LaneSpeed {
   #inFlight = 0;
+  /** When an attempt last began or ended. */
+  #changedMs = 0;
   #startsMs = 0;
   #failuresInRow = 0;
   #failingSinceMs: number | undefined;
@@ -19,11 +21,13 @@ export class LaneSpeed {
 
   started(nowMs: number): void {
     this.#inFlight += 1;
+    this.#changedMs = nowMs;
     this.#startsMs += nowMs;
   }
 
   ended(startedMs: number, nowMs: number, result: Outcome['kind']): void {
     this.#inFlight -= 1;
+    this.#changedMs = nowMs;
     this.#startsMs -= startedMs;
     this.#failuresInRow = result === 'delivered' ? 0 : this.#failuresInRow + 1;
     if (result === 'retryable') this.#failingSinceMs ??= startedMs;
@@ -40,6 +44,11 @@ export class LaneSpeed {
   /** Recent average time of an attempt. */
   get averageMs(): number {
     return this.#averageMs;
+  }
+
+  /** For how long none of the attempts in flight has ended, nor has another one begun; 0 without one. */
+  silentMs(nowMs: number): number {
+    return this.#inFlight === 0 ? 0 : nowMs - this.#changedMs;
   }
 
   /** Time since the first of the current row of retryable failures began; 0 without one. */

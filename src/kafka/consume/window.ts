@@ -13,22 +13,33 @@ export interface WindowLoad {
 }
 
 /**
- * How many windows may pass an unfinished record. One record that is never finished must not stop its
- * partition at once, nor may a crash repeat an unlimited number of records behind it.
+ * How many windows may pass an unfinished record. A record whose attempts time out must not stop its partition,
+ * nor may a crash repeat an unlimited number of records behind one that is never finished.
  */
-const spanPerWindow = 16;
+const spanPerWindow = 64;
+
+/** Of the windows that may pass an unfinished record, this part must be left before intake resumes: one window. */
+const spanLeft = 1 / spanPerWindow;
 
 /** The part of the window that is taken. At 1, intake pauses. What a fetch has brought may exceed it. */
 export function fullness(load: WindowLoad, limits: WindowLimits): number {
-  return Math.max(
-    load.inFlight / limits.records,
-    load.inFlightBytes / limits.bytes,
-    load.span / (limits.records * spanPerWindow),
-  );
+  return Math.max(inFlightPart(load, limits), spanPart(load, limits));
 }
 
-/** Whether intake must be paused. It resumes at half, so that it takes in many records at a time. */
+/**
+ * Whether intake must be paused. It resumes at half of what may be in flight, so that it takes in many records at a
+ * time. That has nothing to do with how far the oldest record is passed, which may stay as it is for long.
+ */
 export function mustPause(paused: boolean, load: WindowLoad, limits: WindowLimits): boolean {
-  const taken = fullness(load, limits);
-  return paused ? taken > 0.5 : taken >= 1;
+  const inFlight = inFlightPart(load, limits);
+  const span = spanPart(load, limits);
+  return paused ? inFlight > 0.5 || span > 1 - spanLeft : inFlight >= 1 || span >= 1;
+}
+
+function inFlightPart({ inFlight, inFlightBytes }: WindowLoad, limits: WindowLimits): number {
+  return Math.max(inFlight / limits.records, inFlightBytes / limits.bytes);
+}
+
+function spanPart({ span }: WindowLoad, limits: WindowLimits): number {
+  return span / (limits.records * spanPerWindow);
 }

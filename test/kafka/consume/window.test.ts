@@ -28,7 +28,13 @@ test('a window of one record resumes when it is empty', () => {
   assert.equal(mustPause(true, load(0), { records: 1, bytes: 1_000 }), false);
 });
 
-test('one record that is never finished lets sixteen windows pass, then stops its partition', () => {
-  assert.equal(mustPause(false, load(1, 1, 1_599), limits), false);
-  assert.equal(mustPause(false, load(1, 1, 1_600), limits), true);
+test('one record that is never finished lets sixty-four windows pass, then stops its partition', () => {
+  assert.equal(mustPause(false, load(1, 1, 6_399), limits), false);
+  assert.equal(mustPause(false, load(1, 1, 6_400), limits), true);
+});
+
+test('a full window that has been worked off resumes, however far it has passed an unfinished record', () => {
+  assert.equal(mustPause(true, load(1, 1, 6_300), limits), false);
+  assert.equal(mustPause(true, load(51, 1, 6_300), limits), true);
+  assert.equal(mustPause(true, load(1, 1, 6_301), limits), true);
 });
