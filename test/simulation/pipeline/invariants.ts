@@ -155,9 +155,9 @@ export const rules: Readonly<Record<string, Rule>> = {
   },
 
   'what is put off waits before it comes back': function* ({ ledger }) {
-    // Six by the shortest tier, as many of each copy that a crash leaves, and some by a clock that has just been set.
-    const most = 40;
-    for (const [name, count] of ledger.mostPutOffsInAMinute())
+    // Copies that a crash leaves, and some by a clock that has just been set.
+    const most = 30;
+    for (const [name, count] of ledger.mostWithoutWaitInAMinute())
       if (count > most) yield `${name} ${count} times in a minute`;
   },
 

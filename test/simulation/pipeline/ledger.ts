@@ -92,20 +92,24 @@ export class Ledger {
     return (this.deletions.get(user) ?? []).some(({ ackMs }) => ackMs >= producedMs);
   }
 
-  /** Of each event, the most writes to retry topics in a minute. */
-  mostPutOffsInAMinute(): Map<string, number> {
-    const writesMs = new Map<string, number[]>();
+  /**
+   * Of each event, the most writes to retry topics in a minute that show no wait: they are due at once, or no copy
+   * that was written before had become due. A copy that a crash leaves counts once, and not with all its waits.
+   */
+  mostWithoutWaitInAMinute(): Map<string, number> {
+    const writes = new Map<string, Written[]>();
     for (const tierMs of this.#topology.retryTiersMs) {
       const topic = this.#brokers.topics.get(this.#topology.retryTopic(tierMs));
-      for (const { envelope, timestampMs } of topic?.partitions.flatMap((each) => eventsIn(each)) ??
-        []) {
+      for (const { envelope, timestampMs: atMs, dueMs } of topic?.partitions.flatMap((each) =>
+        eventsIn(each),
+      ) ?? []) {
         const name = `${envelope.destinationId} ${envelope.messageId}`;
-        const known = writesMs.get(name);
-        if (known === undefined) writesMs.set(name, [timestampMs]);
-        else known.push(timestampMs);
+        const known = writes.get(name);
+        if (known === undefined) writes.set(name, [{ atMs, dueMs }]);
+        else known.push({ atMs, dueMs });
       }
     }
-    return new Map(Array.from(writesMs, ([name, times]) => [name, mostIn(times, 60_000)]));
+    return new Map(Array.from(writes, ([name, of]) => [name, mostIn(withoutWait(of), 60_000)]));
   }
 
   /** Of each record of a retry topic, how long after its time it was tried, put off again or given up. */
@@ -169,6 +173,24 @@ export class Ledger {
       }
     }
   }
+}
+
+interface Written {
+  readonly atMs: number;
+  readonly dueMs: number;
+}
+
+/** Times of the writes that none before, which had become due, explains. */
+function withoutWait(writes: readonly Written[]): number[] {
+  const waiting: number[] = [];
+  const times: number[] = [];
+  for (const { atMs, dueMs } of writes.toSorted((a, b) => a.atMs - b.atMs)) {
+    const source = waiting.findIndex((ms) => ms <= atMs);
+    if (source >= 0) waiting.splice(source, 1);
+    if (source < 0 || dueMs <= atMs) times.push(atMs);
+    waiting.push(dueMs);
+  }
+  return times;
 }
 
 /** The most of the times that lie within the duration of one another. */
