@@ -43,6 +43,8 @@ const missedMs = [1_000, 9_000] as const;
 const catchUpMs = [1_000, 5_000] as const;
 /** Until everybody has found out that a broker has gone or is back, and has tried again what failed. */
 const noticedMs = 20_000;
+/** Until everybody has found out that a leader has moved: the end of a fetch that waits, and another one. */
+const movedMs = 5_000;
 const minInSync = 2;
 const replicas = 3;
 /**
@@ -176,6 +178,7 @@ export class SimulatedBrokers {
     partition.elect(this.isUp);
     this.#replicateSoon(partition);
     this.time.happened();
+    this.time.liveThrough(movedMs);
   }
 
   between([least, most]: readonly [number, number]): number {
