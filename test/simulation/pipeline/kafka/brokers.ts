@@ -43,6 +43,8 @@ const missedMs = [1_000, 9_000] as const;
 const catchUpMs = [1_000, 5_000] as const;
 /** Until everybody has found out that a broker has gone or is back, and has tried again what failed. */
 const noticedMs = 20_000;
+/** Until a reader that asks now and then has asked, and got an answer. */
+const lateMs = 225;
 /** Until everybody has found out that a leader has moved: the end of a fetch that waits, and another one. */
 const movedMs = 5_000;
 const minInSync = 2;
@@ -69,6 +71,8 @@ export class SimulatedBrokers {
   weather: Weather = fairWeather;
   /** Topics whose records are no event: they are written from time to time in any case. */
   readonly chatter: Set<string> = new Set();
+  /** Topics that their readers don't ask for all the time; see `mayComeLate`. */
+  readonly comeLate: Set<string> = new Set();
   /** Nobody has a right to these any more, but to write to them. */
   readonly withheld: Set<string> = new Set();
   /** What has been written where; before anybody has it but the leader. */
@@ -218,6 +222,7 @@ export class SimulatedBrokers {
     if (appended.error !== 'NONE') return appended;
     if (partition.end > end) {
       if (!this.chatter.has(topic)) time.happened();
+      if (this.comeLate.has(topic)) time.liveThrough(lateMs);
       this.onAppend(topic, index);
     }
     time.after(replicationMs, () => {
