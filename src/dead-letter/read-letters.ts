@@ -1,9 +1,9 @@
 import { PostriderError } from '../errors.ts';
-import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
+import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { rangesWithin, type TimeSpan } from '../kafka/offset-ranges.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
-import { readRange } from '../kafka/read-range.ts';
+import { readRange, writtenRanges } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { placeText, type Place } from './letter.ts';
 
@@ -33,7 +33,11 @@ export async function searchRanges(
   area: SearchArea,
 ): Promise<LetterRanges> {
   return withAdmin(kafka, async (admin) => {
-    const all = await rangesWithin(admin, topic, area);
+    const confirmed: Pick<KafkaAdmin, 'offsets' | 'offsetsAt'> = {
+      offsets: (name) => writtenRanges(kafka, name),
+      offsetsAt: (name, timeMs) => admin.offsetsAt(name, timeMs),
+    };
+    const all = await rangesWithin(confirmed, topic, area);
     const { key, from } = area;
     const only = key === undefined ? undefined : partitionOf(key, all.length);
     const ranges = all

@@ -8,6 +8,7 @@ import { newContradiction } from './fetch/contradiction.ts';
 import { Cursor } from './fetch/cursor.ts';
 import { judgePart } from './fetch/judge-part.ts';
 import { PartitionRecords } from './fetch/partition-records.ts';
+import { areConfirmed } from './follow/witnesses.ts';
 import { KafkaAnswerError } from './protocol/errors.ts';
 import type { FetchAnswer, FetchedPartition } from './protocol/fetch.ts';
 import type { Wanted } from './protocol/fetched-records.ts';
@@ -69,6 +70,23 @@ export async function* readRange(
   }
 }
 
+/**
+ * Everything that is written now, in the order of partitions: also where a former leader has lost touch with the
+ * others, and knows of nothing new.
+ * @throws PostriderError `kafka-unavailable`, `not-found`, `kafka-refused`
+ */
+export async function writtenRanges(kafka: ClusterClient, topic: string): Promise<OffsetRange[]> {
+  const cluster = kafka.openCluster();
+  try {
+    const ranges = await new RangeReader(cluster, topic, defaultMaxFetchBytes, undefined).written();
+    return ranges.toSorted((a, b) => a.partition - b.partition);
+  } catch (error) {
+    throw error instanceof PostriderError ? error : adminError(error, topic);
+  } finally {
+    cluster.close();
+  }
+}
+
 interface Range {
   readonly cursor: Cursor;
   readonly end: number;
@@ -114,6 +132,8 @@ class RangeReader {
         await this.#cluster.refresh([this.#topic]);
         const starts = await listOffsets(this.#cluster, this.#topic, earliestTime);
         const ends = await listOffsets(this.#cluster, this.#topic, latestTime);
+        if (!(await areConfirmed(this.#cluster, this.#topic)))
+          throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', this.#topic);
         return Array.from(starts, ([partition, start]) => ({
           partition,
           start,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readRange } from '../../src/kafka/read-range.ts';
+import { readRange, writtenRanges } from '../../src/kafka/read-range.ts';
 import { FakeBrokers } from './fake-brokers.ts';
 
 const topic = 'topic';
@@ -206,5 +206,30 @@ describe('reading ranges', { concurrency: true }, () => {
     }))
       if (offset === 3) break;
     assert.equal(opened.isClosed, true);
+  });
+});
+
+describe('what is written', { concurrency: true }, () => {
+  test('is what the present leaders say, and not a former one that does not know of them', async () => {
+    const brokers = filled(1);
+    const log = brokers.log(topic, 0);
+    log.inSync = [1, 2, 3];
+    brokers.before = ({ api, nodeId }) => {
+      // Whoever is asked who leads has elected another, to whom more was written.
+      if (api !== 'Metadata' || nodeId < 0 || log.leader !== 1) return;
+      log.lead(2);
+      log.append(10, 11);
+    };
+    assert.deepEqual(await writtenRanges(brokers, topic), [{ partition: 0, start: 0, end: 12 }]);
+  });
+
+  test('is told in the order of partitions, whoever leads them', async () => {
+    const brokers = filled();
+    brokers.log(topic, 2).lead(1);
+    const ranges = await writtenRanges(brokers, topic);
+    assert.deepEqual(
+      ranges.map(({ partition }) => partition),
+      [0, 1, 2],
+    );
   });
 });

@@ -327,6 +327,18 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (!idle.areSlots) return',
     replace: 'return',
   },
+  'pauses-of-one': {
+    says: 'A resume believed a broker that had lost touch with the others, and forgot what was kept.',
+    file: 'src/resources/pauses/pauses.ts',
+    find: '    needsWitnesses: true,\n',
+    replace: '',
+  },
+  'ends-of-one': {
+    says: 'A broker that had lost touch with the others said where a topic ends, so that the rest of it was not looked for.',
+    file: 'src/kafka/read-range.ts',
+    find: 'if (!(await areConfirmed(this.#cluster, this.#topic)))',
+    replace: 'if ((await areConfirmed(this.#cluster, this.#topic)) === undefined)',
+  },
   'full-by-span': {
     says: 'A full window did not go on while an unfinished record had been passed by half of what may pass it.',
     file: 'src/kafka/consume/window.ts',

@@ -14,7 +14,7 @@ import { WaysBack } from '../../dead-letter/ways-back.ts';
 import { pause } from '../../dead-letter/pause.ts';
 import { PostriderError } from '../../errors.ts';
 import { formatFor } from '../../event/formats.ts';
-import { withAdmin } from '../../kafka/admin.ts';
+import { writtenRanges } from '../../kafka/read-range.ts';
 import { GroupLevel } from '../../kafka/consume/group-level.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { silentLogger } from '../../ops/log.ts';
@@ -213,8 +213,7 @@ function keptSince(endedMs: number = -1): Judge<DeadLetter> {
 
 async function endsOf({ kafka }: Context, topic: string): Promise<readonly number[]> {
   const ends: number[] = [];
-  for (const { partition, end } of await withAdmin(kafka, (admin) => admin.offsets(topic)))
-    ends[partition] = end;
+  for (const { partition, end } of await writtenRanges(kafka, topic)) ends[partition] = end;
   return ends;
 }
 

@@ -56,3 +56,29 @@ export function witnessesOf({ leader, inSync }: PartitionMetadata): readonly num
   const others = inSync.filter((nodeId) => nodeId !== leader);
   return others.length > 0 ? others : [leader];
 }
+
+/**
+ * Whether, of each partition, somebody who would know of another says that its known leader leads: what the leaders
+ * have said before is all there was then.
+ */
+export async function areConfirmed(
+  cluster: Pick<Cluster, 'topic' | 'describe'>,
+  topic: string,
+): Promise<boolean> {
+  const known = cluster.topic(topic);
+  const partitions = known?.partitions ?? [];
+  const doubted = new Set(partitions.keys());
+  const answers = [...new Set(partitions.flatMap(witnessesOf))].map(async (nodeId) => {
+    const told = await cluster.describe(nodeId, topic);
+    if (told?.id === known?.id)
+      for (const [index, partition] of (told?.partitions ?? []).entries())
+        if (partition.epoch === partitions[index]?.epoch && witnessesOf(partition).includes(nodeId))
+          doubted.delete(index);
+    if (doubted.size > 0) throw new Error('others have to be heard');
+  });
+  // A broker that hangs is not waited for where others have said it all.
+  return Promise.any(answers).then(
+    () => true,
+    () => false,
+  );
+}

@@ -129,6 +129,7 @@ export async function followPauses({
     topic: topology.topics.pauses,
     // An operator who resumes a destination waits until the workers have read that.
     maxWaitMs: 500,
+    needsWitnesses: true,
     onRecord: (record) => {
       const id = (coming ?? pauses).apply(record);
       if (id === undefined || coming !== undefined || listeners.length === 0) return;

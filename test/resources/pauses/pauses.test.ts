@@ -47,6 +47,24 @@ test('a topic that was cut off resumes nothing while it is read again', async (t
   assert.ok(pauses.has('key'));
 });
 
+test('a leader that nobody confirms does not say what is paused: it may have heard of no resume', async (t) => {
+  const brokers = new FakeBrokers(3);
+  for (const log of brokers.makeTopic(topic, 1)) log.inSync = [1, 2, 3];
+  const log = brokers.log(topic, 0);
+  log.append('{}');
+  let asked = 0;
+  brokers.before = ({ api, nodeId }) => {
+    if (api !== 'Metadata' || nodeId < 0) return;
+    asked += 1;
+    if (asked === 1) throw new Error('no route');
+    if (log.leader === 1) log.lead(2);
+  };
+  const pauses = await followPauses({ kafka: brokers, topology, log: silentLogger });
+  t.after(() => pauses.stop());
+  assert.equal(log.leader, 2);
+  assert.equal(pauses.isFresh(), true);
+});
+
 test('of a pause that was over when this heard of it again, nothing is told but its end', async (t) => {
   const brokers = new FakeBrokers(3);
   brokers.makeTopic(topic, 1);
