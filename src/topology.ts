@@ -106,6 +106,8 @@ export interface Topology {
   readonly all: readonly Topic[];
   /** Those of `all` that a role reads or writes. They must exist before it starts; it need not see others. */
   readonly usedBy: Readonly<Record<RoleName, readonly string[]>>;
+  /** Whether this deployment has such a topic, may have had it, or may get it: those of any tier and destination too. */
+  owns(topicName: string): boolean;
   retryTopic(tierMs: number): string;
   /** A retry topic's delay, for topics of former tiers too; undefined if the name is none. */
   retryTierMs(topicName: string): number | undefined;
@@ -183,6 +185,9 @@ export function createTopology(options: TopologyOptions): Topology {
 
   const retryTopics = retryTiersMs.map(retryTopic);
   const ownIngestTopics = [topics.ingest, topics.ingestAudience];
+  const names = new Set(Object.values(topics));
+  const retryTierMs = (name: string): number | undefined =>
+    name.startsWith(retryPrefix) ? parseDuration(name.slice(retryPrefix.length)) : undefined;
   const dedicatedDestination = (name: string): string | undefined =>
     name.startsWith(dedicatedPrefix) ? name.slice(dedicatedPrefix.length) : undefined;
   const dedicatedGroup = (destinationId: string): string => `${dedicatedPrefix}${destinationId}`;
@@ -321,9 +326,12 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.audit,
       ],
     },
+    owns: (name) =>
+      names.has(name) ||
+      retryTierMs(name) !== undefined ||
+      dedicatedDestination(name) !== undefined,
     retryTopic,
-    retryTierMs: (name) =>
-      name.startsWith(retryPrefix) ? parseDuration(name.slice(retryPrefix.length)) : undefined,
+    retryTierMs,
     dedicatedTopic,
     dedicatedDestination,
     dedicatedGroup,

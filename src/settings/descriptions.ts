@@ -70,7 +70,7 @@ const groups: readonly Group[] = [
       topicReplicationFactor:
         'Number of replicas of new topics. Without it, new topics have 3, or as many as there are brokers if these are fewer.',
       ingestTopics:
-        'Full names of further topics to read calls from. Each needs `message.timestamp.type=LogAppendTime`, and a `max.message.bytes` that is no larger than that of `ingest`.',
+        'Full names of further topics to read calls from. Each needs `message.timestamp.type=LogAppendTime`, and a `max.message.bytes` that is no larger than that of `ingest`. Topics of the deployment itself are refused.',
     },
   },
   {

@@ -4,6 +4,7 @@ import { environment, type Environment } from '../environment.ts';
 import { PostriderError } from '../errors.ts';
 import { longestDelayMs } from '../event/tier-delay.ts';
 import { formatRate } from '../resources/schema/rate.ts';
+import { createTopology } from '../topology.ts';
 import { consoleProblems } from './console-problems.ts';
 import { isServiceLink } from './misspelt.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
@@ -130,7 +131,7 @@ export function passwordReader(
 }
 
 function crossProblems(settings: Settings): string[] {
-  const problems = retryProblems(settings);
+  const problems = [...retryProblems(settings), ...ingestTopicProblems(settings)];
   if ((settings.kafkaSslCertFile === undefined) !== (settings.kafkaSslKeyFile === undefined)) {
     problems.push('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE are allowed only together');
   }
@@ -169,6 +170,28 @@ function retryProblems({ retryTiersMs, retryWindowMs }: Settings): string[] {
   const retry = `whose retry may come ${formatDuration(latestMs)} later`;
   return [
     `RETRY_TIERS begins with ${formatDuration(shortestTierMs)}, ${retry}, allowed: within ${window}`,
+  ];
+}
+
+/** A router that reads a topic that it or a worker writes to would route the same calls for ever. */
+function ingestTopicProblems(settings: Settings): string[] {
+  const { topicPrefix: prefix, topicPartitions: partitions, retryTiersMs } = settings;
+  const topology = createTopology({
+    prefix,
+    partitions,
+    replicationFactor: 1,
+    retryTiersMs,
+    extraIngestTopics: [],
+  });
+  const own = settings.ingestTopics.filter((name) => topology.owns(name));
+  if (own.length === 0) return [];
+  const which =
+    own.length === 1
+      ? 'which is a topic of this deployment itself'
+      : 'which are topics of this deployment itself';
+  const names = own.map((name) => `"${name}"`).join(', ');
+  return [
+    `INGEST_TOPICS names ${names}, ${which} (TOPIC_PREFIX is "${prefix}"), allowed: topics of other programs`,
   ];
 }
 

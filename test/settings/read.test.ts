@@ -112,6 +112,43 @@ test('settings that only make sense together are refused alone', () => {
   });
 });
 
+for (const name of [
+  'ingest',
+  'ingest.audience',
+  'ingest.rejected',
+  'delivery',
+  'delivery.crm',
+  'dead-letter',
+  'paused',
+  'config',
+  'retry.10s',
+  // Of a former tier, which still has records.
+  'retry.7m',
+])
+  test(`${name}, which Postrider writes or reads itself, is no further topic of calls`, () => {
+    const ours = `shop.${name}`;
+    assert.throws(
+      () => readSettings({ TOPIC_PREFIX: 'shop.', INGEST_TOPICS: `web-calls,${ours}` }),
+      {
+        code: 'setting-invalid',
+        message: `INGEST_TOPICS names "${ours}", which is a topic of this deployment itself (TOPIC_PREFIX is "shop."), allowed: topics of other programs`,
+      },
+    );
+    assert.deepEqual(readSettings({ INGEST_TOPICS: ours }).ingestTopics, [ours]);
+  });
+
+test('every topic of the deployment among INGEST_TOPICS is named in one go', () => {
+  assert.throws(
+    () => readSettings({ INGEST_TOPICS: 'postrider.delivery,a,postrider.dead-letter' }),
+    { message: /names "postrider\.delivery", "postrider\.dead-letter", which are topics of/ },
+  );
+});
+
+test('topics of others may stand under the prefix', () => {
+  const names = ['postrider.web', 'postrider.ingest.web', 'postrider.retry.web', 'delivery'];
+  assert.deepEqual(readSettings({ INGEST_TOPICS: names.join() }).ingestTopics, names);
+});
+
 test('tiers that leave no time for any retry within the window are refused', () => {
   const tooShort: [tiers: string, window: string, latest: string][] = [
     ['4h', '4h', '15841s'],
