@@ -56,17 +56,35 @@ export function readKeyPair(certFile: NamedFile, keyFile: NamedFile): KeyPair {
 }
 
 function filesOf(file: NamedFile): NamedFile[] {
-  if (statSync(file.path, { throwIfNoEntry: false })?.isDirectory() !== true) return [file];
-  const names = readdirSync(file.path).filter((name) => /\.(crt|pem)$/.test(name));
-  if (names.length === 0) throw invalid(file, 'a folder without files *.crt or *.pem');
+  const inside = unlessUnreadable(file, () =>
+    statSync(file.path).isDirectory() ? readdirSync(file.path) : undefined,
+  );
+  if (inside === undefined) return [file];
+  const names = inside.filter((name) => /\.(crt|pem)$/.test(name));
+  if (names.length === 0) throw invalid(file, 'which is a folder without files *.crt or *.pem');
   return names.sort().map((name) => ({ ...file, path: join(file.path, name) }));
 }
 
 function read(file: NamedFile): Buffer {
+  const bytes = unlessUnreadable(file, () => readFileSync(file.path));
+  if (bytes.length === 0) throw invalid(file, 'which is empty');
+  return bytes;
+}
+
+const unreadable: Readonly<Record<string, string>> = {
+  ENOENT: 'which does not exist',
+  ENOTDIR: 'which does not exist',
+  EISDIR: 'which is a folder; allowed: a file',
+  EACCES: 'which cannot be read: permission denied',
+};
+
+/** Node's own error would say neither which setting names the file nor, for some calls, the path. */
+function unlessUnreadable<T>(file: NamedFile, look: () => T): T {
   try {
-    return readFileSync(file.path);
+    return look();
   } catch (cause) {
-    throw invalid(file, 'which cannot be read', cause);
+    const code = String((cause as NodeJS.ErrnoException).code);
+    throw invalid(file, unreadable[code] ?? `which cannot be read (${code})`, cause);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -63,14 +63,14 @@ test('a certificate and its key are followed together, as one that was exchanged
 
 for (const [what, files, says] of [
   ['a key of another certificate', { ...pair, 'tls.key': otherKey }, /is not the private key of/],
-  ['no key yet', { 'tls.crt': renewed.cert }, /tls\.key", which cannot be read/],
+  ['no key yet', { 'tls.crt': renewed.cert }, /tls\.key", which does not exist/],
   ['half a key', { ...pair, 'tls.key': client.key.slice(0, 700) }, /no private key in PEM/],
   [
     'half a chain',
     { ...pair, 'tls.crt': renewed.cert + authority.cert.slice(0, 500) },
     /tls\.crt", which holds only a part of a certificate/,
   ],
-  ['nothing at all', { 'tls.crt': '', 'tls.key': '' }, /no certificate in PEM/],
+  ['nothing at all', { 'tls.crt': '', 'tls.key': '' }, /tls\.crt", which is empty/],
 ] as const)
   test(`with ${what} the former pair stays in use, and the log says so once`, async (t) => {
     const { secret, credentials, log } = await following(t, pair, pairSettings);
@@ -94,6 +94,62 @@ test('at the first look, files that cannot be used are an error', async (t) => {
     () => credentials.kafkaTls(),
     ({ code }: PostriderError) => code === 'setting-invalid',
   );
+});
+
+test('each file that cannot be used is told with its setting, its path and what is wrong', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-test-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const named = { crt: client.cert, key: client.key, empty: '', text: 'no PEM', other: otherKey };
+  for (const [name, text] of Object.entries(named)) await writeFile(join(folder, name), text);
+  await mkdir(join(folder, 'folder'));
+  await mkdir(join(folder, 'nested', 'a.crt'), { recursive: true });
+  await symlink('loop', join(folder, 'loop'));
+  const isNoFile = 'is a folder; allowed: a file';
+  const settings = ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'] as const;
+  const [ca, cert, key] = settings;
+  const cases: [setting: (typeof settings)[number], name: string, says: string][] = [
+    ...settings.flatMap((setting): typeof cases => [
+      [setting, 'gone', 'does not exist'],
+      [setting, 'crt/gone', 'does not exist'],
+      [setting, 'empty', 'is empty'],
+      [setting, 'loop', 'cannot be read (ELOOP)'],
+      [setting, 'n'.repeat(300), 'cannot be read (ENAMETOOLONG)'],
+    ]),
+    [ca, 'folder', 'is a folder without files *.crt or *.pem'],
+    [ca, 'nested', isNoFile],
+    [ca, 'text', 'holds no certificate in PEM'],
+    [cert, 'folder', isNoFile],
+    [cert, 'text', 'holds no certificate in PEM'],
+    [key, 'folder', isNoFile],
+    [key, 'text', 'holds no private key in PEM without a passphrase'],
+    [key, 'other', `is not the private key of ${cert}`],
+  ];
+  for (const [setting, name, says] of cases) {
+    const own = { [cert]: join(folder, 'crt'), [key]: join(folder, 'key') };
+    const path = join(folder, name);
+    const env = { KAFKA_SSL: 'true', ...own, [setting]: path };
+    const credentials = createCredentials(readSettings(env), env, new FakeLogger());
+    assert.throws(() => credentials.kafkaTls(), {
+      code: 'setting-invalid',
+      message: `${setting} names "${name === 'nested' ? join(path, 'a.crt') : path}", which ${says}`,
+    });
+  }
+});
+
+test('authorities that cannot be looked at any more stay in use, and the log names the setting', async (t) => {
+  const { secret, credentials, log } = await following(t, { 'ca.crt': authority.cert }, (path) => ({
+    KAFKA_SSL: 'true',
+    KAFKA_SSL_CA_FILE: path('ca.crt'),
+  }));
+  const { ca } = credentials.kafkaTls();
+  const path = secret.path('ca.crt');
+  await rm(path);
+  await symlink(path, path);
+  for (let looks = 0; looks < 3; looks += 1) credentials.look();
+  assert.equal(credentials.kafkaTls().ca, ca);
+  assert.deepEqual(log.visible, [
+    `warn: KAFKA_SSL_CA_FILE names "${path}", which cannot be read (ELOOP); what was read before stays in use {}`,
+  ]);
 });
 
 test('a password is read from its file again, and an empty file changes nothing', async (t) => {
