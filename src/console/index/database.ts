@@ -62,6 +62,12 @@ export async function openIndexDatabase(
         `${file} is open in another process; each console needs a CONSOLE_DATA_DIR of its own`,
         { cause: error },
       );
+    if (typeOf(error).type === 'IO' && !isUnusable(error))
+      throw new PostriderError(
+        'setting-invalid',
+        `CONSOLE_DATA_DIR is ${dir}, whose index cannot be opened (${asError(error).message}); allowed: a folder of the console's own, with free space`,
+        { cause: error },
+      );
     if (!isUnusable(error)) throw error;
     log.warn(
       { file, reason: asError(error).message },
@@ -79,13 +85,36 @@ export async function removeIndex(dir: string): Promise<void> {
     await rm(name, { recursive: true, force: true });
 }
 
-/** A block that cannot be read, or a database that DuckDB has given up; not a disk that is full. */
+/** DuckDB has given up the database, or cannot make sense of what it has read. */
+const givenUp: ReadonlySet<string> = new Set(['FATAL', 'INTERNAL', 'Serialization']);
+/** Of these types, only some messages are about a file that is damaged or that a newer DuckDB has written. */
+const ofFiles: ReadonlySet<string> = new Set(['IO', 'TransactionContext']);
+const damaged =
+  /corrupt|not a valid duckdb database|could not read enough bytes|with version number|storage version|wal of version|input\/output error/i;
+/** A person or another process has to mend this, and then the file is as good as before. */
+const surroundings =
+  /no space left|quota exceeded|file too large|too many open files|permission denied|read-only file system|cannot allocate memory|could not allocate/i;
+
+/**
+ * Whether the file is what is wrong, so that it has to be made again. DuckDB's binding has no codes: the
+ * message begins with the type of the error. What follows may hold values of a query.
+ */
 export function isUnusable(error: unknown): boolean {
-  const text = asError(error).message;
-  if (/no space left/i.test(text)) return false;
-  return /corrupt|checksum|invalidated|serialization error|io error|internal error|fatal|not a valid duckdb|does not exist|another version/i.test(
-    text,
-  );
+  if (error instanceof OtherVersion) return true;
+  const { type, text } = typeOf(error);
+  if (givenUp.has(type)) return !surroundings.test(text);
+  return ofFiles.has(type) && damaged.test(text);
+}
+
+/** `text` is without the path of the file, which may hold any word. */
+function typeOf(error: unknown): { readonly type: string; readonly text: string } {
+  const message = asError(error).message.replace(/"[^"]*\bconsole\.duckdb[^"]*"/g, '');
+  const [, type = '', text = ''] = /^(\w[\w ]*) Error: (.*)$/s.exec(message) ?? [];
+  return { type, text };
+}
+
+class OtherVersion extends Error {
+  override readonly message = 'the file is of another version';
 }
 
 function isLocked(error: unknown): boolean {
@@ -162,7 +191,7 @@ async function requireSchema(writer: DuckDBConnection): Promise<void> {
     await writer.run(`begin; ${statements.join('; ')}; commit`);
     return;
   }
+  if (!tables.getRows().some(([name]) => name === 'facts')) throw new OtherVersion();
   const found = await writer.runAndReadAll("select value from facts where name = 'schema'");
-  if (Number(found.getRows()[0]?.[0]) !== schemaVersion)
-    throw new Error('the file is of another version');
+  if (Number(found.getRows()[0]?.[0]) !== schemaVersion) throw new OtherVersion();
 }
