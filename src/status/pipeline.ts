@@ -1,3 +1,4 @@
+import { PostriderError } from '../errors.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
@@ -18,6 +19,7 @@ export interface TopicBacklog {
 }
 
 export interface Pipeline {
+  /** Dedicated topics and those of former retry tiers are in it while something waits in them. */
   readonly backlog: readonly TopicBacklog[];
   /** Records of the last hour. */
   readonly deadLetters: number;
@@ -38,24 +40,53 @@ export async function readPipeline(
   const { topics, groups, ingestTopics, retryTiersMs } = topology;
   const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
   return withAdmin(kafka, async (admin) => {
-    const [routed, delivered, deadLetters, rejectedCalls] = await Promise.all([
-      unfinished(admin, groups.router, ingestTopics),
-      unfinished(admin, groups.delivery, [topics.delivery, ...retries]),
+    const backlogOf = async (
+      stage: TopicBacklog['stage'],
+      groupId: string,
+      names: readonly string[],
+    ): Promise<TopicBacklog[]> => {
+      const ranges = await unfinished(admin, groupId, names);
+      return Promise.all(
+        Array.from(ranges, async ([topic, unread]): Promise<TopicBacklog> => {
+          const records = offsetsIn(unread);
+          const oldest = records === 0 ? undefined : await oldestOf(kafka, topic, unread);
+          return { stage, topic, records, oldest };
+        }),
+      );
+    };
+    /** Only those in which something waits: a deployment may have hundreds. */
+    const waitingIn = async (
+      stage: TopicBacklog['stage'],
+      names: readonly string[],
+    ): Promise<TopicBacklog[]> => {
+      const each = await Promise.all(
+        names.map((name) => unlessRemoved(backlogOf(stage, topology.deliveryGroup(name), [name]))),
+      );
+      return each.flat().filter(({ records }) => records > 0);
+    };
+    const existing = await admin.topicNames(topology.prefix);
+    const dedicated = existing.filter((name) => topology.dedicatedDestination(name) !== undefined);
+    const former = existing.filter(
+      (name) => topology.retryTierMs(name) !== undefined && !retries.includes(name),
+    );
+    const [deadLetters, rejectedCalls, ...backlog] = await Promise.all([
       writtenSince(admin, topics.deadLetter, nowMs - lastMs),
       writtenSince(admin, topics.ingestRejected, nowMs - lastMs),
+      backlogOf('router', groups.router, ingestTopics),
+      backlogOf('delivery', groups.delivery, [topics.delivery]),
+      waitingIn('delivery', dedicated),
+      backlogOf('retry', groups.delivery, retries),
+      waitingIn('retry', former),
     ]);
-    const stageOf = (topic: string): TopicBacklog['stage'] => {
-      if (ingestTopics.includes(topic)) return 'router';
-      return topic === topics.delivery ? 'delivery' : 'retry';
-    };
-    const backlog = await Promise.all(
-      [...routed, ...delivered].map(async ([topic, ranges]): Promise<TopicBacklog> => {
-        const records = offsetsIn(ranges);
-        const oldest = records === 0 ? undefined : await oldestOf(kafka, topic, ranges);
-        return { stage: stageOf(topic), topic, records, oldest };
-      }),
-    );
-    return { backlog, deadLetters, rejectedCalls };
+    return { backlog: backlog.flat(), deadLetters, rejectedCalls };
+  });
+}
+
+/** Workers remove the topic of a deleted destination when it is empty, and operators those of former tiers. */
+async function unlessRemoved(backlog: Promise<TopicBacklog[]>): Promise<TopicBacklog[]> {
+  return backlog.catch((error: unknown) => {
+    if (error instanceof PostriderError && error.code === 'not-found') return [];
+    throw error;
   });
 }
 

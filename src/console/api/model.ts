@@ -266,6 +266,7 @@ export interface FoundEvent {
 
 export interface Pipeline {
   readonly at: string;
+  /** Dedicated topics and those of former retry tiers are in it while something waits in them. */
   readonly backlog: readonly {
     readonly stage: 'router' | 'delivery' | 'retry';
     readonly topic: string;
