@@ -14,7 +14,7 @@ import { basicWriteKey } from './write-key.ts';
 
 export interface AcceptDeps {
   readonly keys: KnownKeys;
-  readonly writer: Pick<IngestWriter, 'isAvailable' | 'write'>;
+  readonly writer: Pick<IngestWriter, 'takesWrites' | 'write'>;
   readonly budget: ByteBudget;
   /** Undefined: no limits. */
   readonly rateLimits: RateLimits | undefined;
@@ -59,7 +59,7 @@ async function accept(
   lease: Lease,
 ): Promise<Refusal | undefined> {
   const { keys, writer, clock, rateLimits } = deps;
-  if (!writer.isAvailable) return kafkaUnavailable;
+  if (!writer.takesWrites) return kafkaUnavailable;
   const receivedMs = clock.now();
   const received = await read(lease);
   if (!Buffer.isBuffer(received)) return received;

@@ -30,6 +30,11 @@ export interface IngestWriterOptions {
 
 /** Pause after a failure to open a producer. Opening itself waits while Kafka is unreachable. */
 const reopenMs = 1_000;
+/**
+ * Kafka acknowledges within milliseconds, so a request that waits for so long may have calls for a partition that is
+ * away. While Kafka is away, ten requests at most then wait for `ackTimeoutMs`.
+ */
+const nextProbeMs = 500;
 /** Of what was given up, and its producer still holds: a quarter of what requests in flight may hold. */
 const maxAbandonedBytes = 16 * 1024 * 1024;
 /** The producer's memory for a record besides its value. */
@@ -52,9 +57,9 @@ interface Write {
 /**
  * Writes the calls of requests, or reports within `ackTimeoutMs` that it could not. The producer repeats
  * without end, so when Kafka is too slow, the whole producer is dropped with everything that it holds, and a
- * new one is opened, which succeeds when Kafka can be reached. Until one request has been acknowledged, the
- * next ones are turned away at once. Dropped calls may have been written all the same: clients send them
- * again with the same message ids.
+ * new one is opened, which succeeds when Kafka can be reached. Until something of one request has been
+ * acknowledged, two are let through in a second, and the others are turned away at once. Dropped calls may have
+ * been written all the same: clients send them again with the same message ids.
  *
  * Where something of a later request is acknowledged, Kafka is there, and some of its partitions are away. Then
  * only late requests are given up. The producer goes on until a new one is open, unless it would hold too much
@@ -68,6 +73,8 @@ export class IngestWriter {
   /** In order of their beginning, which is the order of their timeouts. */
   readonly #writes = new Set<Write>();
   #timer: Timer | undefined;
+  /** When the youngest request began. */
+  #beganMs = -Infinity;
   /** When the youngest request began of which something was acknowledged. */
   #acknowledgedMs = -Infinity;
   /** Of requests that were given up; held by the producer. */
@@ -84,9 +91,16 @@ export class IngestWriter {
     return writer;
   }
 
-  /** False while Kafka is unreachable, and while one request finds out whether it is back. */
+  /** False while Kafka is unreachable, and while requests find out whether it is back. */
   get isAvailable(): boolean {
     return this.#producer !== undefined && (this.#isProven || this.#writes.size === 0);
+  }
+
+  /** Whether a request is taken now, be it to find out whether Kafka is back. */
+  get takesWrites(): boolean {
+    if (this.isAvailable) return true;
+    const sinceMs = this.#options.clock.steadyNow() - this.#beganMs;
+    return this.#producer !== undefined && sinceMs >= nextProbeMs;
   }
 
   /**
@@ -95,11 +109,12 @@ export class IngestWriter {
    */
   write(records: readonly OutgoingRecord[]): Promise<boolean> {
     const producer = this.#producer;
-    if (producer === undefined || !this.isAvailable || this.#isClosed)
+    if (producer === undefined || !this.takesWrites || this.#isClosed)
       return Promise.resolve(false);
     if (records.length === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
       const startedMs = this.#options.clock.steadyNow();
+      this.#beganMs = startedMs;
       const unsettled = records.length;
       const write: Write = { startedMs, producer, records, unsettled, settle: resolve };
       this.#writes.add(write);

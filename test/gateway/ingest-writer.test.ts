@@ -158,6 +158,41 @@ test('after an outage one write finds out whether Kafka acknowledges, and the ot
   assert.deepEqual(await Promise.all(both), [true, true]);
 });
 
+test('after an outage, a write for a partition that stays away turns others away for a moment only', async () => {
+  const scene = await new Scene().open();
+  const { writer, clock, producers, lost } = scene;
+  (producers[0] as FakeProducer).isHolding = true;
+  scene.leaderless = ['stuck'];
+  const late = writer.write([record]);
+  await clock.pass(ackTimeoutMs);
+  assert.equal(await late, false);
+  const probe = writer.write([stuck]);
+  assert.equal(await writer.write([record]), false);
+  await clock.pass(500);
+  assert.equal(await writer.write([record]), true);
+  assert.ok(writer.isAvailable);
+  await clock.pass(ackTimeoutMs);
+  assert.equal(await probe, false);
+  assert.deepEqual(lost, [1], 'Kafka counts as away once');
+});
+
+test('while Kafka takes connections and acknowledges nothing, few writes wait for it', async () => {
+  const scene = await new Scene().open();
+  const { writer, clock, producers } = scene;
+  (producers[0] as FakeProducer).isHolding = true;
+  const late = writer.write([record]);
+  await clock.pass(ackTimeoutMs);
+  assert.equal(await late, false);
+  const second = producers[1] as FakeProducer;
+  second.isHolding = true;
+  for (let passedMs = 0; passedMs < ackTimeoutMs; passedMs += 10) {
+    void writer.write([record]);
+    assert.equal(writer.isAvailable, false);
+    await clock.pass(10);
+  }
+  assert.ok(second.held.length <= 10, `${second.held.length} writes`);
+});
+
 test('an acknowledgement that comes after its write was given up changes nothing', async () => {
   const scene = await new Scene().open();
   const { writer, clock, producers } = scene;
