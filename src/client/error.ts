@@ -9,7 +9,7 @@
  * - `refused`: the endpoint, or Kafka, refused the call for good.
  * - `not-delivered`: the time that `close()` was given is over.
  * - `no-kafkajs`: the Kafka transport needs the package kafkajs, or for a registry
- *   @kafkajs/confluent-schema-registry, which cannot be loaded.
+ *   @kafkajs/confluent-schema-registry, which cannot be loaded. Where that may pass (too many open files), calls wait.
  * - `calls-lost`: calls were lost before a `flush()` or `close()` ended. See `CallsLostError`.
  */
 export type AnalyticsErrorCode =

@@ -22,7 +22,6 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
       const { openKafka } = await import('./kafka.ts');
       return await openKafka(settings);
     } catch (error) {
-      // The failure may be temporary, such as too many open files.
       loading = undefined;
       throw error;
     }
@@ -36,6 +35,7 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
         return await (await loading).send(calls);
       } catch (cause) {
         const message = `The transport 'kafka' ${whyNot(cause)}`;
+        if (isPassing(cause)) return { outcome: 'again', reason: message, waitMs: undefined };
         return refusedAll(calls, { code: 'no-kafkajs', message, cause });
       }
     },
@@ -44,6 +44,16 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
       await connection?.close();
     },
   };
+}
+
+/** What a machine or process lacks for a while, or a network file system. Only then is another try worth it. */
+const passing: ReadonlySet<unknown> = new Set([
+  ...['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM'],
+  ...['EBUSY', 'EIO', 'ESTALE', 'ETIMEDOUT'],
+]);
+
+function isPassing(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && passing.has(cause.code);
 }
 
 /** Node's message about a missing package contains a line with the path of each requiring file. */

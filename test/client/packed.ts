@@ -121,6 +121,7 @@ export const kafkaPrograms: Readonly<Record<string, string>> = {
 };
 
 const outOfFiles = `
+process.env.DEBUG = 'analytics';
 const messages = [];
 const analytics = new Analytics('wk_shop', {
   transport: 'kafka',
@@ -132,14 +133,15 @@ try {
   for (;;) open.push(openSync(process.argv[1]));
 } catch {}
 analytics.identify({ userId: 'u' });
-analytics.flush().catch(() => {
-  for (const file of open) closeSync(file);
-  analytics.identify({ userId: 'u' });
-  analytics.close().catch(() => console.log(JSON.stringify(messages)));
-});
+analytics.flush().catch(() => console.log(JSON.stringify(messages)));
+process.stderr.write = (line) => {
+  if (!line.includes('again in')) return;
+  messages.push(line);
+  for (const file of open.splice(0)) closeSync(file);
+};
 `;
 
-/** Each loses a call while no file can be opened, another one when that is over, and prints the messages. */
+/** Each makes a call while no file can be opened until an attempt has failed, and prints what is said of it. */
 export const outOfFilesPrograms: Readonly<Record<string, string>> = {
   'files.mjs': `import { closeSync, openSync } from 'node:fs';
 import { Analytics } from 'postrider-client';${outOfFiles}`,
