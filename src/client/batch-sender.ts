@@ -4,7 +4,7 @@ import type { DebugLog } from './debug.ts';
 import type { EncodedCall } from './encode-call.ts';
 import { AnalyticsError } from './error.ts';
 import { OutageWarner } from './outage-warner.ts';
-import type { Refusal, Transport } from './transport.ts';
+import type { Refusal, SendResult, Transport } from './transport.ts';
 
 export interface BatchSenderOptions {
   readonly transport: Transport;
@@ -18,17 +18,27 @@ export interface BatchSenderOptions {
 
 interface Batch {
   readonly calls: readonly EncodedCall[];
+  attempts: number;
+  /** How many batches had been settled when it failed for the first time. */
+  settledBefore: number | undefined;
   readonly done: () => void;
 }
 
+type SentAgain = Extract<SendResult, { readonly outcome: 'again' }>;
+
 /**
- * Sends each batch until it is settled, several at a time. A batch that waits before it is sent again does
- * not delay the others, so batches may overtake one another.
+ * Sends each batch until it is settled, several at a time. A batch that failed goes to the end of the line, so
+ * batches may overtake one another. While it waits before that, nobody else has its place, unless another batch was
+ * settled meanwhile: in an outage, a gateway in trouble gets few requests.
  */
 export class BatchSender {
   readonly #options: BatchSenderOptions;
   readonly #waiting: Batch[] = [];
-  #inFlight = 0;
+  /** Places that are taken, out of as many as may be in flight. */
+  #places = 0;
+  #settledBatches = 0;
+  /** Functions that end the waiting at places of batches that failed. */
+  readonly #leavePlaces = new Set<() => void>();
   /** One for each batch that is not settled. */
   readonly #unsettled = new Set<Promise<void>>();
   #startIsNext = false;
@@ -49,7 +59,7 @@ export class BatchSender {
   /** Returns before anything is sent, because a call does no I/O. */
   add(calls: readonly EncodedCall[]): void {
     const settled = new Promise<void>((resolve) => {
-      this.#waiting.push({ calls, done: resolve });
+      this.#waiting.push({ calls, attempts: 0, settledBefore: undefined, done: resolve });
     });
     this.#unsettled.add(settled);
     void settled.then(() => this.#unsettled.delete(settled));
@@ -84,48 +94,94 @@ export class BatchSender {
   }
 
   #start(): void {
-    while (this.#inFlight < this.#options.transport.maxInFlight) {
-      const batch = this.#waiting.shift();
-      if (batch === undefined) return;
-      this.#inFlight += 1;
-      void this.#deliver(batch).then(() => {
-        this.#inFlight -= 1;
-        batch.done();
-        this.#start();
-      });
+    const idle = this.#options.transport.maxInFlight - this.#places;
+    for (let left = Math.min(idle, this.#waiting.length); left > 0; left -= 1) {
+      this.#places += 1;
+      void this.#sendInTurn();
     }
   }
 
-  async #deliver({ calls }: Batch): Promise<void> {
-    const { transport, clock, random, onSettled, debug } = this.#options;
-    for (let attempts = 1; ; attempts += 1) {
-      // In a loop, because another batch may have got a later time meanwhile.
-      while (clock.steadyNow() < this.#pausedUntilMs && !this.#isGivenUp) {
-        await this.#pause(this.#pausedUntilMs - clock.steadyNow());
+  /** What happens at one place: a batch after the other. */
+  async #sendInTurn(): Promise<void> {
+    // In a row. In an outage, a place that tries another batch each time must not begin with short waits again.
+    let failures = 0;
+    for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
+      const failed = await this.#attempt(batch);
+      if (failed === undefined) {
+        failures = 0;
+        continue;
       }
-      if (this.#isGivenUp) break;
-      debug?.(`sending ${calls.length} calls, attempt ${attempts}`);
-      const result = await transport.send(calls);
-      if (result.outcome === 'settled') {
-        this.#lastFailure = undefined;
-        const delivered = calls.length - result.refused.size;
-        if (delivered > 0) this.#outage.delivered();
-        debug?.(`${delivered} of ${calls.length} calls delivered`);
-        for (const call of calls) onSettled(call, errorOf(result.refused.get(call)));
-        return;
-      }
-      const { reason, waitMs = 0 } = result;
-      const pauseMs = Math.max(waitMs, backoffMs(attempts, random));
-      this.#lastFailure = reason ?? this.#lastFailure;
-      if (reason !== undefined) this.#outage.failed(reason);
-      debug?.(`${reason ?? 'ended by closing'}; again in ${Math.round(pauseMs)} ms`);
-      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.steadyNow() + waitMs);
-      await this.#pause(pauseMs);
+      failures += 1;
+      const { reason = 'ended by closing', waitMs = 0 } = failed;
+      const { random, debug } = this.#options;
+      const pauseMs = Math.max(waitMs, backoffMs(Math.max(failures, batch.attempts), random));
+      debug?.(`${reason}; again in ${Math.round(pauseMs)} ms`);
+      if (!(await this.#pauseHere(batch, pauseMs))) failures = 0;
     }
+    // Not a turn later: what comes back in line meanwhile would find no place.
+    this.#places -= 1;
+  }
+
+  /** Undefined: it is settled. */
+  async #attempt(batch: Batch): Promise<SentAgain | undefined> {
+    const { transport, clock, onSettled, debug } = this.#options;
+    const { calls } = batch;
+    // In a loop, because another batch may have got a later time meanwhile.
+    while (clock.steadyNow() < this.#pausedUntilMs && !this.#isGivenUp) {
+      await this.#pause(this.#pausedUntilMs - clock.steadyNow());
+    }
+    if (this.#isGivenUp) {
+      this.#giveUp(batch);
+      return undefined;
+    }
+    batch.attempts += 1;
+    debug?.(`sending ${calls.length} calls, attempt ${batch.attempts}`);
+    const result = await transport.send(calls);
+    if (result.outcome === 'settled') {
+      this.#lastFailure = undefined;
+      const delivered = calls.length - result.refused.size;
+      if (delivered > 0) this.#outage.delivered();
+      debug?.(`${delivered} of ${calls.length} calls delivered`);
+      for (const call of calls) onSettled(call, errorOf(result.refused.get(call)));
+      batch.done();
+      this.#settledBatches += 1;
+      for (const leave of this.#leavePlaces) leave();
+      return undefined;
+    }
+    const { reason, waitMs = 0 } = result;
+    this.#lastFailure = reason ?? this.#lastFailure;
+    if (reason !== undefined) this.#outage.failed(reason);
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, clock.steadyNow() + waitMs);
+    batch.settledBefore ??= this.#settledBatches;
+    return result;
+  }
+
+  #giveUp({ calls, done }: Batch): void {
     const message = 'the time for closing was over';
     const why = this.#lastFailure === undefined ? '' : `; the last failure: ${this.#lastFailure}`;
     const error = new AnalyticsError('not-delivered', `${message}${why}`);
-    for (const call of calls) onSettled(call, error);
+    for (const call of calls) this.#options.onSettled(call, error);
+    done();
+  }
+
+  /**
+   * Puts the batch back in line after the pause. Resolves then with true, or with false once another batch was settled
+   * since this one first failed: the failure is its own, and others may have its place.
+   */
+  #pauseHere(batch: Batch, ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const leave = (): void => {
+        this.#leavePlaces.delete(leave);
+        resolve(false);
+      };
+      if (batch.settledBefore === this.#settledBatches) this.#leavePlaces.add(leave);
+      else resolve(false);
+      void this.#pause(ms).then(() => {
+        this.#waiting.push(batch);
+        if (this.#leavePlaces.delete(leave)) resolve(true);
+        else this.#start();
+      });
+    });
   }
 
   async #pause(ms: number): Promise<void> {

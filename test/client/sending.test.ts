@@ -20,7 +20,7 @@ interface SceneOptions {
   readonly maxBatchBytes?: number;
   readonly maxInFlight?: number;
   /** Without it each attempt waits to be answered by the test. */
-  readonly result?: (attempt: number) => SendResult;
+  readonly result?: (attempt: number, ids: readonly string[]) => SendResult;
 }
 
 /** The sending half of the client with a transport that the test answers for. */
@@ -43,7 +43,7 @@ class Scene {
           new Promise((answer) => {
             const ids = calls.map(({ messageId }) => messageId);
             const nth = this.attempts.push({ atMs: this.clock.steadyNow(), ids, answer });
-            if (result !== undefined) answer(result(nth));
+            if (result !== undefined) answer(result(nth, ids));
           }),
         close: () => {
           this.closedTransports += 1;
@@ -220,6 +220,44 @@ test('a batch that waits to be sent again does not hold up another', async () =>
   scene.attempts[1]?.answer(delivered);
   await scene.pass(0);
   assert.deepEqual(scene.delivered, ['b']);
+});
+
+test('batches that always fail hold no place that another could have', async () => {
+  const isBad = (ids: readonly string[]): boolean => ids[0]?.startsWith('bad') ?? false;
+  const scene = new Scene({
+    flushAt: 1,
+    result: (_nth, ids) => (isBad(ids) ? again() : delivered),
+  });
+  scene.add('bad 1', 'bad 2', 'a');
+  await scene.pass(100);
+  assert.deepEqual(scene.delivered, ['a'], 'it has its turn after the first wait');
+  await scene.pass(60_000);
+  // Something was delivered since: the others wait by themselves.
+  const before = scene.attempts.length;
+  for (let nth = 0; nth < 10; nth += 1) {
+    scene.add(`b${nth}`);
+    await scene.pass(0);
+    assert.equal(scene.delivered.at(-1), `b${nth}`);
+  }
+  assert.equal(scene.attempts.length, before + 10);
+  await scene.pass(10_000);
+  assert.ok(scene.attempts.length > before + 12, 'what fails is sent again');
+});
+
+test('in an outage no more batches are tried than there are places, each in its turn', async () => {
+  const scene = new Scene({ flushAt: 1, result: () => again() });
+  scene.add('a', 'b', 'c', 'd');
+  await scene.pass(99);
+  assert.deepEqual(scene.sentIds(), [['a'], ['b']]);
+  await scene.pass(1);
+  assert.deepEqual(scene.sentIds(), [['a'], ['b'], ['c'], ['d']]);
+  await scene.pass(600_000);
+  // Two places, each with an attempt in five seconds.
+  assert.ok(scene.attempts.length < 2 * 150, `${scene.attempts.length} attempts`);
+  const tries = ['a', 'b', 'c', 'd'].map(
+    (id) => scene.sentIds().filter(([each]) => each === id).length,
+  );
+  assert.ok(Math.min(...tries) > Math.max(...tries) - 2, tries.join(', '));
 });
 
 test('what the endpoint asks for by Retry-After holds for every batch', async () => {
