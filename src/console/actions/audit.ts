@@ -70,10 +70,20 @@ export class Audit {
     }
   }
 
-  async #append(entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+  /**
+   * How something ended that an operator did. However long Kafka is away, it is written when it is back: nobody waits
+   * for it.
+   */
+  tell(entry: Omit<AuditEntry, 'id' | 'at'>, error?: unknown): void {
+    // What can never be written was logged by the producer, and the action is over in any case.
+    this.#append(entry, error).catch(() => undefined);
+  }
+
+  async #append(entry: Omit<AuditEntry, 'id' | 'at'>, error?: unknown): Promise<void> {
     const { producer, topic, clock, log } = this.#deps;
     const at = new Date(clock.now()).toISOString();
-    log.info({ ...entry }, 'an operator acts in the console');
+    const why = error === undefined ? {} : { err: error };
+    log.info({ ...entry, ...why }, 'an operator acts in the console');
     const value = JSON.stringify({ id: randomUUID(), at, ...entry } satisfies AuditEntry);
     await producer.send([{ topic, key: entry.user, value }]);
   }

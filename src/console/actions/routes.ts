@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PostriderError } from '../../errors.ts';
 import type { AuditEntry } from '../../event/audit-entry.ts';
 import { answer } from '../api/answers/answers.ts';
+import { inTime } from '../api/in-time.ts';
 import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Redrive } from '../api/model.ts';
@@ -11,7 +13,7 @@ import type { Runs } from './runs.ts';
 export interface ActionDeps {
   readonly operations: Operations;
   readonly runs: Runs;
-  readonly audit: Audit;
+  readonly audit: Pick<Audit, 'write' | 'tell'>;
 }
 
 interface OfDestination {
@@ -37,8 +39,8 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     },
     async (request) => {
       const destination = request.params.id;
-      await audit.write({ user: operatorOf(request), action: 'send-test', destination });
-      return { items: await operations.sendTest(destination) };
+      const done = { user: operatorOf(request), action: 'send-test', destination } as const;
+      return { items: await act(audit, done, testIsLate, () => operations.sendTest(destination)) };
     },
   );
   api.post<{ Params: OfDestination }>(
@@ -52,8 +54,8 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     },
     async (request) => {
       const destination = request.params.id;
-      await audit.write({ user: operatorOf(request), action: 'pause', destination });
-      await operations.pause(destination);
+      const done = { user: operatorOf(request), action: 'pause', destination } as const;
+      await act(audit, done, pauseIsLate, () => operations.pause(destination));
       return {};
     },
   );
@@ -125,14 +127,53 @@ function operatorOf({ session }: FastifyRequest): string {
   throw new ProblemError(403, 'Only operators may do this.');
 }
 
-function endOf(
-  audit: Audit,
-  done: Pick<AuditEntry, 'user' | 'action' | 'destination'>,
-): (ended: Redrive) => void {
+const pauseIsLate =
+  'Kafka has not answered for ten seconds. The destination may still be paused; the audit will say how it ended.';
+/** It has Kafka to read first, and then the endpoint to answer. */
+const testIsLate =
+  'The test has not ended within ten seconds. It may still be sent; the audit will say how it ended.';
+
+/**
+ * Does what an operator asks for once the audit has it. What takes too long goes on, and the audit is told how it
+ * ended.
+ * @param late what the operator is told then
+ * @throws ProblemError 503 after ten seconds
+ */
+async function act<T>(
+  audit: ActionDeps['audit'],
+  done: Done,
+  late: string,
+  begin: () => Promise<T>,
+): Promise<T> {
+  await audit.write(done);
+  const work = begin();
+  try {
+    return await inTime(work, late);
+  } catch (error) {
+    // Operations throw no such errors, so it is late.
+    if (error instanceof ProblemError) tellLater(audit, done, work);
+    throw error;
+  }
+}
+
+function tellLater(audit: ActionDeps['audit'], done: Done, work: Promise<unknown>): void {
+  work.then(
+    () => {
+      audit.tell({ ...done, detail: 'done after all' });
+    },
+    (error: unknown) => {
+      const why = error instanceof PostriderError ? `: ${error.message}` : '; the log says why';
+      audit.tell({ ...done, detail: `failed${why}` }, error);
+    },
+  );
+}
+
+type Done = Pick<AuditEntry, 'user' | 'action' | 'destination'>;
+
+function endOf(audit: ActionDeps['audit'], done: Done): (ended: Redrive) => void {
   return ({ state, sent, detail }) => {
     const end = state === 'failed' ? `stopped after ${sent} events` : `ended: ${sent} events sent`;
     const told = detail === undefined ? end : `${end}; ${detail}`;
-    // What cannot be written was logged by the producer, and the run is over in any case.
-    audit.write({ ...done, detail: told }).catch(() => undefined);
+    audit.tell({ ...done, detail: told });
   };
 }

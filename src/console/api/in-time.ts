@@ -45,22 +45,25 @@ export class LongReadings {
 /** As long as a command of the command line tries. */
 const mostMs = 10_000;
 
+const kafkaIsAway = 'Kafka has not answered for ten seconds; try again later.';
+
 /**
  * What Kafka is asked for a request. While Kafka is away its clients try for ever, and a browser would wait with
  * them.
+ * @param late what whoever asked is told after ten seconds
  * @throws ProblemError 503 after ten seconds; the work goes on by itself
  */
-export async function inTime<T>(work: Promise<T>): Promise<T> {
+export async function inTime<T>(work: Promise<T>, late: string = kafkaIsAway): Promise<T> {
   const over = new AbortController();
-  const late = delay(mostMs, undefined, { ref: false, signal: over.signal }).then(() => {
+  const given = delay(mostMs, undefined, { ref: false, signal: over.signal }).then(() => {
     // Whoever asked has been answered.
     work.catch(() => undefined);
-    throw new ProblemError(503, 'Kafka has not answered for ten seconds; try again later.');
+    throw new ProblemError(503, late);
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, given]);
   } finally {
     over.abort();
-    late.catch(() => undefined);
+    given.catch(() => undefined);
   }
 }

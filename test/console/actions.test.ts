@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { mock, test, type TestContext } from 'node:test';
+import { fastify, type LightMyRequestResponse } from 'fastify';
+import type { Operations } from '../../src/console/actions/operations.ts';
+import { PostriderError } from '../../src/errors.ts';
+import type { AuditEntry } from '../../src/event/audit-entry.ts';
+
+// Timers are looked up when these are imported.
+mock.timers.enable({ apis: ['setTimeout'] });
+const { addActions } = await import('../../src/console/actions/routes.ts');
+const { Runs } = await import('../../src/console/actions/runs.ts');
+const { answerSchemas } = await import('../../src/console/api/answers/answers.ts');
+const { problemOf, sendProblem } = await import('../../src/console/api/problem.ts');
+const { systemClock } = await import('../../src/ops/clock.ts');
+
+type Told = Partial<AuditEntry>;
+
+interface Stand {
+  /** What the audit was told, in its order. */
+  readonly told: Told[];
+  readonly ask: (action: string) => Promise<LightMyRequestResponse>;
+}
+
+/** The actions on destinations, by an operator, with an audit that Kafka always takes. */
+async function startStand(t: TestContext, operations: Partial<Operations>): Promise<Stand> {
+  const told: Told[] = [];
+  const audit = {
+    write: (entry: Told): Promise<void> => Promise.resolve(void told.push(entry)),
+    tell: (entry: Told): void => void told.push(entry),
+  };
+  const api = fastify();
+  for (const schema of answerSchemas()) api.addSchema(schema);
+  const operator = { user: 'ines', role: 'operator' } as const;
+  api.decorateRequest('session', null);
+  api.addHook('onRequest', (request, _reply, done) => {
+    request.session = operator as unknown as NonNullable<typeof request.session>;
+    done();
+  });
+  api.setErrorHandler((error, _request, reply) => sendProblem(reply, problemOf(error, {})));
+  const runs = new Runs(systemClock);
+  addActions(api, { operations: operations as Operations, runs, audit });
+  await api.ready();
+  t.after(() => api.close());
+  return {
+    told,
+    ask: async (action) => api.inject({ method: 'POST', url: `/destinations/crm/${action}` }),
+  };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function afterTenSeconds(): Promise<void> {
+  for (let left = 5; left > 0; left -= 1) await turn();
+  mock.timers.tick(10_000);
+}
+
+const who = { user: 'ines', destination: 'crm' };
+
+test('a pause that Kafka does not take in time is answered, and its end is in the audit', async (t) => {
+  const pausing = Promise.withResolvers<undefined>();
+  const { told, ask } = await startStand(t, { pause: () => pausing.promise });
+  const asked = ask('pause');
+  await afterTenSeconds();
+  const { statusCode, body } = await asked;
+  assert.equal(statusCode, 503);
+  assert.match(body, /has not answered for ten seconds.*may still be paused.*audit/);
+  assert.deepEqual(told, [{ ...who, action: 'pause' }]);
+  pausing.resolve(undefined);
+  await turn();
+  assert.deepEqual(told.slice(1), [{ ...who, action: 'pause', detail: 'done after all' }]);
+});
+
+test('a test that takes too long is answered, and what became of it is in the audit', async (t) => {
+  const sending = Promise.withResolvers<[]>();
+  const { told, ask } = await startStand(t, { sendTest: () => sending.promise });
+  const asked = ask('test');
+  await afterTenSeconds();
+  const { statusCode, body } = await asked;
+  assert.equal(statusCode, 503);
+  assert.match(body, /ten seconds.*may still be sent.*audit/);
+  sending.reject(new PostriderError('not-found', 'there is no destination crm'));
+  await turn();
+  const detail = 'failed: there is no destination crm';
+  assert.deepEqual(told.slice(1), [{ ...who, action: 'send-test', detail }]);
+});
+
+test('what an unexpected error says is not in the audit', async (t) => {
+  const pausing = Promise.withResolvers<undefined>();
+  const { told, ask } = await startStand(t, { pause: () => pausing.promise });
+  const asked = ask('pause');
+  await afterTenSeconds();
+  await asked;
+  pausing.reject(new Error('secret'));
+  await turn();
+  const detail = 'failed; the log says why';
+  assert.deepEqual(told.slice(1), [{ ...who, action: 'pause', detail }]);
+});
+
+test('what ends in time is written once', async (t) => {
+  const { told, ask } = await startStand(t, {
+    pause: () => Promise.resolve(),
+    sendTest: () => Promise.reject(new PostriderError('not-found', 'there is no destination crm')),
+  });
+  assert.equal((await ask('pause')).statusCode, 200);
+  const refused = await ask('test');
+  assert.equal(refused.statusCode, 404);
+  await turn();
+  assert.deepEqual(told, [
+    { ...who, action: 'pause' },
+    { ...who, action: 'send-test' },
+  ]);
+});
