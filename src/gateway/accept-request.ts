@@ -14,7 +14,7 @@ import { basicWriteKey } from './write-key.ts';
 
 export interface AcceptDeps {
   readonly keys: KnownKeys;
-  readonly writer: Pick<IngestWriter, 'takesWrites' | 'write'>;
+  readonly writer: Pick<IngestWriter, 'isAvailable' | 'takesWrites' | 'write'>;
   readonly budget: ByteBudget;
   /** Undefined: no limits. */
   readonly rateLimits: RateLimits | undefined;
@@ -89,7 +89,8 @@ async function write(
 ): Promise<Refusal | undefined> {
   const { records, rejections, oddities } = prepareCalls(submission, receipt, topics);
   if (!lease.grow(heldBytes(records))) return overloaded;
-  if (!(await writer.write(records))) return kafkaUnavailable;
+  if (!(await writer.write(records)))
+    return writer.isAvailable ? partitionUnavailable : kafkaUnavailable;
   events.accepted(submission.calls.length, rejections, receipt.receivedMs);
   if (oddities.length > 0) events.odd(oddities, keys.sourceOf(receipt.writeKey));
   return undefined;
@@ -99,6 +100,16 @@ const kafkaUnavailable: Refusal = {
   code: 'kafka-unavailable',
   message: 'Kafka has not acknowledged the calls; send them again with the same message ids.',
   retryAfterS: 2,
+};
+
+/**
+ * Without a time to wait, which clients apply to all that they send: the gateway takes calls for other partitions. Each
+ * of these answers comes after seconds, so repetitions are slow in any case.
+ */
+const partitionUnavailable: Refusal = {
+  code: 'kafka-unavailable',
+  message:
+    'Kafka has not acknowledged some of the calls; send all again with the same message ids.',
 };
 
 function rateLimited(waitS: number): Refusal {

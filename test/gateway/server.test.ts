@@ -368,7 +368,10 @@ test('a partition without a leader costs requests with calls for it a 503, and o
   await clock.pass(4_000);
   assertSuccess(await post(gateway, { batch: [page] }));
   await clock.pass(1_000);
-  assert.equal(codeOf(await late), '503 kafka-unavailable');
+  const refused = await late;
+  assert.equal(codeOf(refused), '503 kafka-unavailable');
+  // A client would keep its calls for other partitions back too.
+  assert.equal(refused.headers['retry-after'], undefined);
   const alsoLate = post(gateway, { batch: [{ ...page, userId: 'stuck' }] });
   await eventually(() => {
     assert.equal(producers[1]?.held.length, 1);
