@@ -8,6 +8,8 @@ export interface ProducerHooks {
   written?(answer: { readonly records: number; readonly partitions: number }): void;
   /** Batches for these topics failed and will be sent again. `reason` is from a closed set. */
   failed?(reason: string, topics: readonly string[]): void;
+  /** Records wait for a topic of which Kafka reports nothing, and which is looked for again. */
+  unknown?(reason: string, topic: string): void;
   /** A record can never be written. */
   refused?(topic: string): void;
 }
@@ -71,6 +73,7 @@ export class ProducerEvents {
 
   /** Records wait for a topic of which Kafka reports nothing. */
   unknown(topic: string, failure: KafkaFailure): void {
+    this.#hooks.unknown?.(failure.reason, topic);
     this.#warn(`Records wait for topic ${topic}`, failure, { topic });
   }
 

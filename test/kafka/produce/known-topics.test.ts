@@ -11,11 +11,13 @@ function open() {
   const cluster = new WritableCluster();
   const clock = new SimulatedClock();
   const counted: [string, number][] = [];
+  const unknown: [string, string][] = [];
+  const hooks = { unknown: (...told: [string, string]) => void unknown.push(told) };
   const { log, lines } = keptLog();
   const topics = new KnownTopics({
     cluster,
     clock,
-    events: new ProducerEvents(log, clock, {}),
+    events: new ProducerEvents(log, clock, hooks),
     onCount: (topic, partitions) => counted.push([topic, partitions]),
     pause: () => Promise.resolve(true),
   });
@@ -25,7 +27,7 @@ function open() {
     await setImmediate();
     await setImmediate();
   };
-  return { cluster, clock, counted, lines, topics, pass };
+  return { cluster, clock, counted, lines, topics, unknown, pass };
 }
 
 test('a topic is asked about once, however many want to know', async () => {
@@ -38,13 +40,15 @@ test('a topic is asked about once, however many want to know', async () => {
 });
 
 test('a topic that is not there yet is asked about until it is', async () => {
-  const { cluster, counted, lines, topics } = open();
+  const { cluster, counted, lines, topics, unknown } = open();
   cluster.onRefresh = () => {
     if (cluster.refreshed.length === 10) cluster.makeTopic('a', 3);
   };
   assert.equal(await topics.partitionCount('a'), 3);
   assert.deepEqual(counted, [['a', 3]]);
   assert.deepEqual(lines, ['Records wait for topic a: UNKNOWN_TOPIC_OR_PARTITION']);
+  // Told each time, although it is not logged each time.
+  assert.deepEqual(unknown, Array(9).fill(['UNKNOWN_TOPIC_OR_PARTITION', 'a']));
 });
 
 test('while a question is open, all that come after it become one', async () => {
