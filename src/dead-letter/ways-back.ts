@@ -38,7 +38,7 @@ export class WaysBack {
   }
 
   /** To the destination's current topic; to the shared one if it has none. */
-  of({ destinationId }: DeadLetter): WayBack {
+  of({ destinationId }: Pick<DeadLetter, 'destinationId'>): WayBack {
     const destination = this.#reach(destinationId);
     const { topics } = this.#topology;
     const common = { configOffset: this.#config.offset, format: this.#format() };

@@ -7,7 +7,7 @@ import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
-import { install, type Begun, type Ended } from '../harness/postrider.ts';
+import { install, type Begun, type Ended, type Installation } from '../harness/postrider.ts';
 
 /** A deployment without running roles, with three destinations and whatever letters are put into it. */
 export interface Letterbox {
@@ -29,6 +29,10 @@ export interface Letterbox {
   written(): Promise<readonly number[]>;
   /** A time that is later than every letter so far and no later than the next one. */
   timeOfNext(): Promise<number>;
+  /** Removes a topic, as by Kafka's own tools. */
+  remove(topic: string): Promise<void>;
+  /** For other commands. */
+  readonly postrider: Installation;
   close(): Promise<void>;
 }
 
@@ -99,6 +103,15 @@ export async function startLetterbox(
         return Date.now();
       });
     },
+    remove: (name) =>
+      withAdmin(kafka, async (admin) => {
+        const topic = `${TOPIC_PREFIX}${name}`;
+        await admin.deleteTopic(topic);
+        await eventually(async () => {
+          assert.deepEqual(await admin.topicNames(topic), []);
+        });
+      }),
+    postrider,
     close: () => producer.close(5_000),
   };
 }

@@ -4,6 +4,7 @@ import { PostriderError } from '../../errors.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
+import { readableOfKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import { requireDestination } from '../../resources/find-destination.ts';
 import { pauseRecord, resumedRecord, type Pause } from '../../resources/pauses/pause.ts';
 import { readPauses } from '../../resources/pauses/pauses.ts';
@@ -40,7 +41,7 @@ export function registerResume(program: Command, context: Context): void {
 
 /** @throws PostriderError `not-found` */
 export async function pause(context: Context, id: string): Promise<void> {
-  const topology = await topologyFor(context, id);
+  const { topology } = await knownFor(context, id);
   const before = (await readPauses(context.kafka, topology)).get(id);
   if (before !== undefined) {
     context.print(`destination ${id} is paused already, since ${sinceText(before)}`);
@@ -68,9 +69,13 @@ export async function resume(
   id: string,
   options: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
 ): Promise<readonly string[]> {
-  const topology = await topologyFor(context, id);
+  const { topology, stored } = await knownFor(context, id);
   const { pauses, deletions } = topology.topics;
-  await requireTopics(context.kafka, [{ name: deletions }]);
+  const destination = readableOfKind(stored, 'Destination').find((each) => each.id === id);
+  const isDedicated = destination?.topic === 'dedicated' && destination.enabled;
+  const topic = isDedicated ? topology.dedicatedTopic(id).name : topology.topics.delivery;
+  // While the destination is paused, so that a refusal changes nothing.
+  await requireTopics(context.kafka, [{ name: deletions }, { name: topic }]);
   const sayThatItWaits = (): void => {
     context.note('waiting until another `resume` has ended');
   };
@@ -93,13 +98,17 @@ export async function resume(
 }
 
 /** @throws PostriderError `not-found` for a destination or a topic */
-async function topologyFor(context: Context, id: string): Promise<Topology> {
+async function knownFor(
+  context: Context,
+  id: string,
+): Promise<{ readonly topology: Topology; readonly stored: StoredResources }> {
   const { kafka, log } = context;
   const topology = await context.topology();
   const { paused, pauses } = topology.topics;
   await requireTopics(kafka, [{ name: pauses }, { name: paused }]);
-  requireDestination(await readStoredResources({ kafka, topology, log }), id);
-  return topology;
+  const stored = await readStoredResources({ kafka, topology, log });
+  requireDestination(stored, id);
+  return { topology, stored };
 }
 
 function sinceText({ since, failingSince }: Pause): string {

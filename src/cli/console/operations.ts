@@ -53,8 +53,10 @@ function redriveSelected(
   how: Pick<DeadRedriveOptions, 'wait' | 'dryRun'>,
 ): Work {
   const chosen = selectionOf(selection);
+  const { destination } = selection;
+  const only = destination === undefined ? {} : { destination };
   return async ({ signal, onSent }) => {
-    const options = { ...how, rate, yes: true, output: 'table', onSent } as const;
+    const options = { ...how, ...only, rate, yes: true, output: 'table', onSent } as const;
     const quiet = silent(context, signal);
     const result = await withWaysBack(quiet, (ways) =>
       redriveDeadLetters(quiet, ways, chosen, options),

@@ -6,6 +6,7 @@ import {
   redriven,
   type DeadLetter,
 } from '../../dead-letter/dead-letter.ts';
+import { ExistingTopics } from '../../dead-letter/existing-topics.ts';
 import { deletedSince } from '../../dead-letter/fenced.ts';
 import { LiveTraffic } from '../../dead-letter/live-traffic.ts';
 import { lookAtTraffic } from '../../dead-letter/look-at-traffic.ts';
@@ -55,7 +56,7 @@ export interface KnownWays {
   readonly config: FollowedResources;
   readonly pauses: FollowedPauses;
   readonly waysBack: WaysBack;
-  /** Whether it is whole, and whether its user was deleted since. */
+  /** Whether it is whole, whether its user was deleted since, and whether its topic exists. */
   readonly judges: readonly Judge<DeadLetter>[];
 }
 
@@ -66,8 +67,8 @@ export async function withWaysBack<T>(
 ): Promise<T> {
   const { kafka, log } = context;
   const topology = await context.topology();
-  const { deletions, pauses: pausesTopic } = topology.topics;
-  await requireTopics(kafka, [{ name: deletions }, { name: pausesTopic }]);
+  const { deletions, pauses: pausesTopic, delivery } = topology.topics;
+  await requireTopics(kafka, [{ name: deletions }, { name: pausesTopic }, { name: delivery }]);
   const access = { kafka, topology, log };
   const [config, pauses] = await Promise.all([followStoredResources(access), followPauses(access)]);
   const groupId = topology.groups.delivery;
@@ -79,8 +80,13 @@ export async function withWaysBack<T>(
   const format = (): ReturnType<typeof formatFor> => formatFor(workers.level);
   try {
     const fence = await startFence(access);
-    const judges = [notWhole, (letter: DeadLetter) => deletedSince(letter, fence)];
     const waysBack = new WaysBack(config, topology, pauses, format);
+    const existing = new ExistingTopics((name) => requireTopics(kafka, [{ name }]));
+    const judges = [
+      notWhole,
+      (letter: DeadLetter) => deletedSince(letter, fence),
+      (letter: DeadLetter) => existing.objection(waysBack.of(letter).topic),
+    ];
     return await use({ config, pauses, waysBack, judges }).finally(() => fence.stop());
   } finally {
     workers.stop();
@@ -89,6 +95,8 @@ export async function withWaysBack<T>(
 }
 
 export interface DeadRedriveOptions extends RedriveOptions {
+  /** The only one that is selected: its topic has to exist. */
+  readonly destination?: string;
   /** Also to those from where they come back. */
   readonly allDestinations?: true;
   /** How long to look what becomes of them, in milliseconds. */
@@ -102,6 +110,7 @@ export interface DeadRedriveResult extends RedriveResult {
   readonly aftermath: Aftermath | undefined;
 }
 
+/** @throws PostriderError `not-found` if the topic of the named destination does not exist; of `redriveLetters` */
 export async function redriveDeadLetters(
   context: Context,
   { waysBack, judges }: KnownWays,
@@ -110,6 +119,9 @@ export async function redriveDeadLetters(
 ): Promise<DeadRedriveResult> {
   const topology = await context.topology();
   const { topics, groups } = topology;
+  const { destination: destinationId } = options;
+  if (destinationId !== undefined)
+    await requireTopics(context.kafka, [{ name: waysBack.of({ destinationId }).topic }]);
   const live = new LiveTraffic({
     look: () => lookAtTraffic(context.kafka, topics.delivery, groups.delivery, systemClock),
     clock: systemClock,

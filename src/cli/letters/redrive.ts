@@ -188,12 +188,14 @@ class LetterRedrive<L extends Letter> {
     const search = await this.#search(signal);
     const goOn = goOnWith(this.#options);
     if (goOn !== undefined) this.#context.note(`if this is interrupted, ${goOn}`);
-    const { refused, unmarked } = await this.#write(search, id, signal);
+    const { refused, unmarked, failure } = await this.#write(search, id, signal);
+    if (failure !== undefined && this.#counts.total === 0) throw failure;
     this.#report();
     const { noun } = this.#kind;
     const { total } = this.#counts;
     this.#print(`${counted(total, noun)} sent again, in redrive ${id}`);
-    const afterwards = total > 0 ? await this.#task.afterwards?.(total, signal) : undefined;
+    const isWatched = total > 0 && failure === undefined;
+    const afterwards = isWatched ? await this.#task.afterwards?.(total, signal) : undefined;
     afterwards?.lines.forEach((line) => {
       this.#print(line);
     });
@@ -203,6 +205,7 @@ class LetterRedrive<L extends Letter> {
         'record-refused',
         `stopped: Kafka refuses to write to ${await this.#redrivesTopic()}, so another run would send ${counted(unmarked.count, noun)} once more: ${unmarked.named}`,
       );
+    if (failure !== undefined) throw failure;
     if (signal.aborted) throw new PostriderError('stopped', `stopped early; ${goOn ?? sameGoesOn}`);
     if (refused.count > 0)
       throw new PostriderError(
@@ -211,12 +214,19 @@ class LetterRedrive<L extends Letter> {
       );
   }
 
-  /** Tells of each letter that Kafka refuses, or whose mark it refuses, and returns their places. */
+  /**
+   * Tells of each letter that Kafka refuses, or whose mark it refuses, and returns their places. `failure` ended it
+   * before all were sent.
+   */
   async #write(
     search: Search<L>,
     id: string,
     signal: AbortSignal,
-  ): Promise<{ readonly refused: Places; readonly unmarked: Places }> {
+  ): Promise<{
+    readonly refused: Places;
+    readonly unmarked: Places;
+    readonly failure?: PostriderError;
+  }> {
     const { live, sentAgain, onSent } = this.#task;
     const { rate } = this.#options;
     const redrivesTopic = await this.#redrivesTopic();
@@ -228,7 +238,7 @@ class LetterRedrive<L extends Letter> {
     try {
       await withProducer(
         this.#context,
-        (producer) =>
+        (producer, ending) =>
           redrive({
             letters: search.letters,
             sentAgain,
@@ -237,7 +247,7 @@ class LetterRedrive<L extends Letter> {
             redrivesTopic,
             rate,
             id,
-            signal,
+            signal: AbortSignal.any([signal, ending]),
             ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
             onSent: (letter) => {
               this.#counts.add(letter);
@@ -259,6 +269,9 @@ class LetterRedrive<L extends Letter> {
           }),
         timeToEnd(signal),
       );
+    } catch (error) {
+      if (!(error instanceof PostriderError)) throw error;
+      return { refused, unmarked, failure: error };
     } finally {
       status.stop();
     }
