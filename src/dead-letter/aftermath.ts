@@ -12,6 +12,8 @@ import { pause } from './pause.ts';
 import { LetterCounts } from './present.ts';
 
 const lookEveryMs = 500;
+/** A look that began in time may take so long: what it reads can be much. */
+const lastLookMs = 2_000;
 
 export interface AftermathOptions {
   readonly kafka: KafkaClient;
@@ -84,20 +86,29 @@ export class Aftermath {
 
   /**
    * To be called when all is sent. Resolves when everything is finished, `limitMs` have passed, or the signal
-   * is aborted.
+   * is aborted, whichever is first.
    */
   async wait(limitMs: number, signal: AbortSignal): Promise<void> {
     const { kafka, clock } = this.#options;
     const untilMs = clock.steadyNow() + limitMs;
-    await withAdmin(kafka, async (admin) => {
+    const late = new AbortController();
+    const timer = clock.after(limitMs + lastLookMs, () => {
+      late.abort();
+    });
+    const ending = AbortSignal.any([signal, late.signal]);
+    const watch = async (admin: KafkaAdmin): Promise<void> => {
       for (const topic of this.#sentTo.keys()) this.#sentTo.set(topic, await admin.offsets(topic));
       for (;;) {
         // Checked before the topics are read: finished events have been written there by then.
-        this.isFinished = await this.#isEverythingTaken(admin);
-        await this.#look(admin);
-        if (this.isFinished || signal.aborted || clock.steadyNow() >= untilMs) return;
-        await pause(clock, lookEveryMs, signal);
+        const isTaken = await this.#isEverythingTaken(admin);
+        const isSeen = await this.#look(admin, ending);
+        this.isFinished = isTaken && isSeen;
+        if (this.isFinished || ending.aborted || clock.steadyNow() >= untilMs) return;
+        await pause(clock, lookEveryMs, ending);
       }
+    };
+    await withAdmin(kafka, watch).finally(() => {
+      timer.cancel();
     });
   }
 
@@ -140,7 +151,8 @@ export class Aftermath {
     return true;
   }
 
-  async #look(admin: KafkaAdmin): Promise<void> {
+  /** @returns false if the signal ended it before everything was read */
+  async #look(admin: KafkaAdmin, signal: AbortSignal): Promise<boolean> {
     const { kafka } = this.#options;
     for (const [topic, position] of this.#positions) {
       const ranges = (await admin.offsets(topic)).map(({ partition, start, end }) => ({
@@ -148,8 +160,15 @@ export class Aftermath {
         start: Math.max(start, position.get(partition) ?? start),
         end,
       }));
-      for await (const record of readRange(kafka, { topic, ranges })) this.collect(record);
+      try {
+        for await (const record of readRange(kafka, { topic, ranges, signal }))
+          this.collect(record);
+      } catch (error) {
+        if (signal.aborted) return false;
+        throw error;
+      }
       for (const { partition, end } of ranges) position.set(partition, end);
     }
+    return true;
   }
 }
