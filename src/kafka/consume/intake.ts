@@ -8,7 +8,7 @@ import { reasonOf } from '../keep-trying.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
-import { OwnedPartition } from './owned-partition.ts';
+import { OwnedPartition, type FormerAccount } from './owned-partition.ts';
 import type { Position } from './positions.ts';
 import type { WindowLimits } from './window.ts';
 
@@ -52,6 +52,8 @@ export const drainMs = 8_000;
 export class Intake implements CursorOwner {
   readonly #options: IntakeOptions;
   readonly #partitions = new PartitionMap<OwnedPartition>();
+  /** What this process has finished needs no work when the partition comes back, though nobody could commit it. */
+  readonly #former = new PartitionMap<FormerAccount>();
   #isMember = false;
   #isUnheard = false;
   #isClosing = false;
@@ -138,7 +140,11 @@ export class Intake implements CursorOwner {
     void this.#handOver(leaving.filter(mayDrain));
     for (const each of assignment) {
       if (this.#partitions.get(each.topic, each.partition) !== undefined) continue;
-      this.#partitions.set(each, new OwnedPartition(each, this.#options.limitsOf(each.topic)));
+      const former = this.#former.get(each.topic, each.partition);
+      this.#partitions.set(
+        each,
+        new OwnedPartition(each, this.#options.limitsOf(each.topic), former),
+      );
     }
     void this.#place(this.#unplaced());
   }
@@ -242,6 +248,7 @@ export class Intake implements CursorOwner {
     this.#revoke(partitions);
     for (const partition of partitions) {
       if (partition.account !== undefined) partition.account.onSettled = undefined;
+      if (partition.former !== undefined) this.#former.set(partition, partition.former);
       if (this.#partitions.get(partition.topic, partition.partition) === partition)
         this.#partitions.delete(partition);
     }

@@ -168,6 +168,18 @@ export class OffsetTracker implements WindowLoad {
     return upTo - this.finishedUpTo > unfinished.size ? { upTo, unfinished } : undefined;
   }
 
+  /**
+   * What is finished of all that comes from this offset on; undefined: nothing, or what lies between is not known here.
+   */
+  finishedFrom(offset: number): FinishedAhead | undefined {
+    if (offset < this.#firstOffset) return undefined;
+    const known = this.finishedAhead(Infinity) ?? {
+      upTo: this.finishedUpTo,
+      unfinished: new Set<number>(),
+    };
+    return known.upTo > offset ? known : undefined;
+  }
+
   /** Whether this is the offset of a record that was accepted into this account and is finished. */
   hasFinished(offset: number): boolean {
     if (offset < this.#firstOffset || offset >= this.#nextOffset) return false;

@@ -86,6 +86,14 @@ export interface DueCommit extends Commit {
   readonly finishes: number;
 }
 
+/** What this process had of a partition before it had to let go of it. */
+export interface FormerAccount {
+  readonly account: Account;
+  /** Leader epoch of the newest record that was read; -1: unknown. */
+  readonly epoch: number;
+  readonly topicId: string;
+}
+
 /** A partition of this member, from the assignment that brings it to the one that takes it away. */
 export class OwnedPartition implements TopicPartition {
   readonly topic: string;
@@ -97,6 +105,7 @@ export class OwnedPartition implements TopicPartition {
    */
   cursor: Cursor | undefined;
   account: Account | undefined;
+  readonly #former: FormerAccount | undefined;
   /** The group continued without this member, so another member may have moved the committed offset. */
   isDoubtful = false;
   /** The topic was deleted and created again, so it is read from the beginning. */
@@ -109,10 +118,18 @@ export class OwnedPartition implements TopicPartition {
   isFull = false;
   highWatermark: number | undefined;
 
-  constructor({ topic, partition }: TopicPartition, limits: WindowLimits) {
+  constructor({ topic, partition }: TopicPartition, limits: WindowLimits, former?: FormerAccount) {
     this.topic = topic;
     this.partition = partition;
     this.limits = limits;
+    this.#former = former;
+  }
+
+  /** The newest account of this process so far, of a topic that is known. */
+  get former(): FormerAccount | undefined {
+    const { account, cursor } = this;
+    if (account === undefined || cursor?.topicId === undefined) return this.#former;
+    return { account, epoch: account.newestEpoch(cursor.lastEpoch), topicId: cursor.topicId };
   }
 
   /** Takes records into account and returns those that are new. */

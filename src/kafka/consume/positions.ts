@@ -3,6 +3,7 @@ import { listOffsets } from '../cluster/list-offsets.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { decodeCommitMetadata, type CommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
+import type { FinishedAhead } from './offset-tracker.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
 /** Where reading of a partition continues. */
@@ -89,10 +90,17 @@ export async function lookUpPositions(
       const start = starts.get(partition);
       return start === undefined
         ? []
-        : [{ partition, topicId, account: new Account(start, undefined), epoch: -1 }];
+        : [
+            {
+              partition,
+              topicId,
+              account: new Account(start, undefined, withOwn(untold, start, partition, topicId)),
+              epoch: -1,
+            },
+          ];
     }
     const { offset, told } = committed;
-    const account = new Account(offset, offset, told);
+    const account = new Account(offset, offset, withOwn(told, offset, partition, topicId));
     return [{ partition, topicId: told.topicId ?? topicId, account, epoch: told.epoch }];
   });
 }
@@ -111,6 +119,42 @@ function committedIn(
   const mayBeOfFormer =
     told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId);
   return mayBeOfFormer ? undefined : { offset, told };
+}
+
+const untold: CommitMetadata = { epoch: -1, ahead: undefined, topicId: undefined };
+
+/**
+ * Beside what was committed, what this process has finished itself. Otherwise an event of which the retry topics hold a
+ * chain of copies would become as many events each time that the group goes on without its member.
+ */
+function withOwn(
+  told: CommitMetadata,
+  offset: number,
+  { former }: OwnedPartition,
+  topicId: string | undefined,
+): CommitMetadata {
+  if (former === undefined || former.topicId !== (told.topicId ?? topicId)) return told;
+  // Whoever sets a group back wants to have it all again.
+  if (offset < firstOf(former.account)) return told;
+  const own = former.account.tracker.finishedFrom(offset);
+  if (own === undefined) return told;
+  if (told.ahead === undefined) return { ...told, epoch: former.epoch, ahead: own };
+  // Either is void where a record of a later epoch shows that the log was cut off.
+  return { ...told, epoch: Math.min(told.epoch, former.epoch), ahead: bothOf(told.ahead, own) };
+}
+
+/** The group has gone on from here at the earliest, unless somebody has set it back. */
+function firstOf({ committed, attempted }: OwnCommits): number {
+  return Math.min(committed ?? attempted ?? 0, attempted ?? committed ?? 0);
+}
+
+/** What is finished according to the one or the other. */
+function bothOf(one: FinishedAhead, other: FinishedAhead): FinishedAhead {
+  const [shorter, longer] = one.upTo < other.upTo ? [one, other] : [other, one];
+  const unfinished = [...longer.unfinished].filter(
+    (offset) => offset >= shorter.upTo || shorter.unfinished.has(offset),
+  );
+  return { upTo: longer.upTo, unfinished: new Set(unfinished) };
 }
 
 /** Whether both are known, and not the same. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { encodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
 import { Coordinator } from '../../../src/kafka/consume/coordinator.ts';
 import { Account, OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
@@ -22,10 +22,10 @@ function partitionZero() {
     log,
     partition,
     commit: (offset: number, metadata = '') => commits.set(`${topic}/0`, { offset, metadata }),
-    lookUp: async () => {
+    lookUp: async (of: OwnedPartition = partition) => {
       const cluster = brokers.openCluster();
       const coordinator = new Coordinator(cluster, 'group');
-      const [position] = await lookUpPositions(cluster, coordinator, [partition]);
+      const [position] = await lookUpPositions(cluster, coordinator, [of]);
       if (position === undefined) throw new RangeError('no position');
       return position;
     },
@@ -160,4 +160,77 @@ test('while the coordinator is not there, nothing is known', async () => {
   const coordinator = new Coordinator(cluster, 'group');
   await assert.rejects(lookUpPositions(cluster, coordinator, [partition]), /COORDINATOR_NOT_AVAIL/);
   assert.equal((await lookUp()).account.tracker.next, 0);
+});
+
+describe('what this process finished itself, and could not commit', () => {
+  /** It read eight records of epoch 7 from offset 2 on, and finished all but the one at 4. */
+  function formerly(changes: { readonly committed?: number; readonly topicId?: string } = {}) {
+    const zero = partitionZero();
+    zero.log.append(...Array.from({ length: 12 }, (_, value) => value));
+    const account = new Account(2, changes.committed ?? 2);
+    for (let offset = 2; offset < 10; offset += 1) {
+      const slot = account.add(offset, 7, 1, 0);
+      if (slot !== undefined && offset !== 4) account.finish(slot);
+    }
+    const topicId = changes.topicId ?? zero.brokers.topics.get(topic)?.id ?? '';
+    const partition = new OwnedPartition(zero.partition, limits, { account, epoch: 7, topicId });
+    return { ...zero, lookUp: async () => zero.lookUp(partition) };
+  }
+  /** Of the records from the position on, by the epoch of the leader that wrote them. */
+  const comeAgain = ({ account }: { readonly account: Account }, epoch = 7): number[] =>
+    [2, 3, 4, 5, 6, 7, 8, 9, 10].filter(
+      (offset) => offset >= account.tracker.next && account.add(offset, epoch, 1, 0) !== undefined,
+    );
+
+  test('does not come again', async () => {
+    const { commit, lookUp } = formerly();
+    commit(2);
+    assert.deepEqual(comeAgain(await lookUp()), [4, 10]);
+    commit(6);
+    assert.deepEqual(comeAgain(await lookUp()), [10]);
+  });
+
+  test('nor what others have finished, by what they committed', async () => {
+    const { brokers, commit, lookUp } = formerly();
+    const ahead = { upTo: 11, unfinished: new Set([6, 7]) };
+    const { id: topicId } = brokers.topics.get(topic) ?? {};
+    commit(2, encodeCommitMetadata(2, { epoch: 7, ahead, topicId }));
+    assert.deepEqual(comeAgain(await lookUp()), []);
+    const less = { upTo: 5, unfinished: new Set([2, 4]) };
+    commit(2, encodeCommitMetadata(2, { epoch: 7, ahead: less, topicId }));
+    assert.deepEqual(comeAgain(await lookUp()), [4, 10]);
+  });
+
+  test('comes again where a later leader wrote something else there', async () => {
+    const { commit, lookUp } = formerly();
+    commit(2);
+    assert.deepEqual(comeAgain(await lookUp(), 8), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test('comes again where the group was set back, or its offsets were deleted', async () => {
+    const { commit, lookUp } = formerly({ committed: 3 });
+    commit(2);
+    assert.deepEqual(comeAgain(await lookUp()).length, 9);
+    const without = formerly();
+    assert.deepEqual(comeAgain(await without.lookUp()).length, 9);
+  });
+
+  test('does not come again where nothing could be committed so far', async () => {
+    const { brokers, partition, log, lookUp } = partitionZero();
+    log.append('a', 'b');
+    const account = new Account(0, undefined);
+    account.finish(account.add(0, 0, 1, 0) ?? -1);
+    const topicId = brokers.topics.get(topic)?.id ?? '';
+    const found = await lookUp(
+      new OwnedPartition(partition, limits, { account, epoch: 0, topicId }),
+    );
+    assert.equal(found.account.add(0, 0, 1, 0), undefined);
+    assert.equal(found.account.tracker.finishedUpTo, 1);
+  });
+
+  test('comes again where the topic was made again', async () => {
+    const { commit, lookUp } = formerly({ topicId: 'another' });
+    commit(2);
+    assert.deepEqual(comeAgain(await lookUp()).length, 9);
+  });
 });
