@@ -1,5 +1,5 @@
 import type { SimulatedDeployment } from './deployment.ts';
-import type { Attempt } from './endpoints.ts';
+import { timeoutMs, type Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
 import { operatorRules } from './operator-rules.ts';
 import { retryWindowMs } from './roles.ts';
@@ -109,13 +109,16 @@ export const rules: Readonly<Record<string, Rule>> = {
       const [destinationId = '', messageId = ''] = name.split(' ');
       const beganMs = redrivenMs ?? ledger.calls.get(messageId)?.producedMs ?? time.startMs;
       const fromMs = beganMs - time.startMs;
-      const urls = scenario.destinations.find(({ id }) => id === destinationId)?.urls ?? [];
+      const destination = scenario.destinations.find(({ id }) => id === destinationId);
+      const urls = destination?.urls ?? [];
       const isRefused = urls.some(({ troubles }) =>
         troubles.some(({ kind }) => kind === 'answers 410'),
       );
       const hadNoChance = (): boolean =>
         urls.every(
-          (url) => longestWellMs(url, fromMs, endpoints.healedMs - time.startMs) < chanceMs,
+          (url) =>
+            isOverrun(url, destination?.maxInFlight) ||
+            longestWellMs(url, fromMs, endpoints.healedMs - time.startMs) < chanceMs,
         );
       const isExplained = reason === 'http-410' ? isRefused : expired.has(reason) && hadNoChance();
       if (!isExplained) yield `${name} (${reason})`;
@@ -220,6 +223,11 @@ function byEvent(attempts: readonly Attempt[]): Map<string, Attempt[]> {
     else known.push(attempt);
   }
   return events;
+}
+
+/** So many requests at once wait in it beyond their time, and it works on them all the same. */
+function isOverrun({ capacity, latencyMs: [, most] }: EndpointPlan, inFlight = 64): boolean {
+  return inFlight * most > 2 * capacity * timeoutMs;
 }
 
 /** Its endpoint has so few places that requests wait in it beyond their time. */
