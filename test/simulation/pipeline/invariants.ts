@@ -75,8 +75,9 @@ export const rules: Readonly<Record<string, Rule>> = {
     const laterMs = scenario.faults.reduce((sum, fault) => sum + beginsAnewAfterMs(fault), 0);
     const setBy = scenario.faults.some(({ kind }) => kind === 'set clock') ? 600_000 : 0;
     for (const [, attempts] of byEvent(deployment.endpoints.attempts)) {
-      const first = attempts[0];
       const last = attempts.at(-1);
+      // What is tried again after an endpoint has taken it is a copy, with a window of its own.
+      const first = attempts[attempts.slice(0, -1).findLastIndex(({ isTaken }) => isTaken) + 1];
       if (first === undefined || last === undefined) continue;
       // What an operator sends again has a new one, which begins when that is first put off: under a rate limit, its turn
       // may come late.
