@@ -17,6 +17,15 @@ const beyondReach = {
   unreadable: 'because this version cannot read their destination',
 } as const;
 
+/** Of its events; the shared one where it is none that takes any. */
+export function topicOf(
+  destination: Pick<Destination, 'id' | 'topic' | 'enabled'> | undefined,
+  { topics, dedicatedTopic }: Pick<Topology, 'topics' | 'dedicatedTopic'>,
+): string {
+  const isDedicated = destination?.topic === 'dedicated' && destination.enabled;
+  return isDedicated ? dedicatedTopic(destination.id).name : topics.delivery;
+}
+
 /** Knows the way back of dead letters by the configuration as it is at the moment. */
 export class WaysBack {
   readonly #config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
@@ -39,16 +48,13 @@ export class WaysBack {
 
   /** To the destination's current topic; to the shared one if it has none. */
   of({ destinationId }: Pick<DeadLetter, 'destinationId'>): WayBack {
-    const destination = this.#reach(destinationId);
-    const { topics } = this.#topology;
-    const common = { configOffset: this.#config.offset, format: this.#format() };
-    if (typeof destination === 'string')
-      return { topic: topics.delivery, partitionKey: undefined, ...common };
-    const isDedicated = destination.topic === 'dedicated';
+    const reach = this.#reach(destinationId);
+    const destination = typeof reach === 'string' ? undefined : reach;
     return {
-      topic: isDedicated ? this.#topology.dedicatedTopic(destinationId).name : topics.delivery,
-      partitionKey: partitionKeyOf(destination),
-      ...common,
+      topic: topicOf(destination, this.#topology),
+      partitionKey: destination && partitionKeyOf(destination),
+      configOffset: this.#config.offset,
+      format: this.#format(),
     };
   }
 

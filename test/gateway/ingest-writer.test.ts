@@ -71,6 +71,14 @@ class Scene implements WriterEvents {
   }
 }
 
+/** A write was not acknowledged, so that another producer was opened. */
+async function giveUpOne({ writer, clock, producers }: Scene): Promise<void> {
+  (producers[0] as FakeProducer).isHolding = true;
+  const late = writer.write([record]);
+  await clock.pass(ackTimeoutMs);
+  assert.equal(await late, false);
+}
+
 test('what Kafka does not acknowledge in time is given up, and its producer with it', async () => {
   const scene = await new Scene().open();
   const { writer, clock, producers } = scene;
@@ -138,11 +146,8 @@ test('a producer that cannot be opened again is said, and tried until it can be'
 
 test('after an outage one write finds out whether Kafka acknowledges, and the others are turned away', async () => {
   const scene = await new Scene().open();
-  const { writer, clock, producers } = scene;
-  (producers[0] as FakeProducer).isHolding = true;
-  const late = writer.write([record]);
-  await clock.pass(ackTimeoutMs);
-  assert.equal(await late, false);
+  const { writer, producers } = scene;
+  await giveUpOne(scene);
   const second = producers[1] as FakeProducer;
   second.isHolding = true;
   assert.ok(writer.isAvailable);
@@ -160,12 +165,9 @@ test('after an outage one write finds out whether Kafka acknowledges, and the ot
 
 test('after an outage, a write for a partition that stays away turns others away for a moment only', async () => {
   const scene = await new Scene().open();
-  const { writer, clock, producers, lost } = scene;
-  (producers[0] as FakeProducer).isHolding = true;
+  const { writer, clock, lost } = scene;
   scene.leaderless = ['stuck'];
-  const late = writer.write([record]);
-  await clock.pass(ackTimeoutMs);
-  assert.equal(await late, false);
+  await giveUpOne(scene);
   const probe = writer.write([stuck]);
   assert.equal(await writer.write([record]), false);
   await clock.pass(500);
@@ -179,10 +181,7 @@ test('after an outage, a write for a partition that stays away turns others away
 test('while Kafka takes connections and acknowledges nothing, few writes wait for it', async () => {
   const scene = await new Scene().open();
   const { writer, clock, producers } = scene;
-  (producers[0] as FakeProducer).isHolding = true;
-  const late = writer.write([record]);
-  await clock.pass(ackTimeoutMs);
-  assert.equal(await late, false);
+  await giveUpOne(scene);
   const second = producers[1] as FakeProducer;
   second.isHolding = true;
   for (let passedMs = 0; passedMs < ackTimeoutMs; passedMs += 10) {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
+import { topicOf } from '../../dead-letter/ways-back.ts';
 import { PostriderError } from '../../errors.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
@@ -72,8 +73,7 @@ export async function resume(
   const { topology, stored } = await knownFor(context, id);
   const { pauses, deletions } = topology.topics;
   const destination = readableOfKind(stored, 'Destination').find((each) => each.id === id);
-  const isDedicated = destination?.topic === 'dedicated' && destination.enabled;
-  const topic = isDedicated ? topology.dedicatedTopic(id).name : topology.topics.delivery;
+  const topic = topicOf(destination, topology);
   // While the destination is paused, so that a refusal changes nothing.
   await requireTopics(context.kafka, [{ name: deletions }, { name: topic }]);
   const sayThatItWaits = (): void => {

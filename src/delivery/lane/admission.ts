@@ -184,7 +184,7 @@ export class Admission {
    */
   get #silentSlotMs(): number {
     const { context, slots, speed, waiting } = this.#deps;
-    if (slots.areLeft || slots.inFlight === 0) return 0;
+    if (slots.areLeft) return 0;
     const silentMs = speed.silentMs(context.clock.steadyNow());
     return silentMs > 2 * speed.averageMs ? (waiting.queued / slots.inFlight) * 2 * silentMs : 0;
   }

@@ -9,6 +9,9 @@ export interface CommitMetadata {
   readonly topicId: string | undefined;
 }
 
+/** Of a position of which nothing is known. */
+export const untold: CommitMetadata = { epoch: -1, ahead: undefined, topicId: undefined };
+
 /** Kafka's default of `offset.metadata.max.bytes` is 4,096. Base64 makes four bytes of three. */
 const mostGapBytes = 3_000;
 /** A gap takes at least one byte. */
@@ -54,8 +57,7 @@ function encodeAhead(offset: number, ahead: FinishedAhead): [distance: string, g
 export function decodeCommitMetadata(offset: number, metadata: string | null): CommitMetadata {
   const [is, epochText = '', upTo = '', gaps = '', id = ''] = (metadata ?? '').split(';');
   const epoch = /^(?:-1|\d+)$/.test(epochText) ? Number(epochText) : NaN;
-  if (is !== version || !(epoch <= mostEpoch))
-    return { epoch: -1, ahead: undefined, topicId: undefined };
+  if (is !== version || !(epoch <= mostEpoch)) return untold;
   const topicId = /^[0-9a-f]{32}$/.test(id) ? id : undefined;
   return { epoch, ahead: decodeAhead(offset, upTo, gaps), topicId };
 }

@@ -1,7 +1,7 @@
 import { earliestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
-import { decodeCommitMetadata, type CommitMetadata } from './commit-metadata.ts';
+import { decodeCommitMetadata, untold, type CommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
 import type { FinishedAhead } from './offset-tracker.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
@@ -86,21 +86,10 @@ export async function lookUpPositions(
       const epoch = cursor?.lastEpoch ?? -1;
       return [{ partition, topicId: cursor?.topicId ?? topicId, account: former, epoch }];
     }
-    if (committed === undefined) {
-      const start = starts.get(partition);
-      return start === undefined
-        ? []
-        : [
-            {
-              partition,
-              topicId,
-              account: new Account(start, undefined, withOwn(untold, start, partition, topicId)),
-              epoch: -1,
-            },
-          ];
-    }
-    const { offset, told } = committed;
-    const account = new Account(offset, offset, withOwn(told, offset, partition, topicId));
+    const from = committed?.offset ?? starts.get(partition);
+    if (from === undefined) return [];
+    const told = committed?.told ?? untold;
+    const account = new Account(from, committed?.offset, withOwn(told, from, partition, topicId));
     return [{ partition, topicId: told.topicId ?? topicId, account, epoch: told.epoch }];
   });
 }
@@ -120,8 +109,6 @@ function committedIn(
     told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId);
   return mayBeOfFormer ? undefined : { offset, told };
 }
-
-const untold: CommitMetadata = { epoch: -1, ahead: undefined, topicId: undefined };
 
 /**
  * Beside what was committed, what this process has finished itself. Otherwise an event of which the retry topics hold a

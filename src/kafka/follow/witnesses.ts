@@ -35,10 +35,9 @@ export class Witnesses {
     const askedAtMs = performance.now();
     this.#asked.add(nodeId);
     try {
-      const described = await cluster.describe(nodeId, topic);
-      for (const [partition, told] of (described?.partitions ?? []).entries())
-        if (described !== undefined && witnessesOf(told).includes(nodeId))
-          this.#options.confirmed(described.id, partition, told.epoch, askedAtMs);
+      const { topicId, epochs } = await testimonyOf(cluster, nodeId, topic);
+      for (const [partition, epoch] of epochs)
+        this.#options.confirmed(topicId, partition, epoch, askedAtMs);
     } catch (error) {
       log.debug({ topic, nodeId, reason: reasonOf(error) }, 'a broker does not say who leads');
     } finally {
@@ -57,6 +56,25 @@ export function witnessesOf({ leader, inSync }: PartitionMetadata): readonly num
   return others.length > 0 ? others : [leader];
 }
 
+interface Testimony {
+  readonly topicId: string;
+  /** Of the leaders, by partition. */
+  readonly epochs: ReadonlyMap<number, number>;
+}
+
+/** What a broker says of the partitions for which its word counts. */
+async function testimonyOf(
+  cluster: Pick<Cluster, 'describe'>,
+  nodeId: number,
+  topic: string,
+): Promise<Testimony> {
+  const epochs = new Map<number, number>();
+  const { id: topicId = '', partitions = [] } = (await cluster.describe(nodeId, topic)) ?? {};
+  for (const [partition, told] of partitions.entries())
+    if (witnessesOf(told).includes(nodeId)) epochs.set(partition, told.epoch);
+  return { topicId, epochs };
+}
+
 /**
  * Whether, of each partition, somebody who would know of another says that its known leader leads: what the leaders
  * have said before is all there was then.
@@ -69,11 +87,10 @@ export async function areConfirmed(
   const partitions = known?.partitions ?? [];
   const doubted = new Set(partitions.keys());
   const answers = [...new Set(partitions.flatMap(witnessesOf))].map(async (nodeId) => {
-    const told = await cluster.describe(nodeId, topic);
-    if (told?.id === known?.id)
-      for (const [index, partition] of (told?.partitions ?? []).entries())
-        if (partition.epoch === partitions[index]?.epoch && witnessesOf(partition).includes(nodeId))
-          doubted.delete(index);
+    const { topicId, epochs } = await testimonyOf(cluster, nodeId, topic);
+    if (topicId === known?.id)
+      for (const [partition, epoch] of epochs)
+        if (epoch === partitions[partition]?.epoch) doubted.delete(partition);
     if (doubted.size > 0) throw new Error('others have to be heard');
   });
   // A broker that hangs is not waited for where others have said it all.

@@ -1,7 +1,7 @@
 import type { SimulatedDeployment } from './deployment.ts';
 import type { SimulatedBrokers } from './kafka/brokers.ts';
 import type { SimulatedEndpoints } from './endpoints.ts';
-import { eventsIn } from './read-log.ts';
+import { eventsIn, type LoggedEvent } from './read-log.ts';
 import { SentAgain } from './sent-again.ts';
 import type { Topology } from '../../../src/topology.ts';
 
@@ -98,16 +98,11 @@ export class Ledger {
    */
   mostWithoutWaitInAMinute(): Map<string, number> {
     const writes = new Map<string, Written[]>();
-    for (const tierMs of this.#topology.retryTiersMs) {
-      const topic = this.#brokers.topics.get(this.#topology.retryTopic(tierMs));
-      for (const { envelope, timestampMs: atMs, dueMs } of topic?.partitions.flatMap((each) =>
-        eventsIn(each),
-      ) ?? []) {
-        const name = `${envelope.destinationId} ${envelope.messageId}`;
-        const known = writes.get(name);
-        if (known === undefined) writes.set(name, [{ atMs, dueMs }]);
-        else known.push({ atMs, dueMs });
-      }
+    for (const { envelope, timestampMs: atMs, dueMs } of this.#putOff()) {
+      const name = `${envelope.destinationId} ${envelope.messageId}`;
+      const known = writes.get(name);
+      if (known === undefined) writes.set(name, [{ atMs, dueMs }]);
+      else known.push({ atMs, dueMs });
     }
     return new Map(Array.from(writes, ([name, of]) => [name, mostIn(withoutWait(of), 60_000)]));
   }
@@ -128,18 +123,23 @@ export class Ledger {
     for (const partition of this.#brokers.topics.get(deadLetter)?.partitions ?? [])
       for (const { envelope, timestampMs } of eventsIn(partition))
         if (envelope.destinationId === destinationId) lookedAt(envelope.messageId, timestampMs);
-    for (const tierMs of this.#topology.retryTiersMs)
-      for (const partition of this.#brokers.topics.get(this.#topology.retryTopic(tierMs))
-        ?.partitions ?? [])
-        for (const { envelope, dueMs, timestampMs } of eventsIn(partition)) {
-          if (envelope.destinationId !== destinationId) continue;
-          lookedAt(envelope.messageId, timestampMs);
-          dues.push({ name: envelope.messageId, dueMs, writtenMs: timestampMs });
-        }
+    for (const { envelope, dueMs, timestampMs } of this.#putOff()) {
+      if (envelope.destinationId !== destinationId) continue;
+      lookedAt(envelope.messageId, timestampMs);
+      dues.push({ name: envelope.messageId, dueMs, writtenMs: timestampMs });
+    }
     return dues.map(({ name, dueMs, writtenMs }) => {
       const next = Math.min(...(looks.get(name) ?? []).filter((atMs) => atMs > writtenMs));
       return Math.max(next - dueMs, 0);
     });
+  }
+
+  /** Everything that was ever written to retry topics. */
+  *#putOff(): Generator<LoggedEvent> {
+    for (const tierMs of this.#topology.retryTiersMs) {
+      const topic = this.#brokers.topics.get(this.#topology.retryTopic(tierMs));
+      for (const partition of topic?.partitions ?? []) yield* eventsIn(partition);
+    }
   }
 
   /** Records of topics on the way that their readers have not committed. */
