@@ -5,10 +5,10 @@ import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
 import { heldBytes, type IngestWriter } from './ingest-writer.ts';
 import type { KnownKeys } from './known-keys.ts';
-import { prepareCalls, type IngestTopics, type Receipt } from './prepare-call.ts';
+import { prepareCalls, type IngestTopics, type Prepared } from './prepare-call.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { overloaded, unpackBody } from './read-body.ts';
-import { readRequest, type Submission } from './read-request.ts';
+import { readRequest } from './read-request.ts';
 import type { Refusal } from './refusal.ts';
 import { basicWriteKey } from './write-key.ts';
 
@@ -54,12 +54,40 @@ export async function acceptRequest(
 
 async function accept(
   deps: AcceptDeps,
-  { headers, read, type, clientIp }: TrackingRequest,
+  request: TrackingRequest,
   headerKey: string | undefined,
   lease: Lease,
 ): Promise<Refusal | undefined> {
-  const { keys, writer, clock, rateLimits } = deps;
+  const { writer, rateLimits, events, keys } = deps;
   if (!writer.takesWrites) return kafkaUnavailable;
+  const calls = await receive(deps, request, headerKey, lease);
+  if ('code' in calls) return calls;
+
+  const { count, writeKey, rejections, oddities } = calls;
+  const notWritten = await write(writer, calls.records, lease);
+  if (notWritten !== undefined) {
+    rateLimits?.giveBack(writeKey, count);
+    return notWritten;
+  }
+  events.accepted(count, rejections, calls.receivedMs);
+  if (oddities.length > 0) events.odd(oddities, keys.sourceOf(writeKey));
+  return undefined;
+}
+
+interface ReceivedCalls extends Prepared {
+  readonly count: number;
+  readonly writeKey: string;
+  /** Epoch milliseconds. */
+  readonly receivedMs: number;
+}
+
+/** What is parsed here is garbage at its end: it takes many times the memory of the records that wait for Kafka. */
+async function receive(
+  { keys, clock, rateLimits, topics }: AcceptDeps,
+  { headers, read, type, clientIp }: TrackingRequest,
+  headerKey: string | undefined,
+  lease: Lease,
+): Promise<ReceivedCalls | Refusal> {
   const receivedMs = clock.now();
   const received = await read(lease);
   if (!Buffer.isBuffer(received)) return received;
@@ -73,27 +101,22 @@ async function accept(
   const writeKey = keys.find(...given) ?? (await keys.findCurrent(...given));
   if (typeof writeKey !== 'string') return writeKey;
   if (!lease.moveTo(writeKey)) return overloaded;
-  const calls = submission.calls.length;
-  const waitS = rateLimits?.take(writeKey, calls);
+  const count = submission.calls.length;
+  const waitS = rateLimits?.take(writeKey, count);
   if (waitS !== undefined) return rateLimited(waitS);
-  const notWritten = await write(deps, submission, { receivedMs, writeKey, clientIp }, lease);
-  if (notWritten !== undefined) rateLimits?.giveBack(writeKey, calls);
-  return notWritten;
+  const prepared = prepareCalls(submission, { receivedMs, writeKey, clientIp }, topics);
+  return { ...prepared, count, writeKey, receivedMs };
 }
 
+/** Undefined once Kafka has acknowledged all. */
 async function write(
-  { writer, topics, events, keys }: AcceptDeps,
-  submission: Submission,
-  receipt: Receipt,
+  writer: AcceptDeps['writer'],
+  records: Prepared['records'],
   lease: Lease,
 ): Promise<Refusal | undefined> {
-  const { records, rejections, oddities } = prepareCalls(submission, receipt, topics);
   if (!lease.grow(heldBytes(records))) return overloaded;
-  if (!(await writer.write(records)))
-    return writer.isAvailable ? partitionUnavailable : kafkaUnavailable;
-  events.accepted(submission.calls.length, rejections, receipt.receivedMs);
-  if (oddities.length > 0) events.odd(oddities, keys.sourceOf(receipt.writeKey));
-  return undefined;
+  if (await writer.write(records)) return undefined;
+  return writer.isAvailable ? partitionUnavailable : kafkaUnavailable;
 }
 
 const kafkaUnavailable: Refusal = {

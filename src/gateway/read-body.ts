@@ -34,9 +34,9 @@ class IncomingBody implements PacedBody {
   readonly #stream: Readable;
   readonly #lease: Lease;
   readonly #pace: BodyPace;
-  readonly #resolve: (result: Buffer | Refusal) => void;
+  /** Undefined once it is settled: the promise behind it, and with it the body, would last as long as the request. */
+  #resolve: ((result: Buffer | Refusal) => void) | undefined;
   #bytes = new GatheredBytes();
-  #isSettled = false;
 
   constructor(
     stream: Readable,
@@ -66,7 +66,7 @@ class IncomingBody implements PacedBody {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#isSettled) return;
+    if (this.#resolve === undefined) return;
     if (this.receivedBytes + chunk.length > maxReadBytes) {
       this.#settle(bodyTooLarge);
       this.#stream.pause();
@@ -79,7 +79,7 @@ class IncomingBody implements PacedBody {
   };
 
   readonly #onEnd = (): void => {
-    if (this.#isSettled) return;
+    if (this.#resolve === undefined) return;
     this.#settle(this.#bytes.whole());
   };
 
@@ -88,11 +88,12 @@ class IncomingBody implements PacedBody {
   };
 
   #settle(result: Buffer | Refusal): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+    const resolve = this.#resolve;
+    if (resolve === undefined) return;
+    this.#resolve = undefined;
     this.#bytes = new GatheredBytes();
     this.#pace.unwatch(this);
-    this.#resolve(result);
+    resolve(result);
   }
 }
 

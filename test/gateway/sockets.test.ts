@@ -107,6 +107,42 @@ test('a body of tiny chunks takes little more memory than its bytes', async (t) 
   socket.destroy();
 });
 
+test('requests that wait for Kafka take no more memory than they are counted for', async (t) => {
+  const { port, budget, producer } = await listen(t);
+  producer.isHolding = true;
+  const [requests, calls] = [40, 100];
+  const properties = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`p${n}`, [n]]));
+  const call = { type: 'track', event: 'Seen', userId: 'u', properties };
+  const sent = JSON.stringify({ batch: Array.from({ length: calls }, () => call) });
+  const send = async (count: number): Promise<void> => {
+    const waiting = producer.held.length + count * calls;
+    for (let n = 0; n < count; n += 1) {
+      const socket = connect(port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      socket.write(head(sent.length) + sent);
+    }
+    await eventually(() => {
+      assert.equal(producer.held.length, waiting);
+    });
+    // Buffers are freed after a collection, and surely by the next one.
+    collect();
+    collect();
+  };
+  await send(1);
+  const before = { all: memoryBytes(), bodies: bufferBytes(), counted: budget.usedBytes };
+  await send(requests);
+  const taken = memoryBytes() - before.all;
+  const bodies = bufferBytes() - before.bodies;
+  const counted = budget.usedBytes - before.counted;
+  for (const acknowledge of producer.held) acknowledge();
+  assert.ok(taken < counted, `${taken} bytes, of which ${counted} are counted`);
+  assert.ok(bodies < (requests * sent.length) / 4, `${bodies} bytes of bodies`);
+});
+
+function bufferBytes(): number {
+  return process.memoryUsage().external;
+}
+
 function memoryBytes(): number {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
