@@ -80,8 +80,6 @@ export class SimulatedDeployment {
       this.brokers.makeTopic(name, partitions, config);
     const { destinationStatus, attempts } = this.topology.topics;
     this.brokers.chatter.add(destinationStatus).add(attempts);
-    for (const tierMs of this.topology.retryTiersMs)
-      this.brokers.comeLate.add(this.topology.retryTopic(tierMs));
     time.isSettled = () => this.brokers.isSettled && this.#isSettled();
   }
 

@@ -101,8 +101,8 @@ const timersForEvents = /\/src\/delivery\/(lane|due-gate)/;
 const framesLooked = 6;
 /** Of all other timers, only those that are longer decide something: the rest is how Kafka is asked again. */
 const askAgainMs = 15_000;
-/** Nothing has happened for so long: it is quiet. Consumers look for news after a tenth of a second. */
-const untilQuietMs = 125;
+/** Nothing has happened for so long: it is quiet. */
+const untilQuietMs = 50;
 /** In the longest quiet, all looks are taken once in so many ms. */
 const breathEveryMs = 300_000;
 const breathMs = 1_000;

@@ -43,8 +43,8 @@ const missedMs = [1_000, 9_000] as const;
 const catchUpMs = [1_000, 5_000] as const;
 /** Until everybody has found out that a broker has gone or is back, and has tried again what failed. */
 const noticedMs = 20_000;
-/** Until a reader that asks now and then has asked, and got an answer. */
-const lateMs = 225;
+/** By then, a reader that rests for a fifth of a second between two fetches has what was written. */
+const readMs = 225;
 /** Until everybody has found out that a leader has moved: the end of a fetch that waits, and another one. */
 const movedMs = 5_000;
 const minInSync = 2;
@@ -67,12 +67,12 @@ export class SimulatedBrokers {
   readonly groups: Map<string, SimulatedGroup> = new Map();
   readonly nodes: Map<number, NodeState> = new Map();
   readonly #isolated = new Map<number, IsolatedBroker>();
+  /** Partitions whose news nobody has read, and until when that is waited for. */
+  readonly #unread = new Map<SimulatedPartition, number>();
   readonly racks: Racks;
   weather: Weather = fairWeather;
   /** Topics whose records are no event: they are written from time to time in any case. */
   readonly chatter: Set<string> = new Set();
-  /** Topics that their readers don't ask for all the time; see `mayComeLate`. */
-  readonly comeLate: Set<string> = new Set();
   /** Nobody has a right to these any more, but to write to them. */
   readonly withheld: Set<string> = new Set();
   /** What has been written where; before anybody has it but the leader. */
@@ -167,14 +167,22 @@ export class SimulatedBrokers {
   }
 
   /**
-   * The network is well, nobody is told what no longer holds, no transaction is open, and no member of a group is
-   * missed.
+   * The network is well, nobody is told what no longer holds, no transaction is open, what was written has been read,
+   * and no member of a group is missed.
    */
   get isSettled(): boolean {
     if (this.weather !== fairWeather || this.areDivided || this.withheld.size > 0) return false;
-    if (!this.transactions.areOver) return false;
+    if (!this.transactions.areOver || this.#isUnread) return false;
     for (const group of this.groups.values()) if (!group.isSettled) return false;
     return true;
+  }
+
+  get #isUnread(): boolean {
+    for (const [partition, untilMs] of this.#unread) {
+      if (untilMs > this.time.nowMs) return true;
+      this.#unread.delete(partition);
+    }
+    return false;
   }
 
   /** Another broker leads the partition, or coordinates the group, though all are well. */
@@ -221,8 +229,10 @@ export class SimulatedBrokers {
     const appended = partition.append(batch, time.nowMs);
     if (appended.error !== 'NONE') return appended;
     if (partition.end > end) {
-      if (!this.chatter.has(topic)) time.happened();
-      if (this.comeLate.has(topic)) time.liveThrough(lateMs);
+      if (!this.chatter.has(topic)) {
+        time.happened();
+        this.#unread.set(partition, time.nowMs + readMs);
+      }
       this.onAppend(topic, index);
     }
     time.after(replicationMs, () => {
@@ -387,6 +397,7 @@ export class SimulatedBrokers {
           if (replica >= 0) return sentElsewhere(answer, replica);
         }
         leftBytes -= answer.records.length;
+        if (answer.records.length > 0) this.#unread.delete(log);
         return answer;
       }),
     );
