@@ -74,6 +74,12 @@ async function accept(
   return undefined;
 }
 
+interface Received {
+  readonly headerKey: string | undefined;
+  /** Epoch milliseconds. */
+  readonly receivedMs: number;
+}
+
 interface ReceivedCalls extends Prepared {
   readonly count: number;
   readonly writeKey: string;
@@ -81,25 +87,46 @@ interface ReceivedCalls extends Prepared {
   readonly receivedMs: number;
 }
 
-/** What is parsed here is garbage at its end: it takes many times the memory of the records that wait for Kafka. */
+/** Of the given keys, none is known. */
+interface UnknownKeys {
+  readonly given: readonly (string | undefined)[];
+}
+
 async function receive(
-  { keys, clock, rateLimits, topics }: AcceptDeps,
-  { headers, read, type, clientIp }: TrackingRequest,
+  deps: AcceptDeps,
+  request: TrackingRequest,
   headerKey: string | undefined,
   lease: Lease,
 ): Promise<ReceivedCalls | Refusal> {
-  const receivedMs = clock.now();
-  const received = await read(lease);
+  const receivedMs = deps.clock.now();
+  const received = await request.read(lease);
   if (!Buffer.isBuffer(received)) return received;
-  const body = unpackBody(received, headers['content-encoding']);
+  const body = unpackBody(received, request.headers['content-encoding']);
   if (!Buffer.isBuffer(body)) return body;
   if (body !== received && !lease.grow(body.length)) return overloaded;
+  for (;;) {
+    const calls = readCalls(deps, body, { ...request, headerKey, receivedMs }, lease);
+    if (!('given' in calls)) return calls;
+    const found = await deps.keys.findCurrent(...calls.given);
+    if (typeof found !== 'string') return found;
+  }
+}
+
+/**
+ * What `JSON.parse` makes takes many times the memory of the body and of the records, so that nothing may wait that
+ * holds it: a request whose key is unknown is parsed again later.
+ */
+function readCalls(
+  { keys, rateLimits, topics }: AcceptDeps,
+  body: Buffer,
+  { type, clientIp, headerKey, receivedMs }: TrackingRequest & Received,
+  lease: Lease,
+): ReceivedCalls | Refusal | UnknownKeys {
   const { submission, refusal } = readRequest(body, type);
   if (refusal !== undefined) return refusal;
-
   const given = [headerKey, submission.writeKey];
-  const writeKey = keys.find(...given) ?? (await keys.findCurrent(...given));
-  if (typeof writeKey !== 'string') return writeKey;
+  const writeKey = keys.find(...given);
+  if (writeKey === undefined) return { given };
   if (!lease.moveTo(writeKey)) return overloaded;
   const count = submission.calls.length;
   const waitS = rateLimits?.take(writeKey, count);
