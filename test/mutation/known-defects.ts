@@ -348,8 +348,20 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'hangs-unseen': {
     says: 'Until the first attempts timed out, what waited for an endpoint that hangs filled the windows of others.',
     file: 'src/delivery/lane/admission.ts',
-    find: 'Math.max(drain.drainMs(waiting.queued), this.#silentSlotMs)',
+    find: 'Math.max(drain.drainMs(waiting.queued), silentSlotMs)',
     replace: 'drain.drainMs(waiting.queued)',
+  },
+  'hangs-unseen-by-users': {
+    says: 'An endpoint that hangs was seen early only where its slots were all taken, so the events of a few users filled the windows of others.',
+    file: 'src/delivery/lane/admission.ts',
+    find: 'Math.max(speed.averageMs, likelyMs)',
+    replace: 'speed.averageMs',
+  },
+  'starts-break-silence': {
+    says: 'Each attempt that began hid that the ones before it hang.',
+    file: 'src/delivery/lane/speed.ts',
+    find: '    if (this.#inFlight === 0) this.#silentSinceMs = nowMs;\n',
+    replace: '    this.#silentSinceMs = nowMs;\n',
   },
   'kept-late': {
     says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',

@@ -59,20 +59,32 @@ describe('endpoints that are slow, and get more than they can take', () => {
       assert.equal(scene.deferrals('healthy'), 0);
     });
 
-  test('delay no other one of their partition for long when they begin to hang with many events', async () => {
-    const scene = new Scene({ partitions: 1 });
-    scene.addDestinations(1, 'healthy');
-    scene.addDestinations(1, 'hanging');
-    const traffic = ['healthy-0', 'hanging-0'].map((destination) => ({
-      destination,
-      perSecond: 1_000,
-    }));
-    scene.world.answer = (url) => (url.includes('hanging') ? hangs : { ...answerOk, afterMs: 20 });
-    await scene.run(20_000, traffic);
-    const mostMs = scene.mostMs('healthy');
-    assert.ok(mostMs <= 3_000, `the healthy one: ${mostMs} ms`);
-    assert.equal(scene.deferrals('healthy'), 0);
-  });
+  for (const { of, users, others, maxInFlight } of [
+    { of: 'many users', users: 100_000, others: 0, maxInFlight: 64 },
+    { of: 'a few users', users: 10, others: 0, maxInFlight: 64 },
+    {
+      of: 'a few users, and attempts for others begin all the time',
+      users: 50,
+      others: 50,
+      maxInFlight: 256,
+    },
+  ])
+    test(`delay no other one of their partition for long when they begin to hang with many events of ${of}`, async () => {
+      const scene = new Scene({ partitions: 1 });
+      scene.addDestinations(1, 'healthy');
+      scene.addDestinations(1, 'hanging', { maxInFlight });
+      const traffic = [
+        { destination: 'healthy-0', perSecond: 1_000 },
+        { destination: 'hanging-0', perSecond: 1_000 - others, users },
+        { destination: 'hanging-0', perSecond: others, users: 100_000 },
+      ];
+      scene.world.answer = (url) =>
+        url.includes('hanging') ? hangs : { ...answerOk, afterMs: 20 };
+      await scene.run(20_000, traffic);
+      const mostMs = scene.mostMs('healthy');
+      assert.ok(mostMs <= 2_000, `the healthy one: ${mostMs} ms`);
+      assert.equal(scene.deferrals('healthy'), 0);
+    });
 
   test('but one that is merely slower than others, and keeps up, is left alone', async () => {
     const scene = new Scene();

@@ -171,21 +171,15 @@ export class Admission {
 
   /**
    * Time until the turn of an event that comes now. Each of the user's earlier events waits for a slot, too.
-   */
-  #turnMs(aheadOfUser: number): number {
-    const { drain, waiting, speed } = this.#deps;
-    const slotMs = Math.max(drain.drainMs(waiting.queued), this.#silentSlotMs);
-    return (aheadOfUser + 1) * slotMs + aheadOfUser * speed.averageMs;
-  }
-
-  /**
+   *
    * Where an endpoint begins to hang, nothing else tells of it until its first attempts time out. Attempts that have
    * been silent for twice as long as one usually takes are likely to be for as long again.
    */
-  get #silentSlotMs(): number {
-    const { context, slots, speed, waiting } = this.#deps;
-    if (slots.areLeft) return 0;
-    const silentMs = speed.silentMs(context.clock.steadyNow());
-    return silentMs > 2 * speed.averageMs ? (waiting.queued / slots.inFlight) * 2 * silentMs : 0;
+  #turnMs(aheadOfUser: number): number {
+    const { context, drain, slots, speed, waiting } = this.#deps;
+    const likelyMs = 2 * speed.silentMs(context.clock.steadyNow());
+    const silentSlotMs = slots.areLeft ? 0 : (waiting.queued / slots.inFlight) * likelyMs;
+    const slotMs = Math.max(drain.drainMs(waiting.queued), silentSlotMs);
+    return (aheadOfUser + 1) * slotMs + aheadOfUser * Math.max(speed.averageMs, likelyMs);
   }
 }

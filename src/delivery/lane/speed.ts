@@ -12,22 +12,22 @@ const smoothing = 0.2;
  */
 export class LaneSpeed {
   #inFlight = 0;
-  /** When an attempt last began or ended. */
-  #changedMs = 0;
+  /** Since when attempts have been in flight of which none has ended. */
+  #silentSinceMs = 0;
   #startsMs = 0;
   #failuresInRow = 0;
   #failingSinceMs: number | undefined;
   #averageMs = 0;
 
   started(nowMs: number): void {
+    if (this.#inFlight === 0) this.#silentSinceMs = nowMs;
     this.#inFlight += 1;
-    this.#changedMs = nowMs;
     this.#startsMs += nowMs;
   }
 
   ended(startedMs: number, nowMs: number, result: Outcome['kind']): void {
     this.#inFlight -= 1;
-    this.#changedMs = nowMs;
+    this.#silentSinceMs = nowMs;
     this.#startsMs -= startedMs;
     this.#failuresInRow = result === 'delivered' ? 0 : this.#failuresInRow + 1;
     if (result === 'retryable') this.#failingSinceMs ??= startedMs;
@@ -46,9 +46,11 @@ export class LaneSpeed {
     return this.#averageMs;
   }
 
-  /** For how long none of the attempts in flight has ended, nor has another one begun; 0 without one. */
+  /** For how long none of the attempts in flight has ended, if that is twice as long as one usually takes; 0: it is not. */
   silentMs(nowMs: number): number {
-    return this.#inFlight === 0 ? 0 : nowMs - this.#changedMs;
+    if (this.#inFlight === 0) return 0;
+    const silentMs = nowMs - this.#silentSinceMs;
+    return silentMs > 2 * this.#averageMs ? silentMs : 0;
   }
 
   /** Time since the first of the current row of retryable failures began; 0 without one. */
