@@ -215,7 +215,7 @@ export class DeliveryEngine {
     const over = this.#whyNothingIsSent(id);
     if (over === undefined) {
       const destination = this.#deps.destinations.destination(id);
-      if (lane !== undefined && destination !== undefined) lane.update(destination);
+      if (destination?.enabled === true) this.#lanes.update(destination);
       this.#watch.switchedOn(id);
       return;
     }

@@ -149,6 +149,39 @@ test('a user whose partition goes while his event is on its way to nobody goes o
   assert.equal(world.inWork('delivery'), 0);
 });
 
+const offAndOn: Readonly<Record<string, readonly ((world: SimulatedWorld) => void)[]>> = {
+  'paused and resumed': [
+    (world) => {
+      world.pause('crm');
+    },
+    (world) => {
+      world.resume('crm');
+    },
+  ],
+  'disabled and enabled': [
+    (world) => world.addDestination('crm', { enabled: false }),
+    (world) => world.addDestination('crm'),
+  ],
+};
+
+for (const [name, changes] of Object.entries(offAndOn))
+  test(`what was on its way to nobody while its destination was ${name} is sent`, async () => {
+    const world = new SimulatedWorld();
+    const others = Array.from({ length: 12 }, (_, n) => `other-${n}`);
+    for (const id of ['crm', ...others]) world.addDestination(id);
+    world.answer = (url) => ({ outcome: unreached, afterMs: url.includes('crm') ? 1_000 : 2 });
+    const ids = ['crm', ...others].map((id) => world.publish(id, 'u'));
+    for (const change of changes) {
+      await world.clock.pass(100);
+      change(world);
+    }
+    await world.clock.pass(2_000);
+    world.answer = () => answerOk;
+    await world.clock.pass(minuteMs);
+    assert.deepEqual([world.kept, world.deadLetters], [[], []]);
+    assert.deepEqual(world.delivered.toSorted(), ids.toSorted());
+  });
+
 describe('what comes back without an attempt is put off', () => {
   const others = Array.from({ length: 12 }, (_, n) => `other-${n}`);
 

@@ -363,6 +363,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '    if (this.#inFlight === 0) this.#silentSinceMs = nowMs;\n',
     replace: '    this.#silentSinceMs = nowMs;\n',
   },
+  'resumed-in-flight': {
+    says: 'What had reached nobody when its destination was resumed was kept as if it were paused still, and nobody looked for it.',
+    file: 'src/delivery/lane/lanes.ts',
+    find: 'lane === undefined ? this.again(destination) : undefined',
+    replace: 'undefined as Lane | undefined',
+  },
   'kept-late': {
     says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
     file: 'src/delivery/disposal.ts',

@@ -62,6 +62,18 @@ export class Lanes implements Providers {
     return lane;
   }
 
+  /**
+   * The destination has a new version, or something is sent to it again. Then what its former lane has in flight must
+   * not end as if nothing were.
+   */
+  update(destination: Destination): void {
+    const { id } = destination;
+    const lane = this.use(id);
+    const former = lane === undefined ? this.again(destination) : undefined;
+    if (former !== undefined) this.add(id, former);
+    lane?.update(destination);
+  }
+
   used(): Set<string> {
     const providers = new Set<string>();
     for (const { endpoints } of this.all.values())
