@@ -44,6 +44,19 @@ test('a breaker opens where more than half of at least twenty requests in ten se
   assert.equal(await openAfter(28, 32, 15_000), 0);
 });
 
+test('a breaker stays closed where half of the requests fail', async () => {
+  const world = new SimulatedWorld({ policy: { ...defaultPolicy, tiersMs: [minuteMs] } });
+  world.addDestination('crm');
+  for (let n = 0; n < 60; n++) {
+    // Requests count from the first failure on.
+    const fails = n === 0 || (n > 2 && n % 2 === 1);
+    world.answer = () => (fails ? failsWith(500) : answerOk);
+    world.publish('crm', `u${n}`);
+    await world.clock.pass(50);
+  }
+  assert.equal(world.metrics.breakerChanges.size, 0);
+});
+
 test('a breaker opens after five timeouts only if they came in a row', async () => {
   for (const between of [answerOk, failsWith(503)]) {
     const world = new SimulatedWorld();

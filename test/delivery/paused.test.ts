@@ -287,3 +287,14 @@ test('a destination that was deleted and comes again is sent to as it is then', 
     ['https://crm.example/hook', 'https://new.example/hook'],
   );
 });
+
+test('nothing is found out any more about the endpoint of a paused destination', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm');
+  world.answer = () => hangs;
+  for (let n = 0; n < 5; n += 1) world.publish('crm', `u${n}`);
+  await world.clock.pass(5_100);
+  world.pause('crm');
+  await world.clock.pass(minuteMs);
+  assert.deepEqual([...world.metrics.breakerChanges], [['open', 1]]);
+});

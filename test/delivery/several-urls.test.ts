@@ -111,6 +111,21 @@ describe('several URLs', () => {
     assert.deepEqual(world.delivered, ids);
   });
 
+  test('make an event wait no longer than for a request whose event another of them took', async () => {
+    const world = new SimulatedWorld();
+    const [slow, quick] = webhooks.slice(0, 2);
+    assert.ok(slow !== undefined && quick !== undefined);
+    world.addDestination('crm', { webhooks: [slow, quick], maxInFlight: 2 });
+    world.answer = (url) => (url === slow.url ? { ...answerOk, afterMs: 1_300 } : answerOk);
+    const startMs = world.clock.now();
+    for (const user of ['u', 'v']) world.publish('crm', user);
+    await world.clock.pass(100);
+    world.addDestination('crm', { webhooks: [slow], maxInFlight: 2 });
+    world.publish('crm', 'w');
+    await world.clock.pass(minuteMs);
+    assert.equal(world.requests.at(-1)?.atMs, startMs + 1_300);
+  });
+
   test('leave out the one that hangs, whose requests stay bounded', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { webhooks: webhooks.slice(0, 2) });

@@ -469,6 +469,24 @@ describe('a rate limit', () => {
   });
 });
 
+test('what a rate limit lets through goes out in time, also by a lane that waited for a slot of the worker', async () => {
+  const world = new SimulatedWorld({ maxInFlight: 64 });
+  const others = numbered('other', 4);
+  for (const id of others) world.addDestination(id, { maxInFlight: 16 });
+  world.addDestination('crm', { rateLimit: 10 });
+  world.answer = (url) => ({ ...answerOk, afterMs: url.includes('crm') ? 2_500 : 300 });
+  await world.clock.pass(minuteMs);
+  const beginMs = world.clock.now();
+  for (const id of others) for (const user of numbered('u', 16)) world.publish(id, user);
+  for (const user of numbered('u', 8)) world.publish('crm', user);
+  await world.clock.pass(minuteMs);
+  const sent = world.requests.filter(({ url }) => url.includes('crm')).map(({ atMs }) => atMs);
+  assert.deepEqual(
+    sent.map((atMs) => atMs - beginMs),
+    [300, 300, 400, 500, 600, 700, 800, 900],
+  );
+});
+
 for (const [way, byMs] of [
   ['forward', hourMs],
   ['back', -hourMs],
