@@ -369,6 +369,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'lane === undefined ? this.again(destination) : undefined',
     replace: 'undefined as Lane | undefined',
   },
+  'retry-at-once': {
+    says: 'An endpoint that answered 429 with Retry-After: 0, or with a date in the past, was not slowed down at all.',
+    file: 'src/delivery/lane/hold.ts',
+    find: "retryAfterMs === 0 && cause === 'status-429'",
+    replace: 'false as boolean',
+  },
   'kept-late': {
     says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
     file: 'src/delivery/disposal.ts',

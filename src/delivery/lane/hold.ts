@@ -1,12 +1,15 @@
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import type { Retryable } from '../outcome.ts';
 
-/** Hold after an answer of 429 without `Retry-After`. */
+/**
+ * Hold after an answer of 429 without `Retry-After`, or with one that is over: who rounds seconds down, or sends a
+ * date by a clock that is behind, says that too.
+ */
 const tooManyMs = 1_000;
 
 /** For how long an answer asks to leave the endpoint alone. */
-export function wishedMs({ cause, retryAfterMs }: Retryable): number {
-  return retryAfterMs ?? (cause === 'status-429' ? tooManyMs : 0);
+export function wishedMs({ cause, retryAfterMs = 0 }: Retryable): number {
+  return retryAfterMs === 0 && cause === 'status-429' ? tooManyMs : retryAfterMs;
 }
 
 /** Holds that follow one another within this time are reported as one. */
