@@ -375,6 +375,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: "retryAfterMs === 0 && cause === 'status-429'",
     replace: 'false as boolean',
   },
+  'quick-ones-hide-hanging': {
+    says: 'Where one attempt in twenty hung, the last few were mostly quick, so what waited behind events of its user filled the windows of others.',
+    file: 'src/delivery/lane/speed.ts',
+    find: 'Math.max(this.#averageMs, this.#longAverageMs)',
+    replace: 'this.#averageMs',
+  },
   'kept-late': {
     says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
     file: 'src/delivery/disposal.ts',

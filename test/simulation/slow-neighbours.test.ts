@@ -86,6 +86,23 @@ describe('endpoints that are slow, and get more than they can take', () => {
       assert.equal(scene.deferrals('healthy'), 0);
     });
 
+  test('delay no other one of their partition for long where one attempt in twenty hangs, and a few users have many events', async () => {
+    const scene = new Scene({ partitions: 1 });
+    scene.addDestinations(1, 'healthy');
+    scene.addDestinations(1, 'hanging');
+    const traffic = [
+      { destination: 'healthy-0', perSecond: 200 },
+      { destination: 'hanging-0', perSecond: 1_000, users: 20 },
+    ];
+    let attempts = 0;
+    scene.world.answer = (url) =>
+      url.includes('hanging') && ++attempts % 20 === 0 ? hangs : { ...answerOk, afterMs: 20 };
+    await scene.run(40_000, traffic);
+    const mostMs = scene.mostMs('healthy');
+    assert.ok(mostMs <= 4_000, `the healthy one: ${mostMs} ms`);
+    assert.equal(scene.deferrals('healthy'), 0);
+  });
+
   test('but one that is merely slower than others, and keeps up, is left alone', async () => {
     const scene = new Scene();
     const healthy = scene.addDestinations(20, 'healthy');
