@@ -315,6 +315,19 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId)',
     replace: 'partition.isRemade',
   },
+  'marker-of-later-leader': {
+    says: 'What was finished ahead was committed with the epoch of a later leader that had shown a marker alone, and what that one wrote was left out.',
+    file: 'src/kafka/consume/owned-partition.ts',
+    find: 'this.#heed(epoch);\n    this.tracker.skipTo(offset);',
+    replace: 'this.epoch = Math.max(this.epoch, epoch);\n    this.tracker.skipTo(offset);',
+  },
+  'epoch-before-reading': {
+    says: 'What a process had finished counted for a later leader of which it had read nothing, and what that one wrote was left out.',
+    file: 'src/kafka/consume/owned-partition.ts',
+    find: 'return { account, topicId: cursor.topicId };',
+    replace:
+      'account.epoch = Math.max(account.epoch, cursor.lastEpoch);\n    return { account, topicId: cursor.topicId };',
+  },
   'believes-former-leader-of-range': {
     says: 'A command that a broker without touch to the others led to a former leader left out what that one had not.',
     file: 'src/kafka/read-range.ts',

@@ -26,14 +26,14 @@ export class Account implements RecordOwner {
   onSettled: (() => void) | undefined;
   /** Called for every record that is finished. */
   onFinished: (() => void) | undefined;
-  /** Leader epoch of the newest record that a former owner had read; -1: unknown. */
-  readonly #formerEpoch: number;
+  /** Leader epoch of the newest batch that was read here, or by whom what is finished ahead is from; -1: unknown. */
+  epoch: number;
 
   /** @param former the metadata of the commit at this position */
   constructor(position: number, committed: number | undefined, former?: CommitMetadata) {
     this.tracker = new OffsetTracker(position, former?.ahead);
     this.committed = committed;
-    this.#formerEpoch = former?.epoch ?? -1;
+    this.epoch = former?.epoch ?? -1;
   }
 
   /**
@@ -41,15 +41,24 @@ export class Account implements RecordOwner {
    * @param epoch of the leader that wrote the record
    */
   add(offset: number, epoch: number, sizeBytes: number, appendTimeMs: number): number | undefined {
-    // A newer epoch shows that the log was cut off, and this record is not the one that a former owner
-    // finished.
-    if (epoch > this.#formerEpoch) this.tracker.forgetAhead();
+    this.#heed(epoch);
     return this.tracker.add(offset, sizeBytes, appendTimeMs);
   }
 
-  /** The epoch to commit: that of the newest record that was read here or before. */
-  newestEpoch(lastEpoch: number): number {
-    return Math.max(lastEpoch, this.#formerEpoch);
+  /**
+   * Passes markers and aborted records, which no stage gets.
+   * @param epoch of the leader that wrote the last of them
+   */
+  skipTo(offset: number, epoch: number): void {
+    this.#heed(epoch);
+    this.tracker.skipTo(offset);
+  }
+
+  /** A newer epoch shows that the log was cut off, and what comes is not what a former owner finished. */
+  #heed(epoch: number): void {
+    if (epoch <= this.epoch) return;
+    this.epoch = epoch;
+    this.tracker.forgetAhead();
   }
 
   finish(slot: number): void {
@@ -89,8 +98,6 @@ export interface DueCommit extends Commit {
 /** What this process had of a partition before it had to let go of it. */
 export interface FormerAccount {
   readonly account: Account;
-  /** Leader epoch of the newest record that was read; -1: unknown. */
-  readonly epoch: number;
   readonly topicId: string;
 }
 
@@ -129,7 +136,7 @@ export class OwnedPartition implements TopicPartition {
   get former(): FormerAccount | undefined {
     const { account, cursor } = this;
     if (account === undefined || cursor?.topicId === undefined) return this.#former;
-    return { account, epoch: account.newestEpoch(cursor.lastEpoch), topicId: cursor.topicId };
+    return { account, topicId: cursor.topicId };
   }
 
   /** Takes records into account and returns those that are new. */
@@ -142,8 +149,7 @@ export class OwnedPartition implements TopicPartition {
       const slot = account.add(offset, epoch, sizeBytes, timestampMs);
       if (slot !== undefined) accepted.push(new ConsumedRecord(records, account, slot));
     }
-    // Skips markers and aborted records, which no stage gets.
-    account.tracker.skipTo(records.position);
+    account.skipTo(records.position, records.epoch);
     return { accepted, seen };
   }
 
@@ -163,14 +169,12 @@ export class OwnedPartition implements TopicPartition {
   takeCommit(): DueCommit | undefined {
     const { topic, partition, account } = this;
     if (account?.isDue !== true || this.isDoubtful) return undefined;
-    const { tracker } = account;
+    const { tracker, epoch } = account;
     const { finishedUpTo: offset, finishes } = tracker;
     account.attempted = offset;
-    const { lastEpoch = -1, topicId } = this.cursor ?? {};
-    const epoch = account.newestEpoch(lastEpoch);
     const told = account.isCommittedBare
       ? { ahead: undefined, topicId: undefined }
-      : { ahead: tracker.finishedAhead(mostGaps), topicId };
+      : { ahead: tracker.finishedAhead(mostGaps), topicId: this.cursor?.topicId };
     const metadata = encodeCommitMetadata(offset, { epoch, ...told });
     return { topic, partition, offset, metadata, account, finishes };
   }

@@ -123,11 +123,12 @@ function withOwn(
   if (former === undefined || former.topicId !== (told.topicId ?? topicId)) return told;
   // Whoever sets a group back wants to have it all again.
   if (offset < firstOf(former.account)) return told;
-  const own = former.account.tracker.finishedFrom(offset);
+  const { tracker, epoch } = former.account;
+  const own = tracker.finishedFrom(offset);
   if (own === undefined) return told;
-  if (told.ahead === undefined) return { ...told, epoch: former.epoch, ahead: own };
+  if (told.ahead === undefined) return { ...told, epoch, ahead: own };
   // Either is void where a record of a later epoch shows that the log was cut off.
-  return { ...told, epoch: Math.min(told.epoch, former.epoch), ahead: bothOf(told.ahead, own) };
+  return { ...told, epoch: Math.min(told.epoch, epoch), ahead: bothOf(told.ahead, own) };
 }
 
 /** The group has gone on from here at the earliest, unless somebody has set it back. */

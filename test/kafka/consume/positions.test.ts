@@ -173,7 +173,7 @@ describe('what this process finished itself, and could not commit', () => {
       if (slot !== undefined && offset !== 4) account.finish(slot);
     }
     const topicId = changes.topicId ?? zero.brokers.topics.get(topic)?.id ?? '';
-    const partition = new OwnedPartition(zero.partition, limits, { account, epoch: 7, topicId });
+    const partition = new OwnedPartition(zero.partition, limits, { account, topicId });
     return { ...zero, lookUp: async () => zero.lookUp(partition) };
   }
   /** Of the records from the position on, by the epoch of the leader that wrote them. */
@@ -221,9 +221,7 @@ describe('what this process finished itself, and could not commit', () => {
     const account = new Account(0, undefined);
     account.finish(account.add(0, 0, 1, 0) ?? -1);
     const topicId = brokers.topics.get(topic)?.id ?? '';
-    const found = await lookUp(
-      new OwnedPartition(partition, limits, { account, epoch: 0, topicId }),
-    );
+    const found = await lookUp(new OwnedPartition(partition, limits, { account, topicId }));
     assert.equal(found.account.add(0, 0, 1, 0), undefined);
     assert.equal(found.account.tracker.finishedUpTo, 1);
   });

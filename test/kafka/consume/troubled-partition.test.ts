@@ -196,6 +196,68 @@ describe('troubled partitions', { concurrency: true }, () => {
       });
     });
 
+    test('leaves out nothing that a later leader wrote in the place of what was finished there', async (t) => {
+      const scene = new LoopScene(t, 1);
+      const log = scene.logOf(0);
+      for (const value of 'abcd') log.append(value);
+      const ahead = { upTo: 4, unfinished: new Set([2]) };
+      const metadata = encodeCommitMetadata(2, { epoch: 0, ahead, topicId: undefined });
+      scene.group.commits.set(`${topic}/0`, { offset: 2, metadata });
+      log.cutOff(2);
+      // All that the later leader shows of itself to the first member.
+      log.appendMarker();
+      const first = await scene.joined();
+      await until(() => {
+        assert.deepEqual(scene.committed(), [3]);
+      });
+      await first.loop.stop(0);
+      log.append('e');
+      const second = await scene.joined();
+      await until(() => {
+        assert.equal(valuesOf(second, 0), 'e');
+      });
+    });
+
+    test('leaves out nothing of that either where the group goes on without a member twice before that one reads anything', async (t) => {
+      const scene = new LoopScene(t, 1);
+      const log = scene.logOf(0);
+      let onExpelled = (): unknown => undefined;
+      const member = await scene.joined({ onExpelled: () => onExpelled() });
+      for (const value of 'abcdef') log.append(value);
+      await until(() => {
+        assert.equal(valuesOf(member, 0), 'a b c d e f');
+      });
+      finish(member, 0, 'b', 'c', 'd', 'e', 'f');
+      scene.brokers.before = ({ api }) => {
+        if (api === 'Fetch') throw new Error('it is lost');
+      };
+      /** Somebody else has read so far meanwhile. */
+      const goOnWithout = async (offset: number): Promise<void> => {
+        const metadata = encodeCommitMetadata(offset, {
+          epoch: 1,
+          ahead: undefined,
+          topicId: undefined,
+        });
+        scene.group.commits.set(`${topic}/0`, { offset, metadata });
+        const times = member.lost.length;
+        scene.group.remove(scene.group.memberIds[0] ?? '');
+        await until(() => {
+          assert.deepEqual([member.lost.length, member.loop.joined], [times + 1, true]);
+        });
+      };
+      onExpelled = () => {
+        onExpelled = () => undefined;
+        log.cutOff(1);
+        for (const value of 'ghijklmn') log.append(value);
+      };
+      await goOnWithout(2);
+      await goOnWithout(3);
+      scene.brokers.before = () => undefined;
+      await until(() => {
+        assert.equal(valuesOf(member, 0), 'a b c d e f i j k l m n');
+      });
+    });
+
     test('says nothing of a topic that was made again, which is read from its beginning', async (t) => {
       const scene = new LoopScene(t, 2);
       for (const log of scene.logs) log.append('a', 'b');
