@@ -315,6 +315,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'told.topicId === undefined ? partition.isRemade : differ(told.topicId, topicId)',
     replace: 'partition.isRemade',
   },
+  'unled-unsaid': {
+    says: 'A reader of a partition that nobody led waited without a word.',
+    file: 'src/kafka/fetch/leaders.ts',
+    find: 'if (nowMs - cursor.unledSinceMs < unledMs) return;',
+    replace: 'if (nowMs - cursor.unledSinceMs < Infinity) return;',
+  },
   'marker-of-later-leader': {
     says: 'What was finished ahead was committed with the epoch of a later leader that had shown a marker alone, and what that one wrote was left out.',
     file: 'src/kafka/consume/owned-partition.ts',

@@ -34,6 +34,8 @@ export class Cursor implements TopicPartition, FetchPosition {
   leader = -1;
   /** Epoch of the leader; -1: unknown. */
   leaderEpoch = -1;
+  /** Since when, by the steady clock, the cluster knows of no leader; undefined: it does. */
+  unledSinceMs: number | undefined;
   /** A replica in this process's zone that the leader named, and until when it is used. */
   replica: { readonly nodeId: number; readonly untilMs: number } | undefined;
   /**

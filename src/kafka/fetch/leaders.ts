@@ -1,5 +1,5 @@
 import type { Cluster } from '../cluster/cluster.ts';
-import { KafkaAnswerError } from '../protocol/errors.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import type { Cursor } from './cursor.ts';
 import { Sleeper } from './sleeper.ts';
 
@@ -17,11 +17,14 @@ export interface LeadersOptions {
   refused(cursor: Cursor, error: Error): void;
   /** The cluster was asked, `askedAtMs` by the steady clock. */
   refreshed(askedAtMs: number): void;
+  /** The cluster does not answer, or has known of no leader of a partition for long. */
   failed(error: unknown): void;
 }
 
 /** Pause between two requests while something is wrong. */
 const againMs = 250;
+/** Elections take less. */
+const unledMs = 10_000;
 
 /** Keeps the leaders of cursors, and the ids of their topics, as the cluster last reported them. */
 export class Leaders {
@@ -51,7 +54,10 @@ export class Leaders {
       this.#options.refused(cursor, new KafkaAnswerError('TOPIC_AUTHORIZATION_FAILED', what));
       return true;
     }
-    if (topic === undefined) return false;
+    if (topic === undefined) {
+      this.#nobodyLeads(cursor, cluster.topicError(cursor.topic) ?? 'UNKNOWN_TOPIC_OR_PARTITION');
+      return false;
+    }
     cursor.topicId ??= topic.id;
     if (cursor.topicId !== topic.id) {
       this.#options.remade(cursor);
@@ -61,8 +67,21 @@ export class Leaders {
     if (leader !== cursor.leader) cursor.replica = undefined;
     cursor.leader = leader;
     cursor.leaderEpoch = epoch;
-    if (leader >= 0) this.#options.found(cursor);
-    return leader >= 0;
+    if (leader < 0) {
+      this.#nobodyLeads(cursor, 'LEADER_NOT_AVAILABLE');
+      return false;
+    }
+    cursor.unledSinceMs = undefined;
+    this.#options.found(cursor);
+    return true;
+  }
+
+  #nobodyLeads(cursor: Cursor, error: KafkaErrorName): void {
+    const nowMs = performance.now();
+    cursor.unledSinceMs ??= nowMs;
+    if (nowMs - cursor.unledSinceMs < unledMs) return;
+    const what = `partition ${cursor.partition} of ${cursor.topic}`;
+    this.#options.failed(new KafkaAnswerError(error, what));
   }
 
   async #run(): Promise<void> {

@@ -310,6 +310,45 @@ test('an outage is said once in ten seconds, however many partitions and brokers
   }
 });
 
+test('a partition that nobody leads is said once that has lasted, and so is a topic that is gone', async (t) => {
+  const pass = passTime(t);
+  const { brokers, logs, owner, log, cursors } = reading(t, 2);
+  const [[mine], [cursor]] = [logs, cursors];
+  assert.ok(mine && cursor);
+  mine.append('a');
+  await until(owner, { 0: 'a' });
+  mine.lead(-1);
+  await eventually(() => {
+    assert.equal(cursor.leader, -1);
+  });
+  assert.deepEqual(log.visible, []);
+  pass(10_000);
+  await eventually(() => {
+    assert.match(log.visible.join(), /^warn: .*partition 0 of topic: LEADER_NOT_AVAILABLE"/);
+  });
+  mine.lead(2);
+  mine.append('b');
+  await until(owner, { 0: 'a b' });
+  pass(10_000);
+  mine.lead(-1);
+  await eventually(() => {
+    assert.equal(cursor.leader, -1);
+  });
+  mine.lead(3);
+  mine.append('c');
+  await until(owner, { 0: 'a b c' });
+  assert.equal(log.visible.length, 1);
+  brokers.deleteTopic(topic);
+  await eventually(() => {
+    assert.ok(cursors.every(({ unledSinceMs }) => unledSinceMs !== undefined));
+  });
+  pass(10_000);
+  await eventually(() => {
+    assert.match(log.visible.join(), /partition 0 of topic: UNKNOWN_TOPIC_OR_PARTITION"/);
+  });
+  assert.equal(log.visible.length, 2);
+});
+
 test('a right that is taken away is asked for again with growing pauses, and reading goes on with it', async (t) => {
   const pass = passTime(t);
   const { logs, owner, log, cursors } = reading(t, 1);
