@@ -321,6 +321,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (nowMs - cursor.unledSinceMs < unledMs) return;',
     replace: 'if (nowMs - cursor.unledSinceMs < Infinity) return;',
   },
+  'former-voids-later': {
+    says: 'What a process had finished under a former leader voided what others had committed ahead under a later one, which came again.',
+    file: 'src/kafka/consume/owned-partition.ts',
+    find: 'const holds = this.#holdsLonger.filter((each) => each.epoch >= epoch);',
+    replace: 'const holds: readonly FinishedBefore[] = [];',
+  },
   'marker-of-later-leader': {
     says: 'What was finished ahead was committed with the epoch of a later leader that had shown a marker alone, and what that one wrote was left out.',
     file: 'src/kafka/consume/owned-partition.ts',

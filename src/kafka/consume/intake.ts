@@ -277,17 +277,17 @@ export class Intake implements CursorOwner {
   moved(cursor: Cursor, { kind, from, to }: Move): void {
     const partition = this.#ownerOf(cursor);
     if (partition?.account === undefined) return;
-    const { tracker } = partition.account;
+    const { account } = partition;
     const place = { topic: cursor.topic, partition: cursor.partition, from, to };
     if (kind === 'removed') {
-      tracker.skipTo(to);
+      account.tracker.skipTo(to);
       this.#options.onRecordsGone(plain(partition), to - from);
       this.#options.log.error(
         place,
         `${to - from} offsets were removed from the log before they were read`,
       );
     } else {
-      tracker.cutOff(to);
+      account.cutOff(to);
       this.#options.log.error(
         place,
         'the log was cut off before the position of this reader; reading continues where it diverged',

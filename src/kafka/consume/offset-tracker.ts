@@ -7,6 +7,15 @@ export interface FinishedAhead {
   readonly unfinished: ReadonlySet<number>;
 }
 
+/** What is finished according to the one or the other. */
+export function eitherOf(one: FinishedAhead, other: FinishedAhead): FinishedAhead {
+  const [shorter, longer] = one.upTo < other.upTo ? [one, other] : [other, one];
+  const unfinished = [...longer.unfinished].filter(
+    (offset) => offset >= shorter.upTo || shorter.unfinished.has(offset),
+  );
+  return { upTo: longer.upTo, unfinished: new Set(unfinished) };
+}
+
 const inFlight = 0;
 const finished = 1;
 const released = 2;
@@ -100,9 +109,9 @@ export class OffsetTracker implements WindowLoad {
     return slot;
   }
 
-  /** Drops what a former owner finished, because it is no longer in the log. */
-  forgetAhead(): void {
-    this.#ahead = undefined;
+  /** Of what former owners finished only this is still in the log. */
+  replaceAhead(ahead: FinishedAhead | undefined): void {
+    this.#ahead = ahead;
   }
 
   /**

@@ -5,7 +5,7 @@ import type { TopicPartition } from '../record.ts';
 import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-metadata.ts';
 import { ConsumedRecord, type RecordOwner } from './consumed-record.ts';
 import type { Commit } from './coordinator.ts';
-import { OffsetTracker } from './offset-tracker.ts';
+import { eitherOf, OffsetTracker, type FinishedAhead } from './offset-tracker.ts';
 import { fullness, mustPause, type WindowLimits } from './window.ts';
 
 /**
@@ -26,14 +26,20 @@ export class Account implements RecordOwner {
   onSettled: (() => void) | undefined;
   /** Called for every record that is finished. */
   onFinished: (() => void) | undefined;
-  /** Leader epoch of the newest batch that was read here, or by whom what is finished ahead is from; -1: unknown. */
-  epoch: number;
+  /** All that is finished here is so in what leaders up to this epoch have written; -1: unknown. */
+  epoch = -1;
+  /** What former owners finished ahead, where that is known of later leaders as well. */
+  #holdsLonger: readonly FinishedBefore[] = [];
 
-  /** @param former the metadata of the commit at this position */
-  constructor(position: number, committed: number | undefined, former?: CommitMetadata) {
-    this.tracker = new OffsetTracker(position, former?.ahead);
+  /** @param former what the commit at this position says, and what else is known of former owners */
+  constructor(
+    position: number,
+    committed: number | undefined,
+    ...former: readonly Pick<CommitMetadata, 'epoch' | 'ahead'>[]
+  ) {
+    const ahead = former.filter((each): each is FinishedBefore => each.ahead !== undefined);
+    this.tracker = new OffsetTracker(position, this.#believe(ahead, former[0]?.epoch ?? -1));
     this.committed = committed;
-    this.epoch = former?.epoch ?? -1;
   }
 
   /**
@@ -54,11 +60,25 @@ export class Account implements RecordOwner {
     this.tracker.skipTo(offset);
   }
 
-  /** A newer epoch shows that the log was cut off, and what comes is not what a former owner finished. */
+  /** As `OffsetTracker.cutOff`. */
+  cutOff(offset: number): void {
+    this.#holdsLonger = [];
+    this.tracker.cutOff(offset);
+  }
+
+  /** A newer epoch may show that the log was cut off, and what comes is not what a former owner finished. */
   #heed(epoch: number): void {
     if (epoch <= this.epoch) return;
-    this.epoch = epoch;
-    this.tracker.forgetAhead();
+    const holds = this.#holdsLonger.filter((each) => each.epoch >= epoch);
+    this.tracker.replaceAhead(this.#believe(holds, epoch));
+  }
+
+  /** @param epoch where nothing was finished ahead */
+  #believe(former: readonly FinishedBefore[], epoch: number): FinishedAhead | undefined {
+    this.epoch = former.length === 0 ? epoch : Math.min(...former.map((each) => each.epoch));
+    this.#holdsLonger = former.filter((each) => each.epoch > this.epoch);
+    const [first, ...others] = former.map(({ ahead }) => ahead);
+    return first === undefined ? undefined : others.reduce(eitherOf, first);
   }
 
   finish(slot: number): void {
@@ -88,6 +108,9 @@ export class Account implements RecordOwner {
     return tracker.finishedUpTo !== this.committed || tracker.finishes !== this.committedFinishes;
   }
 }
+
+/** What was finished ahead, of what leaders up to this epoch have written. */
+type FinishedBefore = Pick<CommitMetadata, 'epoch'> & { readonly ahead: FinishedAhead };
 
 /** A commit, and the account's state that it represents. */
 export interface DueCommit extends Commit {

@@ -3,7 +3,6 @@ import { listOffsets } from '../cluster/list-offsets.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { decodeCommitMetadata, untold, type CommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
-import type { FinishedAhead } from './offset-tracker.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
 /** Where reading of a partition continues. */
@@ -89,8 +88,10 @@ export async function lookUpPositions(
     const from = committed?.offset ?? starts.get(partition);
     if (from === undefined) return [];
     const told = committed?.told ?? untold;
-    const account = new Account(from, committed?.offset, withOwn(told, from, partition, topicId));
-    return [{ partition, topicId: told.topicId ?? topicId, account, epoch: told.epoch }];
+    const ofTopic = told.topicId ?? topicId;
+    const own = finishedHere(from, partition, ofTopic);
+    const account = new Account(from, committed?.offset, told, ...own);
+    return [{ partition, topicId: ofTopic, account, epoch: told.epoch }];
   });
 }
 
@@ -111,38 +112,24 @@ function committedIn(
 }
 
 /**
- * Beside what was committed, what this process has finished itself. Otherwise an event of which the retry topics hold a
- * chain of copies would become as many events each time that the group goes on without its member.
+ * What this process has finished itself, beside what was committed. Without it, an event of which the retry topics hold
+ * a chain of copies would become as many events each time that the group goes on without its member.
  */
-function withOwn(
-  told: CommitMetadata,
+function finishedHere(
   offset: number,
   { former }: OwnedPartition,
   topicId: string | undefined,
-): CommitMetadata {
-  if (former === undefined || former.topicId !== (told.topicId ?? topicId)) return told;
+): Pick<CommitMetadata, 'epoch' | 'ahead'>[] {
+  if (former === undefined || former.topicId !== topicId) return [];
   // Whoever sets a group back wants to have it all again.
-  if (offset < firstOf(former.account)) return told;
+  if (offset < firstOf(former.account)) return [];
   const { tracker, epoch } = former.account;
-  const own = tracker.finishedFrom(offset);
-  if (own === undefined) return told;
-  if (told.ahead === undefined) return { ...told, epoch, ahead: own };
-  // Either is void where a record of a later epoch shows that the log was cut off.
-  return { ...told, epoch: Math.min(told.epoch, epoch), ahead: bothOf(told.ahead, own) };
+  return [{ epoch, ahead: tracker.finishedFrom(offset) }];
 }
 
 /** The group has gone on from here at the earliest, unless somebody has set it back. */
 function firstOf({ committed, attempted }: OwnCommits): number {
   return Math.min(committed ?? attempted ?? 0, attempted ?? committed ?? 0);
-}
-
-/** What is finished according to the one or the other. */
-function bothOf(one: FinishedAhead, other: FinishedAhead): FinishedAhead {
-  const [shorter, longer] = one.upTo < other.upTo ? [one, other] : [other, one];
-  const unfinished = [...longer.unfinished].filter(
-    (offset) => offset >= shorter.upTo || shorter.unfinished.has(offset),
-  );
-  return { upTo: longer.upTo, unfinished: new Set(unfinished) };
 }
 
 /** Whether both are known, and not the same. */

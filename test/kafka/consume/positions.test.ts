@@ -177,8 +177,12 @@ describe('what this process finished itself, and could not commit', () => {
     return { ...zero, lookUp: async () => zero.lookUp(partition) };
   }
   /** Of the records from the position on, by the epoch of the leader that wrote them. */
-  const comeAgain = ({ account }: { readonly account: Account }, epoch = 7): number[] =>
-    [2, 3, 4, 5, 6, 7, 8, 9, 10].filter(
+  const comeAgain = (
+    { account }: { readonly account: Account },
+    offsets = [2, 3, 4, 5, 6, 7, 8, 9, 10],
+    epoch = 7,
+  ): number[] =>
+    offsets.filter(
       (offset) => offset >= account.tracker.next && account.add(offset, epoch, 1, 0) !== undefined,
     );
 
@@ -204,7 +208,31 @@ describe('what this process finished itself, and could not commit', () => {
   test('comes again where a later leader wrote something else there', async () => {
     const { commit, lookUp } = formerly();
     commit(2);
-    assert.deepEqual(comeAgain(await lookUp(), 8), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert.deepEqual(comeAgain(await lookUp(), undefined, 8), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test('nor what others have finished under a later leader, which holds longer', async () => {
+    const { brokers, commit, lookUp } = formerly();
+    const ahead = { upTo: 11, unfinished: new Set([6, 7]) };
+    const { id: topicId } = brokers.topics.get(topic) ?? {};
+    const { account } = await lookUpAt(8);
+    assert.deepEqual(comeAgain({ account }, [2, 3, 4, 5, 6, 7, 8, 9]), []);
+    assert.deepEqual([comeAgain({ account }, [10], 8), account.epoch], [[], 8]);
+    // The later leader wrote all from 6 on.
+    const cutOff = await lookUpAt(8);
+    assert.deepEqual(comeAgain(cutOff, [2, 3, 4, 5]), []);
+    assert.deepEqual(comeAgain(cutOff, [6, 7, 8, 9, 10], 8), [6, 7]);
+    // The other way around, what was finished here holds longer.
+    const earlier = await lookUpAt(6);
+    assert.deepEqual(comeAgain(earlier, [2, 3, 4], 6), []);
+    assert.deepEqual(comeAgain(earlier, [5, 6, 7, 8, 9, 10], 7), [10]);
+    const later = await lookUpAt(8);
+    assert.deepEqual(comeAgain(later, [2, 3, 4, 5, 6, 7, 8, 9, 10], 9).length, 9);
+
+    async function lookUpAt(epoch: number) {
+      commit(2, encodeCommitMetadata(2, { epoch, ahead, topicId }));
+      return lookUp();
+    }
   });
 
   test('comes again where the group was set back, or its offsets were deleted', async () => {
