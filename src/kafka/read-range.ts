@@ -41,7 +41,7 @@ const maxWaitMs = 200;
  */
 const mostFailures = 60;
 const againMs = 500;
-/** Each time, any of the brokers tells who leads. By chance, it is hardly always the same one. */
+/** Each time, another broker tells who leads. */
 const lostAfter = 6;
 
 /**
@@ -182,7 +182,7 @@ class RangeReader {
   async #whomToAsk(): Promise<readonly Cursor[]> {
     const cluster = this.#cluster;
     if (this.#failures > 0 || this.#isLeaderDoubted || cluster.topic(this.#topic) === undefined)
-      await cluster.refresh([this.#topic]);
+      await cluster.refreshInTurn([this.#topic]);
     this.#isLeaderDoubted = false;
     const topic = cluster.topic(this.#topic);
     const error = cluster.topicError(this.#topic);

@@ -34,6 +34,10 @@ export class FakeCluster implements Cluster {
     });
   }
 
+  async refreshInTurn(topics: readonly string[]): Promise<void> {
+    await this.refresh(topics);
+  }
+
   topic(name: string): TopicMetadata | undefined {
     return this.#metadata.topic(name);
   }

@@ -5,6 +5,7 @@ import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
 import { FrameSplitter, requestHead } from '../harness/kafka-frames.ts';
 
 export const fetchKey = 1;
+export const listOffsetsKey = 2;
 export const metadataKey = 3;
 export const apiVersionsKey = 18;
 
@@ -57,15 +58,25 @@ export const nodeId = 1;
 
 /** An answer to Metadata, version 12: this broker, and the topic `t`, of which it leads the partition 0. */
 export function metadataAnswer(port: number, topicId: string, epoch: number = 0): Buffer {
+  return describedBy([port], topicId, { leader: nodeId, epoch });
+}
+
+/** As `metadataAnswer`, of several brokers by their ports: the first is node 1. */
+export function describedBy(
+  ports: readonly number[],
+  topicId: string,
+  { leader, epoch }: { readonly leader: number; readonly epoch: number },
+): Buffer {
   const writer = new ByteWriter(128).noTags().int32(0);
-  writer.compactArray([nodeId], (id) =>
-    writer.int32(id).compactString('127.0.0.1').int32(port).compactString(null).noTags(),
-  );
+  writer.compactArray(ports, (port) => {
+    const id = nodeId + ports.indexOf(port);
+    writer.int32(id).compactString('127.0.0.1').int32(port).compactString(null).noTags();
+  });
   writer.compactString('cluster').int32(nodeId);
   writer.compactArray(['t'], (name) => {
     writer.int16(0).compactString(name).uuid(topicId).boolean(false);
     writer.compactArray([0], (partition) => {
-      writer.int16(0).int32(partition).int32(nodeId).int32(epoch);
+      writer.int16(0).int32(partition).int32(leader).int32(epoch);
       for (let lists = 3; lists > 0; lists -= 1) writer.compactArray([], () => undefined);
       writer.noTags();
     });

@@ -346,6 +346,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (range.timesLost < lostAfter) this.#isLeaderDoubted = true;\n    else this.#goOn(range, range.end);',
     replace: 'this.#goOn(range, range.end);',
   },
+  'doubts-and-asks-the-same': {
+    says: 'A command that doubted the leader asked the only broker again that it was connected to, and left out what that one did not have.',
+    file: 'src/kafka/read-range.ts',
+    find: 'await cluster.refreshInTurn([this.#topic]);',
+    replace: 'await cluster.refresh([this.#topic]);',
+  },
   'several-behind-are-usual': {
     says: 'Where several lanes were behind, none was the odd one, and a healthy destination waited for their backlogs while slots were free.',
     file: 'src/delivery/lane/odd-one-out.ts',

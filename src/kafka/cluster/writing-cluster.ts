@@ -52,6 +52,9 @@ export class WritingCluster implements ProducerCluster {
   readonly #connections = new Map<number, BrokerConnection>();
   #brokers = new Map<number, BrokerAddress>();
   readonly #metadata = new LatestMetadata();
+  /** In which turn a broker was asked last about topics, by its node id. */
+  readonly #turns = new Map<number, number>();
+  #turn = 0;
   #nextSeed = 0;
   #isClosed = false;
 
@@ -62,8 +65,26 @@ export class WritingCluster implements ProducerCluster {
   }
 
   async refresh(topics: readonly string[]): Promise<void> {
+    await this.refreshFrom(this.#nearestFirst(), topics);
+  }
+
+  async refreshInTurn(topics: readonly string[]): Promise<void> {
+    const turnOf = (nodeId: number): number => this.#turns.get(nodeId) ?? 0;
+    const known = shuffled([...this.#brokers.keys()]);
+    known.sort((a, b) => turnOf(a) - turnOf(b));
+    await this.refreshFrom([...known, ...this.#seedIds()], topics);
+  }
+
+  protected async refreshFrom(
+    nodeIds: readonly number[],
+    topics: readonly string[],
+  ): Promise<void> {
     const exchange = metadataExchange(topics);
-    this.learn(await this.askAny((connection) => connection.send(exchange, answerMs)));
+    const ask = async (connection: BrokerConnection, nodeId: number): Promise<ClusterMetadata> => {
+      this.#turns.set(nodeId, (this.#turn += 1));
+      return connection.send(exchange, answerMs);
+    };
+    this.learn(await this.askAny(ask, nodeIds));
   }
 
   topic(name: string): TopicMetadata | undefined {
@@ -89,18 +110,14 @@ export class WritingCluster implements ProducerCluster {
     this.#connections.clear();
   }
 
-  /** The brokers that are connected come first, then those that are known, then those from the settings. */
-  protected async askAny<T>(ask: (connection: BrokerConnection) => Promise<T>): Promise<T> {
-    const known = [...this.#brokers.keys()];
-    const connected = known.filter((nodeId) => this.#connections.get(nodeId)?.isConnected === true);
-    const others = known.filter((nodeId) => !connected.includes(nodeId));
-    const seeds = this.#seeds.map(
-      (_, index) => this.#seeds[(this.#nextSeed + index) % this.#seeds.length]?.nodeId ?? 0,
-    );
+  protected async askAny<T>(
+    ask: (connection: BrokerConnection, nodeId: number) => Promise<T>,
+    nodeIds: readonly number[] = this.#nearestFirst(),
+  ): Promise<T> {
     let failure: unknown;
-    for (const nodeId of [...shuffled(connected), ...shuffled(others), ...seeds]) {
+    for (const nodeId of nodeIds) {
       try {
-        return await ask(this.connection(nodeId));
+        return await ask(this.connection(nodeId), nodeId);
       } catch (error) {
         if (this.#isClosed || (error instanceof PostriderError && !error.retry)) throw error;
         failure = error;
@@ -108,6 +125,20 @@ export class WritingCluster implements ProducerCluster {
       }
     }
     throw failure;
+  }
+
+  /** The brokers that are connected come first, then those that are known, then those from the settings. */
+  #nearestFirst(): readonly number[] {
+    const known = [...this.#brokers.keys()];
+    const connected = known.filter((nodeId) => this.#connections.get(nodeId)?.isConnected === true);
+    const others = known.filter((nodeId) => !connected.includes(nodeId));
+    return [...shuffled(connected), ...shuffled(others), ...this.#seedIds()];
+  }
+
+  #seedIds(): readonly number[] {
+    return this.#seeds.map(
+      (_, index) => this.#seeds[(this.#nextSeed + index) % this.#seeds.length]?.nodeId ?? 0,
+    );
   }
 
   protected connection(nodeId: number): BrokerConnection {
@@ -147,6 +178,7 @@ export class WritingCluster implements ProducerCluster {
     const open = this.#connections.get(seedId);
     if (open === undefined) return;
     const named = brokers.find((broker) => broker.host === host && broker.port === port)?.nodeId;
+    if (named !== undefined) this.#turns.set(named, this.#turn);
     this.#connections.delete(seedId);
     if (named === undefined || this.#connections.has(named)) open.close();
     else this.#connections.set(named, open);

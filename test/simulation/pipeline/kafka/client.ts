@@ -83,6 +83,10 @@ export class SimulatedCluster implements Cluster {
     });
   }
 
+  async refreshInTurn(topics: readonly string[]): Promise<void> {
+    await this.refresh(topics);
+  }
+
   topic(name: string): TopicMetadata | undefined {
     return this.#metadata.topic(name);
   }

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { readRange } from '../../../src/kafka/read-range.ts';
+import { silentLogger } from '../../../src/ops/log.ts';
+import { FakeLog } from '../fake-log.ts';
+import {
+  apiVersionsKey,
+  describedBy,
+  fetchKey,
+  listOffsetsKey,
+  metadataKey,
+  startWireBroker,
+  versionsAnswer,
+} from '../wire-broker.ts';
+
+const topicId = 'ab'.repeat(16);
+
+/** What one broker takes for the partition. */
+interface View {
+  readonly leader: number;
+  readonly log: FakeLog;
+  /** From here on, the first fetch brings everything; the next ones bring nothing. */
+  readonly from: number;
+}
+
+test('a range is read on with the present leader, though the first broker that was asked takes itself for it', async (t) => {
+  const formerLog = new FakeLog(1);
+  formerLog.append('a');
+  const log = new FakeLog(1);
+  log.append('a');
+  log.lead(2);
+  log.append('b');
+  const ports: number[] = [];
+  const former = await startBroker(t, ports, { leader: 1, log: formerLog, from: 0 });
+  await startBroker(t, ports, { leader: 2, log, from: 1 });
+  const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
+  const values: string[] = [];
+  const ranges = [{ partition: 0, start: 0, end: 2 }];
+  for await (const { value } of readRange(kafka, { topic: 't', ranges }))
+    values.push(String(value));
+  assert.deepEqual(values, ['a', 'b']);
+});
+
+/** It knows of all brokers whose ports are listed, and lists its own. */
+async function startBroker(t: TestContext, ports: number[], view: View): Promise<string> {
+  const { leader, log } = view;
+  let { from } = view;
+  const newest = { [fetchKey]: 13, [listOffsetsKey]: 1, [metadataKey]: 12 };
+  const address = await startWireBroker(t, ({ apiKey, framed }, socket) => {
+    if (apiKey === apiVersionsKey) socket.write(framed(versionsAnswer(newest)));
+    if (apiKey === metadataKey)
+      socket.write(framed(describedBy(ports, topicId, { leader, epoch: log.epoch })));
+    if (apiKey === listOffsetsKey) socket.write(framed(endAnswer(log)));
+    if (apiKey !== fetchKey) return;
+    socket.write(framed(fetchAnswer(log, from)));
+    from = log.end;
+  });
+  ports.push(Number(address.split(':')[1]));
+  return address;
+}
+
+/** ListOffsets, version 1. */
+function endAnswer({ end }: FakeLog): Buffer {
+  const writer = new ByteWriter(64);
+  writer.array(['t'], (name) => {
+    writer.int16(name.length).bytes(Buffer.from(name));
+    writer.array([0], (partition) => writer.int32(partition).int16(0).int64(-1).int64(end));
+  });
+  return writer.buffer;
+}
+
+/** Fetch, version 13: everything from this offset on. */
+function fetchAnswer(log: FakeLog, offset: number): Buffer {
+  const records = Buffer.concat(
+    log.batches.filter(({ first }) => first >= offset).map(({ bytes }) => bytes),
+  );
+  const writer = new ByteWriter(records.length + 128).noTags().int32(0).int16(0).int32(0);
+  writer.compactArray([topicId], (id) => {
+    writer.uuid(id).compactArray([0], (partition) => {
+      writer.int32(partition).int16(0).int64(log.end).int64(log.end).int64(0);
+      writer.compactArray([], () => undefined).int32(-1);
+      writer
+        .uvarint(records.length + 1)
+        .bytes(records)
+        .noTags();
+    });
+    writer.noTags();
+  });
+  return writer.noTags().buffer;
+}
