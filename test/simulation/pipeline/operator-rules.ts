@@ -74,8 +74,8 @@ export const operatorRules: Readonly<Record<string, Rule>> = {
       if (!run.words.includes('redrive') || run.end !== 'well') continue;
       const only = run.words[run.words.indexOf('--destination') + 1];
       for (const letter of ledger.sentAgain.letters) {
-        const { name, destinationId, messageId, place, isKept, atMs } = letter;
-        if (isKept || atMs >= run.fromMs) continue;
+        const { name, destinationId, messageId, place, isKept, visibleMs } = letter;
+        if (isKept || visibleMs >= run.fromMs) continue;
         if (run.words.includes('--destination') && destinationId !== only) continue;
         if ((marks.get(place) ?? []).some((markMs) => markMs <= run.untilMs)) continue;
         if ((pauses.get(destinationId) ?? []).some((each) => meet(each, run))) continue;

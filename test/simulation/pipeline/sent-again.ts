@@ -12,6 +12,13 @@ export interface LoggedLetter {
   readonly place: string;
   readonly isKept: boolean;
   readonly atMs: number;
+  /** Since then readers may see it: all in-sync replicas have it, or those that lacked it are no longer in sync. */
+  readonly visibleMs: number;
+}
+
+interface Told {
+  readonly upTo: number;
+  readonly atMs: number;
 }
 
 export interface Span {
@@ -26,9 +33,21 @@ export class SentAgain {
   readonly copiesMs: Map<string, number[]> = new Map();
   readonly #deployment: SimulatedDeployment;
   readonly #read = new Map<string, number>();
+  /** When readers were told of more, by `topic/partition`, and up to where. */
+  readonly #told = new Map<string, Told[]>();
 
   constructor(deployment: SimulatedDeployment) {
     this.#deployment = deployment;
+    const { brokers, time, topology } = deployment;
+    const { deadLetter, paused } = topology.topics;
+    for (const topic of [deadLetter, paused])
+      for (const partition of brokers.topics.get(topic)?.partitions ?? []) {
+        const told: Told[] = [];
+        this.#told.set(`${topic}/${partition.index}`, told);
+        partition.readers.add(() => {
+          told.push({ upTo: partition.highWatermark, atMs: time.nowMs });
+        });
+      }
   }
 
   /** Reads what has been written since. */
@@ -41,6 +60,8 @@ export class SentAgain {
       this.#readTopic(topic, (name, { envelope, offset, timestampMs: atMs }, partition) => {
         const place = `${topic}:${partition}:${offset}`;
         const { destinationId, messageId } = envelope;
+        const told = this.#told.get(`${topic}/${partition}`);
+        const shown = told?.find((each) => each.upTo > offset && each.atMs >= atMs);
         this.letters.push({
           name,
           destinationId,
@@ -48,6 +69,7 @@ export class SentAgain {
           place,
           isKept: topic === paused,
           atMs,
+          visibleMs: shown?.atMs ?? atMs,
         });
       });
   }
