@@ -352,12 +352,6 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'await cluster.refreshInTurn([this.#topic]);',
     replace: 'await cluster.refresh([this.#topic]);',
   },
-  'former-leader-is-believed': {
-    says: 'A producer that was connected to a former leader alone asked that one who leads, and wrote nothing until it was in touch with the others.',
-    file: 'src/kafka/produce/sender.ts',
-    find: "const isLeaderDoubted = failed.some(({ failure }) => failure.reason === 'REQUEST_TIMED_OUT');",
-    replace: 'const isLeaderDoubted = false as boolean;',
-  },
   'several-behind-are-usual': {
     says: 'Where several lanes were behind, none was the odd one, and a healthy destination waited for their backlogs while slots were free.',
     file: 'src/delivery/lane/odd-one-out.ts',

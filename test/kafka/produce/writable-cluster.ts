@@ -157,10 +157,6 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
     }
   }
 
-  async refreshInTurn(topics: readonly string[]): Promise<void> {
-    await this.refresh(topics);
-  }
-
   topic(name: string): TopicMetadata | undefined {
     return this.#known.get(name);
   }
