@@ -31,8 +31,15 @@ function rootCause(error: unknown): Error & { readonly type?: unknown } {
   return asError(root);
 }
 
-/** The wait before the next request after so many failed ones: from 0.1 s, doubling to 5 s, ± 20 %. */
-export function backoffMs(failures: number, random: () => number = Math.random): number {
-  const waitMs = Math.min(100 * 2 ** Math.min(failures - 1, 10), 5_000);
+/** As long as the waits of Kafka's own clients grow, for what costs a broker a question. */
+const longestWaitMs = 1_000;
+
+/** The wait before the next request after so many failed ones: from 0.1 s, doubling to the longest, ± 20 %. */
+export function backoffMs(
+  failures: number,
+  longestMs: number = longestWaitMs,
+  random: () => number = Math.random,
+): number {
+  const waitMs = Math.min(100 * 2 ** Math.min(failures - 1, 10), longestMs);
   return waitMs * (0.8 + 0.4 * random());
 }

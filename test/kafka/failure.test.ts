@@ -21,14 +21,17 @@ test('what is no error at all has a reason too', () => {
     assert.deepEqual(failureOf(thrown), { reason: 'Error', message: String(thrown) });
 });
 
-test('waits double from 0.1 s up to 5 s, give or take a fifth', () => {
-  const middle = (failures: number): number => backoffMs(failures, () => 0.5);
-  assert.deepEqual([1, 2, 3, 6, 7, 1_000].map(middle), [100, 200, 400, 3_200, 5_000, 5_000]);
-  assert.equal(
-    backoffMs(1, () => 0),
-    80,
+test('waits double from 0.1 s up to the longest, give or take a fifth', () => {
+  const middle = (failures: number, longestMs?: number): number =>
+    backoffMs(failures, longestMs, () => 0.5);
+  assert.deepEqual(
+    [1, 2, 3, 4, 5, 1_000].map((failures) => middle(failures)),
+    [100, 200, 400, 800, 1_000, 1_000],
   );
-  assert.ok(backoffMs(1, () => 1) < 121);
+  assert.deepEqual([middle(6, 5_000), middle(7, 5_000)], [3_200, 5_000]);
+  const first = (random: number): number => backoffMs(1, undefined, () => random);
+  assert.equal(first(0), 80);
+  assert.ok(first(1) < 121);
 });
 
 test('a failure says what Kafka adds to its name', () => {

@@ -54,6 +54,11 @@ export class KnownTopics {
     return leader === -1 ? undefined : leader;
   }
 
+  /** Grows with each leader, and each time that there is none; -1: nothing is known of the partition. */
+  leaderEpoch(topic: string, partition: number): number {
+    return this.#options.cluster.topic(topic)?.partitions[partition]?.epoch ?? -1;
+  }
+
   /** Why the partition has no leader. */
   leaderless(topic: string, partition: number): KafkaFailure {
     const { cluster } = this.#options;

@@ -13,6 +13,8 @@ const nothing = Buffer.alloc(0);
  */
 export class OutgoingBatch {
   readonly queue: PartitionQueue;
+  /** The partition's, as it was known when the batch was sent last; -1: it was not. */
+  leaderEpoch = -1;
   /** One for each batch; the first is in flight. */
   readonly #parts: (readonly QueuedRecord[])[];
   #bytes: Buffer | undefined;

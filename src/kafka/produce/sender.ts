@@ -33,6 +33,9 @@ export interface SenderOptions {
  */
 const ackTimeoutMs = 8_000;
 
+/** A broker that refuses a batch gets all its bytes again. */
+const longestAgainMs = 5_000;
+
 /** A batch and Kafka's answer to it. */
 interface Answered {
   readonly batch: OutgoingBatch;
@@ -73,6 +76,7 @@ export class Sender {
     for (const batch of batches) {
       const { topic, partition } = batch.queue;
       const leader = topics.leader(topic, partition);
+      batch.leaderEpoch = topics.leaderEpoch(topic, partition);
       if (leader === undefined) {
         leaderless.push({ batch, failure: topics.leaderless(topic, partition) });
         continue;
@@ -101,7 +105,7 @@ export class Sender {
     } catch (error) {
       const failure = failureOf(error);
       const unanswered = batches.map((batch) => ({ batch, failure }));
-      if (!stop.aborted) void this.#elsewhere(unanswered, failures + 1, leader);
+      if (!stop.aborted) void this.#elsewhere(unanswered, failures + 1);
       return;
     }
     if (stop.aborted) return;
@@ -113,7 +117,7 @@ export class Sender {
     for (const { batch } of judged.renew) batch.renew();
     for (const { batch } of judged.forgotten) this.#beginEpoch(batch);
     void this.#again([...judged.again, ...judged.renew, ...judged.forgotten], failures + 1);
-    void this.#elsewhere(judged.elsewhere, failures + 1, leader);
+    void this.#elsewhere(judged.elsewhere, failures + 1);
   }
 
   #beginEpoch(batch: OutgoingBatch): void {
@@ -172,11 +176,11 @@ export class Sender {
   async #again(failed: readonly Answered[], failures: number): Promise<void> {
     if (failed.length === 0) return;
     this.#report(failed, failures);
-    await this.#later(batchesOf(failed), failures);
+    await this.#later(batchesOf(failed), failures, backoffMs(failures, longestAgainMs));
   }
 
-  /** Sends again as soon as another leader is known, or else after a while. */
-  async #elsewhere(failed: readonly Answered[], failures: number, former?: number): Promise<void> {
+  /** Sends again as soon as a later leader is known, or else after a while. */
+  async #elsewhere(failed: readonly Answered[], failures: number): Promise<void> {
     if (failed.length === 0) return;
     this.#report(failed, failures);
     const { topics, accumulator } = this.#options;
@@ -187,18 +191,19 @@ export class Sender {
     for (const batch of batches) {
       const { queue } = batch;
       if (accumulator.move(queue, batch.left)) continue;
-      const leader = topics.leader(queue.topic, queue.partition);
-      // Only once, because two brokers may each name the other as the leader.
-      const hasMoved = failures === 1 && leader !== undefined && leader !== former;
-      (hasMoved ? atOnce : later).push(batch);
+      const { topic, partition } = queue;
+      const hasLeader = topics.leader(topic, partition) !== undefined;
+      // Two brokers may each name the other as the leader, and only one of them knows of the later one.
+      const isLater = topics.leaderEpoch(topic, partition) > batch.leaderEpoch;
+      (hasLeader && isLater ? atOnce : later).push(batch);
     }
     if (atOnce.length > 0) void this.#send(atOnce, failures);
-    if (later.length > 0) await this.#later(later, failures);
+    if (later.length > 0) await this.#later(later, failures, backoffMs(failures));
   }
 
-  async #later(batches: readonly OutgoingBatch[], failures: number): Promise<void> {
+  async #later(batches: readonly OutgoingBatch[], failures: number, waitMs: number): Promise<void> {
     // Not awaited, because in an outage each promise would wait for the next without end.
-    if (await this.#options.pause(backoffMs(failures))) void this.#send(batches, failures);
+    if (await this.#options.pause(waitMs)) void this.#send(batches, failures);
   }
 
   /** Reports each reason once. */

@@ -59,9 +59,16 @@ interface ProducerState {
 /** A partition, with Kafka's rules about who may write what next (ProducerAppendInfo and ProducerStateEntry). */
 export class WritableLog {
   leader = 1;
+  leaderEpoch = 0;
   values: string[] = [];
   /** What it knows of producers. */
   readonly producers: Map<string, ProducerState> = new Map();
+
+  /** @param leader -1: none */
+  elect(leader: number): void {
+    this.leader = leader;
+    this.leaderEpoch += 1;
+  }
 
   append(batch: ReceivedBatch): { readonly error: KafkaErrorName; readonly baseOffset: number } {
     const { producerId, epoch, firstSequence: first, values } = batch;
@@ -151,7 +158,11 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
     for (const topic of topics) {
       const made = this.logs.get(topic);
       const partitions =
-        made?.partitions.map(({ leader }) => ({ leader, epoch: 0, inSync: [leader] })) ?? [];
+        made?.partitions.map(({ leader, leaderEpoch }) => ({
+          leader,
+          epoch: leaderEpoch,
+          inSync: [leader],
+        })) ?? [];
       if (made === undefined) this.#known.delete(topic);
       else this.#known.set(topic, { id: made.id, partitions });
     }
