@@ -4,10 +4,12 @@ import type { TestContext } from 'node:test';
 import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
 import { FrameSplitter, requestHead } from '../harness/kafka-frames.ts';
 
+export const produceKey = 0;
 export const fetchKey = 1;
 export const listOffsetsKey = 2;
 export const metadataKey = 3;
 export const apiVersionsKey = 18;
+export const initProducerIdKey = 22;
 
 export interface WireRequest {
   readonly apiKey: number;

@@ -352,6 +352,18 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'await cluster.refreshInTurn([this.#topic]);',
     replace: 'await cluster.refresh([this.#topic]);',
   },
+  'former-leader-is-believed': {
+    says: 'A producer that was connected to a former leader alone asked that one who leads, and wrote nothing until it was in touch with the others.',
+    file: 'src/kafka/produce/sender.ts',
+    find: "const isLeaderDoubted = failed.some(({ failure }) => failure.reason === 'REQUEST_TIMED_OUT');",
+    replace: 'const isLeaderDoubted = false as boolean;',
+  },
+  'later-leader-waits': {
+    says: 'A batch whose partition had no leader, or a dead one, went on waiting when a later leader was told of.',
+    file: 'src/kafka/produce/sender.ts',
+    find: 'const isLater = topics.leaderEpoch(topic, partition) > batch.leaderEpoch;',
+    replace: 'const isLater = false as boolean;',
+  },
   'several-behind-are-usual': {
     says: 'Where several lanes were behind, none was the odd one, and a healthy destination waited for their backlogs while slots were free.',
     file: 'src/delivery/lane/odd-one-out.ts',
@@ -397,8 +409,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'resumed-in-flight': {
     says: 'What had reached nobody when its destination was resumed was kept as if it were paused still, and nobody looked for it.',
     file: 'src/delivery/lane/lanes.ts',
-    find: 'lane === undefined ? this.again(destination) : undefined',
-    replace: 'undefined as Lane | undefined',
+    find: 'if (lane === undefined) this.again(destination);',
+    replace: 'if (lane === undefined) return;',
   },
   'retry-at-once': {
     says: 'An endpoint that answered 429 with Retry-After: 0, or with a date in the past, was not slowed down at all.',

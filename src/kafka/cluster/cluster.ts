@@ -19,11 +19,6 @@ export type { TopicMetadata } from './writing-cluster.ts';
 
 /** What brokers are asked, as of a producer's cluster: answers come as they are, or the method rejects. */
 export interface Cluster extends ProducerCluster {
-  /**
-   * As `refresh`, of the broker that was asked longest ago: one that has lost touch with the others answers as well, and
-   * may be the only one that is connected.
-   */
-  refreshInTurn(topics: readonly string[]): Promise<void>;
   /** A topic as this node knows it; undefined: not at all. `topic` says it too, where it is not older. */
   describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined>;
   fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer>;

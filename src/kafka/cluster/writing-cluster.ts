@@ -30,6 +30,11 @@ export interface ProducerCluster {
   /** Asks a broker about these topics, and for the addresses of all brokers. */
   refresh(topics: readonly string[]): Promise<void>;
   /**
+   * As `refresh`, of the broker that was asked longest ago: one that has lost touch with the others answers as well, and
+   * may be the only one that is connected.
+   */
+  refreshInTurn(topics: readonly string[]): Promise<void>;
+  /**
    * As of the last refresh that asked for it, and of each partition no earlier leader than was known before;
    * undefined: never asked for, or not there.
    */

@@ -4,7 +4,7 @@ import { backoffMs, failureNamed, failureOf, type KafkaFailure } from '../failur
 import type { ProducerEvents } from './events.ts';
 
 export interface KnownTopicsOptions {
-  readonly cluster: Pick<Cluster, 'refresh' | 'topic' | 'topicError'>;
+  readonly cluster: Pick<Cluster, 'refresh' | 'refreshInTurn' | 'topic' | 'topicError'>;
   readonly clock: Clock;
   /** Called when a topic's number of partitions is known, and when it has changed. */
   onCount(topic: string, partitions: number): void;
@@ -25,6 +25,7 @@ export class KnownTopics {
   readonly #lookUps = new Map<string, Promise<number>>();
   readonly #usedAt = new Map<string, number>();
   readonly #wanted = new Set<string>();
+  #isInTurn = false;
   /** Never rejects. */
   #running: Promise<unknown> = Promise.resolve();
   /** Begins when the running one has ended. */
@@ -88,13 +89,21 @@ export class KnownTopics {
     return this.#next;
   }
 
+  /** As `refresh`, where the leader that is known may have lost touch with the others. */
+  async refreshInTurn(topics: Iterable<string>): Promise<void> {
+    this.#isInTurn = true;
+    return this.refresh(topics);
+  }
+
   stop(): void {
     this.#timer?.cancel();
   }
 
   async #ask(topics: readonly string[]): Promise<void> {
     const { cluster } = this.#options;
-    await cluster.refresh(topics);
+    const isInTurn = this.#isInTurn;
+    this.#isInTurn = false;
+    await (isInTurn ? cluster.refreshInTurn(topics) : cluster.refresh(topics));
     for (const topic of topics) {
       const metadata = cluster.topic(topic);
       if (metadata !== undefined) this.#learn(topic, metadata);

@@ -185,7 +185,11 @@ export class Sender {
     this.#report(failed, failures);
     const { topics, accumulator } = this.#options;
     const batches = batchesOf(failed);
-    await topics.refresh(topicsOf(batches)).catch(() => undefined);
+    const isLeaderDoubted = failed.some(({ failure }) => failure.reason === 'REQUEST_TIMED_OUT');
+    const asked = isLeaderDoubted
+      ? topics.refreshInTurn(topicsOf(batches))
+      : topics.refresh(topicsOf(batches));
+    await asked.catch(() => undefined);
     const atOnce: OutgoingBatch[] = [];
     const later: OutgoingBatch[] = [];
     for (const batch of batches) {

@@ -2,15 +2,19 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createBareKafka } from '../../../src/kafka/bare-client.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { readRange } from '../../../src/kafka/read-range.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { FakeLog } from '../fake-log.ts';
 import {
   apiVersionsKey,
   describedBy,
   fetchKey,
+  initProducerIdKey,
   listOffsetsKey,
   metadataKey,
+  produceKey,
   startWireBroker,
   versionsAnswer,
 } from '../wire-broker.ts';
@@ -43,22 +47,63 @@ test('a range is read on with the present leader, though the first broker that w
   assert.deepEqual(values, ['a', 'b']);
 });
 
+test('what the former leader cannot replicate is written by the present one, though nobody else was asked before', async (t) => {
+  const log = new FakeLog(1);
+  log.lead(2);
+  const ports: number[] = [];
+  const former = await startBroker(t, ports, { leader: 1, log: new FakeLog(1), from: 0 });
+  await startBroker(t, ports, { leader: 2, log, from: 0 });
+  const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
+  const producer = await createProducer(kafka, { log: silentLogger });
+  t.after(async () => producer.close(0));
+  let isWritten = false;
+  producer.produce({ topic: 't', key: null, value: 'a' }, (refused) => {
+    isWritten = refused === undefined;
+  });
+  await eventually(() => {
+    assert.equal(isWritten, true);
+  }, 5_000);
+});
+
 /** It knows of all brokers whose ports are listed, and lists its own. */
 async function startBroker(t: TestContext, ports: number[], view: View): Promise<string> {
   const { leader, log } = view;
   let { from } = view;
-  const newest = { [fetchKey]: 13, [listOffsetsKey]: 1, [metadataKey]: 12 };
+  const newest = {
+    ...{ [produceKey]: 8, [fetchKey]: 13, [listOffsetsKey]: 1 },
+    ...{ [metadataKey]: 12, [initProducerIdKey]: 1 },
+  };
   const address = await startWireBroker(t, ({ apiKey, framed }, socket) => {
     if (apiKey === apiVersionsKey) socket.write(framed(versionsAnswer(newest)));
     if (apiKey === metadataKey)
       socket.write(framed(describedBy(ports, topicId, { leader, epoch: log.epoch })));
     if (apiKey === listOffsetsKey) socket.write(framed(endAnswer(log)));
+    if (apiKey === initProducerIdKey)
+      socket.write(framed(new ByteWriter(16).int32(0).int16(0).int64(1_000).int16(0).buffer));
+    // The former leader reaches no replica.
+    if (apiKey === produceKey) socket.write(framed(produceAnswer(leader === 1 ? timedOut : 0)));
     if (apiKey !== fetchKey) return;
     socket.write(framed(fetchAnswer(log, from)));
     from = log.end;
   });
   ports.push(Number(address.split(':')[1]));
   return address;
+}
+
+/** Kafka's number of REQUEST_TIMED_OUT. */
+const timedOut = 7;
+
+/** Produce, version 8. */
+function produceAnswer(error: number): Buffer {
+  const writer = new ByteWriter(64);
+  writer.array(['t'], (name) => {
+    writer.int16(name.length).bytes(Buffer.from(name));
+    writer.array([0], (partition) => {
+      writer.int32(partition).int16(error).int64(-1).int64(-1).int64(0);
+      writer.array([], () => undefined).int16(-1);
+    });
+  });
+  return writer.int32(0).buffer;
 }
 
 /** ListOffsets, version 1. */

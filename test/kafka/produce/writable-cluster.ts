@@ -168,6 +168,10 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
     }
   }
 
+  async refreshInTurn(topics: readonly string[]): Promise<void> {
+    await this.refresh(topics);
+  }
+
   topic(name: string): TopicMetadata | undefined {
     return this.#known.get(name);
   }
