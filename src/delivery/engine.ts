@@ -377,9 +377,8 @@ export class DeliveryEngine {
   #openLane(id: string): Lane | undefined {
     const destination = this.#deps.destinations.destination(id);
     if (destination?.enabled !== true || this.#deps.paused.has(id)) return undefined;
-    const lane = this.#lanes.again(destination) ?? new Lane(destination, this.#laneContext);
-    this.#lanes.add(id, lane);
-    return lane;
+    const former = this.#lanes.again(destination);
+    return former ?? this.#lanes.add(id, new Lane(destination, this.#laneContext));
   }
 
   /** False: the job has to wait. */

@@ -39,9 +39,10 @@ export class Lanes implements Providers {
     return lane;
   }
 
-  add(id: string, lane: Lane): void {
+  add(id: string, lane: Lane): Lane {
     this.all.set(id, lane);
     this.awake.add(lane);
+    return lane;
   }
 
   /** Nothing is sent to the destination from now on. */
@@ -51,15 +52,14 @@ export class Lanes implements Providers {
     this.#ended.set(id, lane);
   }
 
-  /**
-   * Something is sent to the destination again.
-   * @returns its former lane, to be added again, if what that has sent still counts
-   */
+  /** Something is sent to the destination again: by its former lane, if what that has sent still counts. */
   again(destination: Destination): Lane | undefined {
-    const lane = this.#ended.get(destination.id);
-    this.#ended.delete(destination.id);
-    lane?.again(destination);
-    return lane;
+    const { id } = destination;
+    const former = this.#ended.get(id);
+    if (former === undefined) return undefined;
+    this.#ended.delete(id);
+    former.again(destination);
+    return this.add(id, former);
   }
 
   /**
@@ -67,11 +67,9 @@ export class Lanes implements Providers {
    * not end as if nothing were.
    */
   update(destination: Destination): void {
-    const { id } = destination;
-    const lane = this.use(id);
-    const former = lane === undefined ? this.again(destination) : undefined;
-    if (former !== undefined) this.add(id, former);
-    lane?.update(destination);
+    const lane = this.use(destination.id);
+    if (lane === undefined) this.again(destination);
+    else lane.update(destination);
   }
 
   used(): Set<string> {
