@@ -60,7 +60,8 @@ async function accept(
 ): Promise<Refusal | undefined> {
   const { writer, rateLimits, events, keys } = deps;
   if (!writer.takesWrites) return kafkaUnavailable;
-  const calls = await receive(deps, request, headerKey, lease);
+  const received = { headerKey, receivedMs: deps.clock.now() };
+  const calls = await receive(deps, request, received, lease);
   if ('code' in calls) return calls;
 
   const { count, writeKey, rejections, oddities } = calls;
@@ -69,7 +70,7 @@ async function accept(
     rateLimits?.giveBack(writeKey, count);
     return notWritten;
   }
-  events.accepted(count, rejections, calls.receivedMs);
+  events.accepted(count, rejections, received.receivedMs);
   if (oddities.length > 0) events.odd(oddities, keys.sourceOf(writeKey));
   return undefined;
 }
@@ -83,8 +84,6 @@ interface Received {
 interface ReceivedCalls extends Prepared {
   readonly count: number;
   readonly writeKey: string;
-  /** Epoch milliseconds. */
-  readonly receivedMs: number;
 }
 
 /** Of the given keys, none is known. */
@@ -95,17 +94,16 @@ interface UnknownKeys {
 async function receive(
   deps: AcceptDeps,
   request: TrackingRequest,
-  headerKey: string | undefined,
+  received: Received,
   lease: Lease,
 ): Promise<ReceivedCalls | Refusal> {
-  const receivedMs = deps.clock.now();
-  const received = await request.read(lease);
-  if (!Buffer.isBuffer(received)) return received;
-  const body = unpackBody(received, request.headers['content-encoding']);
+  const packed = await request.read(lease);
+  if (!Buffer.isBuffer(packed)) return packed;
+  const body = unpackBody(packed, request.headers['content-encoding']);
   if (!Buffer.isBuffer(body)) return body;
-  if (body !== received && !lease.grow(body.length)) return overloaded;
+  if (body !== packed && !lease.grow(body.length)) return overloaded;
   for (;;) {
-    const calls = readCalls(deps, body, { ...request, headerKey, receivedMs }, lease);
+    const calls = readCalls(deps, body, { ...request, ...received }, lease);
     if (!('given' in calls)) return calls;
     const found = await deps.keys.findCurrent(...calls.given);
     if (typeof found !== 'string') return found;
@@ -132,7 +130,7 @@ function readCalls(
   const waitS = rateLimits?.take(writeKey, count);
   if (waitS !== undefined) return rateLimited(waitS);
   const prepared = prepareCalls(submission, { receivedMs, writeKey, clientIp }, topics);
-  return { ...prepared, count, writeKey, receivedMs };
+  return { ...prepared, count, writeKey };
 }
 
 /** Undefined once Kafka has acknowledged all. */
