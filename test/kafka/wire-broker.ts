@@ -63,11 +63,18 @@ export function metadataAnswer(port: number, topicId: string, epoch: number = 0)
   return describedBy([port], topicId, { leader: nodeId, epoch });
 }
 
+/** What a broker says of a partition. */
+interface Told {
+  readonly leader: number;
+  readonly epoch: number;
+  readonly inSync?: readonly number[];
+}
+
 /** As `metadataAnswer`, of several brokers by their ports: the first is node 1. */
 export function describedBy(
   ports: readonly number[],
   topicId: string,
-  { leader, epoch }: { readonly leader: number; readonly epoch: number },
+  { leader, epoch, inSync = [] }: Told,
 ): Buffer {
   const writer = new ByteWriter(128).noTags().int32(0);
   writer.compactArray(ports, (port) => {
@@ -79,7 +86,9 @@ export function describedBy(
     writer.int16(0).compactString(name).uuid(topicId).boolean(false);
     writer.compactArray([0], (partition) => {
       writer.int16(0).int32(partition).int32(leader).int32(epoch);
-      for (let lists = 3; lists > 0; lists -= 1) writer.compactArray([], () => undefined);
+      writer.compactArray(inSync, (node) => writer.int32(node));
+      writer.compactArray(inSync, (node) => writer.int32(node));
+      writer.compactArray([], () => undefined);
       writer.noTags();
     });
     writer.int32(0).noTags();

@@ -358,6 +358,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: "const isLeaderDoubted = failed.some(({ failure }) => failure.reason === 'REQUEST_TIMED_OUT');",
     replace: 'const isLeaderDoubted = false as boolean;',
   },
+  'former-leader-is-followed': {
+    says: 'A follower that had asked a former leader alone stayed with it, so a router left out the events of new destinations.',
+    file: 'src/kafka/follow/follower.ts',
+    find: 'this.#progress.refreshed(partitions, askedAtMs);\n    this.#witnesses.ask();',
+    replace: 'this.#progress.refreshed(partitions, askedAtMs);',
+  },
   'later-leader-waits': {
     says: 'A batch whose partition had no leader, or a dead one, went on waiting when a later leader was told of.',
     file: 'src/kafka/produce/sender.ts',

@@ -113,7 +113,7 @@ class TopicFollower implements Follower, CursorOwner {
   readonly #cluster: Cluster;
   readonly #fetcher: Fetcher;
   readonly #progress: FollowerProgress;
-  readonly #witnesses: Witnesses | undefined;
+  readonly #witnesses: Witnesses;
   readonly #stopping = new AbortController();
   #cursors: (Cursor | undefined)[] = [];
   #isLoaded = false;
@@ -125,16 +125,15 @@ class TopicFollower implements Follower, CursorOwner {
     this.#options = options;
     this.#cluster = kafka.openCluster();
     this.#progress = new FollowerProgress(needsWitnesses);
-    if (needsWitnesses)
-      this.#witnesses = new Witnesses({
-        cluster: this.#cluster,
-        topic,
-        log,
-        confirmed: (topicId, partition, epoch, askedAtMs) => {
-          if (this.#cursors[partition]?.topicId === topicId)
-            this.#progress.confirmed(partition, epoch, askedAtMs);
-        },
-      });
+    this.#witnesses = new Witnesses({
+      cluster: this.#cluster,
+      topic,
+      log,
+      confirmed: (topicId, partition, epoch, askedAtMs) => {
+        if (this.#cursors[partition]?.topicId === topicId)
+          this.#progress.confirmed(partition, epoch, askedAtMs);
+      },
+    });
     this.#fetcher = new Fetcher({
       cluster: this.#cluster,
       // Of the leader: a replica that has lost touch with it would say that there is nothing new.
@@ -246,7 +245,7 @@ class TopicFollower implements Follower, CursorOwner {
     const partitions = this.#cluster.topic(this.#options.topic)?.partitions.length ?? 0;
     if (partitions > this.#cursors.length) this.#open();
     else if (partitions > 0) this.#progress.refreshed(partitions, askedAtMs);
-    this.#witnesses?.ask();
+    this.#witnesses.ask();
   }
 
   #restart(why: string): void {
@@ -291,7 +290,7 @@ class TopicFollower implements Follower, CursorOwner {
       this.#cursors[partition] = cursor;
       this.#fetcher.add(cursor);
     }
-    this.#witnesses?.ask();
+    this.#witnesses.ask();
   }
 
   /** Asks about the topic. Returns what only a person can mend. */

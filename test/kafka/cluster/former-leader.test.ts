@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createBareKafka } from '../../../src/kafka/bare-client.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { startFollower } from '../../../src/kafka/follow/follower.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { readRange } from '../../../src/kafka/read-range.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -47,6 +48,30 @@ test('a range is read on with the present leader, though the first broker that w
   assert.deepEqual(values, ['a', 'b']);
 });
 
+test('a follower hears of the present leader, though it has asked the former one alone', async (t) => {
+  const formerLog = new FakeLog(1);
+  formerLog.append('a');
+  const log = new FakeLog(1);
+  log.append('a');
+  log.lead(2);
+  log.append('b');
+  const ports: number[] = [];
+  const former = await startBroker(t, ports, { leader: 1, log: formerLog, from: 0 });
+  await startBroker(t, ports, { leader: 2, log, from: 1 });
+  const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
+  const values: string[] = [];
+  const follower = startFollower(kafka, {
+    topic: 't',
+    log: silentLogger,
+    from: () => 0,
+    onRecord: ({ value }) => values.push(String(value)),
+  });
+  t.after(() => follower.stop());
+  await eventually(() => {
+    assert.deepEqual(values, ['a', 'b']);
+  }, 10_000);
+});
+
 test('what the former leader cannot replicate is written by the present one, though nobody else was asked before', async (t) => {
   const log = new FakeLog(1);
   log.lead(2);
@@ -76,7 +101,9 @@ async function startBroker(t: TestContext, ports: number[], view: View): Promise
   const address = await startWireBroker(t, ({ apiKey, framed }, socket) => {
     if (apiKey === apiVersionsKey) socket.write(framed(versionsAnswer(newest)));
     if (apiKey === metadataKey)
-      socket.write(framed(describedBy(ports, topicId, { leader, epoch: log.epoch })));
+      socket.write(
+        framed(describedBy(ports, topicId, { leader, epoch: log.epoch, inSync: [1, 2] })),
+      );
     if (apiKey === listOffsetsKey) socket.write(framed(endAnswer(log)));
     if (apiKey === initProducerIdKey)
       socket.write(framed(new ByteWriter(16).int32(0).int16(0).int64(1_000).int16(0).buffer));
