@@ -86,7 +86,7 @@ export class Job implements Sending {
   next: Job | undefined = undefined;
   /** The link of the hash table that holds the user's first job. */
   nextInBucket: Job | undefined = undefined;
-  /** Jobs of the same user that wait for this one, oldest first. */
+  /** Jobs of the same user that wait for this one, oldest first. Only a user's first job has them. */
   followers: Job[] | undefined = undefined;
 
   /**

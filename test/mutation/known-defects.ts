@@ -412,6 +412,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '    if (this.#inFlight === 0) this.#silentSinceMs = nowMs;\n',
     replace: '    this.#silentSinceMs = nowMs;\n',
   },
+  'followers-of-former-first': {
+    says: 'An event that had been the first of its user once brought the others along a second time in another lane, where each took a slot for good.',
+    file: 'src/delivery/lane/user-order.ts',
+    find: '    job.followers = undefined;\n',
+    replace: '',
+  },
   'resumed-in-flight': {
     says: 'What had reached nobody when its destination was resumed was kept as if it were paused still, and nobody looked for it.',
     file: 'src/delivery/lane/lanes.ts',

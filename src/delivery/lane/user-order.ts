@@ -40,6 +40,7 @@ export class UserOrder {
     const { user, followers } = job;
     if (user === undefined || this.#first.get(user) !== job) return undefined;
     this.#first.remove(user);
+    job.followers = undefined;
     const next = followers?.shift();
     if (next === undefined) return undefined;
     this.#left(1);

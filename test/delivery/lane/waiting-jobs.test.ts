@@ -26,7 +26,13 @@ const step = fc.oneof(
     hasReturned: fc.boolean(),
   }),
   fc.record({
-    kind: fc.constantFrom('start' as const, 'end' as const, 'put back' as const, 'review' as const),
+    kind: fc.constantFrom(
+      'start' as const,
+      'end' as const,
+      'put back' as const,
+      'review' as const,
+      'move' as const,
+    ),
   }),
 );
 
@@ -41,26 +47,33 @@ test('more jobs of one user may be taken back than a call may have arguments', (
 
 test('what waits is counted, and comes out once, whatever happens to it meanwhile', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const waiting = new WaitingJobs();
+    fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
+      let waiting = new WaitingJobs();
       const inside = new Set<Job>();
-      const started: Job[] = [];
+      const started: { readonly job: Job; readonly from: WaitingJobs }[] = [];
       const start = (): void => {
         const job = waiting.next('any');
         if (job === undefined) return;
         assert.ok(inside.delete(job), 'came out twice');
-        started.push(job);
+        started.push({ job, from: waiting });
       };
       const end = (): void => {
-        const job = started.shift();
-        if (job !== undefined) waiting.release(job);
+        const ended = started.shift();
+        ended?.from.release(ended.job);
+      };
+      const takeAll = (): Job[] => {
+        const taken = waiting.takeAll();
+        assert.deepEqual([waiting.size, waiting.returned], [0, 0]);
+        assert.deepEqual(new Set(taken), inside);
+        assert.equal(taken.length, inside.size);
+        return taken;
       };
       for (const each of steps) {
         if (each.kind === 'start') start();
         else if (each.kind === 'end') end();
         else if (each.kind === 'put back') {
-          const job = started.pop();
-          if (job === undefined) continue;
+          if (started.at(-1)?.from !== waiting) continue;
+          const { job } = started.pop() ?? assert.fail();
           waiting.putBack(job);
           inside.add(job);
         } else if (each.kind === 'add') {
@@ -68,10 +81,9 @@ test('what waits is counted, and comes out once, whatever happens to it meanwhil
           waiting.add(job);
           inside.add(job);
         } else {
-          const taken = waiting.takeAll();
-          assert.deepEqual([waiting.size, waiting.returned], [0, 0]);
-          assert.deepEqual(new Set(taken), inside);
-          assert.equal(taken.length, inside.size);
+          const taken = takeAll();
+          // To another lane of the destination, while what has started belongs to the former one.
+          if (each.kind === 'move') waiting = new WaitingJobs();
           for (const job of taken) waiting.add(job);
         }
         assert.equal(waiting.size, inside.size);
