@@ -23,6 +23,23 @@ export default defineConfig(
     },
   },
   {
+    files: ['test/**/*.ts'],
+    ignores: ['test/harness/fast-check.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            {
+              name: 'fast-check',
+              message: 'test/harness/fast-check.ts has it with lists as long as maxLength says.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
     files: ['**/*.js', '**/*.mjs'],
     extends: [tseslint.configs.disableTypeChecked],
     languageOptions: { globals: { process: 'readonly', URL: 'readonly' } },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './harness/fast-check.ts';
 import { splitLines } from '../src/split-lines.ts';
 
 async function linesOf(chunks: readonly string[], limitBytes: number): Promise<string[]> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { whyUseless } from '../../src/audience/checkpoint.ts';
 import { Memberships } from '../../src/audience/membership.ts';
 import type { Difference } from '../../src/audience/changes.ts';

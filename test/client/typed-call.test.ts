@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import avro from 'avsc';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { encodeTyped } from '../../src/client/typed-call.ts';
 import { createDecoder } from '../../src/schemas/decoder.ts';
 import { ingestSchema } from '../../src/schemas/publish.ts';

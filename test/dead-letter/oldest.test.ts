@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { OldestLetters } from '../../src/dead-letter/oldest.ts';
 import { rejectedLetter } from './letters.ts';
 import type { RejectedCall } from '../../src/dead-letter/rejected.ts';

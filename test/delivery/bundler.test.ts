@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { jobOfBundled } from '../../src/delivery/bundle/bundle.ts';
 import { Bundler } from '../../src/delivery/bundle/bundler.ts';
 import { decodeBundleHeader, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { compressEvents, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
 import { EventPacker } from '../../src/delivery/packing.ts';
 import { envelopeHeader } from '../../src/event/envelope.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { planDeferral, planRetry, wantedBreakerDelayMs } from '../../src/delivery/retry-policy.ts';
 import type { Circumstances, DeferralCause } from '../../src/delivery/retry-policy.ts';
 import { defaultPolicy, hourMs, minuteMs } from './simulated-world.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { sign, signingKey } from '../../src/delivery/sign.ts';
 
 test('signatures are lower-case hex HMAC-SHA1 over the exact bytes, with the secret as UTF-8', () => {

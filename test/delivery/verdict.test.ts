@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import type { LaneView, Prospects } from '../../src/delivery/lane/deferral.ts';
 import { decide } from '../../src/delivery/verdict.ts';
 import type { EventState, Happened, Verdict } from '../../src/delivery/verdict.ts';

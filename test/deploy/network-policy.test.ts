@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import ipaddr from 'ipaddr.js';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { test } from 'node:test';
 import { AddressGuard } from '../../src/delivery/http/address-guard.ts';
 import { readManifests, type PodTemplate } from './manifest.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { buildBody, buildDeleteBody } from '../../src/event/body.ts';
 import { anyCall, callOf, origin, parse } from './some-calls.ts';
 

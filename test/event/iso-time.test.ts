@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { isoTime, isoTimeMs } from '../../src/event/iso-time.ts';
 
 const [firstMs, lastMs] = [

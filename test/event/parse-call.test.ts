@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
 import { type RejectReason, rejectReasons } from '../../src/event/rejection.ts';
 import { anyCall, anyJson, callOf, origin, parse } from './some-calls.ts';

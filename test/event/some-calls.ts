@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import type { Call } from '../../src/event/call.ts';
 import { callTypes } from '../../src/event/call.ts';
 import { type Origin, type ParsedCall, parseCall } from '../../src/event/parse-call.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { batchItems } from '../../src/gateway/batch-items.ts';
 import { anyCall, anyJson } from '../event/some-calls.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import type { InjectOptions } from 'fastify';
 import { maxBytesOf } from '../../src/event/merged-call.ts';
 import { parseCall } from '../../src/event/parse-call.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { GatheredBytes } from '../../src/gateway/gathered-bytes.ts';
 
 test('bytes are whole and in order, however they come', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from './fast-check.ts';
 import { answeredRequest, FrameSplitter, produceKey, requestHead } from './kafka-frames.ts';
 
 function frame(content: Uint8Array): Buffer {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { formatTable } from '../../src/resources/table.ts';
 
 test('a table is as wide as it has to be where there is no end of the line', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { Backlog } from '../../src/router/backlog.ts';
 
 setFlagsFromString('--expose-gc');

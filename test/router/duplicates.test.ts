@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import type { Call } from '../../src/event/call.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';

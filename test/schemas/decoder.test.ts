@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import avro from 'avsc';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { createDecoder, type Decoded } from '../../src/schemas/decoder.ts';
 import type { ReferencedSchema } from '../../src/schemas/registered-schema.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { notificationRecord, planDeparture } from '../../src/deletion/notification.ts';
 import { timedOut } from '../../src/delivery/outcome.ts';
 import { fenceMs } from '../../src/resources/fence/fence.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import type { RetryPolicy } from '../../src/delivery/retry-policy.ts';
 import { seededRandom } from '../delivery/simulated-clock.ts';
 import {

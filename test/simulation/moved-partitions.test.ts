@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { seededRandom, SimulatedClock } from '../delivery/simulated-clock.ts';
 import {
   answerOk,

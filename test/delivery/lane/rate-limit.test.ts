@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { burstMs, RateLimit } from '../../../src/delivery/lane/rate-limit.ts';
 import { LaneRate } from '../../../src/delivery/lane/rate.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { AssignerProtocol } from 'kafkajs';
 import { decodeWishes, encodeWishes } from '../../../src/kafka/consume/assigner.ts';
 import { CommonLevel, GroupLevel, levelsOf } from '../../../src/kafka/consume/group-level.ts';

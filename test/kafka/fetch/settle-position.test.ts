@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { settlePosition, type LogRange } from '../../../src/kafka/fetch/settle-position.ts';
 
 const epochEnd = undefined;

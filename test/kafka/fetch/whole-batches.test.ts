@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
 import { wholeBatches } from '../../../src/kafka/fetch/whole-batches.ts';
 import type { FetchRequest } from '../../../src/kafka/protocol/fetch.ts';

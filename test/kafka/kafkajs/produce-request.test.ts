@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { before, mock, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import originalKafkajs from 'kafkajs';
 import { registerCodecs } from '../../../src/kafka/kafkajs/codecs.ts';
 import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';

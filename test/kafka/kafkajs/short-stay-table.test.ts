@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { ShortStayTable } from '../../../src/kafka/kafkajs/short-stay-table.ts';
 import { oldGarbageBytes } from '../../harness/old-garbage.ts';
 

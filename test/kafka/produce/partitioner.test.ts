@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { murmur2, partitionOf } from '../../../src/kafka/produce/partitioner.ts';
 
 const require = createRequire(import.meta.url);

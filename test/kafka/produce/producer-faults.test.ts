@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import type { PostriderError } from '../../../src/errors.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import { eventually } from '../../harness/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import original from 'kafkajs';
 import { codecOf } from '../../../src/kafka/protocol/codecs.ts';
 import { codecId } from '../../../src/kafka/protocol/compressor.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants as zlib, zstdCompressSync } from 'node:zlib';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import snappy from 'snappyjs';
 import {
   codecOf,

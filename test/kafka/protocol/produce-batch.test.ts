@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { encodeBatch, type BatchRecord } from '../../../src/kafka/protocol/batch-writer.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
 import { gzip } from '../../../src/kafka/protocol/gzip.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { ByteReader } from '../../../src/kafka/protocol/byte-reader.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { parseDocuments, type ParsedFile } from '../../../src/resources/apply/document.ts';
 import type { Environment } from '../../../src/resources/apply/interpolate.ts';
 import { formatProblem } from '../../../src/resources/problem.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { DeletedUsers } from '../../../src/resources/fence/deleted-users.ts';
 
 const source = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,5}$/);

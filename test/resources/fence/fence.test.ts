@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { deliveryKey, type Envelope } from '../../../src/event/envelope.ts';
 import { DeletedUsers } from '../../../src/resources/fence/deleted-users.ts';
 import { fencedBy, type FencedBy } from '../../../src/resources/fence/fence.ts';

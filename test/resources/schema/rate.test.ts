@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { formatRate, parseRate } from '../../../src/resources/schema/rate.ts';
 
 test('every rate is spelled so that it is read as the same rate', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../harness/fast-check.ts';
 import { isTraitName, traitName } from '../../../src/resources/schema/trait-name.ts';
 
 test('a name becomes the trait that a data team expects', () => {
