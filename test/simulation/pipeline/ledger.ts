@@ -93,8 +93,9 @@ export class Ledger {
   }
 
   /**
-   * Of each event, the most writes to retry topics in a minute that show no wait: they are due at once, or no copy
-   * that was written before had become due. A copy that a crash leaves counts once, and not with all its waits.
+   * Of each event, the most moments in a minute at which it was written to a retry topic without a wait: due at once, or
+   * before any copy that was written before had become due. A worker that was suspended writes at one moment what it had
+   * in hand, which may be many copies. One that a crash leaves counts once, and not with all its waits.
    */
   mostWithoutWaitInAMinute(): Map<string, number> {
     const writes = new Map<string, Written[]>();
@@ -180,14 +181,14 @@ interface Written {
   readonly dueMs: number;
 }
 
-/** Times of the writes that none before, which had become due, explains. */
+/** The moments of the writes that none before, which had become due, explains. */
 function withoutWait(writes: readonly Written[]): number[] {
   const waiting: number[] = [];
   const times: number[] = [];
   for (const { atMs, dueMs } of writes.toSorted((a, b) => a.atMs - b.atMs)) {
     const source = waiting.findIndex((ms) => ms <= atMs);
     if (source >= 0) waiting.splice(source, 1);
-    if (source < 0 || dueMs <= atMs) times.push(atMs);
+    if ((source < 0 || dueMs <= atMs) && times.at(-1) !== atMs) times.push(atMs);
     waiting.push(dueMs);
   }
   return times;
