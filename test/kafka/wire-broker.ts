@@ -86,9 +86,9 @@ export function describedBy(
     writer.int16(0).compactString(name).uuid(topicId).boolean(false);
     writer.compactArray([0], (partition) => {
       writer.int16(0).int32(partition).int32(leader).int32(epoch);
-      writer.compactArray(inSync, (node) => writer.int32(node));
-      writer.compactArray(inSync, (node) => writer.int32(node));
-      writer.compactArray([], () => undefined);
+      // All replicas, those in sync, and those that are offline.
+      for (const nodes of [inSync, inSync, []])
+        writer.compactArray(nodes, (node) => writer.int32(node));
       writer.noTags();
     });
     writer.int32(0).noTags();

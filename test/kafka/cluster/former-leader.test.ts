@@ -31,15 +31,7 @@ interface View {
 }
 
 test('a range is read on with the present leader, though the first broker that was asked takes itself for it', async (t) => {
-  const formerLog = new FakeLog(1);
-  formerLog.append('a');
-  const log = new FakeLog(1);
-  log.append('a');
-  log.lead(2);
-  log.append('b');
-  const ports: number[] = [];
-  const former = await startBroker(t, ports, { leader: 1, log: formerLog, from: 0 });
-  await startBroker(t, ports, { leader: 2, log, from: 1 });
+  const former = await startFormerLeader(t);
   const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
   const values: string[] = [];
   const ranges = [{ partition: 0, start: 0, end: 2 }];
@@ -49,15 +41,7 @@ test('a range is read on with the present leader, though the first broker that w
 });
 
 test('a follower hears of the present leader, though it has asked the former one alone', async (t) => {
-  const formerLog = new FakeLog(1);
-  formerLog.append('a');
-  const log = new FakeLog(1);
-  log.append('a');
-  log.lead(2);
-  log.append('b');
-  const ports: number[] = [];
-  const former = await startBroker(t, ports, { leader: 1, log: formerLog, from: 0 });
-  await startBroker(t, ports, { leader: 2, log, from: 1 });
+  const former = await startFormerLeader(t);
   const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
   const values: string[] = [];
   const follower = startFollower(kafka, {
@@ -89,6 +73,20 @@ test('what the former leader cannot replicate is written by the present one, tho
     assert.equal(isWritten, true);
   }, 5_000);
 });
+
+/** The address of a broker that has the record `a`. The present leader, which it knows of, also has `b`. */
+async function startFormerLeader(t: TestContext): Promise<string> {
+  const formerLog = new FakeLog(1);
+  formerLog.append('a');
+  const log = new FakeLog(1);
+  log.append('a');
+  log.lead(2);
+  log.append('b');
+  const ports: number[] = [];
+  const former = await startBroker(t, ports, { leader: 1, log: formerLog, from: 0 });
+  await startBroker(t, ports, { leader: 2, log, from: 1 });
+  return former;
+}
 
 /** It knows of all brokers whose ports are listed, and lists its own. */
 async function startBroker(t: TestContext, ports: number[], view: View): Promise<string> {
