@@ -16,8 +16,9 @@ test('a database whose columns were not read to their end is held by nobody once
     'create table numbers as select n::varchar as text from range(1000000) t(n)',
   );
   const columns = textColumns(connection, 'select text from numbers');
-  const [first = []] = (await columns.next()).value ?? [];
-  assert.equal(first[0], '0');
+  // Which rows come first is not said.
+  const [texts = []] = (await columns.next()).value ?? [];
+  assert.ok(texts.length > 0 && texts.length < 1_000_000, `${texts.length} rows came at once`);
   await columns.return();
   database.close();
   failIfHeld(file);
