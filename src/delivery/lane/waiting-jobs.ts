@@ -5,12 +5,13 @@ import type { Turn } from './slots.ts';
 import { UserOrder } from './user-order.ts';
 
 /**
- * The waiting jobs of a lane: those that have come back from a retry topic, fresh ones, and each user's
- * order.
+ * The waiting jobs of a lane: those that have no time left, those that have come back from a retry topic,
+ * fresh ones, and each user's order.
  */
 export class WaitingJobs {
-  readonly #fresh = new JobQueue();
+  readonly #urgent = new JobQueue();
   readonly #returned = new JobQueue();
+  readonly #fresh = new JobQueue();
   readonly #users = new UserOrder();
   #size = 0;
   #queued = 0;
@@ -34,7 +35,7 @@ export class WaitingJobs {
   /** The start of the oldest age and the first deadline, of the jobs whose turn is next. */
   earliest(): { readonly oldestMs: number; readonly deadlineMs: number } | undefined {
     let earliest: { oldestMs: number; deadlineMs: number } | undefined;
-    for (const { first } of [this.#fresh, this.#returned]) {
+    for (const { first } of [this.#urgent, this.#returned, this.#fresh]) {
       if (first === undefined) continue;
       const { envelope, deadlineMs = Infinity } = first;
       earliest ??= { oldestMs: Infinity, deadlineMs: Infinity };
@@ -46,13 +47,11 @@ export class WaitingJobs {
 
   /** Whether a job could start with a slot. */
   hasFor(turn: Turn): boolean {
-    if (this.#fresh.first !== undefined) return true;
-    const returned = this.#returned.first;
-    return returned !== undefined && !(turn === 'no-retry' && isPlainRetry(returned));
+    return this.#queueFor(turn) !== undefined;
   }
 
   get hasUrgent(): boolean {
-    return this.#returned.first?.urgent === true;
+    return !this.#urgent.isEmpty;
   }
 
   add(job: Job): void {
@@ -71,30 +70,21 @@ export class WaitingJobs {
     return this.#users.aheadOf(job);
   }
 
-  /** Jobs that came back go first, unless no retry may start. */
   next(turn: Turn): Job | undefined {
-    const returned = this.#returned.first;
-    if (returned === undefined || !this.#isTurnOf(returned, turn)) {
-      const job = this.#fresh.shift();
-      if (job === undefined) return undefined;
-      this.#size -= 1;
-      this.#queued -= 1;
-      return job;
-    }
+    const job = this.#queueFor(turn)?.shift();
+    if (job === undefined) return undefined;
     this.#size -= 1;
     this.#queued -= 1;
-    this.#returnedSize -= 1;
-    return this.#returned.shift();
+    if (isAhead(job)) this.#returnedSize -= 1;
+    return job;
   }
 
-  /** Puts a job from `next` back, before all others. */
+  /** Puts a job from `next` back, before all others of its kind. */
   putBack(job: Job): void {
     this.#size += 1;
     this.#queued += 1;
-    if (isAhead(job)) {
-      this.#returnedSize += 1;
-      this.#returned.putBack(job);
-    } else this.#fresh.putBack(job);
+    if (isAhead(job)) this.#returnedSize += 1;
+    this.#queueOf(job).putBack(job);
   }
 
   /** The job has ended, so the next one of its user may go. */
@@ -105,17 +95,20 @@ export class WaitingJobs {
 
   /** In no order. */
   *all(): Generator<Job, void, undefined> {
-    yield* this.#fresh;
+    yield* this.#urgent;
     yield* this.#returned;
+    yield* this.#fresh;
     yield* this.#users.followers();
   }
 
   /** Everything, a user's jobs in their order. */
   takeAll(): Job[] {
     const jobs: Job[] = [];
-    for (const first of [...this.#returned.clear(), ...this.#fresh.clear()]) {
-      for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
-        jobs.push(job);
+    for (const queue of [this.#urgent, this.#returned, this.#fresh]) {
+      for (const first of queue.clear()) {
+        for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
+          jobs.push(job);
+      }
     }
     for (const follower of this.#users.takeFollowers()) jobs.push(follower);
     this.#size -= jobs.length;
@@ -124,24 +117,31 @@ export class WaitingJobs {
     return jobs;
   }
 
-  #isTurnOf(returned: Job, turn: Turn): boolean {
-    if (turn === 'any' || returned.urgent) return true;
-    return turn === 'fresh-before' ? this.#fresh.isEmpty : !isPlainRetry(returned);
+  /** Jobs that came back go before fresh ones, where they may start. */
+  #queueFor(turn: Turn): JobQueue | undefined {
+    if (!this.#urgent.isEmpty) return this.#urgent;
+    const returned = this.#returned.first;
+    if (returned !== undefined && this.#isTurnOf(returned, turn)) return this.#returned;
+    return this.#fresh.isEmpty ? undefined : this.#fresh;
+  }
+
+  #isTurnOf({ isRetry }: Job, turn: Turn): boolean {
+    if (turn === 'any') return true;
+    return turn === 'fresh-before' ? this.#fresh.isEmpty : !isRetry;
+  }
+
+  #queueOf({ urgent, hasReturned }: Job): JobQueue {
+    if (urgent) return this.#urgent;
+    return hasReturned ? this.#returned : this.#fresh;
   }
 
   #enqueue(job: Job): void {
     this.#queued += 1;
-    if (isAhead(job)) this.#returned.push(job);
-    else this.#fresh.push(job);
+    this.#queueOf(job).push(job);
   }
 }
 
 /** Whether it goes before fresh jobs. */
 function isAhead({ hasReturned, urgent }: Job): boolean {
   return hasReturned || urgent;
-}
-
-/** Whether the job has time for another attempt later. */
-function isPlainRetry(job: Job): boolean {
-  return job.isRetry && !job.urgent;
 }

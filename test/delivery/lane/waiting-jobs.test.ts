@@ -5,18 +5,25 @@ import { Job, newClaim } from '../../../src/delivery/job.ts';
 import { WaitingJobs } from '../../../src/delivery/lane/waiting-jobs.ts';
 
 /** As far as the queue looks at one. */
-function jobOf(user: number | undefined, hasReturned: boolean): Job {
+function jobOf({ user, hasReturned = false, urgent = false, attempts = 0 }: Kind): Job {
   const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
   const job = Object.create(Job.prototype) as Job;
   const links = { next: undefined, nextInBucket: undefined, followers: undefined };
   return Object.assign(job, {
     user,
     hasReturned,
-    urgent: false,
+    urgent,
     claim,
-    envelope: { attempts: 0 },
+    envelope: { attempts },
     ...links,
   });
+}
+
+interface Kind {
+  readonly user?: number | undefined;
+  readonly hasReturned?: boolean;
+  readonly urgent?: boolean;
+  readonly attempts?: number;
 }
 
 const step = fc.oneof(
@@ -24,6 +31,7 @@ const step = fc.oneof(
     kind: fc.constant('add' as const),
     user: fc.option(fc.nat(4), { nil: undefined }),
     hasReturned: fc.boolean(),
+    urgent: fc.boolean(),
   }),
   fc.record({
     kind: fc.constantFrom(
@@ -38,11 +46,24 @@ const step = fc.oneof(
 
 test('more jobs of one user may be taken back than a call may have arguments', () => {
   const waiting = new WaitingJobs();
-  waiting.add(jobOf(1, false));
+  waiting.add(jobOf({ user: 1 }));
   assert.ok(waiting.next('any'));
-  for (let i = 0; i < 200_000; i += 1) waiting.add(jobOf(1, false));
+  for (let i = 0; i < 200_000; i += 1) waiting.add(jobOf({ user: 1 }));
   assert.equal(waiting.takeAll().length, 200_000);
   assert.equal(waiting.size, 0);
+});
+
+test('what has no time left goes before all others, also where no retry may start', () => {
+  for (const turn of ['any', 'fresh-before', 'no-retry'] as const) {
+    const waiting = new WaitingJobs();
+    const urgent = [1, 2].map((attempts) => jobOf({ hasReturned: true, urgent: true, attempts }));
+    waiting.add(jobOf({}));
+    waiting.add(jobOf({ hasReturned: true, attempts: 1 }));
+    for (const job of urgent) waiting.add(job);
+    assert.ok(waiting.hasUrgent);
+    assert.deepEqual([waiting.next(turn), waiting.next(turn)], urgent, turn);
+    assert.ok(!waiting.hasUrgent);
+  }
 });
 
 test('what waits is counted, and comes out once, whatever happens to it meanwhile', () => {
@@ -77,7 +98,7 @@ test('what waits is counted, and comes out once, whatever happens to it meanwhil
           waiting.putBack(job);
           inside.add(job);
         } else if (each.kind === 'add') {
-          const job = jobOf(each.user, each.hasReturned);
+          const job = jobOf(each);
           waiting.add(job);
           inside.add(job);
         } else {
