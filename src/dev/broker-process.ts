@@ -8,8 +8,8 @@ import { PostriderError } from '../errors.ts';
 /**
  * Runs the JVM until our end of the pipe on stdin closes, which also happens when this process is killed.
  * A shell is between, because a JVM does not notice that its parent is gone. First politely, so that
- * kept data is clean, then not. A folder that is only for this run goes with it, but stays for its log where
- * the JVM ended first.
+ * kept data is clean, then not. A folder that is only for this run goes with it, unless a last word comes
+ * through the pipe, but stays for its log where the JVM ended first.
  */
 const guardScript = `exec 3<&0
 temporary=$1
@@ -17,11 +17,11 @@ shift
 "$@" 3<&- </dev/null &
 jvm=$!
 {
-  cat <&3 >/dev/null
+  last_word=$(cat <&3)
   kill -TERM $jvm || exit
   for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 $jvm || break; done
   kill -KILL $jvm
-  [ -z "$temporary" ] || rm -rf "$temporary"
+  [ -z "$temporary" ] || [ -n "$last_word" ] || rm -rf "$temporary"
 } 2>/dev/null &
 exec 3<&-
 wait $jvm`;
@@ -68,13 +68,13 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
   await once(guard, 'spawn');
   await logFile.close();
   const exited = once(guard, 'exit').then(() => undefined);
-  // Writing is never done; the pipe only says that we live.
+  // The guard may have ended by itself; the pipe only says that we live.
   guard.stdin?.on('error', () => undefined);
   return {
     exited,
     stop: async (signal) => {
       if (guard.exitCode !== null || guard.signalCode !== null) return;
-      if (signal === 'SIGTERM' || guard.pid === undefined) guard.stdin?.end();
+      if (signal === 'SIGTERM' || guard.pid === undefined) guard.stdin?.end('stopped');
       else process.kill(-guard.pid, 'SIGKILL');
       guard.ref();
       await exited;

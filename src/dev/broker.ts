@@ -27,6 +27,8 @@ export interface DevCluster extends DevBroker {
   /** Ends the standstill. */
   resume(nodeId: number): void;
   start(nodeId: number): Promise<void>;
+  /** As in an upgrade: it hands its partitions over, ends in order, and starts again. */
+  restart(nodeId: number): Promise<void>;
   /** `host:port` of each that its proxy connects to; empty without `proxyPorts`. */
   readonly behindProxies: readonly string[];
 }
@@ -113,6 +115,10 @@ export async function startCluster(
     kill: async (nodeId) => nodes.get(nodeId)?.stop('SIGKILL'),
     hang: (nodeId) => nodes.get(nodeId)?.hang(),
     resume: (nodeId) => nodes.get(nodeId)?.resume(),
+    restart: async (nodeId) => {
+      await nodes.get(nodeId)?.stop('SIGTERM');
+      await start(nodeId);
+    },
     behindProxies: ports.flatMap(({ proxied }) =>
       proxied === undefined ? [] : `127.0.0.1:${proxied.broker}`,
     ),

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startBroker, startCluster } from '../../src/dev/broker.ts';
 import { eventually } from '../harness/eventually.ts';
+import { KafkaView } from '../harness/kafka-view.ts';
 
 async function listens(address: string): Promise<boolean> {
   const [host, port] = address.split(':');
@@ -74,4 +75,14 @@ test('a broker listens where no outgoing connection can take its place while it 
   await cluster.stop();
   // Linux gives those from 32,768 on to outgoing connections, others give higher ones.
   for (const port of ports) assert.ok(port < 32_768, `${port} may be given to anybody`);
+});
+
+test('a broker that is restarted keeps what it has, also where the data is temporary', async (t) => {
+  const cluster = await startCluster(1);
+  t.after(() => cluster.stop());
+  const kafka = new KafkaView(cluster.brokers, '');
+  await kafka.ask((admin) => admin.createTopics({ topics: [{ topic: 'kept' }] }));
+  await cluster.restart(1);
+  await cluster.restart(1);
+  assert.deepEqual(await kafka.ask((admin) => admin.listTopics()), ['kept']);
 });

@@ -145,6 +145,21 @@ export const faults: readonly Fault[] = [
     },
   },
   {
+    name: 'brokers-restarted',
+    does: 'All brokers are restarted one after the other, as for an upgrade of Kafka.',
+    holdMs: [1 * s, 2 * s],
+    stopsEvents: false,
+    mayRepeat: 'nothing',
+    begin: async ({ cluster, kafka }, random) => {
+      const inTurn = random.shuffled(nodeIds);
+      for (const nodeId of inTurn) {
+        await cluster.restart(nodeId);
+        await kafka.allInSync();
+      }
+      return { what: `brokers ${inTurn.join(', ')}`, mend: () => undefined };
+    },
+  },
+  {
     name: 'broker-hangs',
     does: 'A broker gets SIGSTOP, and later SIGCONT.',
     holdMs: [8 * s, 25 * s],
