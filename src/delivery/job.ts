@@ -102,6 +102,8 @@ export class Job implements Sending {
   startedMs = 0;
   /** The event came to its lane before its retry window was over. */
   isInTime = true;
+  /** The event has no time left for another retry topic, or for its turn behind others that have. */
+  isShortOfTime = false;
   /** There is no time left to put the event off again, so it goes out even while the lane is held. */
   urgent = false;
   /** Requests without an outcome yet. */

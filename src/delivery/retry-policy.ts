@@ -42,6 +42,13 @@ export function endMs(deadlineMs: number, { policy, reachability }: Circumstance
   return deadlineMs + reachability.cutOffMs(deadlineMs - policy.windowMs);
 }
 
+/** Whether an event that has its turn in `turnMs` comes too late then, or could at least not be put off any more. */
+export function isShortOfTime(deadlineMs: number, turnMs: number, now: Circumstances): boolean {
+  const [shortestMs = 0] = now.policy.tiersMs;
+  const lastMs = endMs(deadlineMs, now);
+  return now.nowMs + turnMs > lastMs || !fits(shortestMs, lastMs, now.nowMs);
+}
+
 /** How far an event's retries have come: the part of the envelope that decisions need. */
 export interface RetryState {
   /** Attempts made, including one that has just failed. */

@@ -11,6 +11,13 @@ function publishLate(world: SimulatedWorld, user: string): string {
   return world.publish('crm', user, { dueMs, deadlineMs: dueMs + leftMs }, 'retry.10s');
 }
 
+/** Events of different users that have come back, and have an hour. */
+function publishReturned(world: SimulatedWorld, count: number): void {
+  const dueMs = world.clock.now();
+  for (let n = 0; n < count; n++)
+    world.publish('crm', `early-${n}`, { dueMs, deadlineMs: dueMs + hourMs }, 'retry.10s');
+}
+
 describe('an event for which no retry topic is short enough', () => {
   test('waits although very many of its user do', async () => {
     const world = new SimulatedWorld();
@@ -61,6 +68,43 @@ describe('an event for which no retry topic is short enough', () => {
       ids.filter((id) => !world.delivered.includes(id)),
       [],
     );
+  });
+
+  test('goes before those that have come back before it, and have time', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { maxInFlight: 1 });
+    world.answer = () => ({ ...answerOk, afterMs: 400 });
+    publishReturned(world, 60);
+    await world.clock.pass(1_000);
+    const late = publishLate(world, 'late');
+    await world.clock.pass(leftMs);
+    assert.ok(world.delivered.includes(late));
+    assert.ok(world.delivered.length < 60);
+  });
+
+  for (const before of [100, 128])
+    test(`does so under a rate limit, too, where ${before} wait`, async () => {
+      const world = new SimulatedWorld();
+      world.addDestination('crm', { rateLimit: 10 });
+      await world.clock.pass(10 * minuteMs);
+      publishReturned(world, before);
+      await world.clock.pass(100);
+      const late = publishLate(world, 'late');
+      await world.clock.pass(1_000);
+      assert.ok(world.delivered.includes(late));
+    });
+
+  test('waits for no other event of its user', async () => {
+    const world = new SimulatedWorld();
+    world.addDestination('crm', { topic: 'dedicated', maxInFlight: 1 });
+    world.answer = () => failsWith(429, hourMs);
+    world.publish('crm', 'first', {}, 'delivery.crm');
+    await world.clock.pass(100);
+    world.publish('crm', 'u', {}, 'delivery.crm');
+    world.answer = () => answerOk;
+    const late = publishLate(world, 'u');
+    await world.clock.pass(leftMs);
+    assert.deepEqual(world.delivered, [late]);
   });
 
   test('keeps nobody else waiting where the rate limit would let it through too late', async () => {

@@ -1,7 +1,7 @@
 import type { Destination } from '../../resources/resource.ts';
 import type { Bundle } from '../bundle/bundle.ts';
 import type { Job } from '../job.ts';
-import { circumstances } from '../retry-policy.ts';
+import { circumstances, isShortOfTime } from '../retry-policy.ts';
 import { decide, decideOnBundle, isEnding } from '../verdict.ts';
 import { deferralOf } from './deferral.ts';
 import type { Deferral, LaneView, Prospects } from './deferral.ts';
@@ -58,13 +58,17 @@ export class Admission {
 
   /** Lets the job wait, puts it off or gives it up. */
   offer(job: Job): void {
+    job.isShortOfTime = this.#isShortOfTime(job);
     if (this.#isAtEase) this.#deps.waiting.add(job);
     else this.#judge(job, 'offer');
   }
 
   /** Conditions have become worse: events that may no longer wait are put off. */
   review(): void {
-    for (const job of this.#deps.waiting.takeAll()) this.#judge(job, 'review');
+    for (const job of this.#deps.waiting.takeAll()) {
+      job.isShortOfTime = this.#isShortOfTime(job);
+      this.#judge(job, 'review');
+    }
   }
 
   /** Puts the whole bundle off, if each of its events would be put off. */
@@ -106,6 +110,13 @@ export class Admission {
 
   get #isDedicated(): boolean {
     return this.#deps.lane.destination.topic === 'dedicated';
+  }
+
+  #isShortOfTime(job: Job): boolean {
+    const { context, waiting } = this.#deps;
+    const { deadlineMs } = job;
+    if (deadlineMs === undefined) return false;
+    return isShortOfTime(deadlineMs, this.#turnMs(waiting.aheadOf(job)), circumstances(context));
   }
 
   #judge(job: Job, kind: 'offer' | 'review'): void {
@@ -160,7 +171,10 @@ export class Admission {
 
   #prospectsOf(job: Job, { returned, waiting }: LaneView): Prospects {
     const { rate } = this.#deps;
-    const rateWaitMs = rate.waitBehindMs(aheadOf(job.hasReturned, returned, waiting));
+    const ahead = job.isShortOfTime
+      ? this.#deps.waiting.shortOfTime
+      : aheadOf(job.hasReturned, returned, waiting);
+    const rateWaitMs = rate.waitBehindMs(ahead);
     return {
       rateWaitMs,
       rateTurnMs: rate.turnMs(rateWaitMs),

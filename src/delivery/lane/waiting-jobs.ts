@@ -5,17 +5,19 @@ import type { Turn } from './slots.ts';
 import { UserOrder } from './user-order.ts';
 
 /**
- * The waiting jobs of a lane: those that have no time left, those that have come back from a retry topic,
- * fresh ones, and each user's order.
+ * The waiting jobs of a lane: those that must not wait, those that are short of time, others that have come
+ * back from a retry topic, fresh ones, and each user's order.
  */
 export class WaitingJobs {
   readonly #urgent = new JobQueue();
+  readonly #shortOfTime = new JobQueue();
   readonly #returned = new JobQueue();
   readonly #fresh = new JobQueue();
   readonly #users = new UserOrder();
   #size = 0;
   #queued = 0;
-  #returnedSize = 0;
+  #aheadSize = 0;
+  #shortOfTimeSize = 0;
 
   /** All waiting jobs, including those that wait for another job of their user. */
   get size(): number {
@@ -29,13 +31,18 @@ export class WaitingJobs {
 
   /** Waiting jobs that have come back from a retry topic, or go first for another reason. */
   get returned(): number {
-    return this.#returnedSize;
+    return this.#aheadSize;
+  }
+
+  /** Those of them that are short of time. */
+  get shortOfTime(): number {
+    return this.#shortOfTimeSize;
   }
 
   /** The start of the oldest age and the first deadline, of the jobs whose turn is next. */
   earliest(): { readonly oldestMs: number; readonly deadlineMs: number } | undefined {
     let earliest: { oldestMs: number; deadlineMs: number } | undefined;
-    for (const { first } of [this.#urgent, this.#returned, this.#fresh]) {
+    for (const { first } of this.#queues) {
       if (first === undefined) continue;
       const { envelope, deadlineMs = Infinity } = first;
       earliest ??= { oldestMs: Infinity, deadlineMs: Infinity };
@@ -55,9 +62,9 @@ export class WaitingJobs {
   }
 
   add(job: Job): void {
-    this.#size += 1;
-    if (isAhead(job)) this.#returnedSize += 1;
-    if (this.#users.enter(job)) this.#enqueue(job);
+    this.#count(job, 1);
+    // The user's order is lost for what has come back.
+    if ((job.hasReturned && isPressed(job)) || this.#users.enter(job)) this.#enqueue(job);
   }
 
   /** The longest row of jobs of one user since none was waiting. */
@@ -73,17 +80,15 @@ export class WaitingJobs {
   next(turn: Turn): Job | undefined {
     const job = this.#queueFor(turn)?.shift();
     if (job === undefined) return undefined;
-    this.#size -= 1;
+    this.#count(job, -1);
     this.#queued -= 1;
-    if (isAhead(job)) this.#returnedSize -= 1;
     return job;
   }
 
   /** Puts a job from `next` back, before all others of its kind. */
   putBack(job: Job): void {
-    this.#size += 1;
+    this.#count(job, 1);
     this.#queued += 1;
-    if (isAhead(job)) this.#returnedSize += 1;
     this.#queueOf(job).putBack(job);
   }
 
@@ -95,16 +100,14 @@ export class WaitingJobs {
 
   /** In no order. */
   *all(): Generator<Job, void, undefined> {
-    yield* this.#urgent;
-    yield* this.#returned;
-    yield* this.#fresh;
+    for (const queue of this.#queues) yield* queue;
     yield* this.#users.followers();
   }
 
   /** Everything, a user's jobs in their order. */
   takeAll(): Job[] {
     const jobs: Job[] = [];
-    for (const queue of [this.#urgent, this.#returned, this.#fresh]) {
+    for (const queue of this.#queues) {
       for (const first of queue.clear()) {
         for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
           jobs.push(job);
@@ -113,25 +116,38 @@ export class WaitingJobs {
     for (const follower of this.#users.takeFollowers()) jobs.push(follower);
     this.#size -= jobs.length;
     this.#queued = 0;
-    this.#returnedSize = 0;
+    this.#aheadSize = 0;
+    this.#shortOfTimeSize = 0;
     return jobs;
+  }
+
+  get #queues(): readonly JobQueue[] {
+    return [this.#urgent, this.#shortOfTime, this.#returned, this.#fresh];
+  }
+
+  #count(job: Job, by: 1 | -1): void {
+    this.#size += by;
+    if (isAhead(job)) this.#aheadSize += by;
+    if (isPressed(job)) this.#shortOfTimeSize += by;
   }
 
   /** Jobs that came back go before fresh ones, where they may start. */
   #queueFor(turn: Turn): JobQueue | undefined {
     if (!this.#urgent.isEmpty) return this.#urgent;
-    const returned = this.#returned.first;
-    if (returned !== undefined && this.#isTurnOf(returned, turn)) return this.#returned;
+    if (this.#isTurnOf(this.#shortOfTime.first, turn)) return this.#shortOfTime;
+    if (this.#isTurnOf(this.#returned.first, turn)) return this.#returned;
     return this.#fresh.isEmpty ? undefined : this.#fresh;
   }
 
-  #isTurnOf({ isRetry }: Job, turn: Turn): boolean {
+  #isTurnOf(returned: Job | undefined, turn: Turn): boolean {
+    if (returned === undefined) return false;
     if (turn === 'any') return true;
-    return turn === 'fresh-before' ? this.#fresh.isEmpty : !isRetry;
+    return turn === 'fresh-before' ? this.#fresh.isEmpty : !returned.isRetry;
   }
 
-  #queueOf({ urgent, hasReturned }: Job): JobQueue {
+  #queueOf({ urgent, isShortOfTime, hasReturned }: Job): JobQueue {
     if (urgent) return this.#urgent;
+    if (isShortOfTime) return this.#shortOfTime;
     return hasReturned ? this.#returned : this.#fresh;
   }
 
@@ -142,6 +158,11 @@ export class WaitingJobs {
 }
 
 /** Whether it goes before fresh jobs. */
-function isAhead({ hasReturned, urgent }: Job): boolean {
-  return hasReturned || urgent;
+function isAhead(job: Job): boolean {
+  return job.hasReturned || isPressed(job);
+}
+
+/** Whether it goes before jobs that have come back and have time. */
+function isPressed({ isShortOfTime, urgent }: Job): boolean {
+  return isShortOfTime || urgent;
 }

@@ -5,13 +5,20 @@ import { Job, newClaim } from '../../../src/delivery/job.ts';
 import { WaitingJobs } from '../../../src/delivery/lane/waiting-jobs.ts';
 
 /** As far as the queue looks at one. */
-function jobOf({ user, hasReturned = false, urgent = false, attempts = 0 }: Kind): Job {
+function jobOf({
+  user,
+  hasReturned = false,
+  isShortOfTime = false,
+  urgent = false,
+  attempts = 0,
+}: Kind): Job {
   const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
   const job = Object.create(Job.prototype) as Job;
   const links = { next: undefined, nextInBucket: undefined, followers: undefined };
   return Object.assign(job, {
     user,
     hasReturned,
+    isShortOfTime,
     urgent,
     claim,
     envelope: { attempts },
@@ -22,6 +29,7 @@ function jobOf({ user, hasReturned = false, urgent = false, attempts = 0 }: Kind
 interface Kind {
   readonly user?: number | undefined;
   readonly hasReturned?: boolean;
+  readonly isShortOfTime?: boolean;
   readonly urgent?: boolean;
   readonly attempts?: number;
 }
@@ -31,6 +39,7 @@ const step = fc.oneof(
     kind: fc.constant('add' as const),
     user: fc.option(fc.nat(4), { nil: undefined }),
     hasReturned: fc.boolean(),
+    isShortOfTime: fc.boolean(),
     urgent: fc.boolean(),
   }),
   fc.record({
@@ -66,6 +75,19 @@ test('what has no time left goes before all others, also where no retry may star
   }
 });
 
+test('what is short of time goes before what has come back, where that may start', () => {
+  const waiting = new WaitingJobs();
+  const [fresh, returned, short] = [
+    jobOf({}),
+    jobOf({ hasReturned: true, attempts: 1 }),
+    jobOf({ hasReturned: true, isShortOfTime: true, attempts: 1 }),
+  ];
+  for (const job of [fresh, returned, short]) waiting.add(job);
+  assert.equal(waiting.next('no-retry'), fresh);
+  assert.equal(waiting.next('any'), short);
+  assert.equal(waiting.next('any'), returned);
+});
+
 test('what waits is counted, and comes out once, whatever happens to it meanwhile', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -84,7 +106,7 @@ test('what waits is counted, and comes out once, whatever happens to it meanwhil
       };
       const takeAll = (): Job[] => {
         const taken = waiting.takeAll();
-        assert.deepEqual([waiting.size, waiting.returned], [0, 0]);
+        assert.deepEqual([waiting.size, waiting.returned, waiting.shortOfTime], [0, 0, 0]);
         assert.deepEqual(new Set(taken), inside);
         assert.equal(taken.length, inside.size);
         return taken;
@@ -113,7 +135,7 @@ test('what waits is counted, and comes out once, whatever happens to it meanwhil
         start();
         end();
       }
-      assert.deepEqual([inside.size, waiting.returned], [0, 0]);
+      assert.deepEqual([inside.size, waiting.returned, waiting.shortOfTime], [0, 0, 0]);
     }),
   );
 });
