@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { answerOk, failsWith, hourMs, minuteMs } from '../delivery/simulated-world.ts';
 import type { Answer } from '../delivery/simulated-world.ts';
+import { timedOut, unreachedInTime } from '../../src/delivery/outcome.ts';
 import { Scene } from './scene.ts';
 import type { Traffic } from './scene.ts';
 
@@ -161,6 +162,30 @@ describe('while nobody can be reached from here', () => {
     }
     world.answer = () => ok;
     await scene.run(minuteMs, left);
+    assert.equal(world.engine.state().isCutOff, false);
+  });
+
+  test('it is over although one on our side of it always has work, and all others were slow in it', async () => {
+    const scene = new Scene();
+    const { world } = scene;
+    const perSecond = 1;
+    const traffic = [...endpoints(scene, 40, 'out'), ...endpoints(scene, 1, 'inside')].map(
+      (each) => ({ ...each, perSecond }),
+    );
+    world.answer = () => ok;
+    await scene.run(5_000, traffic);
+    // What is sent by a kept connection gets no answer, and then none can be opened.
+    const silent = new Set<string>();
+    world.answer = (url) => {
+      if (url.includes('inside')) return ok;
+      const outcome = silent.has(url) ? unreachedInTime : timedOut;
+      silent.add(url);
+      return { outcome, afterMs: 5_000 };
+    };
+    await scene.run(20_000, traffic);
+    assert.ok(world.engine.state().isCutOff);
+    world.answer = () => ok;
+    await scene.run(10_000, traffic);
     assert.equal(world.engine.state().isCutOff, false);
   });
 

@@ -50,6 +50,8 @@ export class SlotPool {
    * afterwards.
    */
   #givenOut: number;
+  /** With work. */
+  #takers = 0;
   #kept = 0;
   /** Each taker's share of the slots that are not reserved. */
   #share = Infinity;
@@ -130,6 +132,7 @@ export class SlotPool {
   cutOff(isCutOff: boolean): void {
     this.#isCutOff = isCutOff;
     this.#givenOut = Math.min(this.size, restrictedSlots);
+    this.#reserve();
   }
 
   /** Not all slots are given out, so what lanes do now does not show what they could do. */
@@ -142,14 +145,19 @@ export class SlotPool {
    * @param takers how many takers have work
    */
   tick(takers: number): void {
-    const [kept, rest] = [Math.floor(this.size * keptShare), this.size * (1 - keptShare)];
-    // A taker that is alone leaves nothing to others.
-    this.#kept = takers > 1 ? kept : 0;
-    this.#share = Math.max(1, rest / takers);
+    this.#takers = takers;
     if (!this.#isCutOff) this.#givenOut = Math.min(this.size, 2 * this.#givenOut);
+    this.#reserve();
     this.#briskBefore = this.#briskNow;
     this.#briskNow = this.#isBriskWaiting;
     this.#serve();
+  }
+
+  /** A part of what is given out: a part of all slots may be more than that, and slow takers would get none. */
+  #reserve(): void {
+    // A taker that is alone leaves nothing to others.
+    this.#kept = this.#takers > 1 ? Math.floor(this.#givenOut * keptShare) : 0;
+    this.#share = Math.max(1, (this.#givenOut * (1 - keptShare)) / this.#takers);
   }
 
   #serve(): void {
