@@ -1,4 +1,4 @@
-import type { Clock } from '../ops/clock.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { Config } from '../resources/config/config.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -10,11 +10,13 @@ const lookTimeoutMs = 2_000;
 /** The write keys that have a source. All requests with unknown keys share one refresh from Kafka. */
 export class KnownKeys {
   readonly #config: KeyConfig;
-  readonly #clock: Clock;
-  #running: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
+  readonly #clock: SteadyClock;
+  /** When the refresh under way began, by the steady clock. */
+  #runningSinceMs: number | undefined;
+  /** Who waits for the refresh after that. A caller that is answered is not kept, however long a refresh takes. */
+  #waiting = new Set<(isCurrent: boolean) => void>();
 
-  constructor(config: KeyConfig, clock: Clock) {
+  constructor(config: KeyConfig, clock: SteadyClock) {
     this.#config = config;
     this.#clock = clock;
   }
@@ -34,37 +36,46 @@ export class KnownKeys {
   /** Like `find`, but after a refresh of the configuration, because the source may be new. */
   async findCurrent(...given: readonly (string | undefined)[]): Promise<string | Refusal> {
     if (given.every((key) => key === undefined)) return noWriteKey;
-    const isCurrent = await this.#inTime(this.#look());
-    return isCurrent ? (this.find(...given) ?? unknownWriteKey) : configUnknown;
+    return (await this.#refreshed()) ? (this.find(...given) ?? unknownWriteKey) : configUnknown;
   }
 
-  /** A refresh that has already begun may miss what was configured since, so only the next one counts. */
-  async #look(): Promise<void> {
-    if (this.#running === undefined) return this.#begin();
-    return (this.#next ??= this.#running.then(this.#begin, this.#begin));
-  }
-
-  readonly #begin = async (): Promise<void> => {
-    this.#next = undefined;
-    const look = this.#config.caughtUp().finally(() => {
-      this.#running = undefined;
-    });
-    this.#running = look;
-    return look;
-  };
-
-  /** False if the refresh fails or takes too long. */
-  async #inTime(look: Promise<void>): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.after(lookTimeoutMs, () => {
-        resolve(false);
-      });
-      const end = (isCurrent: boolean) => (): void => {
+  /**
+   * False if the refresh fails or takes too long. One that has already begun may miss what was configured since, so
+   * only the next one counts.
+   */
+  async #refreshed(): Promise<boolean> {
+    if (this.#isOverdue) return false;
+    const refreshed = new Promise<boolean>((resolve) => {
+      const waiting = this.#waiting;
+      const answer = (isCurrent: boolean): void => {
         timer.cancel();
         resolve(isCurrent);
       };
-      look.then(end(true), end(false));
+      const timer = this.#clock.after(lookTimeoutMs, () => {
+        waiting.delete(answer);
+        resolve(false);
+      });
+      waiting.add(answer);
     });
+    if (this.#runningSinceMs === undefined) this.#begin();
+    return refreshed;
+  }
+
+  get #isOverdue(): boolean {
+    const sinceMs = this.#runningSinceMs;
+    return sinceMs !== undefined && this.#clock.steadyNow() - sinceMs >= lookTimeoutMs;
+  }
+
+  #begin(): void {
+    const answered = this.#waiting;
+    this.#waiting = new Set();
+    this.#runningSinceMs = this.#clock.steadyNow();
+    const end = (isCurrent: boolean) => (): void => {
+      this.#runningSinceMs = undefined;
+      for (const answer of answered) answer(isCurrent);
+      if (this.#waiting.size > 0) this.#begin();
+    };
+    this.#config.caughtUp().then(end(true), end(false));
   }
 }
 

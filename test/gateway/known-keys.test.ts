@@ -80,3 +80,45 @@ test('a look that fails says nothing about the key', async () => {
   await scene.clock.pass(0);
   assert.equal(codeOf(await answer), 'kafka-unavailable');
 });
+
+test('while a look takes too long, requests are answered at once, and nothing is kept of them', async () => {
+  const scene = new Scene();
+  const first = scene.keys.findCurrent('wk_first');
+  await scene.clock.pass(1_000);
+  const behind = scene.keys.findCurrent('wk_behind');
+  await scene.clock.pass(1_000);
+  assert.equal(codeOf(await first), 'kafka-unavailable');
+  let late = '';
+  void scene.keys.findCurrent('wk_late').then((answer) => {
+    late = codeOf(answer);
+  });
+  await scene.clock.pass(0);
+  assert.equal(late, 'kafka-unavailable');
+  await scene.clock.pass(1_000);
+  assert.equal(codeOf(await behind), 'kafka-unavailable');
+  await scene.end();
+  assert.equal(scene.looks.length, 1, 'a look for requests that have their answers');
+});
+
+test('a look that ends after all makes room for the next one', async () => {
+  const scene = new Scene();
+  void scene.keys.findCurrent('wk_late');
+  await scene.clock.pass(10_000);
+  await scene.end();
+  const again = scene.keys.findCurrent('wk_late');
+  await scene.clock.pass(0);
+  scene.config.put(exampleSource({ id: 'late', writeKeys: ['wk_late'] }));
+  await scene.end();
+  assert.equal(await again, 'wk_late');
+});
+
+test('a request that came while a slow look was in time is answered by the next one', async () => {
+  const scene = new Scene();
+  void scene.keys.findCurrent('wk_first');
+  await scene.clock.pass(1_500);
+  const behind = scene.keys.findCurrent('wk_behind');
+  await scene.clock.pass(1_000);
+  await scene.end();
+  await scene.end();
+  assert.equal(codeOf(await behind), 'unknown-write-key');
+});

@@ -291,6 +291,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const isThere = this.#acknowledgedMs > oldest.startedMs;',
     replace: 'const isThere = false;',
   },
+  'keeps-answered-requests': {
+    says: 'A gateway kept something of each request with an unknown write key for as long as the configuration could not be read.',
+    file: 'src/gateway/known-keys.ts',
+    find: '        waiting.delete(answer);\n',
+    replace: '',
+  },
   'clock-silences-log': {
     says: 'A clock that was set back kept lines out of the log until that time came again.',
     file: 'src/ops/log-throttle.ts',
