@@ -1,4 +1,4 @@
-import type { PostriderError } from '../errors.ts';
+import { asError, type PostriderError } from '../errors.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { SendWindow } from '../kafka/produce/send-window.ts';
@@ -40,13 +40,16 @@ export const mostInFlight = 100;
  * Sends letters again, and marks each that is acknowledged. Resolves when all are marked. The next run
  * continues one that was interrupted, because it skips marked letters. A mark that Kafka refuses ends the run
  * early.
+ * @throws PostriderError `stopped` if the producer is closed before; a letter that is acknowledged afterwards is not
+ * marked, as after a crash
  */
 export async function redrive<L extends Letter>(options: RedriveOptions<L>): Promise<void> {
   const { letters, sentAgain, producer, clock } = options;
-  const unmarked = new AbortController();
-  const signal = AbortSignal.any([options.signal, unmarked.signal]);
+  const ending = new AbortController();
+  const signal = AbortSignal.any([options.signal, ending.signal]);
   const pace = new Pace(options.rate, clock);
   const inFlight = new SendWindow(mostInFlight);
+  let failure: Error | undefined;
   try {
     for await (const letter of letters) {
       await pace.turn(signal);
@@ -57,7 +60,7 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
         inFlight.leave();
         break;
       }
-      producer.produce(record, (refused) => {
+      produce(record, (refused) => {
         if (refused === undefined) {
           writeDown(letter);
           return;
@@ -69,13 +72,25 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   } finally {
     await inFlight.emptied();
   }
+  if (failure !== undefined) throw failure;
+
+  /** Nobody catches what an acknowledgement throws, so a closed producer ends the run. */
+  function produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void {
+    try {
+      producer.produce(record, done);
+    } catch (error) {
+      failure ??= asError(error);
+      ending.abort();
+      inFlight.leave();
+    }
+  }
 
   function writeDown(letter: L): void {
     const mark = { time: new Date(clock.now()).toISOString(), redrive: options.id };
-    producer.produce(redriveRecord(options.redrivesTopic, letter, mark), (refused) => {
+    produce(redriveRecord(options.redrivesTopic, letter, mark), (refused) => {
       options.onSent?.(letter);
       if (refused !== undefined) {
-        unmarked.abort();
+        ending.abort();
         options.onUnmarked(letter, refused);
       }
       inFlight.leave();

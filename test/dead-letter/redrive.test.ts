@@ -143,6 +143,33 @@ test('a run whose letters cannot be read on writes down what it has sent, and fa
   assert.equal(written.length, 2);
 });
 
+for (const [when, count] of [
+  ['while letters are left', 4],
+  ['before the last marks', 2],
+] as const)
+  test(`a run whose producer is closed ${when} fails, and marks nothing that is acknowledged afterwards`, async () => {
+    const answers: (() => void)[] = [];
+    const stopped = new PostriderError('stopped', 'closed');
+    const { done } = run({
+      letters: lettersOf(...Array.from({ length: count }, (_, offset) => offset)),
+      producer: {
+        produce: (_, answer) => {
+          if (answers.length === 2) throw stopped;
+          answers.push(answer);
+        },
+      },
+      onSent: () => {
+        assert.fail('counted, but not marked');
+      },
+    });
+    const ended = assert.rejects(done, stopped);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(answers.length, 2);
+    // The producer calls these, and nobody would catch what they throw.
+    for (const answer of answers) answer();
+    await ended;
+  });
+
 test('a run that is ended early finishes what it began', async () => {
   const stop = new AbortController();
   const sent: number[] = [];

@@ -297,6 +297,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '        waiting.delete(answer);\n',
     replace: '',
   },
+  'acknowledgement-throws': {
+    says: 'A redrive threw out of an acknowledgement where its producer was closed by then, which ended the process.',
+    file: 'src/dead-letter/redrive.ts',
+    find: '      failure ??= asError(error);\n      ending.abort();\n      inFlight.leave();\n',
+    replace: '      throw error;\n',
+  },
   'clock-silences-log': {
     says: 'A clock that was set back kept lines out of the log until that time came again.',
     file: 'src/ops/log-throttle.ts',
