@@ -13,7 +13,9 @@ export interface Traffic {
   readonly finished: number;
 }
 
-export interface LiveTrafficOptions {
+export interface LiveTrafficOptions<L> {
+  /** Whether a letter goes to the topic that is looked at. */
+  readonly isShared: (letter: L) => boolean;
   look(): Promise<Traffic>;
   readonly clock: SteadyClock;
   /** Called when live traffic begins or ceases to have priority. */
@@ -27,24 +29,25 @@ const usualRecords = 1_000;
 const usualMs = 10_000;
 
 /** Makes a redrive wait while the workers are behind with other events. */
-export class LiveTraffic {
-  readonly #options: LiveTrafficOptions;
+export class LiveTraffic<L> {
+  readonly #options: LiveTrafficOptions<L>;
   #own = 0;
   #last: { readonly traffic: Traffic; readonly own: number } | undefined;
   #isWaiting = false;
 
-  constructor(options: LiveTrafficOptions) {
+  constructor(options: LiveTrafficOptions<L>) {
     this.#options = options;
   }
 
-  /** The redrive has written a record. */
-  wrote(): void {
-    this.#own += 1;
+  /** The redrive has written the letter's record. */
+  wrote(letter: L): void {
+    if (this.#options.isShared(letter)) this.#own += 1;
   }
 
-  /** Resolves when a redriven event may be written, or the signal is aborted. */
-  async giveWay(signal: AbortSignal): Promise<void> {
-    const { clock, onChange } = this.#options;
+  /** Resolves when the letter's record may be written, or the signal is aborted. */
+  async giveWay(letter: L, signal: AbortSignal): Promise<void> {
+    const { clock, onChange, isShared } = this.#options;
+    if (!isShared(letter)) return;
     while (!signal.aborted) {
       const isDue = clock.steadyNow() - (this.#last?.traffic.atMs ?? -Infinity) >= lookEveryMs;
       const mustWait = isDue ? await this.#isBehind() : this.#isWaiting;

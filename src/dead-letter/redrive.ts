@@ -18,7 +18,7 @@ export interface RedriveOptions<L extends Letter> {
   /** Letters a second. */
   readonly rate: number;
   /** Waits while live traffic has priority. */
-  readonly giveWay?: (signal: AbortSignal) => Promise<void>;
+  readonly giveWay?: (letter: L, signal: AbortSignal) => Promise<void>;
   /** Identifies this run in `redrives`. */
   readonly id: string;
   /** Ends the run early. Letters that were begun are finished. */
@@ -53,7 +53,7 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   try {
     for await (const letter of letters) {
       await pace.turn(signal);
-      await options.giveWay?.(signal);
+      await options.giveWay?.(letter, signal);
       const record = sentAgain(letter);
       await inFlight.enter();
       if (signal.aborted) {

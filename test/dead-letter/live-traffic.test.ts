@@ -30,15 +30,18 @@ test('a backlog to which only the redrive adds delays nobody', () => {
   assert.equal(isBehind(...after(300, 0, 50_000), 50), true);
 });
 
+type Way = 'shared' | 'dedicated';
+
 function watch(looks: readonly (Traffic | Error)[]): {
-  readonly live: LiveTraffic;
+  readonly live: LiveTraffic<Way>;
   readonly clock: WaitingClock;
   readonly changes: [number, boolean][];
 } {
   const clock = new WaitingClock();
   const changes: [number, boolean][] = [];
   const left = [...looks];
-  const live = new LiveTraffic({
+  const live = new LiveTraffic<Way>({
+    isShared: (way) => way === 'shared',
     clock,
     look: () => {
       const next = left.shift() ?? assert.fail('looked too often');
@@ -57,9 +60,9 @@ const { signal } = new AbortController();
 test('a redrive waits while live traffic is behind, and says when that begins and ends', async () => {
   const caughtUp = { atMs: 0, end: 30_000, finished: 30_000 };
   const { live, clock, changes } = watch([before, far, { ...far, end: 25_000 }, caughtUp]);
-  await live.giveWay(signal);
+  await live.giveWay('shared', signal);
   clock.nowMs = 2_000;
-  await live.giveWay(signal);
+  await live.giveWay('shared', signal);
   assert.deepEqual(changes, [
     [2_000, true],
     [6_000, false],
@@ -69,9 +72,9 @@ test('a redrive waits while live traffic is behind, and says when that begins an
 test('a clock that is set back meanwhile makes a redrive wait no longer', async () => {
   const caughtUp = { atMs: 0, end: 30_000, finished: 30_000 };
   const { live, clock, changes } = watch([before, far, caughtUp]);
-  await live.giveWay(signal);
+  await live.giveWay('shared', signal);
   clock.nowMs = 2_000;
-  const waiting = live.giveWay(signal);
+  const waiting = live.giveWay('shared', signal);
   clock.setMs = -60_000;
   await waiting;
   assert.deepEqual(changes, [
@@ -82,29 +85,57 @@ test('a clock that is set back meanwhile makes a redrive wait no longer', async 
 
 test('between two looks nothing is asked', async () => {
   const { live, clock } = watch([before]);
-  for (clock.nowMs = 0; clock.nowMs < 2_000; clock.nowMs += 10) await live.giveWay(signal);
+  for (clock.nowMs = 0; clock.nowMs < 2_000; clock.nowMs += 10)
+    await live.giveWay('shared', signal);
 });
 
 test('while Kafka is away a redrive waits too; any other error ends it', async () => {
   const away = new PostriderError('kafka-unavailable', 'away');
   const { live, clock, changes } = watch([before, away, before, new Error('defect')]);
-  await live.giveWay(signal);
+  await live.giveWay('shared', signal);
   clock.nowMs = 2_000;
-  await live.giveWay(signal);
+  await live.giveWay('shared', signal);
   assert.deepEqual(changes, [
     [2_000, true],
     [4_000, false],
   ]);
   clock.nowMs = 6_000;
-  await assert.rejects(live.giveWay(signal), /defect/);
+  await assert.rejects(live.giveWay('shared', signal), /defect/);
 });
 
 test('a redrive that is told to stop waits no longer', async () => {
   const stop = new AbortController();
   const { live, clock } = watch([before, far]);
-  await live.giveWay(stop.signal);
+  await live.giveWay('shared', stop.signal);
   clock.nowMs = 2_000;
-  const waiting = live.giveWay(stop.signal);
+  const waiting = live.giveWay('shared', stop.signal);
   stop.abort();
   await waiting;
+});
+
+test('what goes to other topics hides no live traffic, and does not wait for it', async () => {
+  const caughtUp = { atMs: 0, end: 30_000, finished: 30_000 };
+  const { live, clock, changes } = watch([before, far, caughtUp]);
+  await live.giveWay('shared', signal);
+  for (let written = 0; written < 10_000; written += 1) {
+    await live.giveWay('dedicated', signal);
+    live.wrote('dedicated');
+  }
+  clock.nowMs = 2_000;
+  await live.giveWay('dedicated', signal);
+  assert.deepEqual(changes, []);
+  await live.giveWay('shared', signal);
+  assert.deepEqual(changes, [
+    [2_000, true],
+    [4_000, false],
+  ]);
+});
+
+test('what a redrive writes to the topic itself is no live traffic', async () => {
+  const { live, clock, changes } = watch([before, far]);
+  await live.giveWay('shared', signal);
+  for (let written = 0; written < 10_000; written += 1) live.wrote('shared');
+  clock.nowMs = 2_000;
+  await live.giveWay('shared', signal);
+  assert.deepEqual(changes, []);
 });

@@ -303,6 +303,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: '      failure ??= asError(error);\n      ending.abort();\n      inFlight.leave();\n',
     replace: '      throw error;\n',
   },
+  'dedicated-hides-traffic': {
+    says: 'A redrive took as many new events for its own as it sent to dedicated topics, and did not give way to them.',
+    file: 'src/dead-letter/live-traffic.ts',
+    find: 'if (this.#options.isShared(letter)) this.#own += 1;',
+    replace: 'this.#own += 1;',
+  },
   'clock-silences-log': {
     says: 'A clock that was set back kept lines out of the log until that time came again.',
     file: 'src/ops/log-throttle.ts',

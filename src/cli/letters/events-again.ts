@@ -122,7 +122,8 @@ export async function redriveDeadLetters(
   const { destination: destinationId } = options;
   if (destinationId !== undefined)
     await requireTopics(context.kafka, [{ name: waysBack.of({ destinationId }).topic }]);
-  const live = new LiveTraffic({
+  const live = new LiveTraffic<DeadLetter>({
+    isShared: (letter) => waysBack.of(letter).topic === topics.delivery,
     look: () => lookAtTraffic(context.kafka, topics.delivery, groups.delivery, systemClock),
     clock: systemClock,
     onChange: (isWaiting) => {

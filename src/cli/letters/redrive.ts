@@ -35,7 +35,7 @@ export interface RedriveTask<L extends Letter> {
   /** Called for each letter that is acknowledged, or would be sent. */
   readonly onSent?: () => void;
   /** The traffic that has priority. */
-  readonly live?: LiveTraffic;
+  readonly live?: LiveTraffic<L>;
   /** Waits for the outcome, once so many letters are sent. */
   readonly afterwards?: (sent: number, signal: AbortSignal) => Promise<Afterwards | undefined>;
 }
@@ -239,7 +239,7 @@ class LetterRedrive<L extends Letter> {
       await withProducer(
         this.#context,
         (producer, ending) =>
-          redrive({
+          redrive<L>({
             letters: search.letters,
             sentAgain,
             producer,
@@ -248,10 +248,12 @@ class LetterRedrive<L extends Letter> {
             rate,
             id,
             signal: AbortSignal.any([signal, ending]),
-            ...(live === undefined ? {} : { giveWay: (ended) => live.giveWay(ended) }),
+            ...(live === undefined
+              ? {}
+              : { giveWay: (letter, ended) => live.giveWay(letter, ended) }),
             onSent: (letter) => {
               this.#counts.add(letter);
-              live?.wrote();
+              live?.wrote(letter);
               onSent?.();
             },
             onRefused: ({ record }, error) => {
