@@ -178,9 +178,14 @@ export class CallRouter {
       return;
     }
     const mustWait = this.#held.size > 0 && this.#held.waitsFor(userOf(read.call));
-    if (mustWait || !this.#routes.hasAllOf(read))
-      this.#held.hold({ record, read, user: userOf(read.call) });
+    if (mustWait || !this.#routes.hasAllOf(read)) this.#hold(record, read);
     else this.#goOn({ record, read });
+  }
+
+  /** Copies the record out of the fetch response, because it may wait until Kafka is back. */
+  #hold(record: ConsumedRecord, read: ReadCall): void {
+    record.detach();
+    this.#held.hold({ record, read, user: userOf(read.call) });
   }
 
   #stall(record: ConsumedRecord, schemaId: number): void {

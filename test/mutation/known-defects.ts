@@ -309,6 +309,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (this.#options.isShared(letter)) this.#own += 1;',
     replace: 'this.#own += 1;',
   },
+  'held-call-keeps-response': {
+    says: 'Each call that a router held for the configuration kept the whole fetch response that it came in.',
+    file: 'src/router/call-router.ts',
+    find: '    record.detach();\n',
+    replace: '',
+  },
   'clock-silences-log': {
     says: 'A clock that was set back kept lines out of the log until that time came again.',
     file: 'src/ops/log-throttle.ts',

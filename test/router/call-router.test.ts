@@ -167,6 +167,19 @@ test('a user whose held call is settled no longer waits for those of others', as
   assert.deepEqual(writtenBy(router), ['p.ingest.rejected u1', 'p.delivery crm:u1']);
 });
 
+test('a held call keeps nothing of the fetch response that it came in', async () => {
+  const router = new TestRouter();
+  const { value } = call(1);
+  assert.ok(value !== null);
+  const response = Buffer.concat([value, Buffer.alloc(1_000_000)]);
+  router.take(incoming('', { value: response.subarray(0, value.length) }));
+  await router.look();
+  const kept = router.written[0]?.record.value;
+  assert.ok(Buffer.isBuffer(kept));
+  assert.deepEqual(kept, value);
+  assert.ok(kept.buffer.byteLength < 1_000, `${kept.buffer.byteLength} bytes`);
+});
+
 test('calls whose source comes late become no more records at a time than others', async () => {
   const router = new TestRouter();
   const users = Array.from({ length: 300 }, (_, offset) => offset);
