@@ -244,6 +244,13 @@ test('what cannot be meant is refused before anything is read', async () => {
     [['ltv', '--full', '--destination', 'dwh'], 1, /does not go to destination dwh; allowed: crm/],
     [['ltv', '--max-removed', '200'], 2, /Allowed: a whole number from 0 to 100/],
     [['ltv', '--retire', '--keep-traits'], 2, /either --retire or --keep-traits, not both/],
+    [
+      ['ltv', '--retire', '--dry-run'],
+      2,
+      /--retire cannot be used with --dry-run; nothing was done/,
+    ],
+    [['ltv', '--keep-traits', '--dry-run'], 2, /--keep-traits cannot be used with --dry-run/],
+    [['ltv', '--retire', '--full'], 2, /--retire cannot be used with --full/],
   ];
   await Promise.all(
     refusals.map(async ([args, expected, says]) => {

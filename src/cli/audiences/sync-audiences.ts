@@ -64,8 +64,7 @@ export async function syncAudiences(
   ids: readonly string[],
   options: AudienceSyncOptions,
 ): Promise<void> {
-  if (options.destination !== undefined && options.full !== true)
-    throw new PostriderError('usage', '--destination is allowed only with --full');
+  refuseMixed(options);
   const { kafka, log, settings } = context;
   const topology = await context.topology();
   const keys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
@@ -98,6 +97,20 @@ export async function syncAudiences(
     context.print(present(options.output, data, () => ''));
   }
   failIfFailed(outcomes);
+}
+
+/** @throws PostriderError `usage` for options of which one would be ignored */
+function refuseMixed(options: AudienceSyncOptions): void {
+  const { destination, full, dryRun, retire, keepTraits } = options;
+  if (destination !== undefined && full !== true)
+    throw new PostriderError('usage', '--destination is allowed only with --full');
+  if (retire === true && keepTraits === true)
+    throw new PostriderError('usage', 'either --retire or --keep-traits, not both');
+  if (retire !== true && keepTraits !== true) return;
+  const ignored = dryRun === true ? '--dry-run' : full === true ? '--full' : undefined;
+  if (ignored === undefined) return;
+  const only = retire === true ? '--retire' : '--keep-traits';
+  throw new PostriderError('usage', `${only} cannot be used with ${ignored}; nothing was done`);
 }
 
 async function serveMetrics(
@@ -279,8 +292,6 @@ async function retireAll(
   findNow: FindNow,
   options: AudienceSyncOptions,
 ): Promise<void> {
-  if (options.retire === options.keepTraits)
-    throw new PostriderError('usage', 'either --retire or --keep-traits, not both');
   const isSilent = options.keepTraits === true;
   for (const audience of audiences) {
     const deps = await retireDeps(context);
