@@ -1,5 +1,5 @@
 import { normalizeTimestamp } from '../event/timestamp.ts';
-import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
+import type { OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
@@ -112,8 +112,7 @@ export async function* readMarks(
   topic: string,
   signal?: AbortSignal,
 ): AsyncGenerator<IncomingRecord, void, undefined> {
-  const ranges = await withAdmin(kafka, (admin) => admin.offsets(topic));
-  for await (const record of readRange(kafka, { topic, ranges })) {
+  for await (const record of readRange(kafka, { topic })) {
     if (signal?.aborted === true) return;
     yield record;
   }

@@ -1,10 +1,11 @@
 import { asError } from '../errors.ts';
 import { withAdmin } from '../kafka/admin.ts';
-import type { KafkaAdmin } from '../kafka/admin.ts';
+import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { drainMs } from '../kafka/consume/intake.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { isFinished } from '../kafka/offset-ranges.ts';
+import { writtenRanges } from '../kafka/read-range.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Config } from '../resources/config/config.ts';
@@ -127,7 +128,8 @@ export class DedicatedTopics {
     const isGone = this.#isGone(destinationId);
     if (isGone && !this.#isRemovable(topic)) return;
     try {
-      if (!(await this.#isEmpty(topic, destinationId, admin))) {
+      const ranges = await admin.offsets(topic);
+      if (!(await this.#isEmpty(topic, ranges, destinationId, admin))) {
         // A router that had not seen the change yet may have written to it after it was left.
         this.#left.delete(topic);
         return;
@@ -183,19 +185,25 @@ export class DedicatedTopics {
     return nowMs - sinceMs >= removalGraceMs && this.#options.config.isFresh();
   }
 
-  /** Whether the workers together have finished every record of the topic. */
-  async #isEmpty(topic: string, destinationId: string, admin: KafkaAdmin): Promise<boolean> {
+  /** Whether the workers together have finished every record of these ranges of the topic. */
+  async #isEmpty(
+    topic: string,
+    ranges: readonly OffsetRange[],
+    destinationId: string,
+    admin: KafkaAdmin,
+  ): Promise<boolean> {
     const groupId = this.#options.topology.dedicatedGroup(destinationId);
-    const ranges = await admin.offsets(topic);
     const committed = await admin.committedOffsets(groupId, [topic]);
     return isFinished(ranges, committed.get(topic));
   }
 
   /**
-   * Leaving took a while. Meanwhile the destination may have been created again, and its topic written to.
+   * Leaving took a while. Meanwhile the destination may have been created again, and its topic written to. And what
+   * makes a topic be left may be the word of a former leader, which is not enough to remove records.
    */
   async #remove(topic: string, destinationId: string, admin: KafkaAdmin): Promise<void> {
-    if (!(await this.#isEmpty(topic, destinationId, admin))) return;
+    const ranges = await writtenRanges(this.#options.kafka, topic);
+    if (!(await this.#isEmpty(topic, ranges, destinationId, admin))) return;
     // Checked last, because nothing may happen between this check and the removal; and by what is stored now, not
     // by what was two seconds ago.
     await this.#options.config.caughtUp();

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Redrives, redriveRecord, redriveSlices } from '../../src/dead-letter/redrives.ts';
+import {
+  readMarks,
+  Redrives,
+  redriveRecord,
+  redriveSlices,
+} from '../../src/dead-letter/redrives.ts';
+import { FakeAdmin } from '../kafka/fake-admin.ts';
 import { rejectedLetter } from './letters.ts';
 
 const topic = 'p.ingest.rejected';
@@ -49,6 +55,17 @@ test('marks of letters outside the selected ranges take no memory', async () => 
   assert.equal(slice.redrives.timeMsOf({ ...at, offset: 20_000 }), undefined);
   assert.equal(slice.redrives.timeMsOf({ ...at, offset: 20_001 }), 5_000);
   assert.equal((await slices.next()).done, true);
+});
+
+test('marks are read to the end that the present leader has, also where a former one tells of an earlier end', async () => {
+  const kafka = new FakeAdmin('redrives');
+  const [log] = kafka.brokers.makeTopic('redrives', 1);
+  log?.append('first');
+  log?.append('second');
+  kafka.told = { end: 1, committed: -1 };
+  const marks: string[] = [];
+  for await (const { value } of readMarks(kafka.client, 'redrives')) marks.push(String(value));
+  assert.deepEqual(marks, ['first', 'second']);
 });
 
 test('a mark takes at most 64 bytes, however the marked letters are spread', () => {

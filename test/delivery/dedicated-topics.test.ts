@@ -67,6 +67,26 @@ test('a former topic that cannot be looked at keeps no other one from being read
   await topics.stop(0);
 });
 
+test('the topic of a deleted destination is removed when all of it is finished, and not on the word of a former leader', async () => {
+  const topic = 'delivery.gone';
+  const kafka = new FakeAdmin(topic);
+  const [log] = kafka.brokers.makeTopic(topic, 1);
+  log?.append(1, 2);
+  log?.append(3);
+  // A former leader does not know of the third.
+  kafka.told = { end: 2, committed: 2 };
+  const clock = new SimulatedClock();
+  const { topics } = scene(kafka, clock);
+  await topics.look();
+  await clock.pass(600_000);
+  await topics.look();
+  assert.deepEqual(kafka.topics, [topic]);
+  kafka.told = { end: 2, committed: 3 };
+  await topics.look();
+  assert.deepEqual(kafka.topics, []);
+  await topics.stop(0);
+});
+
 function destination(id: string, topic: Destination['topic']): Destination {
   return {
     kind: 'Destination',

@@ -1,11 +1,17 @@
 import type { KafkaClient } from '../../src/kafka/client.ts';
+import { FakeBrokers } from './fake-brokers.ts';
+import type { FakeCluster } from './fake-cluster.ts';
 
 /**
  * A cluster as somebody sees it who administers it through kafkajs. Of its topics only the names are known: no
- * partition has a leader.
+ * partition has a leader, unless the test says what the one broker says that kafkajs asks.
  */
 export class FakeAdmin {
-  readonly topics: readonly string[];
+  topics: readonly string[];
+  /** Of the only partition of each topic. */
+  told: { readonly end: number; readonly committed: number } | undefined;
+  /** Whom others ask. */
+  readonly brokers: FakeBrokers = new FakeBrokers();
   /** It keeps its connections, and answers no question. */
   isHanging = false;
   #unanswered: PromiseWithResolvers<undefined> | undefined = undefined;
@@ -25,6 +31,10 @@ export class FakeAdmin {
     this.#unanswered = undefined;
   }
 
+  openCluster(): FakeCluster {
+    return this.brokers.openCluster();
+  }
+
   admin(): object {
     const answer = async <T>(value: T): Promise<T> => {
       if (this.isHanging) await (this.#unanswered ??= Promise.withResolvers<undefined>()).promise;
@@ -37,7 +47,16 @@ export class FakeAdmin {
       listTopics: () => answer(this.topics),
       fetchTopicOffsets: async () => {
         await answer(undefined);
-        throw new Error('This server is not the leader');
+        if (this.told === undefined) throw new Error('This server is not the leader');
+        return [{ partition: 0, low: '0', high: String(this.told.end) }];
+      },
+      fetchOffsets: ({ topics }: { readonly topics: readonly string[] }) => {
+        const partitions = [{ partition: 0, offset: String(this.told?.committed ?? -1) }];
+        return answer(topics.map((topic) => ({ topic, partitions })));
+      },
+      deleteTopics: ({ topics }: { readonly topics: readonly string[] }) => {
+        this.topics = this.topics.filter((topic) => !topics.includes(topic));
+        return answer(undefined);
       },
     };
   }

@@ -466,6 +466,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (this.#clock.steadyNow() - begunMs <= surelyFoundMs) return true;',
     replace: 'if (this.#clock.steadyNow() - begunMs >= 0) return true;',
   },
+  'removed-by-former-leader': {
+    says: 'The topic of a deleted destination was removed, with unfinished events, on the word of a former leader.',
+    file: 'src/delivery/dedicated-topics.ts',
+    find: 'await writtenRanges(this.#options.kafka, topic)',
+    replace: 'await admin.offsets(topic)',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */
