@@ -472,6 +472,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'await writtenRanges(this.#options.kafka, topic)',
     replace: 'await admin.offsets(topic)',
   },
+  'former-coordinator-again': {
+    says: 'A member whose coordinator had lost touch with the others asked that one again and again who coordinates its group.',
+    file: 'src/kafka/consume/coordinator.ts',
+    find: '    this.#failed = this.#nodeId ?? this.#failed ?? -1;\n',
+    replace: '',
+  },
 };
 
 /** @throws Error if the code of a defect has changed, and the defect must be written anew */

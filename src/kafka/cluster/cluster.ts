@@ -24,8 +24,12 @@ export interface Cluster extends ProducerCluster {
   fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer>;
   epochEnd(nodeId: number, request: EpochEndRequest): Promise<EpochEndAnswer>;
   listOffsets(nodeId: number, request: ListOffsetsRequest): Promise<readonly ListedOffset[]>;
-  /** The node that coordinates the group. */
-  findCoordinator(groupId: string): Promise<number>;
+  /**
+   * The node that coordinates the group.
+   * @param failed who was found last and did not do as a coordinator, or -1 where nobody was found: other brokers are
+   * asked before it, in turn
+   */
+  findCoordinator(groupId: string, failed?: number): Promise<number>;
   /** A request to a group's coordinator, by kafkajs's name of it, and its answer as kafkajs reads it. */
   askCoordinator<T>(
     nodeId: number,
@@ -128,13 +132,15 @@ export class KafkaCluster extends WritingCluster implements Cluster {
     );
   }
 
-  async findCoordinator(groupId: string): Promise<number> {
-    const { errorCode, coordinator } = await this.askAny((connection) =>
-      connection.ask<{ readonly errorCode: number; readonly coordinator: BrokerAddress }>(
-        'GroupCoordinator',
-        { groupId, coordinatorType: consumerGroups },
-        answerMs,
-      ),
+  async findCoordinator(groupId: string, failed?: number): Promise<number> {
+    const { errorCode, coordinator } = await this.askAny(
+      (connection) =>
+        connection.ask<{ readonly errorCode: number; readonly coordinator: BrokerAddress }>(
+          'GroupCoordinator',
+          { groupId, coordinatorType: consumerGroups },
+          answerMs,
+        ),
+      failed === undefined ? undefined : await this.#inTurnBefore(failed),
     );
     const error = errorName(errorCode);
     if (error !== 'NONE') throw new KafkaAnswerError(error, `the coordinator of group ${groupId}`);
@@ -149,5 +155,12 @@ export class KafkaCluster extends WritingCluster implements Cluster {
     timeoutMs: number = answerMs,
   ): Promise<T> {
     return this.connection(nodeId).ask<T>(apiName, request, timeoutMs);
+  }
+
+  /** That one comes last. */
+  async #inTurnBefore(last: number): Promise<readonly number[]> {
+    // Who has looked for a coordinator alone knows of no other broker.
+    await this.refresh([]);
+    return this.inTurn().toSorted((a, b) => Number(a === last) - Number(b === last));
   }
 }

@@ -57,7 +57,7 @@ export class WritingCluster implements ProducerCluster {
   readonly #connections = new Map<number, BrokerConnection>();
   #brokers = new Map<number, BrokerAddress>();
   readonly #metadata = new LatestMetadata();
-  /** In which turn a broker was asked last about topics, by its node id. */
+  /** In which turn a broker was asked last what any broker may be asked, by its node id. */
   readonly #turns = new Map<number, number>();
   #turn = 0;
   #nextSeed = 0;
@@ -74,10 +74,7 @@ export class WritingCluster implements ProducerCluster {
   }
 
   async refreshInTurn(topics: readonly string[]): Promise<void> {
-    const turnOf = (nodeId: number): number => this.#turns.get(nodeId) ?? 0;
-    const known = shuffled([...this.#brokers.keys()]);
-    known.sort((a, b) => turnOf(a) - turnOf(b));
-    await this.refreshFrom([...known, ...this.#seedIds()], topics);
+    await this.refreshFrom(this.inTurn(), topics);
   }
 
   protected async refreshFrom(
@@ -85,11 +82,7 @@ export class WritingCluster implements ProducerCluster {
     topics: readonly string[],
   ): Promise<void> {
     const exchange = metadataExchange(topics);
-    const ask = async (connection: BrokerConnection, nodeId: number): Promise<ClusterMetadata> => {
-      this.#turns.set(nodeId, (this.#turn += 1));
-      return connection.send(exchange, answerMs);
-    };
-    this.learn(await this.askAny(ask, nodeIds));
+    this.learn(await this.askAny((connection) => connection.send(exchange, answerMs), nodeIds));
   }
 
   topic(name: string): TopicMetadata | undefined {
@@ -116,13 +109,14 @@ export class WritingCluster implements ProducerCluster {
   }
 
   protected async askAny<T>(
-    ask: (connection: BrokerConnection, nodeId: number) => Promise<T>,
+    ask: (connection: BrokerConnection) => Promise<T>,
     nodeIds: readonly number[] = this.#nearestFirst(),
   ): Promise<T> {
     let failure: unknown;
     for (const nodeId of nodeIds) {
+      this.#turns.set(nodeId, (this.#turn += 1));
       try {
-        return await ask(this.connection(nodeId), nodeId);
+        return await ask(this.connection(nodeId));
       } catch (error) {
         if (this.#isClosed || (error instanceof PostriderError && !error.retry)) throw error;
         failure = error;
@@ -138,6 +132,14 @@ export class WritingCluster implements ProducerCluster {
     const connected = known.filter((nodeId) => this.#connections.get(nodeId)?.isConnected === true);
     const others = known.filter((nodeId) => !connected.includes(nodeId));
     return [...shuffled(connected), ...shuffled(others), ...this.#seedIds()];
+  }
+
+  /** The broker that was asked longest ago comes first; those from the settings come last. */
+  protected inTurn(): readonly number[] {
+    const turnOf = (nodeId: number): number => this.#turns.get(nodeId) ?? 0;
+    const known = shuffled([...this.#brokers.keys()]);
+    known.sort((a, b) => turnOf(a) - turnOf(b));
+    return [...known, ...this.#seedIds()];
   }
 
   #seedIds(): readonly number[] {

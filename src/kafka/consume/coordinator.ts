@@ -73,6 +73,8 @@ export class Coordinator {
   readonly #cluster: Cluster;
   readonly #groupId: string;
   #nodeId: number | undefined;
+  /** Who was it before, and failed, or -1 where nobody was found: it may go on naming itself. */
+  #failed: number | undefined;
 
   constructor(cluster: Cluster, groupId: string) {
     this.#cluster = cluster;
@@ -237,18 +239,26 @@ export class Coordinator {
   }
 
   async #ask<T>(apiName: string, request: object, timeoutMs: number = answerMs): Promise<T> {
-    const nodeId = (this.#nodeId ??= await this.#cluster.findCoordinator(this.#groupId));
     try {
+      const nodeId = (this.#nodeId ??= await this.#cluster.findCoordinator(
+        this.#groupId,
+        this.#failed,
+      ));
       return await this.#cluster.askCoordinator<T>(nodeId, apiName, request, timeoutMs);
     } catch (error) {
-      this.#nodeId = undefined;
+      this.#leave();
       throw error;
     }
   }
 
+  #leave(): void {
+    this.#failed = this.#nodeId ?? this.#failed ?? -1;
+    this.#nodeId = undefined;
+  }
+
   #noteError(code: number): KafkaErrorName {
     const error = errorName(code);
-    if (elsewhere.has(error)) this.#nodeId = undefined;
+    if (elsewhere.has(error)) this.#leave();
     return error;
   }
 
