@@ -379,8 +379,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'former-leader-is-believed': {
     says: 'A producer that was connected to a former leader alone asked that one who leads, and wrote nothing until it was in touch with the others.',
     file: 'src/kafka/produce/sender.ts',
-    find: "const isLeaderDoubted = failed.some(({ failure }) => failure.reason === 'REQUEST_TIMED_OUT');",
-    replace: 'const isLeaderDoubted = false as boolean;',
+    find: 'const asked = failed.some(({ failure }) => isLeaderDoubted(failure.reason))',
+    replace: 'const asked = (false as boolean)',
   },
   'former-leader-is-followed': {
     says: 'A follower that had asked a former leader alone stayed with it, so a router left out the events of new destinations.',
@@ -477,6 +477,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/kafka/consume/coordinator.ts',
     find: '    this.#failed = this.#nodeId ?? this.#failed ?? -1;\n',
     replace: '',
+  },
+  'lacking-replicas-stays': {
+    says: 'A producer whose leader lacked replicas, and had been replaced without hearing of it, asked nobody who leads.',
+    file: 'src/kafka/produce/judge-answer.ts',
+    find: "  'NOT_ENOUGH_REPLICAS',\n  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',\n]",
+    replace: ']',
   },
 };
 

@@ -19,7 +19,6 @@ const verdicts = new Map<string, Verdict>([
   ['DUPLICATE_SEQUENCE_NUMBER', 'written'],
   ['NOT_ENOUGH_REPLICAS', 'again'],
   ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'again'],
-  // A leader that has lost touch with the others is not told that they have elected another one.
   ['REQUEST_TIMED_OUT', 'elsewhere'],
   ['TOPIC_AUTHORIZATION_FAILED', 'again'],
   ['CLUSTER_AUTHORIZATION_FAILED', 'again'],
@@ -32,6 +31,18 @@ const verdicts = new Map<string, Verdict>([
   ['UNKNOWN_PRODUCER_ID', 'forgotten'],
   ['INVALID_PRODUCER_EPOCH', 'forgotten'],
 ] satisfies [AnswerError, Verdict][]);
+
+/** A leader that has lost touch with the others is not told that they have elected another one. */
+const unreplicated: ReadonlySet<string> = new Set<AnswerError>([
+  'REQUEST_TIMED_OUT',
+  'NOT_ENOUGH_REPLICAS',
+  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+]);
+
+/** Whether whoever answers so may have been replaced, and does not say so. */
+export function isLeaderDoubted(error: string): boolean {
+  return unreplicated.has(error);
+}
 
 /**
  * An unknown error is treated as an outage: repeating a hopeless request stops a partition visibly, and

@@ -7,7 +7,7 @@ import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
 import type { ProducerEvents } from './events.ts';
-import { judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
+import { isLeaderDoubted, judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';
 import { OutgoingBatch, requestOf } from './outgoing-batch.ts';
 import type { Slice } from './partition-queue.ts';
@@ -172,10 +172,13 @@ export class Sender {
     if (left.length > 0) void this.#send(left, 0);
   }
 
-  /** Sends again after a while, to the current leader. */
+  /** Sends again after a while, to whoever is known as the leader by then. */
   async #again(failed: readonly Answered[], failures: number): Promise<void> {
     if (failed.length === 0) return;
     this.#report(failed, failures);
+    const doubted = failed.filter(({ failure }) => isLeaderDoubted(failure.reason));
+    if (doubted.length > 0)
+      this.#options.topics.refreshInTurn(topicsOf(batchesOf(doubted))).catch(() => undefined);
     await this.#later(batchesOf(failed), failures, backoffMs(failures, longestAgainMs));
   }
 
@@ -185,8 +188,7 @@ export class Sender {
     this.#report(failed, failures);
     const { topics, accumulator } = this.#options;
     const batches = batchesOf(failed);
-    const isLeaderDoubted = failed.some(({ failure }) => failure.reason === 'REQUEST_TIMED_OUT');
-    const asked = isLeaderDoubted
+    const asked = failed.some(({ failure }) => isLeaderDoubted(failure.reason))
       ? topics.refreshInTurn(topicsOf(batches))
       : topics.refresh(topicsOf(batches));
     await asked.catch(() => undefined);

@@ -107,6 +107,23 @@ test('a leader that reaches no replica is left for the one that others have elec
   );
 });
 
+for (const error of ['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND'] as const)
+  test(`a leader that answers ${error} is left, after a wait, for the one that others have elected`, async () => {
+    const { cluster, producer, pauses } = openScene();
+    const log = cluster.log('a', 0);
+    await producer.send([record('a', '0', 0)]);
+    // Nobody else tells the producer.
+    cluster.onRefresh = () => {
+      log.elect(2);
+    };
+    cluster.fault = () =>
+      log.leader === 1 && cluster.requests.length <= 9 ? { error } : undefined;
+    await producer.send([record('a', '1', 0)]);
+    assert.deepEqual(log.values, ['0', '1']);
+    assert.equal(cluster.requests.at(-1)?.nodeId, 2);
+    assert.ok(pauses.length > 0);
+  });
+
 test('two brokers that each name the other as the leader are asked with waits that grow', async () => {
   const { cluster, producer, pauses } = openScene();
   const log = cluster.log('a', 0);
