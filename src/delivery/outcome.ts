@@ -23,6 +23,8 @@ export interface Retryable {
   readonly answer?: Buffer;
   /** The try failed before there was a connection: nobody answered, or there was no route. */
   readonly unreached?: true;
+  /** Nothing came back by a connection that was kept, so whether anybody can be reached is not known. */
+  readonly silent?: true;
 }
 
 export interface Permanent {
@@ -113,6 +115,8 @@ export const unreachedInTime: Retryable = Object.freeze({
   detail: 'no connection in time',
   unreached: true,
 });
+
+export const silentOnKeptConnection: Retryable = Object.freeze({ ...timedOut, silent: true });
 
 /** An answer that is delayed without end by 1xx answers: more header than is read. */
 export const endlessInterim: Permanent = Object.freeze({

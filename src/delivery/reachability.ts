@@ -1,5 +1,5 @@
 import type { SteadyClock } from '../ops/clock.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome, Retryable } from './outcome.ts';
 
 /** With fewer unreachable providers, each may have failed by itself. */
 const fewestUnreached = 8;
@@ -84,6 +84,8 @@ export class Reachability {
    * this worker is cut off.
    */
   judge(provider: string, outcome: Outcome): Outcome {
+    if (outcome.kind === 'retryable' && outcome.silent === true)
+      return this.isCutOff && !this.#reachedMs.has(provider) ? cutOff(outcome) : outcome;
     if (outcome.kind !== 'retryable' || outcome.unreached !== true) {
       // Every provider was reachable lately, so there is nothing to find out.
       if (this.#unreachedMs.size > 0) this.#reached(provider);
@@ -93,9 +95,7 @@ export class Reachability {
     this.#unreachedMs.set(provider, this.#options.clock.steadyNow());
     if (!this.isCutOff && looksCutOff(this.#unreachedMs.size, this.#reachedMs.size))
       this.#begin(outcome.detail);
-    return this.isCutOff
-      ? { kind: 'retryable', cause: 'cut-off', detail: outcome.detail, unreached: true }
-      : outcome;
+    return this.isCutOff ? cutOff(outcome) : outcome;
   }
 
   /** To be called about once a second. */
@@ -169,4 +169,9 @@ export class Reachability {
     const names = chosen.map(([name]) => name);
     this.#lastProbed = fresh.length > 0 ? [...this.#lastProbed, ...names] : names;
   }
+}
+
+/** Not an attempt: it tells of this worker's network. */
+function cutOff({ detail }: Retryable): Outcome {
+  return { kind: 'retryable', cause: 'cut-off', detail, unreached: true };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../harness/fast-check.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
-import { delivered, timedOut } from '../../src/delivery/outcome.ts';
+import { delivered, silentOnKeptConnection, timedOut } from '../../src/delivery/outcome.ts';
 import { providerOf } from '../../src/delivery/provider.ts';
 import { looksCutOff, Reachability, type Providers } from '../../src/delivery/reachability.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
@@ -71,11 +71,30 @@ describe('a worker is cut off', () => {
   test('not by endpoints that hang or fail once they were reached', () => {
     const { reachability } = watch();
     judgeMany(reachability, timedOut, 0, 100);
+    judgeMany(reachability, silentOnKeptConnection, 100, 200);
     assert.equal(reachability.isCutOff, false);
   });
 });
 
 describe('while a worker is cut off', () => {
+  test('requests on kept connections that get no answer are no sign that it ends, and no attempts', () => {
+    const { reachability, told } = watch();
+    judgeMany(reachability, unreached, 0, 40);
+    for (let n = 40; n < 100; n++) {
+      const judged = reachability.judge(`provider-${n}`, silentOnKeptConnection);
+      assert.equal(judged.kind === 'retryable' && judged.cause, 'cut-off');
+    }
+    assert.deepEqual([reachability.isCutOff, told], [true, ['cut off from 8']]);
+  });
+
+  test('who was reached in it, and hangs now, is an endpoint that hangs', () => {
+    const { reachability } = watch();
+    judgeMany(reachability, unreached, 0, 100);
+    reachability.judge('provider-7', delivered);
+    assert.ok(reachability.isCutOff);
+    assert.equal(reachability.judge('provider-7', silentOnKeptConnection), silentOnKeptConnection);
+  });
+
   test('three providers at a time may be tried once, in turn, and whoever was reached', () => {
     const { reachability } = watch();
     judgeMany(reachability, unreached, 0, 40);

@@ -12,6 +12,7 @@ import {
   mostKeptAnswerBytes,
   outcomeOfError,
   outcomeOfStatus,
+  silentOnKeptConnection,
   timedOut,
   unreachedInTime,
 } from '../outcome.ts';
@@ -153,8 +154,13 @@ export class HttpAttempt implements Occupant, Caller, Timed {
 
   onDeadline(): void {
     this.#settled = true;
-    this.#tell(this.isReached ? timedOut : unreachedInTime, this.#tookMs());
+    this.#tell(this.#lateOutcome(), this.#tookMs());
     this.#controller?.abort(cut);
+  }
+
+  #lateOutcome(): Outcome {
+    if (!this.isReached) return unreachedInTime;
+    return this.#isFirstOnConnection || this.#hasAnswerBegun ? timedOut : silentOnKeptConnection;
   }
 
   /**

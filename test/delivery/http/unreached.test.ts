@@ -129,6 +129,29 @@ describe('an outcome does not say that nobody was reached', () => {
   });
 });
 
+test('whether anybody was reached is not known where nothing comes back by a kept connection', async () => {
+  let requests = 0;
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', () => {
+      requests += 1;
+      if (requests === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    });
+  });
+  const url = `http://127.0.0.1:${await listen(server)}/`;
+  const sender = createSender();
+  const isSilent = ({ outcome }: Result): boolean =>
+    outcome.kind === 'retryable' && outcome.silent === true;
+  assert.equal(told(await post(url, { sender })), 'delivered');
+  const second = await post(url, { sender });
+  assert.equal(told(second), 'retryable: timeout');
+  assert.ok(isSilent(second));
+  // Its connection was made, so there is somebody.
+  const third = await post(url, { sender });
+  assert.equal(told(third), 'retryable: timeout');
+  assert.ok(!isSilent(third));
+});
+
 describe('where a kept connection is lost, an outcome tells of the one that was to follow it', () => {
   /** Resolves a name once, and then never again. */
   function resolvingOnce(): NameResolver {
