@@ -58,10 +58,20 @@ export class Memberships {
     return { topic: this.#topic, partition, key, value, headers: this.#headers };
   }
 
-  /** Replaces a membership of an earlier release. It comes later in the topic, so it counts. */
-  adopted(partition: number, userId: string, value: string): readonly PlacedRecord[] {
+  /**
+   * Replaces a membership of an earlier release. It comes later in the topic, so it counts.
+   * @param sinceMs as of that membership: if this sync is cut off, a deletion from before it still ends the
+   * membership
+   */
+  adopted(
+    partition: number,
+    userId: string,
+    value: string,
+    sinceMs: number,
+  ): readonly PlacedRecord[] {
     const former = { topic: this.#topic, partition, key: this.#formerPrefix + userId, value: null };
-    return [former, this.record(partition, userId, value)];
+    const headers = { [sinceHeader]: String(sinceMs) };
+    return [former, { ...this.record(partition, userId, value), headers }];
   }
 
   /** Undefined for records of other audiences and traits. */

@@ -69,15 +69,16 @@ async function* adopted(
   memberships: Memberships,
   connection: DuckDBConnection,
 ): AsyncGenerator<OutgoingChange[], void, undefined> {
-  const sql = 'select user_id, value from state.members semi join former using (user_id)';
-  for await (const [users = [], values = []] of textColumns(connection, sql))
+  const sql =
+    'select user_id, value, since_ms::varchar from state.members semi join former using (user_id)';
+  for await (const [users = [], values = [], since = []] of textColumns(connection, sql))
     yield users.map((userId, row) => {
       const user = String(userId);
       const partition = audience.partitionOf(user);
       return {
         userId: user,
         partition,
-        records: memberships.adopted(partition, user, String(values[row])),
+        records: memberships.adopted(partition, user, String(values[row]), Number(since[row])),
       };
     });
 }

@@ -44,7 +44,7 @@ test('a user of one audience is nobody in another, nor under another trait, what
       assert.equal(keysOf({}, 'ab').userOf(bytes), undefined);
       assert.equal(keysOf({ trait: 'gold' }).userOf(bytes), undefined);
       assert.equal(keysOf({ source: 'app' }).userOf(bytes), undefined);
-      const [former] = keysOf({}).adopted(0, userId, 'true');
+      const [former] = keysOf({}).adopted(0, userId, 'true', 0);
       assert.equal(keysOf({}).formerUserOf(Buffer.from(former?.key ?? '')), userId);
     }),
   );

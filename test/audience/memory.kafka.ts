@@ -324,6 +324,28 @@ suite('what an audience remembers', { concurrency: 4 }, () => {
     assert.equal((await scene.sync(gold, membersOf('a'))).before, 0);
   });
 
+  test('a deletion ends a membership of a former version also once a sync that was cut off took it over', async () => {
+    const target = audience('overtaken');
+    const { kafka, topology } = scene.deployment;
+    const topic = topology.topics.audienceMembers;
+    const writer = await openTransactions(kafka, `${topology.prefix}${randomUUID()}`);
+    const rest = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    await writer.write(
+      [...rest, 'z'].map((user) => {
+        const key = `overtaken:${user}`;
+        return { topic, partition: partitionOf(key, 2), key, value: 'true' };
+      }),
+    );
+    await writer.close();
+    await scene.deleteUser('z');
+    // In the order of ids, so that it is cut off before the deleted user's turn.
+    await scene.cutOffSync(target, membersOf(...rest), { full: { destination: undefined } });
+    const { removed } = await scene.sync(target, membersOf(...rest));
+    assert.equal(removed, 0);
+    const tellsOfDeleted = (await scene.emitted(target)).filter(({ userId }) => userId === 'z');
+    assert.deepEqual(tellsOfDeleted, []);
+  });
+
   test('a checkpoint from before `audience-members` was created again is not used', async () => {
     const own = await syncScene();
     const { kafka, topology } = own.deployment;
