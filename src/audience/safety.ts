@@ -27,10 +27,10 @@ export function objectionTo(
   expected: number = 0,
 ): string | undefined {
   const { members, before, added, removed, changedAlike } = found;
-  if (before === 0) return undefined;
+  if (before === 0 && expected === 0) return undefined;
   const name = `${target.kind} ${target.id}`;
   if (members === 0) {
-    if (limits.allowEmpty) return undefined;
+    if (before === 0 || limits.allowEmpty) return undefined;
     return `the data of ${name} has no users, and had ${before} before; nothing was sent. If that is right, use --allow-empty`;
   }
   const rules = [

@@ -94,6 +94,23 @@ test('what a sync that was cut off could not send is no surprise to the next', (
   assert.equal(objectionTo(audience('a'), rest, usual, 100), undefined);
 });
 
+test('a first sync that was cut off before it sent anything may be followed by one of about as many users', () => {
+  const objection = (users: number, expected: number): string | undefined =>
+    objectionTo(
+      audience('a'),
+      { ...calm, before: 0, members: users, added: users },
+      usual,
+      expected,
+    );
+  assert.equal(objection(100, 100), undefined);
+  assert.match(
+    objection(900, 100) ?? '',
+    /would add 900 users to 100 \(900 %\), .*--max-added 900$/,
+  );
+  assert.equal(objection(0, 100), undefined);
+  assert.equal(objection(900, 0), undefined);
+});
+
 test('the limit that a refusal names is enough, and the one that was given is shown as it is', () => {
   const target = audience('a');
   const limit = (maxRemoved: number) => ({ ...usual, maxRemoved });
