@@ -33,6 +33,7 @@ export function objectionTo(
     if (before === 0 || limits.allowEmpty) return undefined;
     return `the data of ${name} has no users, and had ${before} before; nothing was sent. If that is right, use --allow-empty`;
   }
+  const unsent = Math.max(0, expected - before);
   const rules = [
     { verb: 'lose', users: removed, of: before, most: limits.maxRemoved, option: 'max-removed' },
     {
@@ -44,7 +45,7 @@ export function objectionTo(
     },
     {
       verb: 'add',
-      users: added,
+      users: Math.max(0, added - unsent),
       of: Math.max(before, expected),
       most: limits.maxAdded,
       option: 'max-added',

@@ -92,6 +92,14 @@ test('what a sync that was cut off could not send is no surprise to the next', (
   const rest = { ...calm, before: 10, members: 100, added: 90 };
   assert.match(objectionTo(audience('a'), rest, usual) ?? '', /--max-added 900$/);
   assert.equal(objectionTo(audience('a'), rest, usual, 100), undefined);
+  const few = { ...usual, maxAdded: 10 };
+  for (const before of [0, 10, 99]) {
+    const objection = (added: number): string | undefined =>
+      objectionTo(audience('a'), { ...rest, before, added }, few, 100);
+    assert.equal(objection(100 - before), undefined);
+    assert.equal(objection(110 - before), undefined);
+    assert.match(objection(111 - before) ?? '', /would add 11 users to 100 \(11 %\), .*-added 11$/);
+  }
 });
 
 test('a first sync that was cut off before it sent anything may be followed by one of about as many users', () => {
@@ -105,7 +113,7 @@ test('a first sync that was cut off before it sent anything may be followed by o
   assert.equal(objection(100, 100), undefined);
   assert.match(
     objection(900, 100) ?? '',
-    /would add 900 users to 100 \(900 %\), .*--max-added 900$/,
+    /would add 800 users to 100 \(800 %\), .*--max-added 800$/,
   );
   assert.equal(objection(0, 100), undefined);
   assert.equal(objection(900, 0), undefined);
