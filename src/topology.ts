@@ -29,6 +29,9 @@ export interface Topic {
 }
 
 const dayMs = 86_400_000;
+const longestLinkDays = 90;
+/** Of a customer's link to the console: only another key takes one back, so none is for ever. */
+export const longestLinkMs: number = longestLinkDays * dayMs;
 const deliveryDays = 7;
 const deadLetterDays = 30;
 const attemptsDays = 3;
@@ -43,6 +46,8 @@ const auditDays = 365;
 const segmentDays = 7;
 /** What is kept stays for as long as its segment, and the clock that this is compared with may be wrong. */
 const pausedGoneDays = pausedDays + segmentDays + 3;
+/** A link must not show another destination that has its destination's id; clocks may be wrong here too. */
+const endedGoneDays = Math.max(pausedGoneDays, longestLinkDays + 3);
 /** Marks of redrives have to outlive the letters that they are about, whose segments stay as long. */
 const redriveMarkDays = deadLetterDays + segmentDays + 3;
 /**
@@ -94,6 +99,8 @@ export interface Topology {
   readonly pausedRetentionMs: number;
   /** After so long, nothing of it can be there any more. */
   readonly pausedGoneMs: number;
+  /** After so long, it does not matter any more that another destination had an id. */
+  readonly endedGoneMs: number;
   /** How long deletions are known. */
   readonly deletionRetentionMs: number;
   readonly groups: {
@@ -202,6 +209,7 @@ export function createTopology(options: TopologyOptions): Topology {
     deliveryRetentionMs: deliveryDays * dayMs,
     pausedRetentionMs: pausedDays * dayMs,
     pausedGoneMs: pausedGoneDays * dayMs,
+    endedGoneMs: endedGoneDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
     groups,
     all: [

@@ -61,7 +61,8 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { operations, producer } = deps;
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
-  const access = createAccess(deps.access, { log, clock });
+  const endedMs = (id: string): number | undefined => live.pauses.endedMs(id);
+  const access = createAccess(deps.access, { log, clock, endedMs });
   const shared = { kafka, topology, log, clock };
   const live = await followLiveState(shared);
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);

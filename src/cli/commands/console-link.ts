@@ -3,8 +3,10 @@ import { formatDuration, parseDuration } from '../../duration.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { requireDestination } from '../../resources/find-destination.ts';
+import { readPauses } from '../../resources/pauses/pauses.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
+import { longestLinkMs } from '../../topology.ts';
 import type { Context } from '../context.ts';
 
 interface Options {
@@ -13,8 +15,6 @@ interface Options {
 }
 
 const minuteMs = 60_000;
-/** Only another key takes a link back, so none is for ever. */
-const longestMs = 90 * 86_400_000;
 
 /** `postrider console-link`: what a customer sees of their own destination. */
 export function registerConsoleLink(program: Command, context: Context): void {
@@ -42,18 +42,21 @@ async function printLink(
   if (key === undefined || consoleUrl === undefined)
     throw notSet(missing.name, `${missing.allowed}, the same as for the console`, environment);
   const topology = await context.topology();
+  // First: where this destination is deleted meanwhile, the link shows no later one of its id.
+  const formerEndMs = (await readPauses(kafka, topology)).endedMs(destination) ?? 0;
   requireDestination(await readStoredResources({ kafka, topology, log }), destination);
   const { makeLink } = await import('../../console/access/customer-link.ts');
   const untilMs = systemClock.now() + expires;
-  context.print(makeLink(key, consoleUrl, { destination, bodies: bodies === true, untilMs }));
+  const shown = { destination, formerEndMs, bodies: bodies === true, untilMs };
+  context.print(makeLink(key, consoleUrl, shown));
   const until = new Date(untilMs).toISOString();
   context.note(`anyone with this link can see destination ${destination} until ${until}`);
 }
 
 function parseExpires(given: string): number {
   const valueMs = parseDuration(given) ?? NaN;
-  if (valueMs >= minuteMs && valueMs <= longestMs) return valueMs;
+  if (valueMs >= minuteMs && valueMs <= longestLinkMs) return valueMs;
   throw new InvalidArgumentError(
-    `Allowed: a duration such as 12h or 7d, from ${formatDuration(minuteMs)} to ${formatDuration(longestMs)}.`,
+    `Allowed: a duration such as 12h or 7d, from ${formatDuration(minuteMs)} to ${formatDuration(longestLinkMs)}.`,
   );
 }

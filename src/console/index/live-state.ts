@@ -20,7 +20,7 @@ export interface LiveState {
   readonly resources: ReadonlyMap<string, Resource>;
   /** Why a record cannot be read, by the same. */
   readonly unreadable: ReadonlyMap<string, string>;
-  readonly pauses: Pick<Pauses, 'get' | 'resumedSince'>;
+  readonly pauses: Pick<Pauses, 'get' | 'resumedSince' | 'endedMs'>;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
   /** What was told last of each destination, by its id. */
   readonly notices: ReadonlyMap<string, Notice>;

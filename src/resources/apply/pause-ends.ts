@@ -15,7 +15,7 @@ export interface PauseEnds {
 }
 
 export interface PauseEndsOptions {
-  readonly topology: Pick<Topology, 'topics' | 'pausedGoneMs'>;
+  readonly topology: Pick<Topology, 'topics' | 'pausedGoneMs' | 'endedGoneMs'>;
   readonly nowMs: number;
   /** Read after the pauses. */
   readonly stored: StoredResources;
@@ -44,7 +44,8 @@ export function pauseEndsOf(
     ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
   ];
   // Where nothing is stored, the configuration was lost, and what was not deleted before is still paused.
-  const isFormer = ({ id }: Change): boolean => stored.size > 0 || pauses.endedMs(id) !== undefined;
+  const isFormer = ({ id }: Change): boolean =>
+    stored.size > 0 || (pauses.endedMs(id) ?? -Infinity) >= nowMs - topology.pausedGoneMs;
   // What another apply has made since these changes were planned is paused for a reason of its own.
   const begun = changes.filter(
     (each) => isBegun(each) && !stored.has(recordKey(each)) && isFormer(each),
@@ -60,7 +61,7 @@ export function pauseEndsOf(
     ],
     after: [
       ...pauses
-        .endedBefore(nowMs - topology.pausedGoneMs)
+        .endedBefore(nowMs - topology.endedGoneMs)
         .map((id) => endedRecord(topic, id, undefined)),
       ...gone.map(({ id }) => endedRecord(topic, id, since)),
       ...gone.flatMap(endsFor),

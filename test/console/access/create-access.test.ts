@@ -17,7 +17,8 @@ const oidc = {
 
 function isOpen(env: Record<string, string>): boolean {
   const settings = consoleAccess(readSettings(env));
-  return createAccess(settings, { log: silentLogger, clock: systemClock }).isOpen;
+  const endedMs = (): undefined => undefined;
+  return createAccess(settings, { log: silentLogger, clock: systemClock, endedMs }).isOpen;
 }
 
 test('without log-in it is open, on loopback alone', () => {

@@ -21,7 +21,8 @@ const settings = { tokensFile: tokensFile(twoTokens), sessionKey };
 
 function linkOf(stand: Stand, changes: Partial<CustomerLink> = {}, key = sessionKey): string {
   const untilMs = stand.clock.now() + 7 * dayMs;
-  return makeLink(key, stand.url, { destination: 'crm', bodies: false, untilMs, ...changes });
+  const link = { destination: 'crm', formerEndMs: 0, bodies: false, untilMs, ...changes };
+  return makeLink(key, stand.url, link);
 }
 
 async function opened(stand: Stand, changes: Partial<CustomerLink> = {}): Promise<Browser> {
@@ -182,6 +183,39 @@ test('one that has expired, was changed or is by another key opens nothing, and 
     assert.match(text, /This link has expired or is incomplete\./);
     assert.doesNotMatch(text, /<script/);
   }
+});
+
+test('a link and its session end with their destination, also where another one has its id', async (t) => {
+  const stand = await startStand(t, settings);
+  const path = '/api/v1/destinations/crm';
+  const former = await opened(stand);
+  assert.equal((await former.get(path)).status, 200);
+  stand.ended.set('crm', 1_000);
+  assert.equal((await former.get(path)).status, 401);
+  const { status, setCookies, text } = await new Browser(stand.url).get(linkOf(stand));
+  assert.deepEqual([status, setCookies], [403, []]);
+  assert.match(text, /This link was for a destination that has been deleted\./);
+
+  const later = await opened(stand, { formerEndMs: 1_000 });
+  assert.equal((await later.get(path)).status, 200);
+  stand.ended.delete('crm');
+  assert.equal((await later.get(path)).status, 200, 'long after, nobody knows of the former one');
+  assert.equal((await (await loggedIn(stand, 'vera')).get(path)).status, 200);
+});
+
+test('what a former release made, which does not say for which destination of the id, opens nothing', async (t) => {
+  const stand = await startStand(t, settings);
+  const shown = { destination: 'crm', bodies: true, untilMs: stand.clock.now() + dayMs };
+  const browser = new Browser(stand.url);
+  const link = await browser.get(`/l/${sign(sessionKey, 'customer-link', shown)}`);
+  assert.deepEqual([link.status, link.setCookies], [403, []]);
+  assert.match(
+    link.text,
+    /This link has expired or is incomplete\. Ask the sender for a new one\./,
+  );
+  const claims = { id: 'a', user: 'crm', role: 'customer', ...shown };
+  browser.jar.set('postrider', sign(sessionKey, 'session', claims));
+  assert.equal((await browser.get('/api/v1/session')).status, 401);
 });
 
 test('without a key that lasts there are no links', async (t) => {

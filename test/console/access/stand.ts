@@ -25,6 +25,8 @@ export interface Stand {
   readonly clock: Clock & { forward(byMs: number): void };
   /** Requests that reached a route which changes something. */
   readonly done: string[];
+  /** When the last destination of an id was deleted. */
+  readonly ended: Map<string, number>;
 }
 
 const nothing: AccessSettings = {
@@ -100,7 +102,9 @@ export async function startStand(
     },
   };
   const done: string[] = [];
-  const access = createAccess({ ...nothing, ...settings }, { log, clock });
+  const ended = new Map<string, number>();
+  const endedMs = (id: string): number | undefined => ended.get(id);
+  const access = createAccess({ ...nothing, ...settings }, { log, clock, endedMs });
   const server = await createConsoleServer({
     access,
     trustedProxies: [],
@@ -126,7 +130,7 @@ export async function startStand(
   await server.listen({ port, host: '127.0.0.1' });
   t.after(() => server.close());
   const { port: chosen } = server.server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${chosen}`, clock, done };
+  return { url: `http://127.0.0.1:${chosen}`, clock, done, ended };
 }
 
 export interface Reply {

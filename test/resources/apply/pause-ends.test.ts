@@ -6,7 +6,7 @@ import { recordKey, type ResourceName } from '../../../src/resources/config/stor
 import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
 import { endedRecord, pauseRecord, resumedRecord } from '../../../src/resources/pauses/pause.ts';
 import { Pauses } from '../../../src/resources/pauses/pauses.ts';
-import { createTopology } from '../../../src/topology.ts';
+import { createTopology, longestLinkMs } from '../../../src/topology.ts';
 
 const topology = createTopology({
   prefix: '',
@@ -40,7 +40,7 @@ function pausesWith(...records: readonly ReturnType<typeof pauseRecord>[]): Paus
   return pauses;
 }
 
-test('a destination counts as deleted for as long as something may be in the topic that was kept for it', () => {
+test('a destination counts as deleted for as long as something is kept for it, or a link may show it', () => {
   const kept = topology.all.find(({ name }) => name === topology.topics.paused);
   const lastMs = Number(kept?.config['retention.ms']) + segmentMs;
   const gone: Change = { kind: 'Destination', id: 'ads', action: 'delete', fields: [] };
@@ -54,7 +54,8 @@ test('a destination counts as deleted for as long as something may be in the top
     });
     return pauseEndsOf([gone], pauses, options).after.some((record) => record.key === key);
   };
-  assert.deepEqual([forgotten(lastMs), forgotten(lastMs + segmentMs)], [false, true]);
+  const agoMs = [lastMs, longestLinkMs, longestLinkMs + segmentMs];
+  assert.deepEqual(agoMs.map(forgotten), [false, false, true]);
 });
 
 test('what is kept under an id whose deletion was cut off is not for the destination that begins', () => {
@@ -92,6 +93,8 @@ test('what was paused stays paused where the configuration was lost and is appli
   assert.deepEqual(pauseEndsOf([begun], deleted, nothing).before, [
     endedRecord(topic, 'crm', since),
   ]);
+  const muchLater = { ...nothing, nowMs: nowMs + topology.pausedGoneMs + 1 };
+  assert.deepEqual(pauseEndsOf([begun], deleted, muchLater).before, []);
 });
 
 test('a destination that another apply has made since this one was planned stays paused', () => {
