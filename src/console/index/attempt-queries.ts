@@ -11,6 +11,8 @@ export interface AttemptQuestion {
   readonly url?: string | undefined;
   readonly message?: string | undefined;
   readonly user?: string | undefined;
+  /** Nothing that happened before. */
+  readonly fromMs?: number | undefined;
   /** Only what was indexed later. */
   readonly afterSeq?: number | undefined;
   /** Only what is older than the last row of the page before. */
@@ -50,7 +52,7 @@ export async function findAttempts(
   question: AttemptQuestion,
 ): Promise<FoundAttempts> {
   const { words, database } = index;
-  const { failed, message, user, afterSeq, before, limit } = question;
+  const { failed, message, user, fromMs = 0, afterSeq, before, limit } = question;
   const destination = words.find(question.destination);
   const url = question.url === undefined ? undefined : words.find(question.url);
   const isUnknown = destination === undefined || (question.url !== undefined && url === undefined);
@@ -64,14 +66,15 @@ export async function findAttempts(
     values['url'] = url;
   }
   const where = [...both];
+  if (fromMs > 0) where.push(`at_ms >= ${fromMs}`);
   if (afterSeq !== undefined) where.push(`seq > ${afterSeq}`);
   if (before !== undefined) {
     where.push(`at_ms <= ${before.atMs}`);
     where.push(`(at_ms < ${before.atMs} or seq < ${before.seq})`);
   }
   if (message === undefined && user === undefined && afterSeq === undefined) {
-    const fromMs = await reachingBack(index, both, values, before?.atMs, limit);
-    where.push(`at_ms >= ${fromMs}`);
+    const reachMs = await reachingBack(index, both, values, before?.atMs, limit);
+    where.push(`at_ms >= ${reachMs}`);
   }
   const text = message ?? user;
   if (text !== undefined) Object.assign(values, { hash: hashOf(text), text });

@@ -113,7 +113,10 @@ export async function startStand(
     routes: (api) => {
       for (const path of ['/destinations', '/destinations/:id', '/pipeline']) api.get(path, answer);
       if (explain === undefined) api.get('/events', () => story);
-      else addEventRoutes(api, { explain, live: { resources: new Map() } } as unknown as RouteDeps);
+      else {
+        const live = { resources: new Map(), pauses: { endedMs } };
+        addEventRoutes(api, { explain, live } as unknown as RouteDeps);
+      }
       if (actions !== undefined) {
         addActions(api, actions);
         return;

@@ -12,6 +12,7 @@ import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
 import { Remembered } from '../remembered.ts';
 import { seriesOf } from '../series.ts';
+import { shownFromMs } from '../since.ts';
 import { opened, page, saidBy, type OfDestination, type Paged, type RouteDeps } from './route.ts';
 
 const dayMs = 86_400_000;
@@ -37,10 +38,14 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
   const letters = new Remembered(clock, lettersMs, () =>
     deadLettersSince(opened(index), clock.now() - dayMs),
   );
-  const row = (view: DestinationView, counts: ReadonlyMap<string, number>): DestinationRow => {
+  const row = (
+    view: DestinationView,
+    counts: ReadonlyMap<string, number>,
+    fromMs = 0,
+  ): DestinationRow => {
     const id = view.destination;
     const { words, lastHours } = opened(index);
-    const lastHour = lastHours.of(words.find(id), clock.now());
+    const lastHour = lastHours.of(words.find(id), clock.now(), fromMs);
     return rowOf(view, nameOf(live, id), counts.get(id) ?? 0, lastHour);
   };
   const viewOrFail = async (id: string): Promise<DestinationView> => {
@@ -86,9 +91,12 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         params: accept(['id'], ['id']),
       },
     },
-    async ({ params: { id } }) => {
-      const [view, counts] = await Promise.all([viewOrFail(id), letters.get()]);
-      return detailOf(row(view, counts), view, live);
+    async ({ params: { id }, session }) => {
+      const fromMs = shownFromMs(live, session);
+      const isOlder = fromMs <= clock.now() - dayMs;
+      const counting = isOlder ? letters.get() : deadLettersSince(opened(index), fromMs);
+      const [view, counts] = await Promise.all([viewOrFail(id), counting]);
+      return detailOf(row(view, counts, fromMs), view, live);
     },
   );
   api.get<{ Params: OfDestination; Querystring: { range: Range } }>(
@@ -101,10 +109,11 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         querystring: accept(['range']),
       },
     },
-    async ({ params: { id }, query: { range } }) => {
+    async ({ params: { id }, query: { range }, session }) => {
       const { urls } = await viewOrFail(id);
       const nowMs = clock.now();
-      return seriesOf(await countedOf(opened(index), id, range, nowMs), urls, range, nowMs);
+      const counted = await countedOf(opened(index), id, range, nowMs, shownFromMs(live, session));
+      return seriesOf(counted, urls, range, nowMs);
     },
   );
   api.get<{
@@ -120,7 +129,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         querystring: accept(['failed', 'url', 'message', 'user', 'after', 'cursor', 'limit']),
       },
     },
-    async ({ params, query }) => {
+    async ({ params, query, session }) => {
       const { failed, url, message, user, after, cursor, limit } = query;
       const place = decodeCursor(cursor, 'number', 'number');
       const { items, next } = await findAttempts(opened(index), {
@@ -130,6 +139,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         message,
         user,
         limit,
+        fromMs: shownFromMs(live, session),
         afterSeq: after === undefined ? undefined : Number(after),
         before: place === undefined ? undefined : { atMs: place[0], seq: place[1] },
       });

@@ -6,6 +6,7 @@ import { decodeCursor } from '../cursor.ts';
 import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
+import { shownFromMs, storyFrom } from '../since.ts';
 import { opened, page, type Paged, type RouteDeps } from './route.ts';
 
 /** At a time: a story reads Kafka for a second or more. */
@@ -31,7 +32,9 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
         return deps.explain(message, known, over);
       }, session?.destination);
       if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
-      return withCopies(explained, deps.live.resources);
+      const told = withCopies(explained, deps.live.resources);
+      const fromMs = shownFromMs(deps.live, session);
+      return fromMs === 0 ? told : storyFrom(told, fromMs);
     },
   );
   api.get<{ Querystring: Paged & { user: string } }>(

@@ -12,6 +12,7 @@ import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
 import type { DeadLetterCount, Page, RejectedCount } from '../model.ts';
 import { accept } from '../parameters.ts';
+import { shownFromMs } from '../since.ts';
 import { opened, page, type OfDestination, type Paged, type RouteDeps } from './route.ts';
 
 const dayMs = 86_400_000;
@@ -24,18 +25,19 @@ interface Query {
 }
 
 /** What was given up, and what could not be routed. */
-export function addLetterRoutes(api: FastifyInstance, { index, clock }: RouteDeps): void {
+export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: RouteDeps): void {
   const find = async (
     table: LetterTable,
     whose: string | undefined,
     { reason, since, cursor, limit }: Paged & Query,
+    fromMs = 0,
   ): Promise<FoundLetters> => {
     const place = decodeCursor(cursor, 'number', 'number', 'number');
     const [atMs = 0, partition = 0, offset = 0] = place ?? [];
     return findLetters(opened(index), table, {
       whose,
       reason,
-      sinceMs: since === undefined ? undefined : Date.parse(since),
+      sinceMs: Math.max(since === undefined ? 0 : Date.parse(since), fromMs),
       before: place === undefined ? undefined : { atMs, partition, offset },
       limit,
     });
@@ -71,8 +73,10 @@ export function addLetterRoutes(api: FastifyInstance, { index, clock }: RouteDep
         querystring: accept(['reason', 'since', 'cursor', 'limit']),
       },
     },
-    async ({ params: { id }, query }) =>
-      pageOfLetters(await find('dead_letters', id, query), (row) => deadLetterOf(row, words())),
+    async ({ params: { id }, query, session }) =>
+      pageOfLetters(await find('dead_letters', id, query, shownFromMs(live, session)), (row) =>
+        deadLetterOf(row, words()),
+      ),
   );
   api.get<{ Querystring: Paged & Query }>(
     '/rejected',
