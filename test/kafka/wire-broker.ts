@@ -10,6 +10,7 @@ export const listOffsetsKey = 2;
 export const metadataKey = 3;
 export const apiVersionsKey = 18;
 export const initProducerIdKey = 22;
+export const epochEndKey = 23;
 
 export interface WireRequest {
   readonly apiKey: number;

@@ -382,6 +382,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const asked = failed.some(({ failure }) => isLeaderDoubted(failure.reason))',
     replace: 'const asked = (false as boolean)',
   },
+  'former-leader-moves-back': {
+    says: 'A consumer that asked a former leader first moved its position back to where that one was cut off, and committed it.',
+    file: 'src/kafka/fetch/fetcher.ts',
+    find: 'const isDoubted = diverging === undefined && cursor.mayBeOfFormerLeader;',
+    replace: 'const isDoubted = false as boolean;',
+  },
   'former-leader-is-followed': {
     says: 'A follower that had asked a former leader alone stayed with it, so a router left out the events of new destinations.',
     file: 'src/kafka/follow/follower.ts',

@@ -34,6 +34,8 @@ export class Cursor implements TopicPartition, FetchPosition {
   leader = -1;
   /** Epoch of the leader; -1: unknown. */
   leaderEpoch = -1;
+  /** How often in a row others were asked who leads, because its leader does not have the position. */
+  timesDoubted = 0;
   /** Since when, by the steady clock, the cluster knows of no leader; undefined: it does. */
   unledSinceMs: number | undefined;
   /** A replica in this process's zone that the leader named, and until when it is used. */
@@ -74,6 +76,11 @@ export class Cursor implements TopicPartition, FetchPosition {
     this.limitBytes = limitBytes;
     this.maxBytes = limitBytes;
     this.lastEpoch = lastEpoch;
+  }
+
+  /** Whether its leader is not known to be as late as the one whose record was read last. */
+  get mayBeOfFormerLeader(): boolean {
+    return this.lastEpoch < 0 || this.lastEpoch > this.leaderEpoch;
   }
 
   /** The replica did not answer, or cannot be believed, although its leader still counts it as available. */

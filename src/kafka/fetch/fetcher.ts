@@ -74,6 +74,8 @@ const lateMs = 200;
 const idleMs = 1_000;
 /** What cannot be read now may be after the next release, or once retention has removed it. */
 const stuckMs = 30_000;
+/** How often others are asked who leads before a position is moved back: each time, another broker answers. */
+const mostDoubts = 5;
 /** How long the leader's word about a replica in our zone holds. */
 const replicaMs = 300_000;
 /** What is believed of a node that does not lead the partition. */
@@ -273,6 +275,7 @@ export class Fetcher {
     if (part.error === 'NONE') {
       if (cursor.refusals !== 0) this.#readTopics.add(cursor.topic);
       cursor.refusals = 0;
+      cursor.timesDoubted = 0;
       owner.highWatermark?.(cursor, part.highWatermark);
     }
     switch (verdict.kind) {
@@ -395,9 +398,16 @@ export class Fetcher {
   async #settle(cursor: Cursor, diverging?: EpochEnd): Promise<void> {
     const { owner } = this.#options;
     cursor.restUntilMs = Infinity;
+    const isDoubted = diverging === undefined && cursor.mayBeOfFormerLeader;
     try {
       const range = await this.#rangeOf(cursor, diverging);
       const move = settlePosition(cursor.offset, range);
+      if (move?.kind === 'cut-off' && isDoubted && cursor.timesDoubted < mostDoubts) {
+        await this.#leaders.refreshInTurn();
+        cursor.timesDoubted += 1;
+        cursor.restUntilMs = performance.now() + againMs;
+        return;
+      }
       if (!this.#cursors.has(cursor)) return;
       // The broker that refuses what it has may have to find out something first.
       cursor.restUntilMs = move === undefined ? performance.now() + againMs : 0;

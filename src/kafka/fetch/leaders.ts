@@ -31,6 +31,7 @@ export class Leaders {
   readonly #options: LeadersOptions;
   #askedAtMs = -Infinity;
   #isDue = false;
+  #turn: Promise<void> | undefined;
   readonly #sleeper: Sleeper;
 
   constructor(options: LeadersOptions) {
@@ -43,6 +44,23 @@ export class Leaders {
   refreshSoon(): void {
     this.#isDue = true;
     this.#sleeper.wake();
+  }
+
+  /**
+   * Hears the broker that was asked longest ago: a leader that has lost touch with the others does not know it, and may
+   * be all that is connected. Whoever wants that at the same time shares the answer; rejects if there is none.
+   */
+  async refreshInTurn(): Promise<void> {
+    const { cluster } = this.#options;
+    this.#turn ??= cluster
+      .refreshInTurn(this.#topics())
+      .then(() => {
+        this.#findAll();
+      })
+      .finally(() => {
+        this.#turn = undefined;
+      });
+    return this.#turn;
   }
 
   /** Whether the cursor's leader is known, or asking again soon is of no use. */
@@ -96,19 +114,27 @@ export class Leaders {
   }
 
   async #refresh(): Promise<void> {
-    const { cluster, cursors, signal } = this.#options;
+    const { cluster, signal } = this.#options;
     const askedAtMs = performance.now();
     this.#askedAtMs = askedAtMs;
     this.#isDue = false;
     try {
-      await cluster.refresh([...new Set(Array.from(cursors, ({ topic }) => topic))]);
+      await cluster.refresh(this.#topics());
     } catch (error) {
       this.#isDue = true;
       if (!signal.aborted) this.#options.failed(error);
       return;
     }
     if (signal.aborted) return;
-    for (const cursor of [...cursors]) if (!this.find(cursor)) this.#isDue = true;
+    this.#findAll();
     this.#options.refreshed(askedAtMs);
+  }
+
+  #topics(): readonly string[] {
+    return [...new Set(Array.from(this.#options.cursors, ({ topic }) => topic))];
+  }
+
+  #findAll(): void {
+    for (const cursor of [...this.#options.cursors]) if (!this.find(cursor)) this.#isDue = true;
   }
 }

@@ -2,15 +2,19 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createBareKafka } from '../../../src/kafka/bare-client.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
+import { Fetcher } from '../../../src/kafka/fetch/fetcher.ts';
 import { startFollower } from '../../../src/kafka/follow/follower.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { readRange } from '../../../src/kafka/read-range.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeLog } from '../fake-log.ts';
+import { Owner } from '../fetch/fetch-scene.ts';
 import {
   apiVersionsKey,
   describedBy,
+  epochEndKey,
   fetchKey,
   initProducerIdKey,
   listOffsetsKey,
@@ -28,6 +32,8 @@ interface View {
   readonly log: FakeLog;
   /** From here on, the first fetch brings everything; the next ones bring nothing. */
   readonly from: number;
+  /** It has nothing of the position that is asked for. */
+  readonly isOutOfRange?: boolean;
 }
 
 test('a range is read on with the present leader, though the first broker that was asked takes itself for it', async (t) => {
@@ -74,6 +80,40 @@ test('what the former leader cannot replicate is written by the present one, tho
   }, 5_000);
 });
 
+test('a position that the former leader does not have is read on with the present one, and is not moved back', async (t) => {
+  const [formerLog, log] = [new FakeLog(1), new FakeLog(1)];
+  for (const each of [formerLog, log]) each.append('a');
+  log.lead(2);
+  log.append('b');
+  log.append('c');
+  const ports: number[] = [];
+  const refusing = { leader: 1, log: formerLog, from: 0, isOutOfRange: true };
+  const former = await startBroker(t, ports, refusing);
+  await startBroker(t, ports, { leader: 2, log, from: 2 });
+  const owner = startFetcher(t, former, new Cursor({ topic: 't', partition: 0 }, 2, 1_000_000, 1));
+  await eventually(() => {
+    assert.equal(owner.of(0), 'c');
+  }, 5_000);
+  assert.deepEqual(owner.told, []);
+});
+
+function startFetcher(t: TestContext, broker: string, cursor: Cursor): Owner {
+  const kafka = createBareKafka({ brokers: [broker], clientId: 'test' }, silentLogger);
+  const cluster = kafka.openCluster();
+  const owner = new Owner();
+  const fetcher = new Fetcher({
+    ...{ cluster, owner, rack: '', log: silentLogger },
+    maxWaitMs: () => 20,
+    refreshMs: 10_000,
+  });
+  t.after(() => {
+    fetcher.close();
+    cluster.close();
+  });
+  fetcher.add(cursor);
+  return owner;
+}
+
 /** The address of a broker that has the record `a`. The present leader, which it knows of, also has `b`. */
 async function startFormerLeader(t: TestContext): Promise<string> {
   const formerLog = new FakeLog(1);
@@ -90,11 +130,11 @@ async function startFormerLeader(t: TestContext): Promise<string> {
 
 /** It knows of all brokers whose ports are listed, and lists its own. */
 async function startBroker(t: TestContext, ports: number[], view: View): Promise<string> {
-  const { leader, log } = view;
+  const { leader, log, isOutOfRange = false } = view;
   let { from } = view;
   const newest = {
     ...{ [produceKey]: 8, [fetchKey]: 13, [listOffsetsKey]: 1 },
-    ...{ [metadataKey]: 12, [initProducerIdKey]: 1 },
+    ...{ [metadataKey]: 12, [initProducerIdKey]: 1, [epochEndKey]: 3 },
   };
   const address = await startWireBroker(t, ({ apiKey, framed }, socket) => {
     if (apiKey === apiVersionsKey) socket.write(framed(versionsAnswer(newest)));
@@ -107,15 +147,17 @@ async function startBroker(t: TestContext, ports: number[], view: View): Promise
       socket.write(framed(new ByteWriter(16).int32(0).int16(0).int64(1_000).int16(0).buffer));
     // The former leader reaches no replica.
     if (apiKey === produceKey) socket.write(framed(produceAnswer(leader === 1 ? timedOut : 0)));
+    if (apiKey === epochEndKey) socket.write(framed(unknownEpoch()));
     if (apiKey !== fetchKey) return;
-    socket.write(framed(fetchAnswer(log, from)));
+    socket.write(framed(fetchAnswer(log, from, isOutOfRange ? outOfRange : 0)));
     from = log.end;
   });
   ports.push(Number(address.split(':')[1]));
   return address;
 }
 
-/** Kafka's number of REQUEST_TIMED_OUT. */
+/** Kafka's numbers of OFFSET_OUT_OF_RANGE and REQUEST_TIMED_OUT. */
+const outOfRange = 1;
 const timedOut = 7;
 
 /** Produce, version 8. */
@@ -141,15 +183,25 @@ function endAnswer({ end }: FakeLog): Buffer {
   return writer.buffer;
 }
 
+/** OffsetForLeaderEpoch, version 3: nothing is known of the epoch that was asked for. */
+function unknownEpoch(): Buffer {
+  const writer = new ByteWriter(64).int32(0);
+  writer.array(['t'], (name) => {
+    writer.string(name).array([0], (partition) => {
+      writer.int16(0).int32(partition).int32(-1).int64(-1);
+    });
+  });
+  return writer.buffer;
+}
+
 /** Fetch, version 13: everything from this offset on. */
-function fetchAnswer(log: FakeLog, offset: number): Buffer {
-  const records = Buffer.concat(
-    log.batches.filter(({ first }) => first >= offset).map(({ bytes }) => bytes),
-  );
+function fetchAnswer(log: FakeLog, offset: number, error: number): Buffer {
+  const batches = error === 0 ? log.batches.filter(({ first }) => first >= offset) : [];
+  const records = Buffer.concat(batches.map(({ bytes }) => bytes));
   const writer = new ByteWriter(records.length + 128).noTags().int32(0).int16(0).int32(0);
   writer.compactArray([topicId], (id) => {
     writer.uuid(id).compactArray([0], (partition) => {
-      writer.int32(partition).int16(0).int64(log.end).int64(log.end).int64(0);
+      writer.int32(partition).int16(error).int64(log.end).int64(log.end).int64(0);
       writer.compactArray([], () => undefined).int32(-1);
       writer
         .uvarint(records.length + 1)

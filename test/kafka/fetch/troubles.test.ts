@@ -109,6 +109,19 @@ describe('troubles of one partition, or of a broker', { concurrency: true }, () 
     assert.equal(brokers.count('OffsetForLeaderEpoch'), 0);
   });
 
+  test('a position of a leader later than all that brokers know of is settled once several have said so', async (t) => {
+    const { brokers, logs, owner, fetcher, cursors } = reading(t, 1);
+    for (const cursor of cursors) fetcher.remove(cursor);
+    logs[0]?.append('a', 'b');
+    fetcher.add(new Cursor({ topic, partition: 0 }, 50, maxBytes, 7));
+    await eventually(() => {
+      assert.deepEqual(owner.told, ['0 cut-off 50→2']);
+    }, 10_000);
+    assert.ok(brokers.count('Metadata') > 5, `${brokers.count('Metadata')} questions who leads`);
+    logs[0]?.append('c');
+    await until(owner, { 0: 'c' });
+  });
+
   test('behind the end of a log that several nodes have led, nothing before the end is read again', async (t) => {
     const { logs, owner, fetcher, cursors } = reading(t, 1);
     for (const cursor of cursors) fetcher.remove(cursor);
