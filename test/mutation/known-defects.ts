@@ -388,6 +388,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const isDoubted = diverging === undefined && cursor.mayBeOfFormerLeader;',
     replace: 'const isDoubted = false as boolean;',
   },
+  'former-leader-is-read-from': {
+    says: 'A consumer that was connected to a former leader alone asked that one who leads, and read nothing new.',
+    file: 'src/kafka/fetch/leaders.ts',
+    find: 'if (askedAtMs - this.#turnAtMs >= othersMs) this.refreshInTurn().catch(() => undefined);',
+    replace: '',
+  },
   'former-leader-is-followed': {
     says: 'A follower that had asked a former leader alone stayed with it, so a router left out the events of new destinations.',
     file: 'src/kafka/follow/follower.ts',

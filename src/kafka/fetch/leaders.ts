@@ -23,6 +23,8 @@ export interface LeadersOptions {
 
 /** Pause between two requests while something is wrong. */
 const againMs = 250;
+/** How often the broker that was asked longest ago is asked, though nothing is wrong. */
+const othersMs = 15_000;
 /** Elections take less. */
 const unledMs = 10_000;
 
@@ -32,6 +34,7 @@ export class Leaders {
   #askedAtMs = -Infinity;
   #isDue = false;
   #turn: Promise<void> | undefined;
+  #turnAtMs = -Infinity;
   readonly #sleeper: Sleeper;
 
   constructor(options: LeadersOptions) {
@@ -52,6 +55,7 @@ export class Leaders {
    */
   async refreshInTurn(): Promise<void> {
     const { cluster } = this.#options;
+    this.#turnAtMs = performance.now();
     this.#turn ??= cluster
       .refreshInTurn(this.#topics())
       .then(() => {
@@ -118,6 +122,8 @@ export class Leaders {
     const askedAtMs = performance.now();
     this.#askedAtMs = askedAtMs;
     this.#isDue = false;
+    // Nobody waits for that: a broker that hangs may be next.
+    if (askedAtMs - this.#turnAtMs >= othersMs) this.refreshInTurn().catch(() => undefined);
     try {
       await cluster.refresh(this.#topics());
     } catch (error) {

@@ -11,6 +11,7 @@ import { silentLogger } from '../../../src/ops/log.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeLog } from '../fake-log.ts';
 import { Owner } from '../fetch/fetch-scene.ts';
+import { passTime } from '../fetch/passing-time.ts';
 import {
   apiVersionsKey,
   describedBy,
@@ -97,6 +98,20 @@ test('a position that the former leader does not have is read on with the presen
   assert.deepEqual(owner.told, []);
 });
 
+test('a consumer hears of the present leader, though it is connected to the former one alone and misses nothing', async (t) => {
+  const former = await startFormerLeader(t);
+  const pass = passTime(t);
+  const owner = startFetcher(t, former, new Cursor({ topic: 't', partition: 0 }, 0, 1_000_000));
+  await eventually(() => {
+    assert.ok(owner.reachedAtMs.has(0));
+  }, 5_000);
+  assert.equal(owner.of(0), 'a');
+  pass(15_000);
+  await eventually(() => {
+    assert.equal(owner.of(0), 'a b');
+  }, 5_000);
+});
+
 function startFetcher(t: TestContext, broker: string, cursor: Cursor): Owner {
   const kafka = createBareKafka({ brokers: [broker], clientId: 'test' }, silentLogger);
   const cluster = kafka.openCluster();
@@ -104,7 +119,7 @@ function startFetcher(t: TestContext, broker: string, cursor: Cursor): Owner {
   const fetcher = new Fetcher({
     ...{ cluster, owner, rack: '', log: silentLogger },
     maxWaitMs: () => 20,
-    refreshMs: 10_000,
+    refreshMs: 100,
   });
   t.after(() => {
     fetcher.close();
