@@ -394,6 +394,18 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'if (askedAtMs - this.#turnAtMs >= othersMs) this.refreshInTurn().catch(() => undefined);',
     replace: '',
   },
+  'former-topic-comes-back': {
+    says: 'A broker that went on telling of a topic that had been made again was believed, and readers changed between both topics without end.',
+    file: 'src/kafka/cluster/writing-cluster.ts',
+    find: 'if (!this.#metadata.isOther(topic)) this.#metadata.learn(topic);',
+    replace: 'this.#metadata.learn(topic);',
+  },
+  'commit-of-unknown-topic': {
+    says: 'A worker that first asked a broker which knew a former topic took what was committed of the present one for void.',
+    file: 'src/kafka/consume/positions.ts',
+    find: 'if (offsets.some((each) => isOfOtherTopic(each, cluster))) await cluster.refreshInTurn(topics);',
+    replace: '',
+  },
   'former-leader-is-followed': {
     says: 'A follower that had asked a former leader alone stayed with it, so a router left out the events of new destinations.',
     file: 'src/kafka/follow/follower.ts',

@@ -28,6 +28,12 @@ export class LatestMetadata {
     return this.#errors.get(name);
   }
 
+  /** Whether it is not the topic of that name that is known: one of the two was deleted, and the other made again. */
+  isOther({ name, error, id }: DescribedTopic): boolean {
+    const known = this.#topics.get(name)?.id ?? id;
+    return error === 'NONE' && id !== known;
+  }
+
   learn({ name, error, id, partitions }: DescribedTopic): void {
     if (error === 'NONE') {
       this.#topics.set(name, { id, partitions: this.#latest(id, partitions) });

@@ -81,8 +81,22 @@ export class WritingCluster implements ProducerCluster {
     nodeIds: readonly number[],
     topics: readonly string[],
   ): Promise<void> {
+    const told = await this.#askAbout(topics, nodeIds);
+    this.learn(told);
+    const others = told.topics.filter((topic) => this.#metadata.isOther(topic));
+    if (others.length === 0) return;
+    // Nothing tells a former topic's id from a later one's, and a broker that has lost touch with the others goes on
+    // telling the former one's. So another broker has to say the same.
+    const names = others.map(({ name }) => name);
+    const confirmed = await this.#askAbout(names, this.inTurn());
+    for (const topic of confirmed.topics)
+      if (others.some(({ name, id }) => name === topic.name && id === topic.id))
+        this.#metadata.learn(topic);
+  }
+
+  async #askAbout(topics: readonly string[], nodeIds: readonly number[]): Promise<ClusterMetadata> {
     const exchange = metadataExchange(topics);
-    this.learn(await this.askAny((connection) => connection.send(exchange, answerMs), nodeIds));
+    return this.askAny((connection) => connection.send(exchange, answerMs), nodeIds);
   }
 
   topic(name: string): TopicMetadata | undefined {
@@ -159,6 +173,7 @@ export class WritingCluster implements ProducerCluster {
     return connection;
   }
 
+  /** All but topics that are others than are known by their names. */
   protected learn({ brokers, topics }: ClusterMetadata): void {
     for (const broker of brokers) this.learnBroker(broker);
     for (const nodeId of this.#brokers.keys()) {
@@ -167,7 +182,7 @@ export class WritingCluster implements ProducerCluster {
       this.#drop(nodeId);
     }
     for (const seed of this.#seeds) this.#nameSeed(seed, brokers);
-    for (const topic of topics) this.#metadata.learn(topic);
+    for (const topic of topics) if (!this.#metadata.isOther(topic)) this.#metadata.learn(topic);
   }
 
   protected learnBroker(broker: BrokerAddress): void {

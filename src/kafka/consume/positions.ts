@@ -48,7 +48,10 @@ export async function lookUpPositions(
   const topics = [...new Set(partitions.map(({ topic }) => topic))];
   await cluster.refresh(topics);
   const byPartition = new Map<OwnedPartition, CommittedOffset>();
-  for (const committed of await coordinator.committed(partitions)) {
+  const offsets = await coordinator.committed(partitions);
+  // Either what is committed is of a former topic, or the broker that was asked knows the former one.
+  if (offsets.some((each) => isOfOtherTopic(each, cluster))) await cluster.refreshInTurn(topics);
+  for (const committed of offsets) {
     const partition = partitions.find(
       (each) => each.topic === committed.topic && each.partition === committed.partition,
     );
@@ -93,6 +96,10 @@ export async function lookUpPositions(
     const account = new Account(from, committed?.offset, told, ...own);
     return [{ partition, topicId: ofTopic, account, epoch: told.epoch }];
   });
+}
+
+function isOfOtherTopic({ topic, offset, metadata }: CommittedOffset, cluster: Cluster): boolean {
+  return differ(decodeCommitMetadata(offset, metadata).topicId, cluster.topic(topic)?.id);
 }
 
 /**

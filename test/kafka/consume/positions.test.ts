@@ -104,6 +104,21 @@ test('what is committed of a topic that was made again may be of the former one'
   assert.deepEqual([account.tracker.next, account.committed], [0, undefined]);
 });
 
+test('what is committed of the present topic holds, though the first broker that is asked tells of the former one', async () => {
+  const { brokers, commit, lookUp } = partitionZero();
+  const present = brokers.topics.get(topic);
+  assert.ok(present);
+  commit(3, encodeCommitMetadata(3, { epoch: 7, ahead: undefined, topicId: present.id }));
+  let asked = 0;
+  brokers.before = ({ api }) => {
+    if (api !== 'Metadata') return;
+    asked += 1;
+    brokers.topics.set(topic, asked === 1 ? { ...present, id: 'f'.repeat(32) } : present);
+  };
+  const { account, topicId } = await lookUp();
+  assert.deepEqual([account.tracker.next, topicId, asked], [3, present.id, 2]);
+});
+
 test('what is committed says of which topic it is, be it the former one or the present one', async () => {
   const { brokers, partition, commit, lookUp } = partitionZero();
   const of = (topicId: string | undefined): string =>
