@@ -69,6 +69,11 @@ export class SimulatedCluster implements Cluster {
    */
   readonly #busy = new Map<number, Promise<void>>();
   readonly #pending = new Set<(error: Error) => void>();
+  /** Those that have answered what was asked last. */
+  readonly #connected = new Set<number>();
+  /** In which turn a broker was asked last about topics. */
+  readonly #turns = new Map<number, number>();
+  #turn = 0;
   #isClosed = false;
 
   constructor(brokers: SimulatedBrokers, owner: SimulatedProcess, rack: string) {
@@ -78,13 +83,20 @@ export class SimulatedCluster implements Cluster {
   }
 
   async refresh(topics: readonly string[]): Promise<void> {
-    await this.#askAny('Metadata', (nodeId) => {
-      for (const name of topics) this.#metadata.learn(this.#describe(nodeId, name));
-    });
+    await this.#refreshFrom(this.#nearestFirst(), topics);
   }
 
   async refreshInTurn(topics: readonly string[]): Promise<void> {
-    await this.refresh(topics);
+    const turnOf = (nodeId: number): number => this.#turns.get(nodeId) ?? 0;
+    const ids = [...this.#brokers.nodes.keys()].sort((a, b) => turnOf(a) - turnOf(b));
+    await this.#refreshFrom(ids, topics);
+  }
+
+  async #refreshFrom(nodeIds: readonly number[], topics: readonly string[]): Promise<void> {
+    const answer = (nodeId: number): void => {
+      for (const name of topics) this.#metadata.learn(this.#describe(nodeId, name));
+    };
+    await this.#askAny('Metadata', answer, nodeIds);
   }
 
   topic(name: string): TopicMetadata | undefined {
@@ -182,12 +194,15 @@ export class SimulatedCluster implements Cluster {
     return { name, error: 'NONE', id: topic.id, partitions };
   }
 
-  /** Whichever broker is there; one that is suspended costs the time until it is given up. */
-  async #askAny<T>(api: string, answer: (nodeId: number) => T | Promise<T>): Promise<T> {
-    const ids = [...this.#brokers.nodes.keys()];
-    const from = Math.floor(this.#time.random() * ids.length);
+  /** One that is suspended costs the time until it is given up. */
+  async #askAny<T>(
+    api: string,
+    answer: (nodeId: number) => T | Promise<T>,
+    nodeIds: readonly number[] = this.#nearestFirst(),
+  ): Promise<T> {
     let failure: unknown;
-    for (const nodeId of [...ids.slice(from), ...ids.slice(0, from)]) {
+    for (const nodeId of nodeIds) {
+      if (api === 'Metadata') this.#turns.set(nodeId, (this.#turn += 1));
       try {
         return await this.#ask(api, nodeId, answerMs, () => answer(nodeId));
       } catch (error) {
@@ -197,6 +212,15 @@ export class SimulatedCluster implements Cluster {
     }
     this.#time.liveThrough(retryMs);
     throw failure;
+  }
+
+  /** As the real one: brokers that are connected come first, then the others in the order of the settings. */
+  #nearestFirst(): readonly number[] {
+    const ids = [...this.#brokers.nodes.keys()];
+    const connected = ids.filter((nodeId) => this.#connected.has(nodeId));
+    const from = Math.floor(this.#time.random() * connected.length);
+    const others = ids.filter((nodeId) => !this.#connected.has(nodeId));
+    return [...connected.slice(from), ...connected.slice(0, from), ...others];
   }
 
   async #ask<T>(
@@ -219,10 +243,12 @@ export class SimulatedCluster implements Cluster {
     const isOver = (former === undefined ? travel() : former.then(travel)).then(
       (value) => {
         settled();
+        this.#connected.add(nodeId);
         resolve(value);
       },
       (error: unknown) => {
         settled();
+        if (isConnectionError(error)) this.#connected.delete(nodeId);
         reject(asError(error));
       },
     );
