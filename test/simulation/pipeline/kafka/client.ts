@@ -71,7 +71,7 @@ export class SimulatedCluster implements Cluster {
   readonly #pending = new Set<(error: Error) => void>();
   /** Those that have answered what was asked last. */
   readonly #connected = new Set<number>();
-  /** In which turn a broker was asked last about topics. */
+  /** In which turn a broker was asked last what any broker may be asked. */
   readonly #turns = new Map<number, number>();
   #turn = 0;
   #isClosed = false;
@@ -87,9 +87,7 @@ export class SimulatedCluster implements Cluster {
   }
 
   async refreshInTurn(topics: readonly string[]): Promise<void> {
-    const turnOf = (nodeId: number): number => this.#turns.get(nodeId) ?? 0;
-    const ids = [...this.#brokers.nodes.keys()].sort((a, b) => turnOf(a) - turnOf(b));
-    await this.#refreshFrom(ids, topics);
+    await this.#refreshFrom(this.#inTurn(), topics);
   }
 
   async #refreshFrom(nodeIds: readonly number[], topics: readonly string[]): Promise<void> {
@@ -151,9 +149,12 @@ export class SimulatedCluster implements Cluster {
     );
   }
 
-  async findCoordinator(groupId: string): Promise<number> {
-    return this.#askAny('FindCoordinator', (nodeId) =>
-      this.#brokers.coordinatorOf(nodeId, groupId),
+  async findCoordinator(groupId: string, failed?: number): Promise<number> {
+    const failedLast = this.#inTurn().sort((a, b) => Number(a === failed) - Number(b === failed));
+    return this.#askAny(
+      'FindCoordinator',
+      (nodeId) => this.#brokers.coordinatorOf(nodeId, groupId),
+      failed === undefined ? undefined : failedLast,
     );
   }
 
@@ -202,7 +203,7 @@ export class SimulatedCluster implements Cluster {
   ): Promise<T> {
     let failure: unknown;
     for (const nodeId of nodeIds) {
-      if (api === 'Metadata') this.#turns.set(nodeId, (this.#turn += 1));
+      this.#turns.set(nodeId, (this.#turn += 1));
       try {
         return await this.#ask(api, nodeId, answerMs, () => answer(nodeId));
       } catch (error) {
@@ -221,6 +222,11 @@ export class SimulatedCluster implements Cluster {
     const from = Math.floor(this.#time.random() * connected.length);
     const others = ids.filter((nodeId) => !this.#connected.has(nodeId));
     return [...connected.slice(from), ...connected.slice(0, from), ...others];
+  }
+
+  #inTurn(): number[] {
+    const turnOf = (nodeId: number): number => this.#turns.get(nodeId) ?? 0;
+    return [...this.#brokers.nodes.keys()].sort((a, b) => turnOf(a) - turnOf(b));
   }
 
   async #ask<T>(
