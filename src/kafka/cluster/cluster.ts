@@ -161,6 +161,6 @@ export class KafkaCluster extends WritingCluster implements Cluster {
   async #inTurnBefore(last: number): Promise<readonly number[]> {
     // Who has looked for a coordinator alone knows of no other broker.
     await this.refresh([]);
-    return this.inTurn().toSorted((a, b) => Number(a === last) - Number(b === last));
+    return [...this.inTurn()].sort((a, b) => Number(a === last) - Number(b === last));
   }
 }
