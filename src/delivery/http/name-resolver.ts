@@ -70,14 +70,20 @@ const maxAddresses = 64;
 export class CachingResolver implements NameResolver {
   readonly #clock: SteadyClock;
   readonly #hosts: HostsFile;
-  readonly #resolver: Resolver = new Resolver({ timeout: timeoutMs, tries, maxTimeout: timeoutMs });
+  readonly #servers: readonly string[] | undefined;
+  #resolver: Resolver;
+  #resolverSinceMs: number;
+  /** A name server of `#resolver` did not answer. */
+  #isSilent = false;
   readonly #answers = new Map<string, Answer>();
   readonly #waiting = new Map<string, Resolved[]>();
 
   constructor(clock: SteadyClock, { servers, hostsFile }: ResolverOptions = {}) {
     this.#clock = clock;
     this.#hosts = hostsFile ?? new HostsFile(clock);
-    if (servers !== undefined) this.#resolver.setServers(servers);
+    this.#servers = servers;
+    this.#resolver = this.#newResolver();
+    this.#resolverSinceMs = clock.steadyNow();
   }
 
   resolve(hostname: string, callback: Resolved): void {
@@ -110,13 +116,33 @@ export class CachingResolver implements NameResolver {
     const received =
       (family: Family) =>
       (error: NodeJS.ErrnoException | null, addresses: readonly string[] | undefined): void => {
-        replies.set(family, error === null ? (addresses ?? []) : codeOf(error));
+        const reply = error === null ? (addresses ?? []) : codeOf(error);
+        if (reply === 'ETIMEOUT' || reply === 'ECONNREFUSED') this.#isSilent = true;
+        replies.set(family, reply);
         if (replies.size < families.length) return;
         const former = this.#answers.get(hostname);
         this.#answer(hostname, answerOf(hostname, replies, former, this.#clock.steadyNow()));
       };
-    this.#resolver.resolve4(hostname, received(4));
-    this.#resolver.resolve6(hostname, received(6));
+    const resolver = this.#presentResolver();
+    resolver.resolve4(hostname, received(4));
+    resolver.resolve6(hostname, received(6));
+  }
+
+  /** A resolver asks the name servers that the machine had when it was made, and others may have taken their place. */
+  #presentResolver(): Resolver {
+    const nowMs = this.#clock.steadyNow();
+    if (this.#isSilent && nowMs - this.#resolverSinceMs >= keepFailureMs) {
+      this.#isSilent = false;
+      this.#resolver = this.#newResolver();
+      this.#resolverSinceMs = nowMs;
+    }
+    return this.#resolver;
+  }
+
+  #newResolver(): Resolver {
+    const resolver = new Resolver({ timeout: timeoutMs, tries, maxTimeout: timeoutMs });
+    if (this.#servers !== undefined) resolver.setServers(this.#servers);
+    return resolver;
   }
 
   #answer(hostname: string, answer: Answer): void {

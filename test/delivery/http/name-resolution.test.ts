@@ -15,7 +15,7 @@ import type { SteadyClock } from '../../../src/ops/clock.ts';
 import { startDnsServer } from '../../harness/dns-server.ts';
 import type { DnsQuestion, DnsRecord, DnsReply, DnsServer } from '../../harness/dns-server.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
-import { closeAfterwards, createSender, listen, post } from './sender-scene.ts';
+import { closeAfterwards, closedPort, createSender, listen, post } from './sender-scene.ts';
 import type { Result, SenderSetup } from './sender-scene.ts';
 
 /** Stands for every public address: the one that the guard lets through here. */
@@ -414,6 +414,24 @@ describe('a name server that changes its mind', () => {
     await clock.pass(10_000);
     await resolve();
     assert.equal(answers, 2 * before);
+  });
+
+  test('is asked of the name servers that the machine has by then, where others are gone', async () => {
+    const clock = new SimulatedClock();
+    const dns = await startDnsServer(zone({ type: 'A', value: open }));
+    closeAfterwards(dns.close);
+    const servers = [new URL(await closedPort()).host];
+    const resolver = new CachingResolver(clock, { servers, hostsFile: noHosts });
+    const resolve = (): Promise<unknown> =>
+      new Promise((resolved) => {
+        resolver.resolve('crm.example', (error) => {
+          resolved(error?.message);
+        });
+      });
+    assert.equal(await resolve(), 'crm.example could not be resolved (ECONNREFUSED)');
+    servers[0] = dns.address;
+    await clock.pass(6_000);
+    assert.equal(await resolve(), undefined);
   });
 
   test('and one that failed are asked again after a while', async () => {
