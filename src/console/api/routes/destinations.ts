@@ -12,8 +12,15 @@ import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
 import { Remembered } from '../remembered.ts';
 import { seriesOf } from '../series.ts';
-import { shownFromMs } from '../since.ts';
-import { opened, page, saidBy, type OfDestination, type Paged, type RouteDeps } from './route.ts';
+import {
+  opened,
+  page,
+  saidBy,
+  shownFromMs,
+  type OfDestination,
+  type Paged,
+  type RouteDeps,
+} from './route.ts';
 
 const dayMs = 86_400_000;
 /** Pages ask every two seconds, and many may. */

@@ -5,9 +5,9 @@ import { withCopies } from '../copies.ts';
 import { decodeCursor } from '../cursor.ts';
 import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
+import type { Story } from '../model.ts';
 import { ProblemError } from '../problem.ts';
-import { shownFromMs, storyFrom } from '../since.ts';
-import { opened, page, type Paged, type RouteDeps } from './route.ts';
+import { opened, page, shownFromMs, type Paged, type RouteDeps } from './route.ts';
 
 /** At a time: a story reads Kafka for a second or more. */
 const mostStories = 4;
@@ -52,4 +52,14 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       return page(items, nextAtMs === undefined ? undefined : [nextAtMs]);
     },
   );
+}
+
+/** All of an event whose call came since `fromMs`, and of an older one what happened since then. */
+function storyFrom(story: Story, fromMs: number): Story {
+  const isShown = ({ at }: { readonly at: string }): boolean => Date.parse(at) >= fromMs;
+  if (story.received.some((each) => each.outcome !== 'duplicate' && isShown(each))) return story;
+  const destinations = story.destinations
+    .map((each) => ({ ...each, happened: each.happened.filter(isShown) }))
+    .filter(({ happened }) => happened.length > 0);
+  return { ...story, destinations };
 }

@@ -12,8 +12,14 @@ import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
 import type { DeadLetterCount, Page, RejectedCount } from '../model.ts';
 import { accept } from '../parameters.ts';
-import { shownFromMs } from '../since.ts';
-import { opened, page, type OfDestination, type Paged, type RouteDeps } from './route.ts';
+import {
+  opened,
+  page,
+  shownFromMs,
+  type OfDestination,
+  type Paged,
+  type RouteDeps,
+} from './route.ts';
 
 const dayMs = 86_400_000;
 

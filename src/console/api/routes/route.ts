@@ -8,7 +8,7 @@ import type { ExplainedEvent } from '../copies.ts';
 import { encodeCursor } from '../cursor.ts';
 import type { Said, SaidNow } from '../destinations.ts';
 import type { ReadBacklog } from '../flow.ts';
-import type { Page } from '../model.ts';
+import type { Page, Session } from '../model.ts';
 import { ProblemError } from '../problem.ts';
 
 export interface RouteDeps {
@@ -43,6 +43,16 @@ export interface OfDestination {
 
 export function saidBy({ saidNow, live, clock }: RouteDeps): Said {
   return saidNow(live.statuses(), clock.now());
+}
+
+/** To a customer, nothing is shown that a former destination of the id left: it may be another customer's. */
+export function shownFromMs(
+  { pauses }: Pick<LiveState, 'pauses'>,
+  session: Session | null,
+): number {
+  const endedMs =
+    session?.destination === undefined ? undefined : pauses.endedMs(session.destination);
+  return endedMs === undefined ? 0 : endedMs + 1;
 }
 
 /** @throws ProblemError for the moment in which it is made again */
