@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PartitionWriters } from '../../src/audience/partition-writers.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
-import { loadTopology } from '../bench/delivery-load.ts';
+import { loadTopology } from '../lab/bench/delivery-load.ts';
 
 interface SentBatch {
   readonly topicMessages: readonly {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { readRequests } from '../bench/raw-http.ts';
+import { readRequests } from '../lab/bench/raw-http.ts';
 
 /** An endpoint that costs as little as one can, so that it does not hold a worker back. */
 export interface FastEndpoint {

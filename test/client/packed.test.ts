@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { firstLine } from '../bench/measure.ts';
+import { firstLine } from '../lab/bench/measure.ts';
 import { ok, startFakeGateway, type FakeGateway } from './fake-gateway.ts';
 import {
   installPacked,

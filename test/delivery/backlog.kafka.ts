@@ -11,7 +11,7 @@ import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import type { Role } from '../../src/ops/role.ts';
 import { createTopology } from '../../src/topology.ts';
-import { startEndpoints, type Body, type Endpoints } from '../bench/stand-endpoints.ts';
+import { startEndpoints, type Body, type Endpoints } from '../lab/bench/stand-endpoints.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { HandMadeConfig } from './hand-made-config.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readSettings } from '../../src/settings/read.ts';
-import { consoleEnvironment } from '../bench/measure.ts';
+import { consoleEnvironment } from '../lab/bench/measure.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { environmentOf } from './environment.ts';

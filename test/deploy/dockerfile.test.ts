@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { roleArgv } from '../bench/measure.ts';
+import { roleArgv } from '../lab/bench/measure.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { dockerfile, readStages } from './dockerfile.ts';

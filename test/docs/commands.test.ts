@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { CommanderError, type Command } from 'commander';
 import { createContext } from '../../src/cli/context.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { benchNames } from '../bench/report.ts';
+import { benchNames } from '../lab/bench/report.ts';
 import { codeOf, pages, readPage, root, writtenPages } from './pages.ts';
 import { shownCommands } from './shell.ts';
 

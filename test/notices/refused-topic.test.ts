@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { startNotices, type NoticesDeps } from '../../src/notices/notices.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { loadTopology } from '../bench/delivery-load.ts';
+import { loadTopology } from '../lab/bench/delivery-load.ts';
 import { eventually } from '../harness/eventually.ts';
 import { FakeBrokers } from '../kafka/fake-brokers.ts';
 import type { FakeCluster } from '../kafka/fake-cluster.ts';

@@ -7,7 +7,7 @@ import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { startNotices, type NoticesDeps } from '../../src/notices/notices.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { loadTopology } from '../bench/delivery-load.ts';
+import { loadTopology } from '../lab/bench/delivery-load.ts';
 import { eventually } from '../harness/eventually.ts';
 import { FakeBrokers } from '../kafka/fake-brokers.ts';
 import { uncompressed } from '../kafka/uncompressed.ts';

@@ -1,0 +1,63 @@
+import { openSender } from '../../../src/delivery/http/http-sender.ts';
+import { requestFailures, type Outcome } from '../../../src/delivery/outcome.ts';
+import type { Sender } from '../../../src/delivery/sender.ts';
+import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
+import { systemClock, type SteadyClock } from '../../../src/ops/clock.ts';
+import { exampleDestination } from '../../resources/examples.ts';
+
+/** The real sender, for endpoints on this machine. */
+export function openLocalSender(timeoutMs: number, clock: SteadyClock = systemClock): Sender {
+  return openSender({ clock, timeoutMs, allowNetworks: ['127.0.0.0/8'] });
+}
+
+export interface Attempt {
+  readonly outcome: Outcome;
+  readonly tookMs: number;
+}
+
+/** One attempt at the URL. */
+export function attemptAt(sender: Sender, url: string): Promise<Attempt> {
+  const prepared = new PreparedDestination(
+    exampleDestination({ webhooks: [{ url, headers: {} }] }),
+  );
+  const [endpoint] = prepared.endpoints;
+  if (endpoint === undefined) throw new Error('a destination has an endpoint');
+  const body = Buffer.from('{"type":"track"}');
+  return new Promise((resolve) => {
+    const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
+      resolve({ outcome, tookMs });
+    };
+    const signature = prepared.sign(body);
+    sender.send(
+      { body, signature, idempotencyHeader: undefined, messageId: 'm', settled },
+      endpoint,
+      0,
+    );
+  });
+}
+
+/** Why this cannot be the outcome of an answer; undefined if the table has it. */
+export function oddityOf(outcome: Outcome): string | undefined {
+  switch (outcome.kind) {
+    case 'delivered': {
+      const { status = 0 } = outcome;
+      return status >= 200 && status < 300 ? undefined : `delivered with status ${status}`;
+    }
+    case 'retryable': {
+      const { cause, retryAfterMs = 0, answer } = outcome;
+      if (!requestFailures.some((each) => each === cause)) return `cause ${cause}`;
+      if (cause === 'local' || cause === 'dns') return `cause ${cause}`;
+      if (!(retryAfterMs >= 0 && retryAfterMs <= Number.MAX_SAFE_INTEGER))
+        return `a wait of ${retryAfterMs} ms`;
+      return oddAnswer(answer);
+    }
+    case 'permanent': {
+      const isKnown = /^(?:http-[34]\d\d|not-http)$/.test(outcome.reason);
+      return isKnown ? oddAnswer(outcome.answer) : `reason ${outcome.reason}`;
+    }
+  }
+}
+
+function oddAnswer(answer: Buffer | undefined): string | undefined {
+  return (answer?.length ?? 0) <= 1_024 ? undefined : `${answer?.length ?? 0} bytes of answer`;
+}

@@ -1,0 +1,159 @@
+import type { Weather } from '../../harness/kafka/weather.ts';
+
+/** What happens in one run, as plain data: a seed makes it, and a shorter one of a failing run is found by leaving things out. */
+export interface Scenario {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly partitions: number;
+  readonly workers: number;
+  readonly routers: number;
+  readonly maxInFlight: number;
+  readonly users: number;
+  readonly destinations: readonly DestinationPlan[];
+  readonly bursts: readonly Burst[];
+  readonly faults: readonly Fault[];
+  /** Each process is in the rack of one of the nodes, and reads from it if it can. */
+  readonly hasRacks?: boolean;
+  /** Undefined: there is none. */
+  readonly audience?: AudiencePlan | undefined;
+  /** When the last burst and fault is over. */
+  readonly troubledMs: number;
+}
+
+export interface DestinationPlan {
+  readonly id: string;
+  readonly urls: readonly EndpointPlan[];
+  readonly maxInFlight: number | undefined;
+  readonly rateLimit: number | undefined;
+}
+
+export interface EndpointPlan {
+  readonly url: string;
+  readonly latencyMs: readonly [number, number];
+  /** Requests that it works on at a time; others wait in it. */
+  readonly capacity: number;
+  readonly troubles: readonly Trouble[];
+  /** From then on it answers 503, for ever. */
+  readonly goneFromMs: number | undefined;
+}
+
+export const troubleKinds = [
+  'hangs',
+  'answers 503',
+  'answers 429',
+  'answers 410',
+  'flaps',
+  'refuses connections',
+  'has no name',
+  'has a bad certificate',
+  'loses its answers',
+] as const;
+
+export interface Trouble {
+  readonly kind: (typeof troubleKinds)[number];
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** Who is in an audience, and when that is compared. */
+export interface AudiencePlan {
+  readonly changesPerTransaction: number;
+  /** Whether all syncs run where the checkpoint of the one before is. */
+  readonly keepsCheckpoint: boolean;
+  readonly syncs: readonly SyncPlan[];
+}
+
+export interface SyncPlan {
+  readonly atMs: number;
+  /** Numbers of users. */
+  readonly members: readonly number[];
+  readonly killedAfterMs: number | undefined;
+}
+
+/** Calls of skewed users, at a rate, for a while. */
+export interface Burst {
+  readonly atMs: number;
+  readonly calls: number;
+  readonly perSecond: number;
+}
+
+export type Fault = { readonly atMs: number } & (
+  | {
+      readonly kind: 'kill';
+      readonly role: 'worker' | 'router';
+      readonly index: number;
+      readonly backAfterMs: number;
+    }
+  | { readonly kind: 'restart'; readonly role: 'worker' | 'router'; readonly index: number }
+  | {
+      readonly kind: 'suspend';
+      readonly role: 'worker' | 'router';
+      readonly index: number;
+      readonly forMs: number;
+    }
+  | { readonly kind: 'set clock'; readonly index: number; readonly byMs: number }
+  | { readonly kind: 'scale up'; readonly forMs: number }
+  | {
+      readonly kind: 'broker';
+      readonly node: number;
+      readonly state: 'down' | 'suspended' | 'isolated';
+      readonly forMs: number;
+      /** With racks: who is near it is isolated with it. */
+      readonly withRack?: boolean;
+    }
+  | {
+      readonly kind: 'cut off';
+      readonly role: 'worker' | 'router';
+      readonly index: number;
+      /** Undefined: from all. */
+      readonly node: number | undefined;
+      /** Connections break at once, or nothing is heard of them. */
+      readonly breaks: boolean;
+      readonly forMs: number;
+    }
+  | {
+      readonly kind: 'take right away';
+      readonly topic: TopicKind;
+      readonly forMs: number;
+    }
+  | { readonly kind: 'move leaders' }
+  | { readonly kind: 'weather'; readonly weather: Weather; readonly forMs: number }
+  | { readonly kind: 'change'; readonly destination: number }
+  | {
+      /** An operator pauses a destination, and resumes it after that time. */
+      readonly kind: 'pause';
+      readonly destination: number;
+      readonly forMs: number;
+      /** How fast what was kept is sent; undefined: as fast as it is without being told. */
+      readonly perSecond?: number;
+      readonly cuts?: readonly Cut[];
+    }
+  | {
+      /** An operator sends dead letters again. */
+      readonly kind: 'redrive';
+      /** -1: those of all. */
+      readonly destination: number;
+      readonly perSecond: number;
+      readonly cuts: readonly Cut[];
+    }
+  | { readonly kind: 'delete user'; readonly user: number }
+);
+
+/** Faults after which a process may not reach Kafka, or may be told what no longer holds. */
+export const hidesKafka: ReadonlySet<Fault['kind']> = new Set([
+  'broker',
+  'weather',
+  'cut off',
+  'take right away',
+]);
+
+/** What befalls a run of an operator's command that has not ended by then. The first is for the first run, and so on. */
+export interface Cut {
+  readonly afterMs: number;
+  readonly how: 'kill' | 'stop' | 'suspend' | 'cut off';
+  /** It goes on, or is run again, after so long. */
+  readonly forMs: number;
+}
+
+/** Topics that roles read. */
+export type TopicKind = 'ingest' | 'delivery' | 'retry' | 'deletions' | 'pauses';
