@@ -16,7 +16,7 @@ export function testNeeding<const Needed extends readonly Program[]>(
   test(title, async (context) => {
     const found = needed.map((program) => ({ ...program, path: findProgram(program) }));
     const missing = found.filter(({ path }) => path === undefined);
-    for (const { name, install } of missing) noteNotChecked(title, name, install);
+    for (const { name } of missing) noteNotChecked(title, name);
     if (missing.length === 0) {
       await run(...(found.map(({ path }) => path) as { [K in keyof Needed]: string }));
       return;

@@ -1,7 +1,6 @@
 import { startBroker } from '../../src/dev/broker.ts';
 import type { DevBroker } from '../../src/dev/dev-broker.ts';
 import { useCompileCache } from './compile-cache.ts';
-import { printNotChecked } from './not-checked.ts';
 
 /** Node's test runner calls these around a whole run: one broker for all files. */
 
@@ -16,5 +15,4 @@ export async function globalSetup(): Promise<void> {
 
 export async function globalTeardown(): Promise<void> {
   await broker?.stop();
-  printNotChecked();
 }

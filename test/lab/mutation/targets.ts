@@ -1,8 +1,9 @@
 import { globSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Mutant } from './operators.ts';
 
-export const root: string = new URL('../../../', import.meta.url).pathname;
+export const root: string = fileURLToPath(new URL('../../../', import.meta.url));
 
 const targets = [
   'src/delivery/{engine,disposal,verdict,due-gate,due-time,held-for-config,fencing,retry-policy,packing}.ts',

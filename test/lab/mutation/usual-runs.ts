@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ImportGraph, testFiles } from './import-graph.ts';
+import { ImportGraph } from '../../harness/import-graph.ts';
 import type { Mutant } from './operators.ts';
 import { runLimited } from './run-limited.ts';
 import { root } from './targets.ts';
@@ -15,6 +15,8 @@ export interface UsualRun {
   readonly ran: Readonly<Record<string, readonly (readonly [number, number, boolean])[]>>;
 }
 
+/** Tests of what reads, delivers and writes. Others use it too, but of theirs nothing is mutated. */
+const testGlob = 'test/{dead-letter,delivery,event,kafka,resources,router,simulation}/**/*.test.ts';
 export const cacheFolder: string = join(root, '.cache/mutate');
 /** Of a run that nobody has measured yet. */
 const mostCpuMs = 300_000;
@@ -34,14 +36,14 @@ interface V8Coverage {
 
 /** Which test files run a place, and what they cost. Measured once for each state of a test file and all it loads. */
 export class UsualRuns {
-  readonly #graph = new ImportGraph();
+  readonly #graph = new ImportGraph(root);
   readonly #runs = new Map<string, Promise<UsualRun>>();
   readonly #targets: ReadonlySet<string>;
   readonly #tests: readonly string[];
 
   constructor(targets: Iterable<string>) {
     this.#targets = new Set(targets);
-    this.#tests = testFiles();
+    this.#tests = globSync(testGlob, { cwd: root }).sort();
   }
 
   /** Which test files load a file, itself or through others. */

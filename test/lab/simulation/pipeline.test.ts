@@ -4,11 +4,12 @@ import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeScenario } from './make-scenario.ts';
 import { lesser, shrink } from './shrink.ts';
 
-const main = new URL('main.ts', import.meta.url).pathname;
+const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
 interface Ended {
   readonly code: number;

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isClean, soak } from './soak.ts';
 
-/** A short soak; `npm run soak` runs all faults, for as long as they last in life. */
-test('a process, a broker and the network fail one after the other, and no event is lost', async (t) => {
+/** One fault of the soak; `npm run soak` runs all of them, for as long as they last in life. */
+test('a broker is killed and comes back, and no event is lost', async (t) => {
   const result = await soak({
     seed: 29,
     minutes: 5,
-    mostFaults: 3,
-    only: ['role-hangs', 'broker-killed', 'kafka-network-half-open'],
-    holdShare: 0.4,
+    mostFaults: 1,
+    only: ['broker-killed'],
+    holdShare: 0.3,
     log: (line) => {
       t.diagnostic(line);
     },
@@ -17,5 +17,5 @@ test('a process, a broker and the network fail one after the other, and no event
   const problems = result.phases.flatMap((phase) => phase.problems);
   assert.deepEqual(problems, []);
   assert.ok(isClean(result));
-  assert.equal(result.phases.length, 3);
+  assert.equal(result.phases.length, 1);
 });

@@ -1,12 +1,17 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { root } from './targets.ts';
 
 const imported = /(?:from|import)\s*\(?\s*'(\.[^']+\.tsx?)'|new URL\('(\.[^']+\.ts)'/g;
 
-/** Which files a file loads, itself or through others. Paths from the project's folder. */
+/** Which files a file loads, itself or through others. */
 export class ImportGraph {
+  readonly #root: string;
   readonly #direct = new Map<string, readonly string[]>();
+
+  /** @param root the project's folder, to which all paths are relative */
+  constructor(root: string) {
+    this.#root = root;
+  }
 
   /** With the file itself. */
   reachedFrom(file: string): ReadonlySet<string> {
@@ -18,19 +23,12 @@ export class ImportGraph {
   #importsOf(file: string): readonly string[] {
     let imports = this.#direct.get(file);
     if (imports === undefined) {
-      const text = readFileSync(join(root, file), 'utf8');
+      const text = readFileSync(join(this.#root, file), 'utf8');
       imports = [...text.matchAll(imported)]
         .map(([, from, url]) => join(dirname(file), from ?? url ?? ''))
-        .filter((each) => existsSync(join(root, each)));
+        .filter((each) => existsSync(join(this.#root, each)));
       this.#direct.set(file, imports);
     }
     return imports;
   }
-}
-
-/** Tests of what reads, delivers and writes. Others use it too, but of theirs nothing is mutated. */
-const testGlob = 'test/{dead-letter,delivery,event,kafka,resources,router,simulation}/**/*.test.ts';
-
-export function testFiles(): string[] {
-  return globSync(testGlob, { cwd: root }).sort();
 }
