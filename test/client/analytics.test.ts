@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { afterEach, beforeEach, test } from 'node:test';
+import { test as nodeTest, type TestContext } from 'node:test';
 import {
   Analytics,
   AnalyticsError,
@@ -16,13 +16,14 @@ import { ok, startFakeGateway, type FakeGateway } from './fake-gateway.ts';
 
 let gateway: FakeGateway;
 
-beforeEach(async () => {
-  gateway = await startFakeGateway();
-});
-
-afterEach(async () => {
-  await gateway.close();
-});
+/** With a gateway of its own. */
+function test(title: string, run: (t: TestContext) => Promise<void>, timeout?: number): void {
+  nodeTest(title, { timeout: timeout ?? Infinity }, async (t) => {
+    gateway = await startFakeGateway();
+    t.after(() => gateway.close());
+    await run(t);
+  });
+}
 
 function connect(options: AnalyticsOptions = {}): Analytics {
   return new Analytics('wk_shop', { endpoint: gateway.url, ...options });
@@ -263,28 +264,22 @@ test('a server that answers 500, 408 or 429 gets the same calls again, with a ne
   assert.notEqual(bodies[0]?.['sentAt'], bodies[3]?.['sentAt']);
 });
 
-test(
-  'a clock that is set back while the endpoint wants a pause does not stretch it',
-  {
-    timeout: 10_000,
-  },
-  async (context) => {
-    context.mock.timers.enable({ apis: ['Date'], now: Date.now() });
-    gateway.answer = (nth) => {
-      if (nth > 1) return ok;
-      // Once the client has read this, and before its pause is over.
-      setTimeout(() => {
-        context.mock.timers.setTime(Date.now() - 3_600_000);
-      }, 500);
-      return { status: 503, headers: { 'retry-after': '2' } };
-    };
-    const analytics = connect();
-    context.after(() => analytics.close({ timeoutMs: 0 }).catch(() => undefined));
-    analytics.identify({ userId: 'u' });
-    await analytics.flush();
-    assert.equal(gateway.calls.length, 1);
-  },
-);
+test('a clock that is set back while the endpoint wants a pause does not stretch it', async (context) => {
+  context.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  gateway.answer = (nth) => {
+    if (nth > 1) return ok;
+    // Once the client has read this, and before its pause is over.
+    setTimeout(() => {
+      context.mock.timers.setTime(Date.now() - 3_600_000);
+    }, 500);
+    return { status: 503, headers: { 'retry-after': '2' } };
+  };
+  const analytics = connect();
+  context.after(() => analytics.close({ timeoutMs: 0 }).catch(() => undefined));
+  analytics.identify({ userId: 'u' });
+  await analytics.flush();
+  assert.equal(gateway.calls.length, 1);
+}, 10_000);
 
 test('callbacks are called once for each call', async () => {
   const delivered: AcceptedCall[] = [];

@@ -1,3 +1,5 @@
+// Runs in a process of its own: what it tests has to be loaded after it has mocked the timers.
+
 import assert from 'node:assert/strict';
 import { mock, test, type TestContext } from 'node:test';
 import { fastify, type LightMyRequestResponse } from 'fastify';

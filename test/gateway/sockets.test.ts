@@ -1,3 +1,5 @@
+// Runs in a process of its own: it collects garbage again and again, and measures the memory of the process.
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';

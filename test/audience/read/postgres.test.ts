@@ -1,3 +1,5 @@
+// Runs in a process of its own: the library of the server ends the process when nothing is left to do.
+
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,8 +1,9 @@
+// Runs in a process of its own: it sets the time zone, which the database reads when it is first opened.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startReading } from './reading.ts';
 
-// Each test file has a process of its own. The database reads the time zone when it is first opened.
 process.env['TZ'] = 'Europe/Berlin';
 
 const times = [

@@ -13,7 +13,7 @@ import { makeAuthority, makeCertificate } from './certificates.ts';
 import { closeAfterwards, createSender, leadingTo, listen, post } from './sender-scene.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 
-const authority = makeAuthority('Test Authority');
+const authority = makeAuthority('Authority of sessions');
 setDefaultCACertificates([...getCACertificates('default'), authority.cert]);
 const hosts = ['crm.example', 'www.example'];
 const certificate = makeCertificate({ by: authority, hosts });

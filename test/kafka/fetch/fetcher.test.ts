@@ -242,10 +242,11 @@ describe('reading partitions', { concurrency: true }, () => {
     });
     const startMs = performance.now();
     await eventually(() => {
-      assert.ok(performance.now() - startMs > 900);
+      assert.ok(fetches(brokers).filter((each) => each === '1: 0').length >= 5);
     });
-    const times = fetches(brokers).filter((each) => each === '1: 0').length;
-    assert.ok(times >= 3 && times <= 6, `${times} times`);
+    const tookMs = performance.now() - startMs;
+    // Four times 200 ms lie between five of them.
+    assert.ok(tookMs > 700, `${tookMs} ms`);
     logs[0]?.append('a');
     await until(owner, { 0: 'a' });
   });
