@@ -52,17 +52,17 @@ function medianOf(tookMs: readonly number[]): number {
 }
 
 describe('an endpoint that works at few requests at a time', () => {
-  for (const parallel of [1, 8, 32])
+  for (const parallel of [1, 8])
     test(`is found within a minute, and does not do less for it: ${parallel}`, async () => {
       const endpoint = new Endpoint(parallel, 20);
       const scene = await underLoad((nowMs) => endpoint.answer(nowMs));
       await load(scene, 45);
       endpoint.tookMs.length = 0;
       const before = scene.delivered();
-      await load(scene, 20);
+      await load(scene, 10);
       const medianMs = medianOf(endpoint.tookMs);
       assert.ok(medianMs <= 30, `median of ${medianMs} ms`);
-      const perSecond = (scene.delivered() - before) / 20;
+      const perSecond = (scene.delivered() - before) / 10;
       assert.ok(perSecond >= 0.9 * parallel * 50, `${perSecond} events/s`);
     });
 
@@ -83,8 +83,8 @@ describe('an endpoint that answers well', () => {
   test('is not slowed where its answers take long', async () => {
     const scene = await underLoad(() => ({ ...answerOk, afterMs: 200 }));
     const before = scene.delivered();
-    await load(scene, 120);
-    const perSecond = (scene.delivered() - before) / 120;
+    await load(scene, 40);
+    const perSecond = (scene.delivered() - before) / 40;
     assert.ok(perSecond >= 0.95 * 64 * 5, `${perSecond} events/s`);
   });
 
@@ -92,8 +92,8 @@ describe('an endpoint that answers well', () => {
     const random = seededRandom(7);
     const scene = await underLoad(() => ({ ...answerOk, afterMs: Math.round(5 * 40 ** random()) }));
     const before = scene.delivered();
-    await load(scene, 60);
-    const perSecond = (scene.delivered() - before) / 60;
+    await load(scene, 20);
+    const perSecond = (scene.delivered() - before) / 20;
     // On average 53 ms.
     assert.ok(perSecond >= 0.9 * (64 / 0.053), `${perSecond} events/s`);
   });

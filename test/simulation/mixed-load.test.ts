@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test';
 import { mixedLoads, nameOf, runMixedLoad, urlOf } from './mixed-load.ts';
 import type { Aftermath } from './mixed-load.ts';
 
-const seeds = 12;
+const seeds = 8;
 
 describe('among healthy, slow, hanging, failing and rate-limited endpoints at any rate', () => {
   const runs: Aftermath[] = [];
@@ -51,7 +51,7 @@ describe('among healthy, slow, hanging, failing and rate-limited endpoints at an
         }
       }
     });
-    assert.ok(pairs > 5_000, `only ${pairs} events followed another`);
+    assert.ok(pairs > 3_000, `only ${pairs} events followed another`);
   });
 
   test('never more is in flight than the process and each destination may have', () => {

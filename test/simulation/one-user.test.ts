@@ -26,7 +26,7 @@ describe('very many events of one user', () => {
 
   for (const [events, users, answerMs] of [
     [20_000, 5, 1],
-    [30_000, 600, 5],
+    [12_000, 600, 5],
   ] as const)
     test(`are all delivered in order: ${events} of ${users} at once`, async () => {
       const scene = new Scene();
@@ -44,14 +44,14 @@ describe('very many events of one user', () => {
     scene.addDestinations(1, 'slow');
     scene.world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slow') ? 800 : 20 });
     await scene.run(2_000, neighbours);
-    for (let n = 0; n < 5_000; n++) scene.publish('slow-0', 'busy');
+    for (let n = 0; n < 1_500; n++) scene.publish('slow-0', 'busy');
     await scene.run(3_000, neighbours);
     const sinceMs = scene.world.clock.now();
     await scene.run(20_000, neighbours);
     const p99Ms = scene.p99Ms('neighbour', sinceMs);
     assert.ok(p99Ms <= 500, `p99 of the others: ${p99Ms} ms`);
     await scene.world.clock.pass(4 * hourMs);
-    assert.equal(scene.delivered(0, 'slow'), 5_000);
+    assert.equal(scene.delivered(0, 'slow'), 1_500);
   });
 });
 
@@ -60,12 +60,12 @@ describe('a backlog', () => {
     const scene = new Scene();
     const ids = scene.addDestinations(30, 'crm');
     scene.world.answer = () => ({ ...answerOk, afterMs: 10 });
-    for (let n = 0; n < 60_000; n++) scene.publish(`crm-${n % 30}`, `u${n % 7_000}`);
+    for (let n = 0; n < 20_000; n++) scene.publish(`crm-${n % 30}`, `u${n % 7_000}`);
     await scene.run(
-      20_000,
+      8_000,
       ids.map((destination) => ({ destination, perSecond: 2 })),
     );
-    assert.ok(scene.delivered() >= 60_000);
+    assert.ok(scene.delivered() >= 20_000);
     assert.deepEqual([scene.inversions(), scene.deferrals()], [0, 0]);
   });
 
@@ -86,12 +86,12 @@ describe('a backlog', () => {
     const ids = [...scene.addDestinations(4, 'crm'), ...scene.addDestinations(4, 'dead')];
     scene.world.answer = (url) =>
       url.includes('dead') ? failsWith(503) : { ...answerOk, afterMs: 400 };
-    for (let n = 0; n < 15_000; n++) for (const id of ids) scene.publish(id, `u${n % 7_000}`);
+    for (let n = 0; n < 3_000; n++) for (const id of ids) scene.publish(id, `u${n % 7_000}`);
     await scene.run(
-      120_000,
+      30_000,
       ids.map((destination) => ({ destination, perSecond: 2 })),
     );
     assert.deepEqual([scene.inversions('crm'), scene.deferrals('crm')], [0, 0]);
-    assert.ok(scene.delivered(0, 'crm') >= 60_000);
+    assert.ok(scene.delivered(0, 'crm') >= 12_000);
   });
 });

@@ -67,8 +67,6 @@ const distribution = [
 /** Of the time, with what lies between the outages, and so of first tries too. */
 export const upShare = 0.934;
 
-const betweenRecordsMs = 15_000;
-
 export interface Coverage {
   readonly published: number;
   /** Arrived while the endpoint was there. */
@@ -80,7 +78,7 @@ export interface Coverage {
 }
 
 /** Records that arrive evenly over the outages of the distribution, in an order and of lengths by the seed. */
-export async function coverage(seed: number): Promise<Coverage> {
+export async function coverage(seed: number, betweenRecordsMs = 15_000): Promise<Coverage> {
   const random = seededRandom(seed);
   const world = new SimulatedWorld({ seed });
   world.addDestination('crm');

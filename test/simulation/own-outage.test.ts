@@ -73,14 +73,6 @@ describe('while nobody can be reached from here', () => {
     assert.ok(scene.inversions() <= attempts * 10, `${scene.inversions()} inversions`);
   });
 
-  test('the time is not taken from the four hours', async () => {
-    const { world, id } = await lateAfterOutage(2 * minuteMs);
-    world.answer = () => ok;
-    await world.clock.pass(minuteMs);
-    assert.ok(world.delivered.includes(id));
-    assert.deepEqual(world.deadLetters, []);
-  });
-
   test('all slots are used again soon after', async () => {
     const scene = new Scene({ partitions: 12 });
     const { world } = scene;
@@ -96,8 +88,8 @@ describe('while nobody can be reached from here', () => {
     assert.ok(world.mostInFlightAtAll >= 100, `${world.mostInFlightAtAll} at a time`);
   });
 
-  test('nor is it where the attempt after it fails once more', async () => {
-    const { world, id } = await lateAfterOutage(10 * minuteMs);
+  test('the time is not taken from the four hours, even where the attempt after it fails once more', async () => {
+    const { world, id } = await lateAfterOutage(3 * minuteMs);
     world.answer = (_url, { messageId }) => (messageId === id ? failsWith(503) : ok);
     await world.clock.pass(20_000);
     world.answer = () => ok;
@@ -219,7 +211,7 @@ describe('it is not us', () => {
         ...endpoints(scene, well, 'well'),
       ];
       world.answer = (url) => (url.includes('bad') ? refused : ok);
-      await scene.run(minuteMs, traffic);
+      await scene.run(20_000, traffic);
       assert.equal(cutOffLabel(scene), 0);
       if (well > 0) assert.ok(scene.p99Ms('well') <= 100, `p99 of ${scene.p99Ms('well')} ms`);
       assert.ok((world.metrics.breakerChanges.get('open') ?? 0) > 0);

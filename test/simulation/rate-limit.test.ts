@@ -68,13 +68,13 @@ describe('a rate limit with several workers', () => {
     const deployment = new Deployment(3, 12);
     deployment.addDestination('crm', { rateLimit: 50 });
     const startMs = deployment.clock.now();
-    for (let step = 0; step < 1_200; step++) {
+    for (let step = 0; step < 600; step++) {
       for (let n = 0; n < 10; n++) deployment.publish('crm');
       await deployment.clock.pass(100);
     }
     const sent = sentMs(deployment);
     assert.ok(largestExcess(sent, 50) <= allowedExcess(50));
-    const share = sent.filter((atMs) => atMs < startMs + 2 * minuteMs).length / (50 * 120);
+    const share = sent.filter((atMs) => atMs < startMs + minuteMs).length / (50 * 60);
     assert.ok(share >= 0.99, `${share} of the limit`);
   });
 
@@ -154,7 +154,7 @@ describe('a rate limit with several workers', () => {
     const deployment = new Deployment(4, 12);
     const { clock, workers } = deployment;
     deployment.addDestination('crm', { rateLimit: 10 });
-    const moves = 30;
+    const moves = 12;
     for (let move = 0; move < moves; move++) {
       const first = move % workers.length;
       deployment.deal([...workers.slice(first), ...workers.slice(0, first)]);
@@ -294,7 +294,7 @@ describe('a rate limit', () => {
       most = Math.max(most, world.engine.state().queued);
       return answerOk;
     };
-    for (let n = 0; n < 15_000; n++) {
+    for (let n = 0; n < 6_000; n++) {
       world.publish('crm', `u${n}`);
       if (n % 3 === 0) await world.clock.pass(1);
     }
@@ -395,7 +395,7 @@ describe('a rate limit', () => {
       };
     }
     const ids: string[] = [];
-    for (let n = 0; n < 9 * 600; n++) {
+    for (let n = 0; n < 9 * 200; n++) {
       ids.push(home.publish('crm', `u${n}`, {}, 'delivery.crm'));
       await clock.pass(n % 9 === 0 ? 120 : 110);
     }
@@ -407,7 +407,7 @@ describe('a rate limit', () => {
     );
     assert.equal(retrier.requests.length, 0);
     const sent = home.requests.map(({ atMs }) => atMs);
-    assert.equal(sent.length, 10 * 600);
+    assert.equal(sent.length, 10 * 200);
     assert.ok(largestExcess(sent, 10) <= allowedExcess(10));
   });
 

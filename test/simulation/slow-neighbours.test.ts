@@ -4,19 +4,21 @@ import { answerOk, hangs } from '../delivery/simulated-world.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { Scene } from './scene.ts';
 
+const runMs = 30_000;
+
 interface Slow {
   readonly count: number;
   readonly perSecond: number;
   readonly changes?: Partial<Destination>;
 }
 
-/** A hundred healthy endpoints beside slow ones, which answer in 900 ms: just in time not to count as slow. */
+/** Forty healthy endpoints beside slow ones, which answer in 900 ms: just in time not to count as slow. */
 async function beside({ count, perSecond, changes }: Slow): Promise<Scene> {
   const scene = new Scene();
-  const healthy = scene.addDestinations(100, 'healthy');
+  const healthy = scene.addDestinations(40, 'healthy');
   const slow = scene.addDestinations(count, 'slow', changes);
   scene.world.answer = (url) => ({ ...answerOk, afterMs: url.includes('slow') ? 900 : 20 });
-  await scene.run(45_000, [
+  await scene.run(runMs, [
     ...healthy.map((destination) => ({ destination, perSecond: 5 })),
     ...slow.map((destination) => ({ destination, perSecond })),
   ]);
@@ -31,17 +33,17 @@ describe('endpoints that are slow, and get more than they can take', () => {
     test(`delay no other one: ${slow.count} with ${slow.perSecond} events/s`, async () => {
       const scene = await beside(slow);
       const { world } = scene;
-      const startMs = world.clock.now() - 45_000;
+      const startMs = world.clock.now() - runMs;
       const p99Ms = scene.p99Ms('healthy', startMs + 15_000);
       assert.ok(p99Ms <= 200, `p99 of the healthy ones: ${p99Ms} ms`);
       assert.equal(scene.deferrals('healthy'), 0);
       const slots = Math.min(slow.count * (slow.changes?.maxInFlight ?? 64), 1_024);
-      const mostPossible = (slots / 0.9) * 45;
+      const mostPossible = (slots / 900) * runMs;
       const delivered = scene.delivered(0, 'slow');
       assert.ok(delivered >= 0.6 * mostPossible, `${delivered} of ${mostPossible}`);
     });
 
-  for (const behind of [2, 3, 6])
+  for (const behind of [2, 6])
     test(`delay no other one where slots are free: ${behind} that get thousands of events at once`, async () => {
       const scene = new Scene({ partitions: 1 });
       const healthy = { destination: 'healthy-0', perSecond: 2 };
@@ -80,7 +82,7 @@ describe('endpoints that are slow, and get more than they can take', () => {
       ];
       scene.world.answer = (url) =>
         url.includes('hanging') ? hangs : { ...answerOk, afterMs: 20 };
-      await scene.run(20_000, traffic);
+      await scene.run(10_000, traffic);
       const mostMs = scene.mostMs('healthy');
       assert.ok(mostMs <= 2_000, `the healthy one: ${mostMs} ms`);
       assert.equal(scene.deferrals('healthy'), 0);
@@ -97,7 +99,7 @@ describe('endpoints that are slow, and get more than they can take', () => {
     let attempts = 0;
     scene.world.answer = (url) =>
       url.includes('hanging') && ++attempts % 20 === 0 ? hangs : { ...answerOk, afterMs: 20 };
-    await scene.run(40_000, traffic);
+    await scene.run(15_000, traffic);
     const mostMs = scene.mostMs('healthy');
     assert.ok(mostMs <= 4_000, `the healthy one: ${mostMs} ms`);
     assert.equal(scene.deferrals('healthy'), 0);

@@ -30,9 +30,9 @@ describe('an endpoint that answers 429 when it gets more than 20 requests a seco
         { destination: 'limited', perSecond: 60 },
         { destination: 'other', perSecond: 10 },
       ];
-      await scene.run(180_000, offered);
+      await scene.run(60_000, offered);
       const whileOffered = scene.delivered(0, 'limited');
-      assert.ok(whileOffered >= 180 * 15, `${whileOffered} delivered in three minutes`);
+      assert.ok(whileOffered >= 60 * 15, `${whileOffered} delivered in a minute`);
       const p99Ms = scene.p99Ms('other');
       assert.ok(p99Ms <= 100, `p99 of the other one: ${p99Ms} ms`);
       await world.clock.pass(4 * hourMs);
