@@ -105,8 +105,8 @@ describe('help', () => {
 
 describe('completion', () => {
   const main = fileURLToPath(import.meta.resolve('../../src/cli/main.ts'));
-  /** What bash offers for the last of the words, with the function of bash-completion that it needs. */
-  const complete = async (...words: readonly string[]): Promise<string[]> => {
+  /** For each line, what bash offers for the last of its words, with the function of bash-completion that it needs. */
+  const complete = async (...lines: readonly string[]): Promise<string[][]> => {
     const script = `
       postrider() { "$NODE" "$MAIN" "$@"; }
       compopt() { :; }
@@ -114,20 +114,30 @@ describe('completion', () => {
         words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword-1]}
       }
       eval "$(postrider completion bash)"
-      COMP_WORDS=(postrider "$@"); COMP_CWORD=$#
-      __postrider_complete
-      printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', ...words], {
+      for line; do
+        IFS=, read -ra words <<<"$line,"
+        COMP_WORDS=(postrider "\${words[@]}"); COMP_CWORD=\${#words[@]}
+        __postrider_complete
+        echo "\${COMPREPLY[@]}"
+      done`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', ...lines], {
       env: { ...env, NODE: process.execPath, MAIN: main },
     });
-    return stdout.trim().split('\n');
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(' '));
   };
 
   test('in bash knows commands, options, and what an option may be', async () => {
-    assert.deepEqual(await complete('dead-letters', 're'), ['redrive']);
-    assert.deepEqual(await complete('dead-letters', 'list', '--re'), ['--reason']);
-    assert.deepEqual(await complete('get', 'source', '-o', 'y'), ['yaml']);
-    assert.ok((await complete('')).includes('audience-sync'));
+    const [command, option, value, all] = await complete(
+      'dead-letters,re',
+      'dead-letters,list,--re',
+      'get,source,-o,y',
+      '',
+    );
+    assert.deepEqual([command, option, value], [['redrive'], ['--reason'], ['yaml']]);
+    assert.ok(all?.includes('audience-sync'));
   });
 
   test('has a script for each shell, and names them for any other', async () => {

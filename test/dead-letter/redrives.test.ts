@@ -44,7 +44,7 @@ function offsets(count: number, offsetOf: (index: number) => number): number[] {
 
 test('marks of letters outside the selected ranges take no memory', async () => {
   const ranges = [{ partition: 2, start: 20_000, end: 20_002 }];
-  const marks = offsets(10_000, (i) => i).map((offset) => ({ offset }));
+  const marks = offsets(3_000, (i) => i).map((offset) => ({ offset }));
   const slices = redriveSlices({ topic, ranges }, () => each([...marks, { offset: 20_001 }]));
   const { value: slice } = await slices.next();
   assert.ok(slice);
@@ -71,7 +71,7 @@ test('marks are read to the end that the present leader has, also where a former
 test('a mark takes at most 64 bytes, however the marked letters are spread', () => {
   for (const distance of [1, 7, 1_024, 65_536, 2 ** 33]) {
     const redrives = new Redrives(topic);
-    const marked = offsets(20_000, (i) => i * distance);
+    const marked = offsets(5_000, (i) => i * distance);
     for (const offset of marked) redrives.collect(written({ offset, timeMs: offset % 1_000 }));
     assert.equal(redrives.size, marked.length);
     assert.ok(redrives.bytes / redrives.size <= 64, `${redrives.bytes / redrives.size} bytes`);

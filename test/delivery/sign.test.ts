@@ -22,7 +22,7 @@ test('for any secret and body they are what OpenSSL says', () => {
     fc.string({ unit: 'binary', minLength: 1, maxLength: 200 }),
     fc.stringMatching(/^[a-z]{63,65}$/),
   );
-  const body = fc.uint8Array({ maxLength: 20_000 }).map((bytes) => Buffer.from(bytes));
+  const body = fc.uint8Array({ maxLength: 2_000 }).map((bytes) => Buffer.from(bytes));
   fc.assert(
     fc.property(secret, fc.array(body, { minLength: 1, maxLength: 3 }), (text, bodies) => {
       const key = signingKey(text);

@@ -28,20 +28,29 @@ interface Definition {
 /** The schemas of custom resources, by `apiVersion/kind`. */
 export type CustomKinds = ReadonlyMap<string, Schema>;
 
+const read = new Map<string, CustomKinds>();
+
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 
 /** `folders`: of CustomResourceDefinitions, as their projects publish them. */
 export function readCustomKinds(folders: readonly string[]): CustomKinds {
-  const files = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
-  return new Map(
-    files.flatMap((file) => {
-      const { spec } = parse(readFileSync(file, 'utf8')) as Definition;
-      return spec.versions.map(({ name, schema }) => [
-        `${spec.group}/${name}/${spec.names.kind}`,
+  return new Map(folders.flatMap((folder) => [...customKindsOf(folder)]));
+}
+
+function customKindsOf(folder: string): CustomKinds {
+  const known = read.get(folder);
+  if (known !== undefined) return known;
+  const kinds = new Map(
+    readdirSync(folder).flatMap((name) => {
+      const { spec } = parse(readFileSync(join(folder, name), 'utf8')) as Definition;
+      return spec.versions.map(({ name: version, schema }) => [
+        `${spec.group}/${version}/${spec.names.kind}`,
         schema.openAPIV3Schema,
       ]);
     }),
   );
+  read.set(folder, kinds);
+  return kinds;
 }
 
 /** What is wrong with a custom resource. */

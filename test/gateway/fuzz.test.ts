@@ -163,7 +163,7 @@ const anyRequest = fc.oneof({ weight: 9, arbitrary: anyPost }, { weight: 1, arbi
 
 const origin = { topic: 't', partition: 0, offset: 0, appendTimeMs: 0 };
 
-test('10,000 odd requests: never a 5xx, never a hang, and what reaches ingest is a call for the router', async () => {
+test('2,000 odd requests: never a 5xx, never a hang, and what reaches ingest is a call for the router', async () => {
   const { server, producer } = await createTestGateway({
     corsOrigins: ['https://shop.example'],
     trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'],
@@ -189,11 +189,10 @@ test('10,000 odd requests: never a 5xx, never a hang, and what reaches ingest is
         else assert.ok(String(headers['reason']).length > 0);
       }
     }),
-    { numRuns: 10_000 },
+    { numRuns: 2_000 },
   );
   // A fuzzer that gets nothing accepted, or nothing refused, tests little.
-  for (const status of [200, 400, 401, 404])
-    assert.ok((counts.get(status) ?? 0) > 100, `${status}`);
+  for (const status of [200, 400, 401, 404]) assert.ok((counts.get(status) ?? 0) > 20, `${status}`);
 });
 
 test('whatever comes on a socket, the connection ends and the next one is served', async (t) => {
@@ -226,7 +225,7 @@ test('whatever comes on a socket, the connection ends and the next one is served
       socket.end(sent.join(''));
       await once(socket, 'close');
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
   const { status } = await fetch(`http://127.0.0.1:${port}/v1/batch`, {
     method: 'POST',

@@ -73,7 +73,7 @@ function passes(
   writeFileSync(
     join(folder, 'tests.yaml'),
     stringify(
-      { rule_files: ['rules.yaml'], evaluation_interval: '1m', tests: own },
+      { rule_files: ['rules.yaml'], evaluation_interval: '2m', tests: own },
       { aliasDuplicateObjects: false },
     ),
   );
