@@ -2,12 +2,14 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { PostriderError } from '../../errors.ts';
 import { addressRefusedCode, dnsErrorCode } from '../outcome.ts';
+import { translatedAddress, wellKnownPrefix, type TranslationPrefix } from './nat64.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** Allows the public internet, and the networks that the operator named. */
 export class AddressGuard {
   readonly #allowed: readonly [Address, number][];
+  #prefixes: readonly TranslationPrefix[] = [wellKnownPrefix];
 
   /** @throws PostriderError 'setting-invalid' for anything that is not a CIDR. */
   constructor(allowNetworks: readonly string[]) {
@@ -16,13 +18,24 @@ export class AddressGuard {
 
   /**
    * @param address a literal IPv4 or IPv6 address, as sockets and name servers report them. An IPv4 address
-   * that is mapped into IPv6 counts as the IPv4 address that a socket would connect to.
+   * that is mapped into IPv6 counts as the IPv4 address that a socket would connect to, and so does one that
+   * NAT64 translates.
    */
   allows(address: string): boolean {
     // A zone id names a link, and addresses of a link are local.
     if (address.includes('%') || isIP(address) === 0) return false;
-    const parsed = parse(address);
+    const parsed = this.#destinationOf(parse(address));
     return isPublic(parsed) || this.#allowed.some((network) => isIn(parsed, network));
+  }
+
+  /** Sets the prefixes of NAT64 beside the well-known one. */
+  setPrefixes(prefixes: readonly TranslationPrefix[]): void {
+    this.#prefixes = [wellKnownPrefix, ...prefixes];
+  }
+
+  #destinationOf(address: Address): Address {
+    if (address.kind() === 'ipv4') return address;
+    return translatedAddress(address as ipaddr.IPv6, this.#prefixes) ?? address;
   }
 }
 

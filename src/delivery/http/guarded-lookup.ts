@@ -4,9 +4,11 @@ import type { LookupFunction } from 'node:net';
 import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { NameResolver } from './name-resolver.ts';
+import { PrefixDiscovery } from './nat64.ts';
 
 /** A `lookup` for Node's sockets that resolves names only to addresses that the guard allows. */
 export function guardedLookup(guard: AddressGuard, resolver: NameResolver): LookupFunction {
+  const discovery = new PrefixDiscovery(guard, resolver);
   return (hostname, options, callback) => {
     const name = withoutRoot(hostname);
     const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {
@@ -25,7 +27,15 @@ export function guardedLookup(guard: AddressGuard, resolver: NameResolver): Look
       else callback(null, first?.address ?? '', first?.family ?? 0);
     };
     if (isLocalhost(hostname)) process.nextTick(reply, null, loopback(guard));
-    else resolver.resolve(name, reply);
+    else
+      resolver.resolve(name, (error, addresses) => {
+        const hasIpv6 = addresses.some(({ family }) => family === 6);
+        if (hasIpv6)
+          discovery.refresh(() => {
+            reply(error, addresses);
+          });
+        else reply(error, addresses);
+      });
   };
 }
 

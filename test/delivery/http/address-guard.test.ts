@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ipaddr from 'ipaddr.js';
 import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
+import { prefixesIn } from '../../../src/delivery/http/nat64.ts';
 import { PostriderError } from '../../../src/errors.ts';
 
 /** IANA's special-purpose and IPv6 address space registries, with multicast. */
@@ -10,15 +11,7 @@ const notPublic = [
   ...['192.0.0.0/24', '192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24'],
   ...['192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4', '255.255.255.255/32'],
-  ...[
-    '::/128',
-    '::1/128',
-    '::/96',
-    '::ffff:0:0:0/96',
-    '64:ff9b::/96',
-    '64:ff9b:1::/48',
-    '100::/64',
-  ],
+  ...['::/128', '::1/128', '::/96', '::ffff:0:0:0/96', '64:ff9b:1::/48', '100::/64'],
   ...['100:0:0:1::/64', '2001::/23', '2001::/32', '2001:1::/32', '2001:2::/48', '2001:3::/32'],
   ...[
     '2001:4:112::/48',
@@ -89,6 +82,45 @@ describe('the address guard', () => {
     assert.equal(new AddressGuard(['10.0.0.0/8']).allows('::ffff:10.1.2.3'), true);
     assert.equal(new AddressGuard(['::ffff:10.0.0.0/104']).allows('10.1.2.3'), true);
     assert.equal(new AddressGuard(['::ffff:10.0.0.0/104']).allows('192.168.0.1'), false);
+  });
+
+  test('judges an address that NAT64 translates by the IPv4 address in it', () => {
+    assert.equal(guard.allows('64:ff9b::8.8.8.8'), true);
+    for (const inner of ['64:ff9b::10.0.0.1', '64:ff9b::127.0.0.1', '64:ff9b::169.254.169.254'])
+      assert.equal(guard.allows(inner), false, inner);
+    assert.equal(new AddressGuard(['10.0.0.0/8']).allows('64:ff9b::10.0.0.1'), true);
+    assert.equal(new AddressGuard(['64:ff9b::/96']).allows('64:ff9b::10.0.0.1'), false);
+  });
+
+  test("judges likewise by a network's own prefix of NAT64, of each length", () => {
+    // RFC 6052 §2.4, of 192.0.2.33, and with 8.8.8.8 and 10.0.0.1 in its place.
+    for (const [bits, probe, outer, inner] of [
+      [32, '2001:67c:c000:aa::', '2001:67c:808:808::', '2001:67c:a00:1::'],
+      [40, '2001:67c:1c0:0:aa::', '2001:67c:108:808:8::', '2001:67c:10a:0:1::'],
+      [48, '2001:67c:122:c000:0:aa00::', '2001:67c:122:808:8:800::', '2001:67c:122:a00:0:100::'],
+      [56, '2001:67c:122:3c0:0:aa::', '2001:67c:122:308:8:808::', '2001:67c:122:30a:0:1::'],
+      [
+        64,
+        '2001:67c:122:344:c0:0:aa00:0',
+        '2001:67c:122:344:8:808:800:0',
+        '2001:67c:122:344:a:0:100:0',
+      ],
+      [
+        96,
+        '2001:67c:122:344::192.0.0.170',
+        '2001:67c:122:344::8.8.8.8',
+        '2001:67c:122:344::10.0.0.1',
+      ],
+    ] as const) {
+      const network = new AddressGuard([]);
+      assert.deepEqual(
+        prefixesIn([probe]).map((prefix) => prefix.bits),
+        [bits],
+      );
+      network.setPrefixes(prefixesIn([probe]));
+      assert.equal(network.allows(outer), true, `/${bits}: ${outer}`);
+      assert.equal(network.allows(inner), false, `/${bits}: ${inner}`);
+    }
   });
 
   test('lets the networks through that the operator named, and only those', () => {

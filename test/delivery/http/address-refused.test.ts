@@ -101,7 +101,7 @@ describe('an address that is not public', () => {
     const sender = createSender({ allowNetworks: ['127.0.0.0/8'] });
     for (const host of ['127.0.0.1', '[::ffff:127.0.0.1]', 'localhost', 'api.localhost.'])
       assert.equal((await post(`http://${host}:${port}/`, { sender })).verdict, 'delivered', host);
-    for (const host of ['[::1]', '0.0.0.0', '10.0.0.1', '[::127.0.0.1]', '[64:ff9b::127.0.0.1]'])
+    for (const host of ['[::1]', '0.0.0.0', '10.0.0.1', '[::127.0.0.1]', '[64:ff9b::10.0.0.1]'])
       assert.equal(
         (await post(`http://${host}:${port}/`, { sender })).verdict,
         'dead letter address-refused',

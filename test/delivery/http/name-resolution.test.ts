@@ -111,6 +111,13 @@ const refused: readonly [string, (question: DnsQuestion) => DnsReply | undefined
   ['IPv6 loopback alone', zone(...aaaa('::1'))],
   ['a private address mapped into IPv6', zone(...aaaa('::ffff:10.0.0.1'))],
   ['a private address behind NAT64', zone(...a(open), ...aaaa('64:ff9b::a00:1'))],
+  [
+    "a private address behind the network's own NAT64",
+    (question) =>
+      question.name === 'ipv4only.arpa'
+        ? zone(...aaaa('2001:67c:1::c000:aa'))(question)
+        : zone(...a(open), ...aaaa('2001:67c:1::a00:1'))(question),
+  ],
   ['an IPv4-compatible address', zone(...aaaa('::127.0.0.2'))],
   ['forty public addresses with a private one at their end', zone(...a(...manyOpen, inside))],
   [
@@ -175,6 +182,7 @@ describe('a name', () => {
       zone(...a(open)),
       zone(...a(...manyOpen)),
       zone(...aaaa('::ffff:127.0.0.1')),
+      zone(...a(open), ...aaaa('64:ff9b::127.0.0.1')),
       zone(
         { type: 'CNAME', value: 'edge.example' },
         { type: 'A', name: 'edge.example', value: open },
@@ -312,7 +320,8 @@ describe('a name server that fails for one kind of address after it had answered
   ): Promise<string[]> {
     const asked = { A: 0, AAAA: 0, other: 0 };
     const answering = await scene(
-      ({ type }) => {
+      ({ name, type }) => {
+        if (name === 'ipv4only.arpa') return {};
         const turn = Math.min(asked[type]++, replies.length - 1);
         return type === 'other' ? {} : replies[turn]?.[type];
       },
