@@ -15,9 +15,10 @@ import { BatchRecords, noHeaders, type Headers } from './batch-records.ts';
 import { readInt64 } from './byte-reader.ts';
 import { isBulky } from './bulky.ts';
 import { codecOf, type Codec } from './codecs.ts';
-import { OldMessages, openOldEntry } from './old-messages.ts';
 
 const noEpoch = -1;
+/** The version of the format that all brokers from Kafka 3.0 on write, whatever producers send. */
+const readableMagic = 2;
 const abortMarker = 0;
 /** Takes the place of unpacked bytes during a pause. */
 const released = Buffer.alloc(0);
@@ -37,9 +38,9 @@ export interface Wanted {
   mayBeIn(unpacked: Buffer): boolean;
 }
 
-/** The records of a batch, or old messages, and the bytes to unpack them again. */
+/** The records of a batch, and the bytes to unpack them again. */
 interface Opened {
-  readonly records: BatchRecords | OldMessages;
+  readonly records: BatchRecords;
   readonly stored: Buffer;
   readonly codec: Codec | undefined;
 }
@@ -62,7 +63,7 @@ export class FetchedRecords {
   sizeBytes: number = 0;
   /** The offset to read next: behind everything that was passed, including hidden records. */
   position: number;
-  /** Leader epoch of the last batch that was passed or entered; -1: none, or an old message without one. */
+  /** Leader epoch of the last batch that was passed or entered; -1: none. */
   epoch: number = noEpoch;
   /** Why what comes next cannot be read, after `next` has returned false for that reason. */
   problem: Error | undefined = undefined;
@@ -88,7 +89,7 @@ export class FetchedRecords {
   #lastOffset = -1;
 
   /**
-   * @param bytes record batches and old messages, of which the last may be cut off
+   * @param bytes record batches, of which the last may be cut off
    * @param fromOffset the offset of the request; the first batch may begin before it
    * @param wanted default: every batch is
    */
@@ -164,16 +165,14 @@ export class FetchedRecords {
     }
     this.largestBytes = Math.max(this.largestBytes, end - start);
     const magic = bytes.readInt8(start + magicAt);
-    if (magic === 2 && this.#isLeftOut(start, end)) this.#passUnread(start);
-    else this.#enter(bytes.subarray(start, end), magic);
+    if (magic !== readableMagic)
+      throw new RangeError(
+        `it is of version ${magic}; only version ${readableMagic} can be read, which Kafka has written since 0.11`,
+      );
+    if (this.#isLeftOut(start, end)) this.#passUnread(start);
+    else this.#enterBatch(bytes.subarray(start, end));
     this.#at = end;
     return true;
-  }
-
-  #enter(batch: Buffer, magic: number): void {
-    if (magic === 2) this.#enterBatch(batch);
-    else if (magic === 0 || magic === 1) this.#enterOldEntry(batch);
-    else throw new RangeError(`it is of version ${magic}; versions 0 to 2 can be read`);
   }
 
   /** Whether the stored bytes of the batch show that nothing in it is wanted. */
@@ -206,15 +205,6 @@ export class FetchedRecords {
       else this.#opened = { records: new BatchRecords(unpacked, header), stored, codec };
     }
     this.epoch = header.epoch;
-  }
-
-  #enterOldEntry(bytes: Buffer): void {
-    const entry = openOldEntry(bytes);
-    this.#moveTo(entry.lastOffset, entry.lastOffset);
-    const { stored, codec } = entry;
-    const records = new OldMessages(unpack(stored, codec), entry);
-    this.#opened = { records, stored, codec };
-    this.epoch = noEpoch;
   }
 
   #moveTo(firstOffset: number, lastOffset: number): void {

@@ -5,14 +5,7 @@ import fc from '../../harness/fast-check.ts';
 import original from 'kafkajs';
 import { codecOf } from '../../../src/kafka/protocol/codecs.ts';
 import { codecId } from '../../../src/kafka/protocol/compressor.ts';
-import {
-  makeBatch,
-  makeMessage,
-  makeWrapper,
-  readAll,
-  type MadeRecord,
-  type Shown,
-} from './make-batch.ts';
+import { makeBatch, readAll, type MadeRecord, type Shown } from './make-batch.ts';
 
 /** Whatever is written is read again, and whatever happens to the bytes, nothing else is. */
 
@@ -47,7 +40,7 @@ const anyBatch = fc.record({
   tail: fc.nat(5),
   codec: fc.constantFrom(...Object.values(codecId)),
   firstTimestampMs: fc.nat(2 ** 48),
-  format: fc.constantFrom<'ours' | 'theirs' | 'old'>('ours', 'theirs', 'old'),
+  format: fc.constantFrom<'ours' | 'theirs'>('ours', 'theirs'),
   records: fc.array(anyRecord, { maxLength: 5 }),
 });
 type AnyBatch = typeof anyBatch extends fc.Arbitrary<infer T> ? T : never;
@@ -58,7 +51,7 @@ interface Written {
   readonly endOffset: number;
 }
 
-test('any records are read as they were written, in batches of ours, of kafkajs, and of old versions', async () => {
+test('any records are read as they were written, in batches of ours and of kafkajs', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyBatch, { maxLength: 4 }), fc.nat(40), async (batches, from) => {
       const { bytes, expected, endOffset } = await writeAll(batches);
@@ -94,21 +87,17 @@ test('of bytes that are cut off anywhere, what is shown is how it was written', 
 
 test('any one flipped bit behind the checksum is found, and nothing of the batch is shown', async () => {
   await fc.assert(
-    fc.asyncProperty(
-      anyBatch.filter(({ format }) => format !== 'old'),
-      fc.nat(),
-      async (batch, anyBit) => {
-        const before = makeBatch({ records: [{ value: 'before' }] });
-        const { bytes } = await writeAll([{ ...batch, gap: 1 }]);
-        const behindChecksum = 21;
-        const bit = anyBit % ((bytes.length - behindChecksum) * 8);
-        const at = behindChecksum + (bit >> 3);
-        bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << (bit & 7)), at);
-        const { shown, position, problem } = readAll(Buffer.concat([before, bytes]));
-        assert.deepEqual([shown.length, position], [1, 1]);
-        assert.match(problem ?? '', /checksum/);
-      },
-    ),
+    fc.asyncProperty(anyBatch, fc.nat(), async (batch, anyBit) => {
+      const before = makeBatch({ records: [{ value: 'before' }] });
+      const { bytes } = await writeAll([{ ...batch, gap: 1 }]);
+      const behindChecksum = 21;
+      const bit = anyBit % ((bytes.length - behindChecksum) * 8);
+      const at = behindChecksum + (bit >> 3);
+      bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << (bit & 7)), at);
+      const { shown, position, problem } = readAll(Buffer.concat([before, bytes]));
+      assert.deepEqual([shown.length, position], [1, 1]);
+      assert.match(problem ?? '', /checksum/);
+    }),
   );
 });
 
@@ -155,7 +144,6 @@ async function write(batch: AnyBatch, firstOffset: number): Promise<Written> {
     headers: Object.fromEntries(record.headers),
     flaw: undefined,
   }));
-  if (format === 'old') return writeOld(codec, firstOffset, expected);
   const options = { codec, firstTimestampMs, firstOffset, lastOffsetDelta: next + tail };
   const bytes =
     format === 'ours'
@@ -175,22 +163,6 @@ async function writeTheirs(options: object, records: readonly MadeRecord[]): Pro
     encodeRecord({ ...record, headers: Object.fromEntries(headers) }),
   );
   return (await RecordBatch({ ...options, records: encoded })).buffer;
-}
-
-/** Without headers, as old messages are; the ends of batches are unknown to them. */
-function writeOld(codec: number, firstOffset: number, records: readonly Plain[]): Written {
-  const expected = records.map((record) => ({ ...record, headers: {} }));
-  const lastOffset = expected.at(-1)?.offset;
-  if (lastOffset === undefined) return { bytes: Buffer.alloc(0), expected, endOffset: firstOffset };
-  const base = codec === codecId.none ? 0 : firstOffset;
-  const messages = expected.map(({ offset, timestampMs, key, value }) =>
-    makeMessage({ offset: offset - base, timestampMs, key, value }),
-  );
-  const bytes =
-    codec === codecId.none
-      ? Buffer.concat(messages)
-      : makeWrapper({ offset: lastOffset, codec }, messages);
-  return { bytes, expected, endOffset: lastOffset + 1 };
 }
 
 function withoutPosition(shown: Shown): Plain {

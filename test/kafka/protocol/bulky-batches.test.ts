@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { codecId } from '../../../src/kafka/protocol/compressor.ts';
 import { FetchedRecords } from '../../../src/kafka/protocol/fetched-records.ts';
-import { current, makeBatch, makeMessage } from './make-batch.ts';
+import { current, makeBatch } from './make-batch.ts';
 
 const megabyte = 1024 * 1024;
 
@@ -28,8 +28,8 @@ test('who pauses in a bulky batch goes on with the next record, and keeps the on
   const value = Buffer.alloc(9 * megabyte, 'x');
   const records = [{ value: 'a' }, { value }, { value: 'b' }, { value: 'c' }];
   const batch = makeBatch({ codec: codecId.zstd, firstOffset: 10, records });
-  const old = makeMessage({ offset: 20, value: 'd' });
-  const fetched = new FetchedRecords(Buffer.concat([batch, old]), 11, []);
+  const next = makeBatch({ firstOffset: 20, records: [{ value: 'd' }] });
+  const fetched = new FetchedRecords(Buffer.concat([batch, next]), 11, []);
   const shown = [];
   fetched.pause();
   while (fetched.next()) {

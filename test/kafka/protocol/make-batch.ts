@@ -3,13 +3,10 @@ import { codecOf } from '../../../src/kafka/protocol/codecs.ts';
 import type { AbortedTransaction } from '../../../src/kafka/protocol/fetch.ts';
 import { FetchedRecords } from '../../../src/kafka/protocol/fetched-records.ts';
 
-/** Batches and old messages as Kafka has them, from the protocol's own description and with checksums by kafkajs. */
+/** Batches as Kafka has them, from the protocol's own description and with checksums by kafkajs. */
 
 const require = createRequire(import.meta.url);
 const theirCrc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number;
-const theirCrc32 = require('kafkajs/src/protocol/crc32') as (bytes: {
-  readonly buffer: Buffer;
-}) => number;
 
 export const logAppendTime = 0x8;
 export const transactional = 0x10;
@@ -126,53 +123,6 @@ export function makeMarker(
     attributes,
     records: [{ key, value }],
   });
-}
-
-export interface MadeMessage {
-  readonly offset: number;
-  readonly magic?: 0 | 1;
-  readonly codec?: number;
-  /** Beside the codec. */
-  readonly attributes?: number;
-  readonly timestampMs?: number;
-  readonly key?: Buffer | string | null;
-  readonly value?: Buffer | string | null;
-}
-
-/** As it was written before Kafka 0.11. */
-export function makeMessage(message: MadeMessage): Buffer {
-  const { offset, magic = 1, codec = 0, attributes = 0, timestampMs = 0 } = message;
-  const { key = null, value = null } = message;
-  const timestamp = Buffer.alloc(magic === 0 ? 0 : 8);
-  if (magic === 1) timestamp.writeBigInt64BE(BigInt(timestampMs));
-  const content = [
-    Buffer.from([magic, codec | attributes]),
-    timestamp,
-    oldField(key),
-    oldField(value),
-  ];
-  const bytes = Buffer.concat([Buffer.alloc(16), ...content]);
-  bytes.writeBigInt64BE(BigInt(offset), 0);
-  bytes.writeInt32BE(bytes.length - 12, 8);
-  return sealedMessage(bytes);
-}
-
-/** With the checksum of what it is now. */
-export function sealedMessage(bytes: Buffer): Buffer {
-  bytes.writeUInt32BE(theirCrc32({ buffer: bytes.subarray(16) }) >>> 0, 12);
-  return bytes;
-}
-
-/** Several that are compressed as one. */
-export function makeWrapper(message: MadeMessage, messages: readonly Buffer[]): Buffer {
-  const value = codecOf(message.codec ?? 1)?.compress(Buffer.concat(messages)) ?? null;
-  return makeMessage({ codec: 1, ...message, value });
-}
-
-function oldField(value: Buffer | string | null): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeInt32BE(value === null ? -1 : Buffer.byteLength(value));
-  return Buffer.concat([length, Buffer.from(value ?? '')]);
 }
 
 export interface Shown {

@@ -2,15 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codecId } from '../../../src/kafka/protocol/compressor.ts';
 import { FetchedRecords } from '../../../src/kafka/protocol/fetched-records.ts';
-import {
-  makeBatch,
-  makeMessage,
-  makeRecord,
-  offsetsOf,
-  readAll,
-  sealed,
-  varint,
-} from './make-batch.ts';
+import { makeBatch, makeRecord, offsetsOf, readAll, sealed, varint } from './make-batch.ts';
 
 const three = [{ value: 'a' }, { value: 'b' }, { value: 'c' }];
 
@@ -154,15 +146,10 @@ test('records whose offsets do not increase, or lie behind the batch, are a prob
 });
 
 test('a batch that begins before the one in front of it ends is a problem', () => {
-  for (const second of [
-    makeBatch({ firstOffset: 2, records: three }),
-    makeMessage({ offset: 2 }),
-  ]) {
-    const bytes = Buffer.concat([makeBatch({ records: three }), second]);
-    const reading = readAll(bytes);
-    assert.deepEqual([offsetsOf(reading), reading.position], [[0, 1, 2], 3]);
-    assert.match(reading.problem ?? '', /the batch before it ends at offset 2/);
-  }
+  const second = makeBatch({ firstOffset: 2, records: three });
+  const reading = readAll(Buffer.concat([makeBatch({ records: three }), second]));
+  assert.deepEqual([offsetsOf(reading), reading.position], [[0, 1, 2], 3]);
+  assert.match(reading.problem ?? '', /the batch before it ends at offset 2/);
 });
 
 test('a batch that cannot be decompressed is a problem', () => {
@@ -175,5 +162,18 @@ test('a batch that cannot be decompressed is a problem', () => {
     assert.deepEqual([offsetsOf(reading), reading.position], [[0, 1, 2], 3]);
     assert.equal(reading.epoch, 3);
     assert.match(reading.problem ?? '', /data cannot be decompressed|codec \d is not known/);
+  }
+});
+
+test('a batch of a version that Kafka does not write any more, or not yet, is a problem', () => {
+  for (const version of [0, 1, 3, -1]) {
+    const batch = makeBatch({ records: three });
+    batch.writeInt8(version, 16);
+    assert.match(
+      readAll(batch).problem ?? '',
+      new RegExp(
+        `offset 0 cannot be read: it is of version ${version}; only version 2 can be read`,
+      ),
+    );
   }
 });
