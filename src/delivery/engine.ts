@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import {
   ageFromMs,
   decodeEnvelope,
@@ -96,8 +95,6 @@ export class DeliveryEngine {
   readonly #shares = new WorkShares();
   readonly #reachability: Reachability;
   readonly #lanes: Lanes;
-  /** Advances the counting windows of all breakers. */
-  readonly #rotation = new EventEmitter();
   readonly #held: HeldForConfig;
   readonly #waitingLater: WaitingByDestination;
   readonly #watch: DestinationWatch;
@@ -112,7 +109,6 @@ export class DeliveryEngine {
   constructor(deps: EngineDeps) {
     this.#deps = deps;
     this.#lanes = new Lanes(deps.clock.steadyNow());
-    this.#rotation.setMaxListeners(0);
     this.#disposal = new Disposal({
       ...deps,
       heldUp: this.heldUp,
@@ -165,7 +161,6 @@ export class DeliveryEngine {
       fencing: this.#fencing,
       shares: this.#shares,
       reachability: this.#reachability,
-      rotation: this.#rotation,
     };
     this.#tickTimer = deps.clock.after(tickMs, this.#tick);
   }
@@ -409,7 +404,6 @@ export class DeliveryEngine {
 
   readonly #tick = (): void => {
     this.#tickTimer = this.#deps.clock.after(tickMs, this.#tick);
-    this.#rotation.emit('rotate');
     const active = [...this.#lanes.awake].filter(({ isActive }) => isActive);
     this.#pool.tick(active.length);
     this.#reachability.tick(this.#lanes);

@@ -139,6 +139,10 @@ export class Job implements Sending {
     return this.envelope.attempts > 0;
   }
 
+  mayFollow(endpointIndex: number): boolean {
+    return this.endpoints[endpointIndex]?.breaker?.closed !== false;
+  }
+
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void {
     this.keeper?.settled(this, outcome, endpointIndex, tookMs);
   }

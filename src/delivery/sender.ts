@@ -10,6 +10,8 @@ export interface Sending {
   readonly signature: string | undefined;
   readonly idempotencyHeader: string | undefined;
   readonly messageId: string;
+  /** False: nothing is sent to this URL for now, so a connection to it would only take memory. */
+  mayFollow(endpointIndex: number): boolean;
   /** Called exactly once, never from within `send`. */
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void;
 }

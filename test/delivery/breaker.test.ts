@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { timedOut } from '../../src/delivery/outcome.ts';
+import type { Sending } from '../../src/delivery/sender.ts';
 import {
   answerOk,
   defaultPolicy,
@@ -55,6 +56,26 @@ test('a breaker stays closed where half of the requests fail', async () => {
     await world.clock.pass(50);
   }
   assert.equal(world.metrics.breakerChanges.size, 0);
+});
+
+test('no request follows while a breaker is not closed, so connections need not be kept', async () => {
+  const world = new SimulatedWorld({ policy: { ...defaultPolicy, tiersMs: [minuteMs] } });
+  world.addDestination('crm');
+  const sent: Sending[] = [];
+  world.answer = (_url, sending) => {
+    sent.push(sending);
+    return failsWith(503);
+  };
+  world.publish('crm');
+  await world.clock.pass(50);
+  assert.deepEqual(
+    sent.map((each) => each.mayFollow(0)),
+    [true],
+  );
+  for (let n = 0; n < 30; n++) world.publish('crm', `u${n}`);
+  await world.clock.pass(50);
+  assert.equal(world.engine.state().breakers.open, 1);
+  assert.ok(sent.every((each) => !each.mayFollow(0)));
 });
 
 test('a breaker opens after five timeouts only if they came in a row', async () => {

@@ -129,6 +129,10 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#answeredAfterMs = this.#tookMs();
   }
 
+  get mayFollow(): boolean {
+    return this.sending.mayFollow(this.#endpointIndex);
+  }
+
   connectionFreed(): void {
     const outcome = this.#answered;
     if (outcome === undefined) return;

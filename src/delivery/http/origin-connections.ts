@@ -5,6 +5,10 @@ import type { Dispatcher } from 'undici';
 export interface Occupant extends Dispatcher.DispatchHandler {
   /** undici has found fault with the request, and will not send it; known once it was passed to undici. */
   readonly isRefused: boolean;
+  /** The endpoint that the request is sent to; several may have one origin. */
+  readonly endpoint: object;
+  /** Whether another request to that endpoint may come soon; asked once the outcome is told. */
+  readonly mayFollow: boolean;
   /** The connection is free for another request, or gone. */
   connectionFreed(): void;
 }
@@ -52,7 +56,8 @@ export class OriginConnections {
     // The one that has been idle for longest, which closes first, is at the beginning.
     const place = free.indexOf(connection);
     if (place >= 0) free.splice(place, 1);
-    if (connections.size === 0) this.#origins.delete(url);
+    // There may be another one by now: this is called once more when a connection that was given up has closed.
+    if (connections.size === 0 && this.#origins.get(url) === origin) this.#origins.delete(url);
   };
 }
 
@@ -69,6 +74,8 @@ class Connection {
   readonly #onClosed: (connection: Connection) => void;
   #isOpen = false;
   #occupant: Occupant | undefined = undefined;
+  /** The endpoint whose request it was used for last. */
+  #servedLast: object | undefined = undefined;
 
   constructor(origin: Origin, options: Client.Options, onClosed: (connection: Connection) => void) {
     this.origin = origin;
@@ -88,6 +95,7 @@ class Connection {
 
   dispatch(request: Dispatcher.DispatchOptions, occupant: Occupant): void {
     this.#occupant = occupant;
+    this.#servedLast = occupant.endpoint;
     this.#client.dispatch(request, occupant);
     if (occupant.isRefused) this.#freed();
   }
@@ -103,5 +111,16 @@ class Connection {
     if (this.#isOpen) this.origin.free.push(this);
     else this.#onClosed(this);
     occupant.connectionFreed();
+    if (!occupant.mayFollow) this.#closeFreeOf(occupant.endpoint);
   };
+
+  /** Those of other endpoints with the same origin stay. */
+  #closeFreeOf(endpoint: object): void {
+    const left = this.origin.free.filter((each) => each.#servedLast === endpoint);
+    for (const connection of left) {
+      // undici says that it is closed later, and nobody may get it meanwhile.
+      this.#onClosed(connection);
+      void connection.destroy();
+    }
+  }
 }

@@ -74,7 +74,9 @@ export class Endpoint {
     }
   }
 
-  dropIdleBreaker(nowMs: number): void {
+  /** To be called once in `bucketMs`. */
+  tick(nowMs: number): void {
+    this.#breaker?.tick();
     if (this.#breaker?.isIdleSince(nowMs - breakerIdleMs) !== true) return;
     this.#breaker.shutdown();
     this.#breaker = undefined;

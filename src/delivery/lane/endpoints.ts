@@ -22,13 +22,13 @@ export class LaneEndpoints {
 
   /** `options.onChange` is called after the change shows here. */
   constructor(options: EndpointsOptions) {
-    const { clock, random, rotation, reachability } = options;
+    const { clock, random, reachability } = options;
     this.#reachability = reachability;
     const onChange = (state: BreakerState): void => {
       this.#look();
       options.onChange(state);
     };
-    this.#options = { clock, random, rotation, onChange };
+    this.#options = { clock, random, onChange };
   }
 
   /** Replaced, never changed, when the URLs change: a job keeps the list that it was sent to. */
@@ -131,8 +131,9 @@ export class LaneEndpoints {
     this.#look();
   }
 
-  dropIdleBreakers(nowMs: number): void {
-    for (const endpoint of this.#all) endpoint.dropIdleBreaker(nowMs);
+  /** To be called once in `bucketMs`. */
+  tick(nowMs: number): void {
+    for (const endpoint of this.#all) endpoint.tick(nowMs);
   }
 
   count(counts: Record<BreakerState, number>): void {

@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import type { SteadyClock } from '../../ops/clock.ts';
 import type { Disposal } from '../disposal.ts';
 import type { DeliveryEvents } from '../events.ts';
@@ -22,7 +21,5 @@ export interface LaneContext {
   readonly fencing: Fencing;
   readonly reachability: Reachability;
   readonly shares: WorkShares;
-  /** Emits `rotate` once a second, for the breakers. */
-  readonly rotation: EventEmitter;
   readonly maxInFlightPerDestination: number;
 }

@@ -223,7 +223,7 @@ export class Lane implements SlotTaker {
     this.#judgeSpeed();
     this.#admission.tick(usual);
     this.#pump();
-    this.endpoints.dropIdleBreakers(nowMs);
+    this.endpoints.tick(nowMs);
     if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;
   }
 

@@ -75,6 +75,29 @@ describe('connections', () => {
     assert.equal(ports.size, 1);
   });
 
+  test('are closed when no request follows, and those of other endpoints at the origin are kept', async () => {
+    const sockets: Socket[] = [];
+    const { url, connections } = await serve(({ socket }) => {
+      sockets.push(socket);
+      // Both are in flight before one is answered.
+      if (sockets.length === 2) for (const each of sockets) each.write(ok);
+      if (sockets.length > 2) socket.write(ok);
+    });
+    const sender = createSender({ timeoutMs: 10_000 });
+    await Promise.all([post(url, { sender }), post(url, { sender, mayFollow: false })]);
+    await eventually(() => {
+      assert.equal(sockets.filter(({ destroyed }) => destroyed).length, 1);
+    });
+    await post(url, { sender });
+    assert.equal(connections(), 2);
+    await post(url, { sender, mayFollow: false });
+    await eventually(() => {
+      assert.ok(sockets.every(({ destroyed }) => destroyed));
+    });
+    await post(url, { sender });
+    assert.equal(connections(), 3);
+  });
+
   test('are as many as requests in flight, where each answer is followed by a request at once', async () => {
     const { url, connections, requests } = await serve(({ socket }) => socket.write(ok));
     const sender = createSender({ timeoutMs: 10_000 });

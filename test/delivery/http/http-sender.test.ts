@@ -106,7 +106,7 @@ function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) 
     topic: 'shared',
   }).endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
-  const sending = { body: Buffer.from('{}'), messageId: 'm1', settled };
+  const sending = { body: Buffer.from('{}'), messageId: 'm1', mayFollow: () => true, settled };
   sender.send({ ...sending, signature: undefined, idempotencyHeader: undefined }, endpoint, 0);
 }
 

@@ -72,6 +72,8 @@ export interface PostOptions {
   readonly body?: string;
   readonly destination?: Partial<Destination>;
   readonly messageId?: string;
+  /** Default true. */
+  readonly mayFollow?: boolean;
 }
 
 let shared: HttpSender | undefined;
@@ -100,7 +102,8 @@ export function post(url: string, options: PostOptions = {}): Promise<Result> {
     const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
       resolve({ outcome, verdict: verdictOf(outcome), tookMs });
     };
-    sender.send({ body, signature, idempotencyHeader, messageId, settled }, endpoint, 0);
+    const mayFollow = (): boolean => options.mayFollow ?? true;
+    sender.send({ body, signature, idempotencyHeader, messageId, mayFollow, settled }, endpoint, 0);
   });
 }
 

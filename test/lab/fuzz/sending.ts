@@ -29,7 +29,14 @@ export function attemptAt(sender: Sender, url: string): Promise<Attempt> {
     };
     const signature = prepared.sign(body);
     sender.send(
-      { body, signature, idempotencyHeader: undefined, messageId: 'm', settled },
+      {
+        body,
+        signature,
+        idempotencyHeader: undefined,
+        messageId: 'm',
+        mayFollow: () => true,
+        settled,
+      },
       endpoint,
       0,
     );
