@@ -56,6 +56,12 @@ const redriveMarkDays = deadLetterDays + segmentDays + 3;
  */
 const deletionDays = deadLetterDays + segmentDays + deliveryDays;
 
+/**
+ * Three workers share the events of a heavy destination, and one that fails leaves two. Each partition of each
+ * dedicated topic takes a part of a worker's memory and a place in its fetches, so more are for whoever asks for them.
+ */
+const dedicatedPartitions = 3;
+
 /** Kafka's own default for the largest record batch. */
 const sourceMaxBytes = 1_048_576;
 /** A copy carries more headers than its original. What is left to chance is a producer that compresses much better than we do. */
@@ -118,7 +124,8 @@ export interface Topology {
   retryTopic(tierMs: number): string;
   /** A retry topic's delay, for topics of former tiers too; undefined if the name is none. */
   retryTierMs(topicName: string): number | undefined;
-  dedicatedTopic(destinationId: string): Topic;
+  /** @param partitions default: three, or as many as other topics have if that is less */
+  dedicatedTopic(destinationId: string, partitions?: number): Topic;
   /** The destination of a dedicated topic; undefined if the name is none. */
   dedicatedDestination(topicName: string): string | undefined;
   dedicatedGroup(destinationId: string): string;
@@ -182,13 +189,18 @@ export function createTopology(options: TopologyOptions): Topology {
     },
   });
   const retryTopic = (tierMs: number): string => `${retryPrefix}${formatDuration(tierMs)}`;
-  const dedicatedTopic = (destinationId: string): Topic =>
-    topic(
+  const dedicatedTopic = (
+    destinationId: string,
+    partitions: number = Math.min(dedicatedPartitions, options.partitions),
+  ): Topic => ({
+    ...topic(
       `${dedicatedPrefix}${destinationId}`,
       `events on their way to destination ${destinationId}`,
       'destination and user',
       kept(deliveryDays, 0),
-    );
+    ),
+    partitions,
+  });
 
   const retryTopics = retryTiersMs.map(retryTopic);
   const ownIngestTopics = [topics.ingest, topics.ingestAudience];

@@ -13,7 +13,7 @@ export interface Growth {
 }
 
 export interface GrowthOptions {
-  /** Empty: all topics of ours that may grow. */
+  /** Empty: all topics of ours that may grow, but those of destinations, which say themselves how many they need. */
   readonly names: readonly string[];
   /** How many each should have then. */
   readonly partitions: number;
@@ -33,7 +33,7 @@ export function planGrowth(
   for (const name of names) requireGrowable(topology, own, name);
   const isMeant = ({ name }: TopicSpec): boolean =>
     names.length === 0
-      ? !keepsPartitions(topology, name)
+      ? !keepsPartitions(topology, name) && !isDedicated(topology, name)
       : names.some((each) => each === name || belongTogether(topology, each, name));
   const meant = own.filter(isMeant);
   const larger = meant.find((topic) => topic.partitions > partitions);

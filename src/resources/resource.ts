@@ -40,6 +40,8 @@ export interface Destination {
   /** Per worker. */
   readonly maxInFlight?: number;
   readonly topic: 'shared' | 'dedicated';
+  /** The number that its dedicated topic is made with; three without it. */
+  readonly partitions?: number;
   /** A duration or `never`: how long nothing may reach it before it is paused. `DISABLE_AFTER` without it. */
   readonly disableAfter?: string;
 }

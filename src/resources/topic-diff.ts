@@ -25,9 +25,16 @@ export function diffTopics(
   existing: readonly TopicSpec[],
 ): TopicFinding[] {
   const byName = new Map(existing.map((topic) => [topic.name, topic]));
-  const dedicated = [...destinations]
-    .filter(({ topic }) => topic === 'dedicated')
-    .map(({ id }) => topology.dedicatedTopic(id));
+  const withOwnTopic = [...destinations].filter(({ topic }) => topic === 'dedicated');
+  const dedicated = withOwnTopic.map(({ id, partitions }) =>
+    topology.dedicatedTopic(id, partitions),
+  );
+  /** The topics of destinations that say nothing of partitions keep those that they have. */
+  const withAnyPartitions = new Set(
+    withOwnTopic
+      .filter(({ partitions }) => partitions === undefined)
+      .map(({ id }) => topology.dedicatedTopic(id).name),
+  );
   const wanted = [...topology.all, ...dedicated];
   const wantedNames = new Set(wanted.map(({ name }) => name));
   const ingest = byName.get(topology.topics.ingest);
@@ -41,7 +48,12 @@ export function diffTopics(
       ? { ...topic, partitions: shared.partitions }
       : topic;
   return [
-    ...wanted.map((topic) => diffOne(topology, topic, byName.get(topic.name), asMade(topic))),
+    ...wanted.map((topic) => {
+      const found = byName.get(topic.name);
+      const keeps = found !== undefined && withAnyPartitions.has(topic.name);
+      const meant = keeps ? { ...topic, partitions: found.partitions } : topic;
+      return diffOne(topology, meant, found, asMade(topic));
+    }),
     ...foreign.map((name) => diffForeign(name, byName.get(name), ingest)),
     ...existing.filter(({ name }) => !wantedNames.has(name)).flatMap(findLeftover(topology)),
   ];
@@ -87,6 +99,15 @@ function diffPartitions(topology: Topology, wanted: Topic, existing: TopicSpec):
   const { name, partitions } = wanted;
   if (existing.partitions === partitions || topology.withKeptPartitions.includes(name)) return [];
   const text = `has ${existing.partitions} partitions, should have ${partitions}`;
+  const ofDestination = topology.dedicatedDestination(name);
+  if (ofDestination !== undefined)
+    return existing.partitions < partitions
+      ? [
+          `${text}: \`postrider topics add-partitions ${name} --partitions ${partitions}\` adds them, which moves keys`,
+        ]
+      : [
+          `${text}; partitions cannot be removed, so set partitions of destination ${ofDestination} to what exists`,
+        ];
   if (keepsPartitions(topology, name))
     return [`${text}; its number must not change, because its state is kept by partition`];
   return existing.partitions < partitions

@@ -13,7 +13,7 @@ const topology = createTopology({
 });
 const { topics } = topology;
 const others = ['orders', 'p.orders'].map((name) => ({ ...topology.dedicatedTopic('x'), name }));
-const former = { ...topology.dedicatedTopic('x'), name: topology.retryTopic(5_000) };
+const former = { ...topology.dedicatedTopic('x', 12), name: topology.retryTopic(5_000) };
 const existing = [...topology.all, topology.dedicatedTopic('big'), former, ...others];
 
 const together = [
@@ -33,18 +33,19 @@ test('whoever names one of the topics of deliveries and retries means all of the
   }
 });
 
-test('any other topic grows alone, and without a name every topic that may', () => {
+test('any other topic grows alone, and without a name every topic that may but those of destinations', () => {
   for (const name of [topics.ingest, topics.attempts, 'p.delivery.big']) {
     const growth = planGrowth(topology, existing, { names: [name], partitions: 24 });
     assert.deepEqual(namesOf(growth), [name]);
   }
   const all = namesOf(planGrowth(topology, existing, { names: [], partitions: 24 }));
-  for (const name of [...together, topics.ingest, topics.deadLetter, 'p.delivery.big'])
+  for (const name of [...together, topics.ingest, topics.deadLetter])
     assert.ok(all.includes(name), name);
   for (const name of [
     topics.config,
     topics.deletions,
     topics.audienceMembers,
+    'p.delivery.big',
     'orders',
     'p.orders',
   ])

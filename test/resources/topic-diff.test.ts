@@ -70,6 +70,21 @@ test('the dedicated topic of a destination is wanted, others are leftovers', () 
   assert.deepEqual(leftover.details, ['no destination crm has a dedicated topic']);
 });
 
+test('a dedicated topic has three partitions, or as many as its destination asks for, and keeps what it has if that asks for none', () => {
+  const asking = (partitions?: number) =>
+    exampleDestination({ topic: 'dedicated', ...(partitions === undefined ? {} : { partitions }) });
+  const made = (partitions?: number) =>
+    only(differences(topology, complete, [asking(partitions)])).toCreate?.partitions;
+  assert.deepEqual([made(), made(24)], [3, 24]);
+  const found = [...complete, existing(topology.dedicatedTopic('crm', 12))];
+  assert.deepEqual(differences(topology, found, [asking()]), []);
+  assert.deepEqual(differences(topology, found, [asking(12)]), []);
+  const few = only(differences(topology, found, [asking(24)]));
+  assert.match(few.details.join(), /add-partitions p\.delivery\.crm --partitions 24/);
+  const many = only(differences(topology, found, [asking(6)]));
+  assert.match(many.details.join(), /set partitions of destination crm to what exists/);
+});
+
 test('the retry topic of a former tier is a leftover', () => {
   const former = existing(topology.all[0] as Topic, { name: topology.retryTopic(5_000) });
   const leftover = only(differences(topology, [...complete, former]));

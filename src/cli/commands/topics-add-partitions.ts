@@ -17,7 +17,7 @@ export function registerAddPartitions(topics: Command, context: Context): void {
     .description(
       'give topics more partitions; says what that does to order and rate limits, and asks',
     )
-    .argument('[topic...]', 'full names; without any, all topics that may grow')
+    .argument('[topic...]', 'full names; without any, all that may grow but dedicated topics')
     .requiredOption('--partitions <count>', 'how many each has then', parseCount)
     .option('--yes', 'do not ask')
     .action((names: readonly string[], options: AddPartitionsOptions) =>
@@ -44,7 +44,13 @@ async function growTopics(
     await addPartitions(kafka, growth);
     for (const { name, to } of growth) context.print(`${name} has ${to} partitions`);
   }
-  if (settings.topicPartitions !== partitions)
+  const isOfDestination = (name: string): boolean =>
+    topology.dedicatedDestination(name) !== undefined;
+  if (names.length > 0 && names.every(isOfDestination))
+    context.note(
+      `set partitions: ${partitions} in the file of each of these destinations, for \`topics --check\` and in case a topic is made again`,
+    );
+  else if (settings.topicPartitions !== partitions)
     context.note(
       `TOPIC_PARTITIONS is ${settings.topicPartitions}: set it to ${partitions} everywhere, for topics that are made later and for \`topics --check\``,
     );

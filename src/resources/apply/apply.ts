@@ -48,7 +48,7 @@ export async function writeChanges(
   // read the destination.
   const dedicated = written.flatMap(({ resource }) =>
     resource?.kind === 'Destination' && resource.topic === 'dedicated'
-      ? [topology.dedicatedTopic(resource.id)]
+      ? [topology.dedicatedTopic(resource.id, resource.partitions)]
       : [],
   );
   if (dedicated.length > 0) await ensureTopics(kafka, dedicated);

@@ -81,6 +81,14 @@ const endpoint = { url, headers: headers.default({}) };
 const webhook = z.strictObject(endpoint);
 const webhookCount = 'must hold 1 to 5 webhooks';
 const count = z.int().min(1, 'must be a whole number from 1 on');
+/** More workers than that hardly share one destination, and each partition takes its part of a worker's memory. */
+const mostPartitions = 100;
+const partitions = z
+  .int()
+  .refine(
+    (given) => given >= 1 && given <= mostPartitions,
+    `must be a whole number from 1 to ${mostPartitions}`,
+  );
 const rateRule = 'must be a rate such as 100/s, 30/m or 5/h, and more than zero';
 const rate = z.string(rateRule).transform((text, context) => {
   const perSecond = parseRate(text);
@@ -109,6 +117,7 @@ const destination = z.strictObject({
   rateLimit: z.exactOptional(rate),
   maxInFlight: z.exactOptional(count),
   topic: z.enum(['shared', 'dedicated']).default('shared'),
+  partitions: z.exactOptional(partitions),
   disableAfter: z.exactOptional(disableAfter),
 });
 
@@ -125,6 +134,12 @@ const noticeHook = z.strictObject({
 const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
   Source: source,
   Destination: destination
+    .superRefine(({ topic, partitions: given }, context) => {
+      if (given === undefined || topic === 'dedicated') return;
+      const message =
+        'is for a destination with topic: dedicated; the shared topic has TOPIC_PARTITIONS';
+      context.addIssue({ code: 'custom', path: ['partitions'], message });
+    })
     .superRefine(({ idempotencyHeader, webhooks }, context) => {
       if (idempotencyHeader === undefined) return;
       const configured = webhooks.flatMap((each) => Object.keys(each.headers));

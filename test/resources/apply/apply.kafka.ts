@@ -63,16 +63,17 @@ test('all topics exist after creation, exactly as the topology says', async () =
 
 test('a dedicated topic is there before anyone can know of its destination', async () => {
   const { kafka, topology } = deployment;
-  const resource = exampleDestination({ id: 'early', topic: 'dedicated' });
+  const resource = exampleDestination({ id: 'early', topic: 'dedicated', partitions: 5 });
   const { kind, id } = resource;
   const topic = topology.dedicatedTopic(id).name;
-  let wasThere = false;
+  let partitions: number | undefined;
   const send = async (): Promise<void> => {
-    wasThere = (await withAdmin(kafka, (admin) => admin.topicNames(topic))).includes(topic);
+    const specs = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
+    partitions = specs.get(topic)?.partitions;
   };
   const change: Change = { action: 'create', kind, id, fields: [], resource, value: '{}' };
   await writeChanges({ kafka, topology, producer: { send } }, [change]);
-  assert.ok(wasThere);
+  assert.equal(partitions, 5);
   await withAdmin(kafka, (admin) => admin.deleteTopic(topic));
 });
 

@@ -53,9 +53,19 @@ test('every field of the documented example is understood', () => {
     rateLimit: '100/s',
     maxInFlight: 16,
     topic: 'dedicated',
+    partitions: 6,
   };
   assert.deepEqual(parseResource(full), { resource: { ...full, rateLimit: 100 } });
   assert.deepEqual(parseResource(source), { resource: source });
+});
+
+test('partitions are a number from 1 to 100, and of a dedicated topic', () => {
+  for (const partitions of [0, 101, 1.5, '3'])
+    assert.match(onlyIssue({ topic: 'dedicated', partitions }), /^partitions: must be /);
+  assert.equal(
+    onlyIssue({ partitions: 3 }),
+    'partitions: is for a destination with topic: dedicated; the shared topic has TOPIC_PARTITIONS',
+  );
 });
 
 test('a resource is frozen through and through', () => {
