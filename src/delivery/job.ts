@@ -31,13 +31,17 @@ export interface Claim {
   readonly unpackedBytes: UnpackedBytes;
 }
 
-/** @param dedicated the partition is one of a dedicated topic */
+/**
+ * @param dedicated the partition is one of a dedicated topic
+ * @param share the part of what may be unpacked of its bundles that may be used now; default: all of it
+ */
 export function newClaim(
   { topic, partition }: Pick<Claim, 'topic' | 'partition'>,
   dedicated: boolean,
   fullness: Claim['fullness'],
+  share: () => number = () => 1,
 ): Claim {
-  const unpackedBytes = new UnpackedBytes();
+  const unpackedBytes = new UnpackedBytes(share);
   return { topic, partition, dedicated, revoked: false, lost: false, fullness, unpackedBytes };
 }
 

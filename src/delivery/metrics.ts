@@ -354,6 +354,16 @@ function byNeedOfAlert(oneForMs: number, otherForMs: number): number {
   return otherForMs - oneForMs;
 }
 
+/** The part of their windows that partitions may use: everything that this worker reads shares its memory. */
+export function exposeBudget(registry: MetricsRegistry, share: () => number): void {
+  exposeGauge(
+    registry,
+    'postrider_delivery_window_share',
+    'The part of its window that each partition may fill: 1, and less while more than half of what this worker may have in flight is in use.',
+    share,
+  );
+}
+
 /** Lines of the topic `attempts`. */
 export function exposeJournal(
   registry: MetricsRegistry,

@@ -2,6 +2,7 @@ import { readLevel } from '../event/formats.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
+import { IntakeBudget } from '../kafka/consume/intake-budget.ts';
 import { Redeliveries } from '../kafka/consume/redeliveries.ts';
 import { PartitionMap } from '../kafka/partition-map.ts';
 import type { TopicPartition } from '../kafka/record.ts';
@@ -16,6 +17,14 @@ import { newClaim, type Claim } from './job.ts';
  * collections more often, and a delivery costs more.
  */
 export const freshWindow: WindowLimits = { records: 1_024, bytes: 4 * 1024 * 1024 };
+/**
+ * The most that a worker has in flight of all partitions together. A record in flight takes one or two kilobytes of the heap beside
+ * its bytes, which are outside. Windows of the shared topics, with twelve partition numbers and six tiers, have
+ * 30,720 records: nearly all of that fits into half of the budget.
+ */
+const workerBudget: WindowLimits = { records: 49_152, bytes: 128 * 1024 * 1024 };
+/** The same for what is unpacked of bundles. */
+const unpackedBudget: WindowLimits = { records: 16_384, bytes: 32 * 1024 * 1024 };
 /** Compressed bytes. What a fetch brings beyond the window stays in memory until there is room for it. */
 const maxBytesPerPartition = 256 * 1024;
 /**
@@ -37,6 +46,8 @@ export interface ReaderOptions {
   readonly homeTopic: string;
   /** The one destination of a dedicated topic; undefined for topics that all destinations share. */
   readonly dedicatedTo: string | undefined;
+  /** Shared by all readers of the process. */
+  readonly budgets: Budgets;
   readonly observer: ConsumeObserver;
   /** False while there is no room for events that are put off. */
   mayTakeMore(): boolean;
@@ -44,17 +55,32 @@ export interface ReaderOptions {
   redelivered(records: number): void;
 }
 
+export interface Budgets {
+  readonly inFlight: IntakeBudget;
+  readonly unpacked: IntakeBudget;
+}
+
+export function workerBudgets(): Budgets {
+  return { inFlight: new IntakeBudget(workerBudget), unpacked: new IntakeBudget(unpackedBudget) };
+}
+
 /** Reads topics for the engine, and reports which partitions this worker gets and loses. */
 export function startReader(options: ReaderOptions): ConsumeLoop {
-  const { engine, homeTopic, dedicatedTo } = options;
+  const { engine, homeTopic, dedicatedTo, budgets } = options;
   const redeliveries = new Redeliveries();
   const claims = new PartitionMap<Claim>();
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
     let claim = claims.get(topic, partition);
     if (claim === undefined) {
       const place = { topic, partition };
-      claim = newClaim(place, dedicatedTo !== undefined, () => loop.fullness(place));
+      claim = newClaim(
+        place,
+        dedicatedTo !== undefined,
+        () => loop.fullness(place),
+        () => budgets.unpacked.share,
+      );
       claims.set(claim, claim);
+      budgets.unpacked.join(claim.unpackedBytes);
     }
     return claim;
   };
@@ -72,6 +98,7 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
     windowBytes: freshWindow.bytes,
     maxBytesPerPartition,
     windowOf: (topic) => (options.isRetryTopic(topic) ? retryWindow : undefined),
+    budget: budgets.inFlight,
     mayComeLate: (topic) => options.isRetryTopic(topic),
     mayTakeMore: () => options.mayTakeMore(),
     clock: options.clock,
@@ -93,7 +120,10 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
     },
     onLost: (partitions) => {
       const lost = partitions.map(claimOf);
-      for (const claim of lost) claims.delete(claim);
+      for (const claim of lost) {
+        claims.delete(claim);
+        budgets.unpacked.leave(claim.unpackedBytes);
+      }
       engine.lose(lost);
       tellShare();
     },

@@ -36,7 +36,9 @@ export async function sendTest(
         const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
           resolve({ publicUrl: endpoint.publicUrl, outcome, tookMs });
         };
-        sender.send({ ...common, signature: prepared.sign(body), settled }, endpoint, index);
+        const mayFollow = (): boolean => false;
+        const signature = prepared.sign(body);
+        sender.send({ ...common, signature, mayFollow, settled }, endpoint, index);
       }),
   );
   return Promise.all(answers).finally(() => sender.close());

@@ -28,6 +28,7 @@ import { DeliveryEvents } from './events.ts';
 import { AttemptJournal } from './journal/journal.ts';
 import {
   DeliveryMetrics,
+  exposeBudget,
   exposeFailing,
   exposeFence,
   exposeJournal,
@@ -36,7 +37,7 @@ import {
 } from './metrics.ts';
 import type { Backlog, EngineState } from './metrics.ts';
 import { noIndexes } from './lane/work-shares.ts';
-import { startReader } from './reader.ts';
+import { startReader, workerBudgets, type Budgets } from './reader.ts';
 import type { Sender } from './sender.ts';
 import { overdueAmong, overdueInAll } from './status/overdue.ts';
 import { StatusPublisher, type StatusPublisherOptions } from './status/status-publisher.ts';
@@ -91,7 +92,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     engine.destinationChanged(id);
   });
 
-  const read = (what: Reading): ConsumeLoop => openReader({ ...deps, log }, engine, events, what);
+  const budgets = workerBudgets();
+  const read = (what: Reading): ConsumeLoop =>
+    openReader({ ...deps, log }, { engine, events, budgets }, what);
   const dedicated = new DedicatedTopics({
     kafka,
     topology,
@@ -134,6 +137,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     () => engine.reports.standings(),
     () => clock.now(),
   );
+  exposeBudget(metrics, () => budgets.inFlight.share);
   exposeFence(metrics, deps.fence);
   exposeJournal(metrics, journal);
   config.onChange(({ kind }) => {
@@ -172,10 +176,16 @@ interface Reading {
   readonly dedicatedTo: string | undefined;
 }
 
+/** The parts that all readers of a worker share. */
+interface ReadingParts {
+  readonly engine: DeliveryEngine;
+  readonly events: DeliveryEvents;
+  readonly budgets: Budgets;
+}
+
 function openReader(
   { kafka, topology, clock, log, metrics, producer }: DeliveryDeps,
-  engine: DeliveryEngine,
-  events: DeliveryEvents,
+  { engine, events, budgets }: ReadingParts,
   { groupId, topics, homeTopic, dedicatedTo }: Reading,
 ): ConsumeLoop {
   return startReader({
@@ -188,6 +198,7 @@ function openReader(
     isRetryTopic: (topic) => topology.retryTierMs(topic) !== undefined,
     homeTopic,
     dedicatedTo,
+    budgets,
     observer: {
       ...observeReading(metrics, topics),
       joined: (partitions) => {

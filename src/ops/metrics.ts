@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
 /** The registry for the metrics of stages; one per process. */
@@ -7,6 +8,12 @@ export type MetricsRegistry = Registry;
 export function createMetrics(): MetricsRegistry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  exposeGauge(
+    registry,
+    'postrider_heap_limit_bytes',
+    'How large the heap may become before the process ends: nodejs_heap_size_used_bytes comes near it.',
+    () => getHeapStatistics().heap_size_limit,
+  );
   return registry;
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { OwnedIndexes } from '../../src/delivery/lane/work-shares.ts';
-import { startReader } from '../../src/delivery/reader.ts';
+import { startReader, workerBudgets } from '../../src/delivery/reader.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -21,6 +21,7 @@ function startTelling(t: TestContext, kafka: FakeBrokers): OwnedIndexes[] {
     isRetryTopic: (topic) => topic === 'retry.10s',
     homeTopic: 'retry.10s',
     dedicatedTo: undefined,
+    budgets: workerBudgets(),
     observer: {},
     mayTakeMore: () => true,
     redelivered: none,

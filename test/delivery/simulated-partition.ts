@@ -30,8 +30,10 @@ export class SimulatedPartition {
     const limits = isRetry ? retryWindow : freshWindow;
     this.#clock = clock;
     this.#take = take;
-    this.claim = newClaim({ topic, partition }, dedicated, () => fullness(this.#tracker, limits));
-    this.#mustPause = () => mustPause(this.#isFull, this.#tracker, limits);
+    this.claim = newClaim({ topic, partition }, dedicated, () =>
+      fullness(this.#tracker, limits, 1),
+    );
+    this.#mustPause = () => mustPause(this.#isFull, this.#tracker, limits, 1);
   }
 
   append(record: OutgoingRecord): void {

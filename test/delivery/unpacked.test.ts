@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { compressEvents, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
+import { UnpackedBytes } from '../../src/delivery/bundle/unpacked-bytes.ts';
 import { EventPacker } from '../../src/delivery/packing.ts';
 import { envelopeHeader } from '../../src/event/envelope.ts';
 import { answerOk, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
@@ -23,6 +24,20 @@ function takeBundle(world: SimulatedWorld, destinationId: string, events: number
 }
 
 describe('of what is unpacked of a partition', () => {
+  test('there is less while others of the worker have much', () => {
+    let share = 1;
+    const unpacked = new UnpackedBytes(() => share);
+    unpacked.add('crm', 100, 2 * 1024 * 1024);
+    unpacked.add('erp', 100, 1024);
+    assert.deepEqual([unpacked.areTooMany, unpacked.areTooManyOf('erp')], [false, false]);
+    share = 0.25;
+    assert.deepEqual([unpacked.areTooMany, unpacked.areTooManyOf('erp')], [true, true]);
+    unpacked.remove('crm', 100, 2 * 1024 * 1024);
+    assert.equal(unpacked.areTooMany, false);
+    unpacked.add('shop', 1_100, 1024);
+    assert.equal(unpacked.areTooMany, true);
+  });
+
   test('there is no more than it may hold, however well it is packed', async () => {
     const world = new SimulatedWorld();
     // Of several destinations, because a lane that has enough to do leaves bundles packed.
@@ -32,11 +47,11 @@ describe('of what is unpacked of a partition', () => {
     }
     let mostBytes = 0;
     for (let step = 0; step < 200; step++) {
-      mostBytes = Math.max(mostBytes, world.claim(topic).unpackedBytes.all);
+      mostBytes = Math.max(mostBytes, world.claim(topic).unpackedBytes.inFlightBytes);
       await world.clock.pass(1_000);
     }
     assert.ok(mostBytes > 0 && mostBytes < 5 * 1024 * 1024, `${mostBytes} bytes`);
-    assert.equal(world.claim(topic).unpackedBytes.all, 0);
+    assert.equal(world.claim(topic).unpackedBytes.inFlightBytes, 0);
     assert.equal(world.delivered.length, 40 * 100);
   });
 

@@ -4,6 +4,7 @@ import { exposeCertificates } from '../../src/cli/roles/follow-credentials.ts';
 import { producerHooks } from '../../src/cli/roles/producer-metrics.ts';
 import {
   DeliveryMetrics,
+  exposeBudget,
   exposeFailing,
   exposeFence,
   exposeJournal,
@@ -42,6 +43,7 @@ export function everyMetric(): MetricsRegistry {
   exposeDelivery(metrics, notScraped, notScraped);
   exposeFailing(metrics, notScraped, notScraped);
   exposeOverdue(metrics, notScraped);
+  exposeBudget(metrics, notScraped);
   exposeJournal(metrics, undefined);
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   new NoticeEvents(silentLogger, metrics);

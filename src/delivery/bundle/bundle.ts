@@ -82,7 +82,7 @@ class BundleOwner implements Finisher {
     this.#onRest = onRest;
     this.#isOver = new Array<boolean>(events.length).fill(false);
     this.#left = events.length;
-    bundle.claim.unpackedBytes.add(bundle.header.destinationId, this.#bytes);
+    bundle.claim.unpackedBytes.add(bundle.header.destinationId, events.length, this.#bytes);
   }
 
   finish(slot: number): void {
@@ -91,7 +91,7 @@ class BundleOwner implements Finisher {
     this.#left -= 1;
     if (this.#left > 0) return;
     const { record, claim, header } = this.#bundle;
-    claim.unpackedBytes.remove(header.destinationId, this.#bytes);
+    claim.unpackedBytes.remove(header.destinationId, this.#isOver.length, this.#bytes);
     if (this.#released === undefined) record.finish();
     else if (this.#released.size === this.#isOver.length) record.release();
     else this.#onRest(this.#released);

@@ -13,6 +13,7 @@ import { oldestLevel } from './assigner.ts';
 import { Committer } from './committer.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
 import { Intake } from './intake.ts';
+import { IntakeBudget } from './intake-budget.ts';
 import { Membership } from './membership.ts';
 import { lookUpPositions } from './positions.ts';
 import type { WindowLimits } from './window.ts';
@@ -23,11 +24,13 @@ export interface ConsumeLoopOptions {
   readonly topics: readonly string[];
   /** Records of all levels up to this one are read here; `GroupLevel` tells those who write. Default 1. */
   readonly readLevel?: number;
-  /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by a hundred records. */
+  /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by one record. */
   readonly windowRecords: number;
   readonly windowBytes: number;
   /** Other limits for some of the topics; undefined: the ones above. */
   windowOf?(topic: string): WindowLimits | undefined;
+  /** A bound that several loops share, so that windows may be used in part only; default: none. */
+  readonly budget?: IntakeBudget;
   /** False while there is no room for what the records become. Nothing more is fetched then. */
   mayTakeMore?(): boolean;
   /** Topics whose records may come a fifth of a second late, so that they are fetched less often. */
@@ -127,6 +130,7 @@ export function startConsumeLoop(kafka: ClusterClient, options: ConsumeLoopOptio
   return new GroupConsumeLoop(kafka, options);
 }
 
+const unlimited: WindowLimits = { records: Infinity, bytes: Infinity };
 const defaultMaxBytesPerPartition = 1_048_576;
 /** A partition that is resumed has to wait until the running fetch of its broker ends. */
 const maxWaitMs = 100;
@@ -284,6 +288,7 @@ class GroupConsumeLoop implements ConsumeLoop {
       },
       limitsOf: (topic) =>
         options.windowOf?.(topic) ?? { records: options.windowRecords, bytes: options.windowBytes },
+      budget: options.budget ?? new IntakeBudget(unlimited),
       onRecords: (records) => {
         this.#guarded(() => {
           options.onRecords(records);

@@ -8,6 +8,7 @@ import { reasonOf } from '../keep-trying.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
+import type { IntakeBudget } from './intake-budget.ts';
 import { OwnedPartition, type FormerAccount } from './owned-partition.ts';
 import type { Position } from './positions.ts';
 import type { WindowLimits } from './window.ts';
@@ -31,6 +32,8 @@ export interface IntakeOptions {
   /** This member has let go of partitions, which another member may have now. */
   rejoin(): void;
   limitsOf(topic: string): WindowLimits;
+  /** The bound on everything that the process has in flight. */
+  readonly budget: Pick<IntakeBudget, 'join' | 'leave' | 'share' | 'fetchBytes'>;
   onRecords(records: ConsumedRecord[]): void;
   onAssigned(partitions: TopicPartition[]): void;
   onRevoked(partitions: TopicPartition[]): void;
@@ -86,13 +89,13 @@ export class Intake implements CursorOwner {
 
   get inFlightRecords(): number {
     let sum = 0;
-    for (const { account } of this.owned()) sum += account?.tracker.inFlight ?? 0;
+    for (const { inFlight } of this.owned()) sum += inFlight;
     return sum;
   }
 
   get inFlightBytes(): number {
     let sum = 0;
-    for (const { account } of this.owned()) sum += account?.tracker.inFlightBytes ?? 0;
+    for (const { inFlightBytes } of this.owned()) sum += inFlightBytes;
     return sum;
   }
 
@@ -141,10 +144,9 @@ export class Intake implements CursorOwner {
     for (const each of assignment) {
       if (this.#partitions.get(each.topic, each.partition) !== undefined) continue;
       const former = this.#former.get(each.topic, each.partition);
-      this.#partitions.set(
-        each,
-        new OwnedPartition(each, this.#options.limitsOf(each.topic), former),
-      );
+      const owned = new OwnedPartition(each, this.#options.limitsOf(each.topic), former);
+      this.#partitions.set(each, owned);
+      this.#options.budget.join(owned);
     }
     void this.#place(this.#unplaced());
   }
@@ -199,7 +201,7 @@ export class Intake implements CursorOwner {
   }
 
   #placeAt({ partition, account, epoch, topicId }: Position): void {
-    const { fetcher, maxBytesPerPartition } = this.#options;
+    const { fetcher } = this.#options;
     const former = partition.account;
     if (former !== undefined && former !== account) {
       former.onSettled = undefined;
@@ -211,7 +213,7 @@ export class Intake implements CursorOwner {
     account.onFinished = this.#options.onFinished;
     partition.isDoubtful = false;
     partition.isRemade = false;
-    partition.cursor = new Cursor(partition, account.tracker.next, maxBytesPerPartition, epoch);
+    partition.cursor = new Cursor(partition, account.tracker.next, this.#fetchBytes, epoch);
     partition.cursor.topicId = topicId;
     this.#applyPause(partition);
     fetcher.add(partition.cursor);
@@ -249,6 +251,7 @@ export class Intake implements CursorOwner {
     for (const partition of partitions) {
       if (partition.account !== undefined) partition.account.onSettled = undefined;
       if (partition.former !== undefined) this.#former.set(partition, partition.former);
+      this.#options.budget.leave(partition);
       if (this.#partitions.get(partition.topic, partition.partition) === partition)
         this.#partitions.delete(partition);
     }
@@ -261,6 +264,8 @@ export class Intake implements CursorOwner {
   take(cursor: Cursor, records: PartitionRecords, most: number): number {
     const partition = this.#ownerOf(cursor);
     if (partition?.account === undefined) return 0;
+    partition.share = this.#options.budget.share;
+    cursor.limitBytes = this.#fetchBytes;
     const { accepted, seen } = partition.accept(partition.account, records, most);
     if (accepted.length > 0) this.#options.onRecords(accepted);
     this.#applyPause(partition);
@@ -329,6 +334,11 @@ export class Intake implements CursorOwner {
     this.#options.onRefreshed();
   }
 
+  get #fetchBytes(): number {
+    const { budget, maxBytesPerPartition } = this.#options;
+    return budget.fetchBytes(maxBytesPerPartition);
+  }
+
   #ownerOf(cursor: Cursor): OwnedPartition | undefined {
     const partition = this.#partitions.get(cursor.topic, cursor.partition);
     return partition?.cursor === cursor ? partition : undefined;
@@ -356,8 +366,10 @@ export class Intake implements CursorOwner {
   /** Called for every settled record of a partition that is paused or leaves. */
   #onSettled(partition: OwnedPartition): void {
     if (this.#drains.length > 0) this.#tellDrained();
-    if (!this.#isClosing && partition.isFull && !partition.updateFull())
-      this.#applyPause(partition);
+    if (this.#isClosing || !partition.isFull || partition.updateFull()) return;
+    // There is room by what was left of the budget before. What is left now is a sum: it is asked for only here.
+    partition.share = this.#options.budget.share;
+    this.#applyPause(partition);
   }
 
   /** Resolves when nothing of these partitions is in flight. */
@@ -371,7 +383,7 @@ export class Intake implements CursorOwner {
 
   #tellDrained(): void {
     this.#drains = this.#drains.filter((drain) => {
-      if (drain.partitions.some(({ account }) => (account?.tracker.inFlight ?? 0) > 0)) return true;
+      if (drain.partitions.some(({ inFlight }) => inFlight > 0)) return true;
       drain.resolve();
       return false;
     });

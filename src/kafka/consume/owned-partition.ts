@@ -6,7 +6,8 @@ import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-me
 import { ConsumedRecord, type RecordOwner } from './consumed-record.ts';
 import type { Commit } from './coordinator.ts';
 import { eitherOf, OffsetTracker, type FinishedAhead } from './offset-tracker.ts';
-import { fullness, mustPause, type WindowLimits } from './window.ts';
+import type { Holding } from './intake-budget.ts';
+import { fullness, hasRoom, mustPause, type WindowLimits } from './window.ts';
 
 /**
  * What is in flight and committed of one partition since it was last read from a committed offset. Records
@@ -125,7 +126,7 @@ export interface FormerAccount {
 }
 
 /** A partition of this member, from the assignment that brings it to the one that takes it away. */
-export class OwnedPartition implements TopicPartition {
+export class OwnedPartition implements TopicPartition, Holding {
   readonly topic: string;
   readonly partition: number;
   readonly limits: WindowLimits;
@@ -146,6 +147,8 @@ export class OwnedPartition implements TopicPartition {
   isHeld = false;
   /** Paused because the window is full. */
   isFull = false;
+  /** The part of the window that may be used, as it was when records were last taken or could have been. */
+  share = 1;
   highWatermark: number | undefined;
 
   constructor({ topic, partition }: TopicPartition, limits: WindowLimits, former?: FormerAccount) {
@@ -162,11 +165,22 @@ export class OwnedPartition implements TopicPartition {
     return { account, topicId: cursor.topicId };
   }
 
-  /** Takes records into account and returns those that are new. */
+  get inFlight(): number {
+    return this.account?.tracker.inFlight ?? 0;
+  }
+
+  get inFlightBytes(): number {
+    return this.account?.tracker.inFlightBytes ?? 0;
+  }
+
+  /**
+   * Takes records into account and returns those that are new: at least one of those that come, and no more than
+   * have room.
+   */
   accept(account: Account, records: PartitionRecords, most: number): AcceptedRecords {
     const accepted: ConsumedRecord[] = [];
     let seen = 0;
-    while (seen < most && records.next()) {
+    while (seen < most && (seen === 0 || this.#hasRoom(account)) && records.next()) {
       seen += 1;
       const { offset, epoch, sizeBytes, timestampMs } = records;
       const slot = account.add(offset, epoch, sizeBytes, timestampMs);
@@ -179,13 +193,19 @@ export class OwnedPartition implements TopicPartition {
   /** Whether the intake of this partition must pause now. */
   updateFull(): boolean {
     const { account } = this;
-    this.isFull = account !== undefined && mustPause(this.isFull, account.tracker, this.limits);
+    this.isFull =
+      account !== undefined && mustPause(this.isFull, account.tracker, this.limits, this.share);
     return this.isFull;
+  }
+
+  #hasRoom({ tracker }: Account): boolean {
+    return hasRoom(tracker, this.limits, this.share);
   }
 
   /** The part of the window that is taken. */
   get fullness(): number {
-    return this.account === undefined ? 0 : fullness(this.account.tracker, this.limits);
+    const { account, limits, share } = this;
+    return account === undefined ? 0 : fullness(account.tracker, limits, share);
   }
 
   /** What to commit; undefined: nothing new, or another member may have continued from here. */

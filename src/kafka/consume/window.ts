@@ -21,25 +21,47 @@ const spanPerWindow = 64;
 /** Of the windows that may pass an unfinished record, this part must be left before intake resumes: one window. */
 const spanLeft = 1 / spanPerWindow;
 
-/** The part of the window that is taken. At 1, intake pauses. What a fetch has brought may exceed it. */
-export function fullness(load: WindowLoad, limits: WindowLimits): number {
-  return Math.max(inFlightPart(load, limits), spanPart(load, limits));
+/**
+ * The part of the window that is taken. At 1, intake pauses.
+ * @param share the part of the window that may be used now, because others need memory too
+ */
+export function fullness(load: WindowLoad, limits: WindowLimits, share: number): number {
+  return Math.max(inFlightPart(load, limits, share), spanPart(load, limits));
 }
 
 /**
  * Whether intake must be paused. It resumes at half of what may be in flight, so that it takes in many records at a
  * time. That has nothing to do with how far the oldest record is passed, which may stay as it is for long.
+ * @param share as for `fullness`
  */
-export function mustPause(paused: boolean, load: WindowLoad, limits: WindowLimits): boolean {
-  const inFlight = inFlightPart(load, limits);
+export function mustPause(
+  paused: boolean,
+  load: WindowLoad,
+  limits: WindowLimits,
+  share: number,
+): boolean {
+  const inFlight = inFlightPart(load, limits, share);
   const span = spanPart(load, limits);
   return paused ? inFlight > 0.5 || span > 1 - spanLeft : inFlight >= 1 || span >= 1;
 }
 
-function inFlightPart({ inFlight, inFlightBytes }: WindowLoad, limits: WindowLimits): number {
-  return Math.max(inFlight / limits.records, inFlightBytes / limits.bytes);
+/** Whether another record fits in. */
+export function hasRoom(
+  load: Pick<WindowLoad, 'inFlight' | 'inFlightBytes'>,
+  limits: WindowLimits,
+  share: number,
+): boolean {
+  return inFlightPart(load, limits, share) < 1;
 }
 
-function spanPart({ span }: WindowLoad, limits: WindowLimits): number {
+function inFlightPart(
+  { inFlight, inFlightBytes }: Pick<WindowLoad, 'inFlight' | 'inFlightBytes'>,
+  limits: WindowLimits,
+  share: number,
+): number {
+  return Math.max(inFlight / limits.records, inFlightBytes / limits.bytes) / share;
+}
+
+function spanPart({ span }: Pick<WindowLoad, 'span'>, limits: WindowLimits): number {
   return span / (limits.records * spanPerWindow);
 }

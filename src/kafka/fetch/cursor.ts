@@ -21,7 +21,7 @@ export class Cursor implements TopicPartition, FetchPosition {
   readonly topic: string;
   readonly partition: number;
   /** The most that a fetch may bring; one batch may exceed it. */
-  readonly limitBytes: number;
+  limitBytes: number;
   /** The size that the next fetch requests, within the limit. */
   maxBytes: number;
   /** The offset to read next. */

@@ -21,8 +21,8 @@ import { wholeBatches } from './whole-batches.ts';
 /** The receiver of what cursors bring. All methods are called synchronously and must not throw. */
 export interface CursorOwner {
   /**
-   * Takes at most so many records by `records.next()`; called again until nothing is left or the cursor is
-   * paused.
+   * Takes at most so many records by `records.next()`, and at least one; called again until that has said that
+   * nothing is left, or the cursor is paused.
    * @returns how many there were
    */
   take(cursor: Cursor, records: PartitionRecords, most: number): number;
@@ -366,7 +366,7 @@ export class Fetcher {
         if (cursor.brought !== brought) return;
         cursor.offset = records.position;
         if (records.epoch >= 0) cursor.lastEpoch = records.epoch;
-        if (taken < stretchRecords) this.#finish(cursor, brought);
+        if (records.isOver) this.#finish(cursor, brought);
         this.#stretch += taken;
         if (this.#stretch < stretchRecords) continue;
         this.#stretch = 0;

@@ -65,6 +65,8 @@ export class FetchedRecords {
   position: number;
   /** Leader epoch of the last batch that was passed or entered; -1: none. */
   epoch: number = noEpoch;
+  /** `next` has returned false. */
+  isOver = false;
   /** Why what comes next cannot be read, after `next` has returned false for that reason. */
   problem: Error | undefined = undefined;
   /** Length of the largest whole batch that was reached, including its first fields; 0: none. */
@@ -109,6 +111,11 @@ export class FetchedRecords {
 
   /** Moves to the next record. False: there is none, or it cannot be read, which `problem` then explains. */
   next(): boolean {
+    this.isOver = !this.#moveToNext();
+    return !this.isOver;
+  }
+
+  #moveToNext(): boolean {
     if (this.problem !== undefined) return false;
     try {
       do if (this.#opened !== undefined && this.#showNext(this.#opened)) return true;

@@ -157,8 +157,7 @@ describe('a consume loop', { concurrency: true }, () => {
       assert.equal(valuesOf(member, partition), numbers(200).join(' '));
     const written = scene.logs.reduce((sum, { bytes }) => sum + bytes, 0);
     assert.equal(scene.brokers.fetchedBytes, written);
-    // A window may be exceeded by what is taken at once.
-    assert.ok(most <= 4 * (10 + 128), `${most} in flight`);
+    assert.ok(most <= 4 * 10, `${most} in flight`);
   });
 
   test('asks each broker twice a second while there is nothing to read, and has what comes at once', async (t) => {

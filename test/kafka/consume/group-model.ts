@@ -12,6 +12,7 @@ import type {
   CommitAnswer,
   CommittedOffset,
 } from '../../../src/kafka/consume/coordinator.ts';
+import { IntakeBudget } from '../../../src/kafka/consume/intake-budget.ts';
 import { Intake } from '../../../src/kafka/consume/intake.ts';
 import type { OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
 import { lookUpPositions, type Position } from '../../../src/kafka/consume/positions.ts';
@@ -309,6 +310,7 @@ export class ModelMember {
         if (this.isKnown && !this.isDead) model.requestRebalance();
       },
       limitsOf: () => ({ records: windowRecords, bytes: 1e9 }),
+      budget: new IntakeBudget({ records: Infinity, bytes: Infinity }),
       onRecords: (records) => {
         this.#take(records);
       },
@@ -379,10 +381,10 @@ export class ModelMember {
     const { brought } = cursor;
     if (brought === undefined) return;
     const { records } = brought;
-    const taken = this.intake.take(cursor, records, most);
+    this.intake.take(cursor, records, most);
     cursor.offset = records.position;
     if (records.epoch >= 0) cursor.lastEpoch = records.epoch;
-    if (taken < most) cursor.brought = undefined;
+    if (records.isOver) cursor.brought = undefined;
   }
 
   /** A fifth of a second passes. */

@@ -356,7 +356,8 @@ test('a partition that comes back has forgotten its pause, and brings what was n
   await member.answer();
   await model.settle();
   member.fetch(0, 6);
-  assert.deepEqual(member.received, [0, 1, 2, 1, 3, 4, 5]);
+  // As much as a window holds.
+  assert.deepEqual(member.received, [0, 1, 2, 1, 3, 4]);
 });
 
 test('closing takes in nothing more, revokes, and waits for what is under way; then all is lost', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { IntakeBudget } from '../../../src/kafka/consume/intake-budget.ts';
 import { Intake } from '../../../src/kafka/consume/intake.ts';
 import { Account, type OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
 import type { Cursor } from '../../../src/kafka/fetch/cursor.ts';
@@ -42,6 +43,7 @@ async function scene() {
     onFinished: () => undefined,
     rejoin: () => told.push('rejoin'),
     limitsOf: () => ({ records: 10, bytes: 1_000 }),
+    budget: new IntakeBudget({ records: Infinity, bytes: Infinity }),
     onRecords: () => undefined,
     onAssigned: () => undefined,
     onRevoked: () => undefined,

@@ -10,31 +10,31 @@ const load = (inFlight: number, inFlightBytes = 0, span = inFlight) => ({
 });
 
 test('intake pauses at the limit of records and resumes at half of it', () => {
-  assert.equal(mustPause(false, load(99), limits), false);
-  assert.equal(mustPause(false, load(100), limits), true);
-  assert.equal(mustPause(true, load(51), limits), true);
-  assert.equal(mustPause(true, load(50), limits), false);
+  assert.equal(mustPause(false, load(99), limits, 1), false);
+  assert.equal(mustPause(false, load(100), limits, 1), true);
+  assert.equal(mustPause(true, load(51), limits, 1), true);
+  assert.equal(mustPause(true, load(50), limits, 1), false);
 });
 
 test('intake pauses at the limit of bytes and resumes at half of it', () => {
-  assert.equal(mustPause(false, load(1, 999), limits), false);
-  assert.equal(mustPause(false, load(1, 1_000), limits), true);
-  assert.equal(mustPause(true, load(1, 501), limits), true);
-  assert.equal(mustPause(true, load(1, 500), limits), false);
+  assert.equal(mustPause(false, load(1, 999), limits, 1), false);
+  assert.equal(mustPause(false, load(1, 1_000), limits, 1), true);
+  assert.equal(mustPause(true, load(1, 501), limits, 1), true);
+  assert.equal(mustPause(true, load(1, 500), limits, 1), false);
 });
 
 test('a window of one record resumes when it is empty', () => {
-  assert.equal(mustPause(true, load(1), { records: 1, bytes: 1_000 }), true);
-  assert.equal(mustPause(true, load(0), { records: 1, bytes: 1_000 }), false);
+  assert.equal(mustPause(true, load(1), { records: 1, bytes: 1_000 }, 1), true);
+  assert.equal(mustPause(true, load(0), { records: 1, bytes: 1_000 }, 1), false);
 });
 
 test('one record that is never finished lets sixty-four windows pass, then stops its partition', () => {
-  assert.equal(mustPause(false, load(1, 1, 6_399), limits), false);
-  assert.equal(mustPause(false, load(1, 1, 6_400), limits), true);
+  assert.equal(mustPause(false, load(1, 1, 6_399), limits, 1), false);
+  assert.equal(mustPause(false, load(1, 1, 6_400), limits, 1), true);
 });
 
 test('a full window that has been worked off resumes, however far it has passed an unfinished record', () => {
-  assert.equal(mustPause(true, load(1, 1, 6_300), limits), false);
-  assert.equal(mustPause(true, load(51, 1, 6_300), limits), true);
-  assert.equal(mustPause(true, load(1, 1, 6_301), limits), true);
+  assert.equal(mustPause(true, load(1, 1, 6_300), limits, 1), false);
+  assert.equal(mustPause(true, load(51, 1, 6_300), limits, 1), true);
+  assert.equal(mustPause(true, load(1, 1, 6_301), limits, 1), true);
 });

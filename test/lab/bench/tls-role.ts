@@ -48,6 +48,7 @@ measureSending(load, (event, delivered) => {
     signature: prepared.sign(body),
     idempotencyHeader: undefined,
     messageId: `m${event}`,
+    mayFollow: () => true,
     settled: ({ kind }: { readonly kind: string }) => {
       if (kind !== 'delivered') throw new Error(`event ${event}: ${kind}`);
       delivered();
