@@ -22,13 +22,16 @@ export class LaneEndpoints {
 
   /** `options.onChange` is called after the change shows here. */
   constructor(options: EndpointsOptions) {
-    const { clock, random, reachability } = options;
+    const { clock, random, reachability, onChange } = options;
     this.#reachability = reachability;
-    const onChange = (state: BreakerState): void => {
-      this.#look();
-      options.onChange(state);
+    this.#options = {
+      clock,
+      random,
+      onChange: (state) => {
+        this.#look();
+        onChange(state);
+      },
     };
-    this.#options = { clock, random, onChange };
   }
 
   /** Replaced, never changed, when the URLs change: a job keeps the list that it was sent to. */

@@ -4,17 +4,38 @@ import type { DestinationReport } from './destination-reports.ts';
 /** A change by a third. Smaller changes of a figure are not worth a record. */
 const notableOctaves = 0.4;
 
-/** Whether readers of the one report need the other. Changed times of answers alone do not matter. */
-export function isNotable(former: DestinationReport, report: DestinationReport): boolean {
+/**
+ * The part of a report that later ones are compared with. It is kept for each destination, and a whole report would
+ * take ten times as much memory.
+ */
+export interface Gist {
+  /** State and URLs, as one text. */
+  readonly exact: string;
+  readonly waiting: number;
+  readonly deliveredPerMinute: number;
+  readonly failedPerMinute: number;
+  readonly p99Ms: number;
+}
+
+export function gistOf(report: DestinationReport): Gist {
+  const { state, since, urls, perMinute, p99Ms = 0 } = report;
+  return {
+    exact: JSON.stringify([state, since, ...urls.map(exactly)]),
+    waiting: waitingOf(report),
+    deliveredPerMinute: perMinute.delivered,
+    failedPerMinute: perMinute.failed,
+    p99Ms,
+  };
+}
+
+/** Whether readers of the one report need the other. */
+export function isNotable(former: Gist, gist: Gist): boolean {
   return (
-    former.state !== report.state ||
-    former.since !== report.since ||
-    former.urls.length !== report.urls.length ||
-    report.urls.some((url, index) => isOther(former.urls[index], url)) ||
-    differ(waitingOf(former), waitingOf(report)) ||
-    differ(former.perMinute.delivered, report.perMinute.delivered) ||
-    differ(former.perMinute.failed, report.perMinute.failed) ||
-    differ(former.p99Ms ?? 0, report.p99Ms ?? 0)
+    former.exact !== gist.exact ||
+    differ(former.waiting, gist.waiting) ||
+    differ(former.deliveredPerMinute, gist.deliveredPerMinute) ||
+    differ(former.failedPerMinute, gist.failedPerMinute) ||
+    differ(former.p99Ms, gist.p99Ms)
   );
 }
 
@@ -29,15 +50,10 @@ function waitingOf({ waiting }: DestinationReport): number {
   return Object.values(waiting.tiers).reduce((sum, events) => sum + events, waiting.here);
 }
 
-function isOther(former: UrlStatus | undefined, url: UrlStatus): boolean {
-  return (
-    former?.url !== url.url ||
-    former.breaker !== url.breaker ||
-    former.nextProbe !== url.nextProbe ||
-    former.lastAnswer?.outcome !== url.lastAnswer?.outcome ||
-    former.lastAnswer?.status !== url.lastAnswer?.status ||
-    former.lastAnswer?.detail !== url.lastAnswer?.detail
-  );
+/** Changed times of answers alone do not matter. */
+function exactly({ url, breaker, nextProbe, lastAnswer }: UrlStatus): readonly unknown[] {
+  const { outcome, status, detail } = lastAnswer ?? {};
+  return [url, breaker, nextProbe, outcome, status, detail];
 }
 
 function differ(former: number, figure: number): boolean {

@@ -9,7 +9,7 @@ import type { Producer } from '../../kafka/produce/producer.ts';
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import { waitAtMost } from '../../ops/wait.ts';
 import type { DestinationReport, DestinationReports } from './destination-reports.ts';
-import { isNotable, isQuiet } from './notable.ts';
+import { gistOf, isNotable, isQuiet, type Gist } from './notable.ts';
 
 export interface StatusPublisherOptions {
   readonly clock: SteadyClock;
@@ -56,7 +56,7 @@ const mostAhead = 2_000;
 /** Times are of the steady clock. */
 interface Written {
   /** Undefined while the topic has no record of the destination, because it is quiet. */
-  report: DestinationReport | undefined;
+  gist: Gist | undefined;
   state: DestinationState;
   writtenMs: number;
   lookMs: number;
@@ -95,7 +95,7 @@ export class StatusPublisher {
    */
   async close(timeoutMs: number): Promise<void> {
     this.#timer.cancel();
-    for (const [id, { report }] of this.#written) if (report !== undefined) this.#write(id, null);
+    for (const [id, { gist }] of this.#written) if (gist !== undefined) this.#write(id, null);
     // Without the worker's own record, its other records no longer count.
     this.#write(undefined, null, { mayWait: false });
     this.#written.clear();
@@ -147,25 +147,31 @@ export class StatusPublisher {
   #look(id: string, known: Written | undefined, nowMs: number): boolean {
     const report = this.#options.reports.of(id);
     const { state } = report;
-    const former = known?.report;
-    const next = known ?? { report, state, writtenMs: -Infinity, lookMs: 0, round: this.#round };
+    const former = known?.gist;
+    const gist = gistOf(report);
+    const next = known ?? {
+      gist: undefined,
+      state,
+      writtenMs: -Infinity,
+      lookMs: 0,
+      round: this.#round,
+    };
     this.#written.set(id, next);
     next.state = state;
     next.lookMs = nowMs + this.#lookAfterMs(state, known === undefined);
     if (isQuiet(report)) {
-      next.report = undefined;
+      next.gist = undefined;
       if (former !== undefined) this.#write(id, null);
       return former !== undefined;
     }
-    next.report = former;
     const agoMs = nowMs - next.writtenMs;
     const isWanted =
       former === undefined ||
       agoMs >= refreshMs ||
-      isNotable(former, report) ||
+      isNotable(former, gist) ||
       (isTrouble(state) && agoMs >= detailsMs);
     if (!isWanted) return false;
-    next.report = report;
+    next.gist = gist;
     next.writtenMs = nowMs;
     this.#write(id, JSON.stringify(this.#statusOf(report)));
     return true;
@@ -180,10 +186,10 @@ export class StatusPublisher {
 
   /** All destinations have been looked at: what was written of others is withdrawn. */
   #endRound(): void {
-    for (const [id, { round, report }] of this.#written) {
+    for (const [id, { round, gist }] of this.#written) {
       if (round === this.#round) continue;
       this.#written.delete(id);
-      if (report !== undefined) this.#write(id, null);
+      if (gist !== undefined) this.#write(id, null);
     }
     this.#round += 1;
     this.#ids = this.#options.reports.ids();
