@@ -15,6 +15,7 @@ import { benchFleet } from './fleet.ts';
 import { benchGateway } from './gateway.ts';
 import { benchDestinations } from './destinations.ts';
 import { benchGrowth } from './growth.ts';
+import { benchHeap } from './heap.ts';
 import { benchIsolation } from './isolation.ts';
 import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
@@ -46,6 +47,7 @@ const benches: Readonly<Record<BenchName, Bench>> = {
   postgres: benchPostgres,
   latency: benchLatency,
   memory: benchMemory,
+  heap: benchHeap,
   client: benchClient,
   isolation: benchIsolation,
   destinations: benchDestinations,

@@ -15,6 +15,7 @@ export const benchNames = [
   'growth',
   'fleet',
   'memory',
+  'heap',
   'outages',
   'rebalance',
   'crash',
