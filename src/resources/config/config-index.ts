@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { destinationOfHook, nameOfDestination } from '../notice-hook.ts';
 import type { Destination, NoticeHook, Source } from '../resource.ts';
+import { DestinationsBySource, SourcesByWriteKey } from './config-lookups.ts';
 import type { RoutedDestination } from './config.ts';
 import type { ResourceName } from './stored.ts';
 
@@ -11,12 +12,11 @@ export interface FollowedName extends ResourceName {
   readonly kind: FollowedResource['kind'];
 }
 
-/** The resources as they are now, with the lookups that stages need. Contains no Kafka. */
+/**
+ * The resources as they are now, with the lookups that stages need. A record costs what its own resource is
+ * connected to, however many others there are. Contains no Kafka.
+ */
 export class ConfigIndex {
-  /**
-   * In the order of their latest records, which is the same for every process whenever it started,
-   * because compaction keeps exactly those.
-   */
   readonly #sources = new Map<string, Source>();
   readonly #destinations = new Map<string, Destination>();
   readonly #noticeHooks = new Map<string, NoticeHook>();
@@ -24,31 +24,38 @@ export class ConfigIndex {
   readonly #hookDestinations = new WeakMap<NoticeHook, Destination>();
   /** Destinations of which no version's secrets can be read here. */
   readonly #sealed = new Map<string, RoutedDestination>();
-  #lookups: Lookups | undefined;
+  readonly #byWriteKey = new SourcesByWriteKey();
+  readonly #bySource = new DestinationsBySource();
 
   /** Returns false if nothing changed, as when a rotation encrypts the same secrets again. */
   put(resource: FollowedResource): boolean {
-    if (resource.kind === 'Destination') this.#sealed.delete(resource.id);
     const resources = this.#of(resource);
     const before = resources.get(resource.id);
     const changed = !isDeepStrictEqual(before, resource);
-    resources.delete(resource.id);
     // The object stays the same as long as its resource does, because stages cache by it.
-    resources.set(resource.id, changed || before === undefined ? resource : before);
-    this.#lookups = undefined;
-    return changed;
+    const after = changed || before === undefined ? resource : before;
+    if (after.kind === 'Source') this.#byWriteKey.put(this.#sources.get(after.id), after);
+    if (!changed) return false;
+    if (after.kind === 'Destination') {
+      this.#disconnect(after.id);
+      this.#bySource.put(after);
+    }
+    resources.set(after.id, after);
+    return true;
   }
 
   /** For routing only, until a readable version of the destination comes. */
   putSealed(destination: RoutedDestination): void {
+    this.#disconnect(destination.id);
     this.#sealed.set(destination.id, destination);
-    this.#lookups = undefined;
+    this.#bySource.put(destination);
   }
 
   /** Returns false if there was none. */
   remove(name: FollowedName): boolean {
-    if (name.kind === 'Destination') this.#sealed.delete(name.id);
-    this.#lookups = undefined;
+    if (name.kind === 'Destination') this.#disconnect(name.id);
+    const source = name.kind === 'Source' ? this.#sources.get(name.id) : undefined;
+    if (source !== undefined) this.#byWriteKey.remove(source);
     return this.#of(name).delete(name.id);
   }
 
@@ -83,11 +90,17 @@ export class ConfigIndex {
   }
 
   sourceByWriteKey(writeKey: string): Source | undefined {
-    return this.#derived().sourceByWriteKey.get(writeKey);
+    return this.#byWriteKey.get(writeKey);
   }
 
   destinationsOf(sourceId: string): readonly RoutedDestination[] {
-    return this.#derived().destinationsOf.get(sourceId) ?? none;
+    return this.#bySource.get(sourceId);
+  }
+
+  #disconnect(destinationId: string): void {
+    const before = this.#destinations.get(destinationId) ?? this.#sealed.get(destinationId);
+    if (before !== undefined) this.#bySource.remove(before);
+    this.#sealed.delete(destinationId);
   }
 
   #hookDestination(id: string): Destination | undefined {
@@ -111,44 +124,4 @@ export class ConfigIndex {
         return this.#noticeHooks;
     }
   }
-
-  /** Computed at the first lookup after a change, so that loading a large snapshot computes them once. */
-  #derived(): Lookups {
-    this.#lookups ??= {
-      sourceByWriteKey: indexWriteKeys(this.#sources.values()),
-      destinationsOf: indexDestinations([...this.#destinations.values(), ...this.#sealed.values()]),
-    };
-    return this.#lookups;
-  }
-}
-
-interface Lookups {
-  readonly sourceByWriteKey: ReadonlyMap<string, Source>;
-  readonly destinationsOf: ReadonlyMap<string, readonly RoutedDestination[]>;
-}
-
-const none: readonly RoutedDestination[] = Object.freeze([]);
-
-/** Two simultaneous applies can both use a write key. The source that had it first keeps it. */
-function indexWriteKeys(sources: Iterable<Source>): Map<string, Source> {
-  const index = new Map<string, Source>();
-  for (const source of sources)
-    for (const writeKey of source.writeKeys) if (!index.has(writeKey)) index.set(writeKey, source);
-  return index;
-}
-
-function indexDestinations(
-  destinations: readonly RoutedDestination[],
-): Map<string, RoutedDestination[]> {
-  const index = new Map<string, RoutedDestination[]>();
-  const byId = destinations.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  for (const destination of byId) {
-    if (!destination.enabled) continue;
-    for (const sourceId of destination.sources) {
-      const connected = index.get(sourceId);
-      if (connected === undefined) index.set(sourceId, [destination]);
-      else connected.push(destination);
-    }
-  }
-  return index;
 }
