@@ -1,8 +1,14 @@
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { mayLeavePauses, pauseEndsOf, type PauseEnds } from '../../resources/apply/pause-ends.ts';
+import {
+  isLeftByFormer,
+  mayLeavePauses,
+  pauseEndsOf,
+  type PauseEnds,
+} from '../../resources/apply/pause-ends.ts';
 import type { Change } from '../../resources/apply/plan.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
+import type { StoredResource } from '../../resources/config/stored-resources.ts';
 import { Pauses, readStoredPauses } from '../../resources/pauses/pauses.ts';
 import type { Context } from '../context.ts';
 import { note } from '../terminal/note.ts';
@@ -32,7 +38,10 @@ export async function pauseEnds(context: Context, changes: readonly Change[]): P
   if (pauses instanceof Pauses) {
     const { kafka, log } = context;
     const topology = await context.topology();
-    const stored = await readStoredResources({ kafka, topology, log });
+    // Nearly always nothing is left, and reading everything takes seconds where there are many destinations.
+    const stored = isLeftByFormer(changes, pauses)
+      ? await readStoredResources({ kafka, topology, log })
+      : new Map<string, StoredResource>();
     return pauseEndsOf(changes, pauses, { topology, nowMs: systemClock.now(), stored });
   }
   if (pauses !== undefined)

@@ -4,7 +4,6 @@ import { mostInFlight } from '../most-in-flight.ts';
 import { isInside } from '../inside.ts';
 import type { Problem } from '../problem.ts';
 import type { Resource } from '../resource.ts';
-import { parseResource } from '../schema/schema.ts';
 import { recordKey } from '../config/stored.ts';
 
 /** A valid resource and where it was written. */
@@ -38,9 +37,9 @@ export function parseDesired(
   const resources: DesiredResource[] = [];
   const problems: Problem[] = [];
   const invalidIds = new Set<string>();
-  const firstPlaces = new Map<string, string>();
+  const firstPlaces = new Map<string, SourceDocument>();
   for (const document of documents) {
-    const parsed = parseResource(document.value);
+    const { parsed } = document;
     if ('issues' in parsed) {
       for (const { path, reason } of parsed.issues)
         problems.push(problemAt(document, path, reason));
@@ -52,12 +51,12 @@ export function parseDesired(
     problems.push(...findWrongRows(parsed.resource, document, bounds));
     problems.push(...findTooManyInFlight(parsed.resource, document, bounds));
     const { kind, id } = parsed.resource;
-    const firstPlace = firstPlaces.get(recordKey(parsed.resource));
-    if (firstPlace !== undefined)
-      problems.push(
-        problemAt(document, ['id'], `${kind} ${id} is already defined at ${firstPlace}`),
-      );
-    firstPlaces.set(recordKey(parsed.resource), `${document.file}:${document.lineOf(['id'])}`);
+    const first = firstPlaces.get(recordKey(parsed.resource));
+    if (first !== undefined) {
+      const place = `${first.file}:${first.lineOf(['id'])}`;
+      problems.push(problemAt(document, ['id'], `${kind} ${id} is already defined at ${place}`));
+    }
+    firstPlaces.set(recordKey(parsed.resource), document);
     resources.push({ resource: parsed.resource, document });
   }
   return { resources, problems, invalidIds };

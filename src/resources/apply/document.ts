@@ -1,10 +1,11 @@
 import {
+  Composer,
   isMap,
   isPair,
   isScalar,
   isSeq,
   LineCounter,
-  parseAllDocuments,
+  Parser,
   visit,
   type Document,
   type Node,
@@ -12,14 +13,34 @@ import {
 import { asError } from '../../errors.ts';
 import { interpolate, maskReferences, unmaskReferences, type Environment } from './interpolate.ts';
 import { formatPath, type Problem } from '../problem.ts';
+import { parseResource, type ParsedResource } from '../schema/schema.ts';
+import { readPlainJson } from './plain-json.ts';
 
 /** One resource's document as plain data, with the lines of its parts. */
-export interface SourceDocument {
+export class SourceDocument {
   readonly file: string;
   readonly value: unknown;
+  readonly #lineAt: LineAt;
+  #parsed: ParsedResource | undefined;
+
+  constructor(file: string, value: unknown, lineAt: LineAt) {
+    this.file = file;
+    this.value = value;
+    this.#lineAt = lineAt;
+  }
+
+  /** The document as a resource, or what is wrong with it. */
+  get parsed(): ParsedResource {
+    return (this.#parsed ??= parseResource(this.value));
+  }
+
   /** The line of the field or item at `path`, or of the nearest thing around it. */
-  lineOf(path: readonly PropertyKey[]): number;
+  lineOf(path: readonly PropertyKey[]): number {
+    return this.#lineAt(path);
+  }
 }
+
+type LineAt = (path: readonly PropertyKey[]) => number;
 
 export interface ParsedFile {
   readonly documents: readonly SourceDocument[];
@@ -42,45 +63,69 @@ export function parseDocuments(
   environment: Environment,
 ): ParsedFile {
   const masked = maskReferences(text);
+  const lines = new Lines(masked);
+  const plain = readPlainJson(masked, environment);
+  if (plain !== undefined)
+    return { documents: splitList(file, plain.value, (path) => lines.at(0, path)), problems: [] };
   const jsonProblem = syntax === 'json' ? findJsonProblem(file, masked) : undefined;
   if (jsonProblem !== undefined) return { documents: [], problems: [jsonProblem] };
 
-  const lines = new LineCounter();
-  const options = { lineCounter: lines, stringKeys: true, prettyErrors: false };
+  const counter = new LineCounter();
   const documents: SourceDocument[] = [];
   const problems: Problem[] = [];
-  for (const document of parseAllDocuments(masked, options)) {
-    const found = problemsOf(document, environment, (offset) => lines.linePos(offset).line);
+  for (const [index, document] of enumerate(composeDocuments(masked, counter))) {
+    const found = problemsOf(document, environment, (offset) => counter.linePos(offset).line);
     for (const problem of found) problems.push({ file, path: '', ...problem });
     if (found.length > 0 || document.contents === null) continue;
     try {
       const value: unknown = document.toJS({ maxAliasCount: maxAliases });
-      const at = (path: readonly PropertyKey[]): number =>
-        lines.linePos(offsetOf(document, path)).line;
-      for (const each of splitList(file, value, at)) documents.push(each);
+      for (const each of splitList(file, value, (path) => lines.at(index, path)))
+        documents.push(each);
     } catch (error) {
       const reason =
         error instanceof ReferenceError
           ? `uses aliases more than ${maxAliases} times`
           : `is not valid YAML: ${sentenceOf(error)}`;
-      problems.push({ file, line: lines.linePos(offsetOf(document, [])).line, path: '', reason });
+      problems.push({ file, line: lines.at(index, []), path: '', reason });
     }
   }
   return { documents, problems };
 }
 
-function splitList(
-  file: string,
-  value: unknown,
-  lineOf: (path: readonly PropertyKey[]) => number,
-): SourceDocument[] {
+/** One after the other, because a tree takes a hundred times the memory of its text. */
+function composeDocuments(masked: string, lines: LineCounter): Generator<Document.Parsed> {
+  const composer = new Composer({ stringKeys: true, prettyErrors: false });
+  return composer.compose(new Parser(lines.addNewLine).parse(masked));
+}
+
+function* enumerate<T>(items: Iterable<T>): Generator<[number, T]> {
+  let index = 0;
+  for (const item of items) yield [index++, item];
+}
+
+/** Where things stand in a file. The trees are made once somebody asks, which is when a problem is to be told. */
+class Lines {
+  readonly #masked: string;
+  readonly #counter = new LineCounter();
+  #documents: readonly Document.Parsed[] | undefined;
+
+  constructor(masked: string) {
+    this.#masked = masked;
+  }
+
+  at(index: number, path: readonly PropertyKey[]): number {
+    this.#documents ??= [...composeDocuments(this.#masked, this.#counter)];
+    const document = this.#documents[index];
+    return this.#counter.linePos(document === undefined ? 0 : offsetOf(document, path)).line;
+  }
+}
+
+function splitList(file: string, value: unknown, lineAt: LineAt): SourceDocument[] {
   if (value === null) return [];
-  if (!Array.isArray(value)) return [{ file, value, lineOf }];
-  return value.map((item: unknown, index) => ({
-    file,
-    value: item,
-    lineOf: (path) => lineOf([index, ...path]),
-  }));
+  if (!Array.isArray(value)) return [new SourceDocument(file, value, lineAt)];
+  return value.map(
+    (item: unknown, index) => new SourceDocument(file, item, (path) => lineAt([index, ...path])),
+  );
 }
 
 type Found = Pick<Problem, 'line' | 'reason'> & { readonly path?: string };
@@ -116,18 +161,19 @@ function problemsOf(
     Scalar(key, node, ancestors) {
       if (node.anchor !== undefined) anchored.set(node.anchor, node);
       if (typeof node.value !== 'string') return;
-      const line = lineAt(node.range?.[0] ?? 0);
+      const line = (): number => lineAt(node.range?.[0] ?? 0);
       if (key === 'key') {
         node.value = unmaskReferences(node.value);
         // A key of this name would be lost in plain objects.
         if (node.value === '__proto__')
-          found.push({ line, reason: '__proto__ is not allowed as a key' });
+          found.push({ line: line(), reason: '__proto__ is not allowed as a key' });
         return;
       }
       const { text, reasons } = interpolate(node.value, environment);
       node.value = text;
+      if (reasons.length === 0) return;
       const path = formatPath(pathTo(node, ancestors));
-      found.push(...reasons.map((reason) => ({ line, path, reason })));
+      found.push(...reasons.map((reason) => ({ line: line(), path, reason })));
     },
   });
   return found;
@@ -154,7 +200,7 @@ function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]): numb
   let offset = document.contents?.range[0] ?? 0;
   for (const key of path) {
     if (isMap(node)) {
-      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+      const pair = node.items.find((item) => isScalar(item.key) && isNamed(item.key.value, key));
       offset = startOf(pair?.key) ?? offset;
       node = pair?.value;
     } else if (isSeq(node)) {
@@ -163,6 +209,11 @@ function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]): numb
     } else break;
   }
   return offset;
+}
+
+/** @param masked as it stands in the file */
+function isNamed(masked: unknown, key: PropertyKey): boolean {
+  return typeof masked === 'string' ? unmaskReferences(masked) === key : masked === key;
 }
 
 function startOf(node: unknown): number | undefined {

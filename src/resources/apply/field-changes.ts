@@ -26,6 +26,7 @@ interface Sides {
  * one field; mappings and lists of mappings are compared field by field.
  */
 export function compareFields(before: Resource, after: Resource): readonly FieldChange[] {
+  if (isDeepStrictEqual(before, after)) return [];
   const real = { before: toDocument(before), after: toDocument(after) };
   const shown = { before: shownDocument(before), after: shownDocument(after) };
   return compare([], real, shown);

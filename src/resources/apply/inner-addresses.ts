@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { problemAt, type ParsedFile } from './document.ts';
-import { parseResource } from '../schema/schema.ts';
 import type { Problem } from '../problem.ts';
 import type { Resource } from '../resource.ts';
 
@@ -17,7 +16,7 @@ export function findInnerAddresses(
   allows: (address: string) => boolean,
 ): Problem[] {
   return documents.flatMap((document) => {
-    const parsed = parseResource(document.value);
+    const { parsed } = document;
     if (!('resource' in parsed)) return [];
     return urlsOf(parsed.resource).flatMap(([path, url]) => {
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '');

@@ -17,7 +17,7 @@ export interface PauseEnds {
 export interface PauseEndsOptions {
   readonly topology: Pick<Topology, 'topics' | 'pausedGoneMs' | 'endedGoneMs'>;
   readonly nowMs: number;
-  /** Read after the pauses. */
+  /** Read after the pauses; not looked at unless `isLeftByFormer`. */
   readonly stored: StoredResources;
 }
 
@@ -26,19 +26,30 @@ export function mayLeavePauses(changes: readonly Change[]): boolean {
   return changes.some((change) => isBegun(change) || isGone(change));
 }
 
+/** Whether something is left under the id of a destination that begins: then what is stored has to be known. */
+export function isLeftByFormer(changes: readonly Change[], pauses: LeftPauses): boolean {
+  return changes.some((change) => isBegun(change) && isLeft(change, pauses));
+}
+
+type LeftPauses = Pick<Pauses, 'has' | 'resumedSince' | 'endedMs'>;
+
+function isLeft({ id }: Change, pauses: LeftPauses): boolean {
+  return (
+    pauses.has(id) || pauses.resumedSince(id) !== undefined || pauses.endedMs(id) !== undefined
+  );
+}
+
 /**
  * Ends what is left under the ids of destinations that begin or go. A destination that is made again would
  * otherwise keep its events for somebody who never paused it, and get what was kept for the former one.
  */
 export function pauseEndsOf(
   changes: readonly Change[],
-  pauses: Pick<Pauses, 'has' | 'resumedSince' | 'endedMs' | 'endedBefore'>,
+  pauses: LeftPauses & Pick<Pauses, 'endedBefore'>,
   { topology, nowMs, stored }: PauseEndsOptions,
 ): PauseEnds {
   const topic = topology.topics.pauses;
   const since = new Date(nowMs).toISOString();
-  const isLeft = ({ id }: Change): boolean =>
-    pauses.has(id) || pauses.resumedSince(id) !== undefined || pauses.endedMs(id) !== undefined;
   const endsFor = ({ id }: Change): OutgoingRecord[] => [
     ...(pauses.has(id) ? [pauseRecord(topic, id, undefined)] : []),
     ...(pauses.resumedSince(id) === undefined ? [] : [resumedRecord(topic, id, undefined)]),
@@ -56,7 +67,9 @@ export function pauseEndsOf(
     before: [
       // Until now a worker that had not heard of the deletion may have kept more, or whoever deleted the former
       // destination was cut off before writing this record.
-      ...begun.filter(isLeft).map(({ id }) => endedRecord(topic, id, since)),
+      ...begun
+        .filter((each) => isLeft(each, pauses))
+        .map(({ id }) => endedRecord(topic, id, since)),
       ...begun.flatMap(endsFor),
     ],
     after: [

@@ -26,13 +26,14 @@ import {
 } from './schema-parts.ts';
 import { urlProblem } from './url.ts';
 
-type Parsed = { readonly resource: Resource } | { readonly issues: readonly Issue[] };
+export type ParsedResource =
+  { readonly resource: Resource } | { readonly issues: readonly Issue[] };
 
 /**
  * The border between documents and resources: a document becomes a complete, deeply frozen resource, or a
  * list of all its problems.
  */
-export function parseResource(document: unknown): Parsed {
+export function parseResource(document: unknown): ParsedResource {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     return {
       issues: [{ path: [], reason: 'must be a resource: a mapping with kind, id and name' }],

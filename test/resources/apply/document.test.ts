@@ -81,6 +81,29 @@ test('any JSON document reads as JSON.parse reads it', () => {
   );
 });
 
+test('a mistake in JSON that JSON.parse takes is told with its line', () => {
+  assert.deepEqual(problemsOf('{\n"a": 1,\n"b": { "c": 1,\n"c": 2 }\n}', {}, 'json'), [
+    'f.yaml:4: is not valid YAML: Map keys must be unique',
+  ]);
+  assert.deepEqual(problemsOf('[\n{"a": "${ONE}"},\n{"b": "x${TWO}"}\n]', { ONE: '1' }, 'json'), [
+    'f.yaml:3: b: the environment variable TWO is not set',
+  ]);
+  assert.deepEqual(problemsOf('{"a":\n{"__proto__": 1}}', {}, 'json'), [
+    'f.yaml:2: __proto__ is not allowed as a key',
+  ]);
+});
+
+test('JSON has its variables put in, and knows its lines, whatever its keys are', () => {
+  const text = '[{"a": "$${X}"},\n{"a:": "${ONE}", "${k}": "v\\\\"}]';
+  const { documents, problems } = parse(text, { ONE: '1' }, 'json');
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    documents.map(({ value }) => value),
+    [{ a: '${X}' }, { 'a:': '1', '${k}': 'v\\' }],
+  );
+  assert.equal(documents[1]?.lineOf(['${k}']), 2);
+});
+
 test('environment variables are put in, also in flow style and in the middle of a text', () => {
   const environment = { SECRET: 's3:{cret}\n- x', HOST: 'example.com' };
   assert.deepEqual(
