@@ -4,6 +4,7 @@ import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { drainMs } from '../kafka/consume/intake.ts';
 import type { KafkaClient } from '../kafka/client.ts';
+import type { Cluster } from '../kafka/cluster/cluster.ts';
 import { isFinished } from '../kafka/offset-ranges.ts';
 import { writtenRanges } from '../kafka/read-range.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
@@ -26,6 +27,12 @@ export interface DedicatedTopicsOptions {
 
 const lookMs = 5_000;
 /**
+ * All topics of the cluster are listed at the start and then so often, for what the configuration does not tell: topics
+ * of destinations that used one before this worker started, or whose records cannot be read here. In between, topics
+ * are asked for by name, and where no destination has one, nothing is asked.
+ */
+const listMs = 600_000;
+/**
  * On stop: how long to wait for a look that is under way. A longer one waits for an answer from Kafka, after
  * which it joins nothing.
  */
@@ -44,6 +51,10 @@ const removalGraceMs = 600_000;
 export class DedicatedTopics {
   readonly #options: DedicatedTopicsOptions;
   readonly #readers = new Map<string, ConsumeLoop>();
+  /** Those that may be there: of destinations that use one, and those that were there. */
+  readonly #known = new Set<string>();
+  #listedMs = -Infinity;
+  #cluster: Cluster | undefined;
   /** Former dedicated topics that were found empty. They are read again if they get records after all. */
   readonly #left = new Set<string>();
   /** For each topic, since when this worker has known that its destination is gone, by the steady clock. */
@@ -66,7 +77,15 @@ export class DedicatedTopics {
     return this.#hasLooked && this.readers.every(({ joined }) => joined);
   }
 
-  /** Looks at the topics now, and from then on regularly: a destination has changed, and may need its topic now. */
+  /** A destination has changed: it may need its topic now, or not any more. */
+  changed(destinationId: string): void {
+    const { topology, config } = this.#options;
+    const isDedicated = config.destination(destinationId)?.topic === 'dedicated';
+    if (isDedicated || this.#known.has(topology.dedicatedTopic(destinationId).name))
+      void this.look();
+  }
+
+  /** Looks at the topics now, and from then on regularly. */
   async look(): Promise<void> {
     if (this.#stopped) return;
     // A look that has already begun may have read an older state; the timer soon starts another one.
@@ -85,24 +104,49 @@ export class DedicatedTopics {
     this.#stopped = true;
     this.#timer?.cancel();
     await waitAtMost(joinMs, this.#looking);
+    this.#cluster?.close();
     await Promise.all(this.readers.map((reader) => reader.stop(timeoutMs)));
   }
 
   async #look(): Promise<void> {
-    const { kafka, topology, events } = this.#options;
+    const { kafka, events } = this.#options;
     try {
-      await withAdmin(kafka, async (admin) => {
-        const names = await admin.topicNames(`${topology.topics.delivery}.`);
-        // All are joined before one is asked about: what cannot be looked at must not keep others from being read.
-        const former = names.filter((topic) => this.#joinOrTell(topic) === 'former');
-        this.#hasLooked = true;
-        await Promise.all(former.map((topic) => this.#cleanUp(topic, admin)));
-        await this.#forgetAllBut(new Set(names));
-      });
+      const names = await this.#existing();
+      // All are joined before one is asked about: what cannot be looked at must not keep others from being read.
+      const former = names.filter((topic) => this.#joinOrTell(topic) === 'former');
+      this.#hasLooked = true;
+      if (former.length > 0)
+        await withAdmin(kafka, async (admin) => {
+          await Promise.all(former.map((topic) => this.#cleanUp(topic, admin)));
+        });
+      await this.#forgetAllBut(new Set(names));
     } catch (error) {
       // Kafka is unreachable.
       events.dedicatedTopicsUnknown(asError(error));
     }
+  }
+
+  /** The dedicated topics that there are. */
+  async #existing(): Promise<readonly string[]> {
+    const { kafka, topology, config, clock } = this.#options;
+    for (const { id, topic } of config.destinations())
+      if (topic === 'dedicated') this.#known.add(topology.dedicatedTopic(id).name);
+    const nowMs = clock.steadyNow();
+    if (nowMs - this.#listedMs >= listMs) {
+      const prefix = `${topology.topics.delivery}.`;
+      const names = await withAdmin(kafka, (admin) => admin.topicNames(prefix));
+      this.#listedMs = nowMs;
+      for (const name of names) this.#known.add(name);
+      return names;
+    }
+    const known = [...this.#known].sort();
+    if (known.length === 0 || this.#stopped) return [];
+    const cluster = (this.#cluster ??= kafka.openCluster('read'));
+    await cluster.refresh(known);
+    return known.filter(
+      (name) =>
+        cluster.topic(name) !== undefined || cluster.topicError(name) === 'LEADER_NOT_AVAILABLE',
+    );
   }
 
   /** Joins the topic of a destination; of a destination that uses it no more, unless it was left. */
@@ -151,8 +195,9 @@ export class DedicatedTopics {
       // A topic that is still needed is read again as soon as it is created again.
       if (this.#isGone(destinationId)) await this.#leave(topic, destinationId);
     }
-    for (const topic of this.#left) {
-      if (names.has(topic)) continue;
+    for (const topic of this.#known) {
+      if (names.has(topic) || this.#readers.has(topic)) continue;
+      this.#known.delete(topic);
       this.#left.delete(topic);
       this.#goneSinceMs.delete(topic);
     }

@@ -140,8 +140,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   exposeBudget(metrics, () => budgets.inFlight.share);
   exposeFence(metrics, deps.fence);
   exposeJournal(metrics, journal);
-  config.onChange(({ kind }) => {
-    if (kind === 'Destination') void dedicated.look();
+  config.onChange(({ kind, id }) => {
+    if (kind === 'Destination') dedicated.changed(id);
   });
 
   let stopping = false;

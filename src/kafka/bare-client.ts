@@ -1,8 +1,10 @@
 import type { KafkaConfig } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
-import { KafkaCluster, type Cluster } from './cluster/cluster.ts';
+import { KafkaCluster, type Cluster, type Sharing } from './cluster/cluster.ts';
+import { Connections } from './cluster/connections.ts';
+import { SharedFetches } from './cluster/shared-fetches.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
-import { accessOptions, type Access, type AccessOptions } from './kafkajs/current-access.ts';
+import { accessOptions, type Access } from './kafkajs/current-access.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
 import { kafkajs, network } from './kafkajs/library.ts';
 import type { Compressor } from './protocol/compressor.ts';
@@ -28,7 +30,8 @@ export class KafkaClient extends kafkajs.Kafka {
   /** Empty: unknown. */
   readonly rack: string;
   readonly #options: KafkaOptions;
-  readonly #access: AccessOptions;
+  readonly #connections: Connections;
+  readonly #fetches: Readonly<Record<Sharing, SharedFetches>>;
 
   constructor(options: KafkaOptions, log: Logger, compressor: Compressor) {
     const access = accessOptions(network, options);
@@ -45,19 +48,24 @@ export class KafkaClient extends kafkajs.Kafka {
     this.compressor = compressor;
     this.rack = options.rack ?? '';
     this.#options = options;
-    this.#access = access;
-  }
-
-  /** Connects when something is asked; whoever opens it closes it. */
-  openCluster(): Cluster {
-    const { brokers, clientId } = this.#options;
-    return new KafkaCluster(brokers, {
-      clientId,
-      access: this.#access,
+    const connections = new Connections({
+      clientId: options.clientId,
+      access,
       network,
       ...timeouts,
       logger: this.logger(),
     });
+    this.#connections = connections;
+    this.#fetches = {
+      read: new SharedFetches(connections, 'read'),
+      follow: new SharedFetches(connections, 'follow'),
+    };
+  }
+
+  /** Connects when something is asked; whoever opens it closes it. See `ClusterClient`. */
+  openCluster(sharing?: Sharing): Cluster {
+    const fetches = sharing === undefined ? undefined : this.#fetches[sharing];
+    return new KafkaCluster(this.#options.brokers, this.#connections, fetches);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { SASLOptions } from 'kafkajs';
 import type { Logger } from '../ops/log.ts';
+import { Connections } from './cluster/connections.ts';
 import { WritingCluster } from './cluster/writing-cluster.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
 import { connectingAfresh } from './kafkajs/connection-pool.ts';
@@ -45,10 +46,10 @@ export function createProducingClient(
     ssl: ssl && (() => ssl),
     sasl: sasl && (() => sasl),
   });
+  const connections = new Connections({ network, access, clientId, logger, ...timeouts });
   return {
     compressor: gzip,
-    openCluster: () =>
-      new WritingCluster(brokers, { network, access, clientId, logger, ...timeouts }),
+    openCluster: () => new WritingCluster(brokers, connections),
   };
 }
 

@@ -56,6 +56,28 @@ test('a worker has not joined before it knows which dedicated topics there are',
   await topics.stop(0);
 });
 
+test('topics of the cluster are listed every ten minutes, and without a dedicated one nothing else is asked', async () => {
+  const kafka = new FakeAdmin();
+  const clock = new SimulatedClock();
+  const { topics, config, read } = scene(kafka, clock);
+  await topics.look();
+  config.put(destination('small', 'shared'));
+  topics.changed('small');
+  await clock.pass(590_000);
+  assert.equal(kafka.timesListed, 1);
+  assert.equal(kafka.brokers.asked.length, 0);
+  await clock.pass(20_000);
+  assert.equal(kafka.timesListed, 2);
+
+  kafka.brokers.makeTopic('delivery.big', 1);
+  config.put(destination('big', 'dedicated'));
+  topics.changed('big');
+  await clock.pass(5_000);
+  assert.deepEqual(read, ['delivery.big']);
+  assert.equal(kafka.timesListed, 2);
+  await topics.stop(0);
+});
+
 test('a former topic that cannot be looked at keeps no other one from being read', async () => {
   const kafka = new FakeAdmin('delivery.former', 'delivery.used');
   const clock = new SimulatedClock();
@@ -104,7 +126,6 @@ test('a worker that stops does not wait for a broker that hangs while it is aske
   const kafka = new FakeAdmin();
   const clock = new SimulatedClock();
   const { topics } = scene(kafka, clock);
-  await topics.look();
   kafka.isHanging = true;
   void topics.look();
   const stopped = topics.stop(0);

@@ -14,6 +14,7 @@ export class FakeAdmin {
   readonly brokers: FakeBrokers = new FakeBrokers();
   /** It keeps its connections, and answers no question. */
   isHanging = false;
+  timesListed = 0;
   #unanswered: PromiseWithResolvers<undefined> | undefined = undefined;
 
   constructor(...topics: readonly string[]) {
@@ -44,7 +45,10 @@ export class FakeAdmin {
       connect: () => answer(undefined),
       // kafkajs waits for what was asked.
       disconnect: () => answer(undefined),
-      listTopics: () => answer(this.topics),
+      listTopics: () => {
+        this.timesListed += 1;
+        return answer(this.topics);
+      },
       fetchTopicOffsets: async () => {
         await answer(undefined);
         if (this.told === undefined) throw new Error('This server is not the leader');

@@ -5,15 +5,12 @@ import {
   type EpochEndRequest,
 } from '../protocol/epoch-end.ts';
 import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
+import type { Exchange } from '../protocol/exchange.ts';
 import { fetchExchange, type FetchAnswer, type FetchRequest } from '../protocol/fetch.ts';
 import { metadataExchange, noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
-import {
-  answerMs,
-  graceMs,
-  WritingCluster,
-  type ProducerCluster,
-  type TopicMetadata,
-} from './writing-cluster.ts';
+import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
+import type { SharedFetches } from './shared-fetches.ts';
+import { WritingCluster, type ProducerCluster, type TopicMetadata } from './writing-cluster.ts';
 
 export type { TopicMetadata } from './writing-cluster.ts';
 
@@ -41,11 +38,18 @@ export interface Cluster extends ProducerCluster {
 
 /** Where records are read from: opens clusters, for a process in this zone. */
 export interface ClusterClient {
-  /** Connects when something is asked; whoever opens it closes it. */
-  openCluster(): Cluster;
+  /**
+   * Connects when something is asked; whoever opens it closes it.
+   * @param sharing the fetches of all who name the same share a connection to each broker, and what is asked of
+   * coordinators another one; undefined: fetches wait over a connection of the cluster's own, and so do joins
+   */
+  openCluster(sharing?: Sharing): Cluster;
   /** Empty: unknown. */
   readonly rack: string;
 }
+
+/** Members of groups, or followers: one that is busy holds up none of the other kind. */
+export type Sharing = 'read' | 'follow';
 
 /** For one partition's first offset, and one past its last. */
 export const earliestTime = -2;
@@ -70,6 +74,23 @@ const consumerGroups = 0;
 
 /** One that also reads: a fetch that waits holds no one up. */
 export class KafkaCluster extends WritingCluster implements Cluster {
+  readonly #fetches: SharedFetches | undefined;
+
+  /** @param fetches that this shares with others */
+  constructor(seeds: readonly string[], connections: Connections, fetches?: SharedFetches) {
+    super(seeds, connections);
+    this.#fetches = fetches;
+  }
+
+  protected override get questions(): Line {
+    return 'questions';
+  }
+
+  override close(): void {
+    super.close();
+    this.#fetches?.forget(this);
+  }
+
   /** @throws PostriderError `kafka-refused` where a topic has no id: brokers find nothing to read in it then */
   protected override async refreshFrom(
     nodeIds: readonly number[],
@@ -85,17 +106,22 @@ export class KafkaCluster extends WritingCluster implements Cluster {
   }
 
   async describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined> {
-    const metadata = await this.connection(nodeId).send(metadataExchange([topic]), answerMs);
+    const metadata = await this.#ask(nodeId, metadataExchange([topic]));
     this.learn(metadata);
     return metadata.topics.find(({ name, error }) => name === topic && error === 'NONE');
   }
 
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
-    return this.connection(nodeId).send(fetchExchange(request), request.maxWaitMs + graceMs);
+    const fetches = this.#fetches;
+    if (fetches !== undefined)
+      return this.unlessClosed(() => fetches.fetch(this, this.addressOf(nodeId), request));
+    return this.over(nodeId, this.own, (connection) =>
+      connection.send(fetchExchange(request), request.maxWaitMs + graceMs),
+    );
   }
 
   async epochEnd(nodeId: number, request: EpochEndRequest): Promise<EpochEndAnswer> {
-    return this.connection(nodeId).send(epochEndExchange(request), answerMs);
+    return this.#ask(nodeId, epochEndExchange(request));
   }
 
   async listOffsets(
@@ -107,21 +133,13 @@ export class KafkaCluster extends WritingCluster implements Cluster {
       readonly errorCode: number;
       readonly offset: string;
     }
-    const { responses } = await this.connection(nodeId).ask<{
+    interface Answer {
       readonly responses: readonly { readonly partitions: readonly Listed[] }[];
-    }>(
-      'ListOffsets',
-      {
-        replicaId: -1,
-        isolationLevel: 0,
-        topics: [
-          {
-            topic,
-            partitions: partitions.map((partition) => ({ partition, timestamp: timeMs })),
-          },
-        ],
-      },
-      answerMs,
+    }
+    const wanted = partitions.map((partition) => ({ partition, timestamp: timeMs }));
+    const request = { replicaId: -1, isolationLevel: 0, topics: [{ topic, partitions: wanted }] };
+    const { responses } = await this.over(nodeId, this.questions, (connection) =>
+      connection.ask<Answer>('ListOffsets', request, answerMs),
     );
     return responses.flatMap(({ partitions: listed }) =>
       listed.map(({ partition, errorCode, offset }) => ({
@@ -154,7 +172,12 @@ export class KafkaCluster extends WritingCluster implements Cluster {
     request: object,
     timeoutMs: number = answerMs,
   ): Promise<T> {
-    return this.connection(nodeId).ask<T>(apiName, request, timeoutMs);
+    const line = this.#fetches === undefined ? (`join ${this.number}` as const) : 'groups';
+    return this.over(nodeId, line, (connection) => connection.ask<T>(apiName, request, timeoutMs));
+  }
+
+  async #ask<T>(nodeId: number, exchange: Exchange<T>): Promise<T> {
+    return this.over(nodeId, this.questions, (connection) => connection.send(exchange, answerMs));
   }
 
   /** That one comes last. */

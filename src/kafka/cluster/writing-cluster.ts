@@ -1,5 +1,5 @@
 import { PostriderError } from '../../errors.ts';
-import { BrokerConnection, type ConnectionSettings } from '../kafkajs/broker-connection.ts';
+import type { BrokerConnection } from '../kafkajs/broker-connection.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { initProducerIdExchange, type ProducerIdentity } from '../protocol/init-producer-id.ts';
 import {
@@ -12,14 +12,10 @@ import {
   type ProducedPartition,
   type ProduceRequest,
 } from '../protocol/produce.ts';
+import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
 import { LatestMetadata, type TopicMetadata } from './latest-metadata.ts';
 
 export type { TopicMetadata } from './latest-metadata.ts';
-
-/** A broker that hangs holds a request up for so long. */
-export const answerMs = 5_000;
-/** For the answer to arrive after the time that the broker itself may take. */
-export const graceMs = 3_000;
 
 /**
  * What a producer asks brokers, each answer as it came: an error of one partition is that partition's. Every
@@ -48,13 +44,14 @@ export interface ProducerCluster {
 }
 
 /**
- * A cluster for writing, over connections of its own, which nobody shares. The client library has it as well, so
- * nothing of reading is in here.
+ * A cluster for writing. Its batches go over connections that nobody shares: who gives up a producer that waits for
+ * replicas opens another one, which must not wait behind it. The client library has it as well, so nothing of reading is
+ * in here.
  */
 export class WritingCluster implements ProducerCluster {
   readonly #seeds: readonly BrokerAddress[];
-  readonly #settings: ConnectionSettings;
-  readonly #connections = new Map<number, BrokerConnection>();
+  readonly #connections: Connections;
+  protected readonly number: number;
   #brokers = new Map<number, BrokerAddress>();
   readonly #metadata = new LatestMetadata();
   /** In which turn a broker was asked last what any broker may be asked, by its node id. */
@@ -62,11 +59,23 @@ export class WritingCluster implements ProducerCluster {
   #turn = 0;
   #nextSeed = 0;
   #isClosed = false;
+  /** Whoever waits, to be told that this is closed. */
+  readonly #waiting = new Set<(error: Error) => void>();
 
   /** @param seeds `host:port` each */
-  constructor(seeds: readonly string[], settings: ConnectionSettings) {
+  constructor(seeds: readonly string[], connections: Connections) {
     this.#seeds = seeds.map((seed, index) => seedAddress(seed, index));
-    this.#settings = settings;
+    this.#connections = connections;
+    this.number = connections.enter();
+  }
+
+  protected get own(): Line {
+    return `own ${this.number}`;
+  }
+
+  /** What any broker may be asked goes over this line. */
+  protected get questions(): Line {
+    return this.own;
   }
 
   async refresh(topics: readonly string[]): Promise<void> {
@@ -109,7 +118,11 @@ export class WritingCluster implements ProducerCluster {
 
   async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
     const timeoutMs = request.timeoutMs + graceMs;
-    return (await this.connection(nodeId).send(produceExchange(request), timeoutMs)).partitions;
+    const exchange = produceExchange(request);
+    const { partitions } = await this.over(nodeId, this.own, (connection) =>
+      connection.send(exchange, timeoutMs),
+    );
+    return partitions;
   }
 
   async initProducerId(): Promise<ProducerIdentity> {
@@ -117,9 +130,10 @@ export class WritingCluster implements ProducerCluster {
   }
 
   close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const connection of this.#connections.values()) connection.close();
-    this.#connections.clear();
+    for (const reject of this.#waiting) reject(closed());
+    this.#connections.leave(this.number);
   }
 
   protected async askAny<T>(
@@ -130,7 +144,7 @@ export class WritingCluster implements ProducerCluster {
     for (const nodeId of nodeIds) {
       this.#turns.set(nodeId, (this.#turn += 1));
       try {
-        return await ask(this.connection(nodeId));
+        return await this.over(nodeId, this.questions, ask);
       } catch (error) {
         if (this.#isClosed || (error instanceof PostriderError && !error.retry)) throw error;
         failure = error;
@@ -143,7 +157,9 @@ export class WritingCluster implements ProducerCluster {
   /** The brokers that are connected come first, then those that are known, then those from the settings. */
   #nearestFirst(): readonly number[] {
     const known = [...this.#brokers.keys()];
-    const connected = known.filter((nodeId) => this.#connections.get(nodeId)?.isConnected === true);
+    const connected = Array.from(this.#brokers.values())
+      .filter((broker) => this.#connections.isConnected(broker, this.questions))
+      .map(({ nodeId }) => nodeId);
     const others = known.filter((nodeId) => !connected.includes(nodeId));
     return [...shuffled(connected), ...shuffled(others), ...this.#seedIds()];
   }
@@ -162,53 +178,55 @@ export class WritingCluster implements ProducerCluster {
     );
   }
 
-  protected connection(nodeId: number): BrokerConnection {
-    if (this.#isClosed) throw new PostriderError('stopped', 'The connection to Kafka is closed');
-    const open = this.#connections.get(nodeId);
-    if (open?.isGone === false) return open;
+  /** Rejects as soon as this is closed, whatever others still use the connection for. */
+  protected async over<T>(
+    nodeId: number,
+    line: Line,
+    ask: (connection: BrokerConnection) => Promise<T>,
+  ): Promise<T> {
+    return this.unlessClosed(() => ask(this.#connections.to(this.addressOf(nodeId), line)));
+  }
+
+  protected async unlessClosed<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw closed();
+    const { promise: ended, reject } = Promise.withResolvers<never>();
+    this.#waiting.add(reject);
+    try {
+      return await Promise.race([ask(), ended]);
+    } finally {
+      this.#waiting.delete(reject);
+    }
+  }
+
+  protected addressOf(nodeId: number): BrokerAddress {
     const address = nodeId < 0 ? this.#seeds[-1 - nodeId] : this.#brokers.get(nodeId);
     if (address === undefined) throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', `node ${nodeId}`);
-    const connection = new BrokerConnection(address.host, address.port, this.#settings);
-    this.#connections.set(nodeId, connection);
-    return connection;
+    return address;
   }
 
   /** All but topics that are others than are known by their names. */
   protected learn({ brokers, topics }: ClusterMetadata): void {
     for (const broker of brokers) this.learnBroker(broker);
-    for (const nodeId of this.#brokers.keys()) {
-      if (brokers.some((broker) => broker.nodeId === nodeId)) continue;
-      this.#brokers.delete(nodeId);
-      this.#drop(nodeId);
-    }
+    for (const nodeId of this.#brokers.keys())
+      if (!brokers.some((broker) => broker.nodeId === nodeId)) this.#brokers.delete(nodeId);
     for (const seed of this.#seeds) this.#nameSeed(seed, brokers);
     for (const topic of topics) if (!this.#metadata.isOther(topic)) this.#metadata.learn(topic);
   }
 
   protected learnBroker(broker: BrokerAddress): void {
-    const known = this.#brokers.get(broker.nodeId);
-    if (known?.host === broker.host && known.port === broker.port) return;
     this.#brokers.set(broker.nodeId, broker);
-    this.#drop(broker.nodeId);
   }
 
-  /** The brokers have told their own addresses; what is connected to one of them stays. */
+  /** The brokers have told their own addresses; who was asked by one of them has had its turn. */
   #nameSeed(
     { nodeId: seedId, host, port }: BrokerAddress,
     brokers: readonly BrokerAddress[],
   ): void {
-    const open = this.#connections.get(seedId);
-    if (open === undefined) return;
+    const turn = this.#turns.get(seedId);
     const named = brokers.find((broker) => broker.host === host && broker.port === port)?.nodeId;
-    if (named !== undefined) this.#turns.set(named, this.#turn);
-    this.#connections.delete(seedId);
-    if (named === undefined || this.#connections.has(named)) open.close();
-    else this.#connections.set(named, open);
-  }
-
-  #drop(nodeId: number): void {
-    this.#connections.get(nodeId)?.close();
-    this.#connections.delete(nodeId);
+    if (turn === undefined || named === undefined) return;
+    this.#turns.delete(seedId);
+    this.#turns.set(named, this.#turn);
   }
 }
 
@@ -216,6 +234,10 @@ export class WritingCluster implements ProducerCluster {
 function seedAddress(seed: string, index: number): BrokerAddress {
   const colon = seed.lastIndexOf(':');
   return { nodeId: -1 - index, host: seed.slice(0, colon), port: Number(seed.slice(colon + 1)) };
+}
+
+function closed(): PostriderError {
+  return new PostriderError('stopped', 'The connection to Kafka is closed');
 }
 
 function shuffled<T>(items: readonly T[]): T[] {

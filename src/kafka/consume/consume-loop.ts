@@ -164,7 +164,7 @@ class GroupConsumeLoop implements ConsumeLoop {
 
   constructor(kafka: ClusterClient, options: ConsumeLoopOptions) {
     this.#options = options;
-    this.#cluster = kafka.openCluster();
+    this.#cluster = kafka.openCluster('read');
     this.#joinCluster = kafka.openCluster();
     this.#intake = this.#createIntake();
     this.#fetcher = this.#createFetcher(kafka.rack);

@@ -63,7 +63,7 @@ export class GroupLevel {
 
   constructor(kafka: ClusterClient, options: GroupLevelOptions) {
     this.#options = options;
-    this.#cluster = kafka.openCluster();
+    this.#cluster = kafka.openCluster('read');
     this.#coordinator = new Coordinator(this.#cluster, options.groupId);
     void this.#look();
   }

@@ -14,8 +14,10 @@ export function byTopic(asked: readonly Cursor[]): { id: string; partitions: Cur
   return topics;
 }
 
-/** Finds the cursor of a part of an answer. Brokers answer in the order of the request. */
-export function finderIn(asked: readonly Cursor[]): (part: FetchedPartition) => Cursor | undefined {
+/** Finds what a part of an answer is for. Brokers answer in the order of the request. */
+export function finderIn<
+  T extends { readonly topicId?: string | undefined; readonly partition: number },
+>(asked: readonly T[]): (part: FetchedPartition) => T | undefined {
   let next = 0;
   return ({ topicId, partition }) => {
     for (let tries = asked.length; tries > 0; tries -= 1) {

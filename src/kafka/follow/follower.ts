@@ -123,7 +123,7 @@ class TopicFollower implements Follower, CursorOwner {
   constructor(kafka: ClusterClient, options: FollowerOptions) {
     const { log, topic, maxWaitMs = defaultMaxWaitMs, needsWitnesses = false } = options;
     this.#options = options;
-    this.#cluster = kafka.openCluster();
+    this.#cluster = kafka.openCluster('follow');
     this.#progress = new FollowerProgress(needsWitnesses);
     this.#witnesses = new Witnesses({
       cluster: this.#cluster,

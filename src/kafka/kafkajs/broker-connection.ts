@@ -24,14 +24,12 @@ class NoAnswerError extends Error {
   override readonly name = 'NoAnswer';
 }
 
-const fetchKey = 1;
-
 /** So often within a deadline a connection is looked at. */
 const deadlineParts = 4;
 
 /**
- * kafkajs's connections to one broker: addresses, TLS, logins and versions are its part. What is asked here
- * has a deadline, after which the connections are thrown away: a broker that hangs answers nobody. One whose
+ * One of kafkajs's connections to a broker: addresses, TLS, logins and versions are its part. What is asked here
+ * has a deadline, after which the connection is thrown away: a broker that hangs answers nobody. One whose
  * answer is arriving does not hang, so the deadline begins anew with what arrives: an answer of ten megabytes
  * takes the better part of a minute over a link of 2 Mbit/s, and asked for again it would take no less.
  */
@@ -40,8 +38,9 @@ export class BrokerConnection {
   readonly #network: KafkajsNetwork;
   readonly #pool: ConnectionPool;
   readonly #broker: Broker;
-  readonly #opening: (Promise<unknown> | undefined)[] = [];
+  #opening: Promise<unknown> | undefined;
   #isGone = false;
+  #usedAtMs = performance.now();
   /** Whoever waits, to be told that it is closed. */
   readonly #waiting = new Set<(error: Error) => void>();
 
@@ -68,7 +67,17 @@ export class BrokerConnection {
   }
 
   get isConnected(): boolean {
-    return this.#pool.pool.some((connection) => connection.isConnected());
+    return this.#connection.isConnected();
+  }
+
+  /** How long nobody has wanted anything of it. */
+  get idleMs(): number {
+    return this.#waiting.size > 0 ? 0 : performance.now() - this.#usedAtMs;
+  }
+
+  /** kafkajs makes two, of which its own fetches would use the second. */
+  get #connection(): Connection {
+    return this.#pool.pool[0];
   }
 
   /**
@@ -77,8 +86,8 @@ export class BrokerConnection {
    */
   async send<T>(exchange: Exchange<T>, timeoutMs: number): Promise<T> {
     const { apiKey, apiName, version } = exchange;
-    return this.#withDeadline({ apiKey, apiName, timeoutMs }, async () => {
-      const connection = await this.#connected(apiKey);
+    return this.#withDeadline({ apiName, timeoutMs }, async () => {
+      const connection = await this.#connected();
       this.#requireVersion(exchange);
       return (await connection.send({
         request: {
@@ -103,8 +112,8 @@ export class BrokerConnection {
   async ask<T>(apiName: string, parameters: object, timeoutMs: number): Promise<T> {
     const { apiKeys, lookup, requests } = this.#network;
     const apiKey = apiKeys[apiName] ?? -1;
-    return this.#withDeadline({ apiKey, apiName, timeoutMs }, async () => {
-      const connection = await this.#connected(apiKey);
+    return this.#withDeadline({ apiName, timeoutMs }, async () => {
+      const connection = await this.#connected();
       const build = lookup(this.#broker.versions ?? {})(apiKey, requests[apiName] ?? {});
       const { request, response } = build(parameters);
       return (await connection.send({
@@ -119,31 +128,22 @@ export class BrokerConnection {
   close(error: Error = new NoAnswerError(`the connection to ${this.#address} was closed`)): void {
     this.#isGone = true;
     for (const reject of this.#waiting) reject(error);
-    for (const connection of this.#pool.pool) {
-      connection.rejectRequests(error);
-      connection.disconnect().catch(() => undefined);
-      connection.socket?.destroy();
-    }
+    this.#connection.rejectRequests(error);
+    this.#connection.disconnect().catch(() => undefined);
+    this.#connection.socket?.destroy();
   }
 
   /** kafkajs opens a second socket for whoever asks while the first is being opened. */
-  async #connected(apiKey: number): Promise<Connection> {
-    const { pool } = this.#pool;
-    const index = indexFor(apiKey);
-    const connection = pool[index];
-    if (this.#broker.versions === null || !pool[0].isConnected())
-      await this.#once(0, () => this.#broker.connect());
-    if (!connection.isConnected()) await this.#once(index, () => connection.connect());
-    return connection;
-  }
-
-  async #once(index: number, open: () => Promise<unknown>): Promise<void> {
-    this.#opening[index] ??= open().finally(() => {
-      this.#opening[index] = undefined;
+  async #connected(): Promise<Connection> {
+    const connection = this.#connection;
+    if (this.#broker.versions !== null && connection.isConnected()) return connection;
+    this.#opening ??= this.#broker.connect().finally(() => {
+      this.#opening = undefined;
       // kafkajs makes a socket some turns after it was asked to, which may be after a close.
       if (this.#isGone) this.close();
     });
-    await this.#opening[index];
+    await this.#opening;
+    return connection;
   }
 
   #requireVersion({ apiKey, apiName, version }: Exchange<unknown>): void {
@@ -155,12 +155,8 @@ export class BrokerConnection {
     );
   }
 
-  async #withDeadline<T>(
-    { apiKey, apiName, timeoutMs }: Asked,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const connection = this.#pool.pool[indexFor(apiKey)];
-    const arrived = (): number => connection.socket?.bytesRead ?? 0;
+  async #withDeadline<T>({ apiName, timeoutMs }: Asked, work: () => Promise<T>): Promise<T> {
+    const arrived = (): number => this.#connection.socket?.bytesRead ?? 0;
     let lastBytes = arrived();
     let silentParts = 0;
     const look = (): void => {
@@ -182,17 +178,12 @@ export class BrokerConnection {
     } finally {
       clearInterval(timer);
       this.#waiting.delete(reject);
+      this.#usedAtMs = performance.now();
     }
   }
 }
 
 interface Asked {
-  readonly apiKey: number;
   readonly apiName: string;
   readonly timeoutMs: number;
-}
-
-/** Fetches have a connection of their own. */
-function indexFor(apiKey: number): 0 | 1 {
-  return apiKey === fetchKey ? 1 : 0;
 }
