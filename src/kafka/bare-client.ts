@@ -9,6 +9,7 @@ import { kafkaLog } from './kafkajs/kafka-log.ts';
 import { kafkajs, network } from './kafkajs/library.ts';
 import type { Compressor } from './protocol/compressor.ts';
 import { gzip } from './protocol/gzip.ts';
+import { Throttling } from './throttling.ts';
 
 export interface KafkaOptions extends Access {
   /** `host:port` each. */
@@ -29,6 +30,7 @@ export class KafkaClient extends kafkajs.Kafka {
   readonly compressor: Compressor;
   /** Empty: unknown. */
   readonly rack: string;
+  readonly throttling: Throttling;
   readonly #options: KafkaOptions;
   readonly #connections: Connections;
   readonly #fetches: Readonly<Record<Sharing, SharedFetches>>;
@@ -48,12 +50,17 @@ export class KafkaClient extends kafkajs.Kafka {
     this.compressor = compressor;
     this.rack = options.rack ?? '';
     this.#options = options;
+    const throttling = new Throttling(log);
+    this.throttling = throttling;
     const connections = new Connections({
       clientId: options.clientId,
       access,
       network,
       ...timeouts,
       logger: this.logger(),
+      throttled: (broker, apiName, throttleMs) => {
+        throttling.throttled(broker, apiName, throttleMs);
+      },
     });
     this.#connections = connections;
     this.#fetches = {

@@ -13,6 +13,7 @@ import {
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { observeReading } from '../../src/kafka/consume/consume-metrics.ts';
+import { Throttling } from '../../src/kafka/throttling.ts';
 import { NoticeEvents } from '../../src/notices/events.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
@@ -52,6 +53,7 @@ export function everyMetric(): MetricsRegistry {
   new SyncMetrics(metrics);
   new ConsoleMetrics(metrics);
   exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
+  new Throttling(silentLogger).expose(metrics);
   exposeReady(metrics, () => []);
   exposeCertificates(metrics, { expiriesMs: () => [] });
   return metrics;

@@ -58,6 +58,7 @@ export async function startRoles(
   const isReady = (name: RoleName): boolean =>
     roles.some((role) => role.name === name && role.ready());
   const ready = (): boolean => names.every(isReady);
+  kafka.throttling.expose(metrics);
   exposeReady(metrics, () => names.map((name) => [name, isReady(name)]));
   const ops = await startOpsServer({ port: settings.opsPort, metrics, ready });
   let gateway: Gateway | undefined;

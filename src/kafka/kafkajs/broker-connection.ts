@@ -10,6 +10,8 @@ export interface ConnectionSettings {
   readonly clientId: string;
   readonly connectionTimeout: number;
   readonly logger: unknown;
+  /** A broker asks for no further requests for a while. */
+  readonly throttled?: (broker: string, apiName: string, throttleMs: number) => void;
 }
 
 export const timeouts = {
@@ -31,7 +33,8 @@ const deadlineParts = 4;
  * One of kafkajs's connections to a broker: addresses, TLS, logins and versions are its part. What is asked here
  * has a deadline, after which the connection is thrown away: a broker that hangs answers nobody. One whose
  * answer is arriving does not hang, so the deadline begins anew with what arrives: an answer of ten megabytes
- * takes the better part of a minute over a link of 2 Mbit/s, and asked for again it would take no less.
+ * takes the better part of a minute over a link of 2 Mbit/s, and asked for again it would take no less. Nor does one that
+ * has asked for a pause, because of a quota, before it is over.
  */
 export class BrokerConnection {
   readonly #address: string;
@@ -41,6 +44,9 @@ export class BrokerConnection {
   #opening: Promise<unknown> | undefined;
   #isGone = false;
   #usedAtMs = performance.now();
+  readonly #onThrottled: ConnectionSettings['throttled'];
+  /** Until then, kafkajs sends nothing, and the broker reads nothing. */
+  #throttledUntilMs = -Infinity;
   /** Whoever waits, to be told that it is closed. */
   readonly #waiting = new Set<(error: Error) => void>();
 
@@ -48,6 +54,7 @@ export class BrokerConnection {
     this.#address = `${host}:${port}`;
     const { network, access, clientId, connectionTimeout, logger } = settings;
     this.#network = network;
+    this.#onThrottled = settings.throttled;
     this.#pool = new network.ConnectionPool({
       host,
       port,
@@ -99,7 +106,9 @@ export class BrokerConnection {
         response: {
           decode: (bytes) => {
             const answer = exchange.decode(bytes);
-            return Promise.resolve({ clientSideThrottleTime: answer.throttleMs ?? 0, answer });
+            const { throttleMs = 0 } = answer;
+            this.#throttle(apiName, throttleMs);
+            return Promise.resolve({ clientSideThrottleTime: throttleMs, answer });
           },
           parse: (decoded) => (decoded as { readonly answer: unknown }).answer,
         },
@@ -118,7 +127,14 @@ export class BrokerConnection {
       const { request, response } = build(parameters);
       return (await connection.send({
         request,
-        response: { decode: (bytes) => response.decode(bytes), parse: (decoded) => decoded },
+        response: {
+          decode: async (bytes) => {
+            const decoded = await response.decode(bytes);
+            this.#throttle(apiName, throttleMsOf(decoded));
+            return decoded;
+          },
+          parse: (decoded) => decoded,
+        },
         logResponseError: false,
       })) as T;
     });
@@ -146,6 +162,12 @@ export class BrokerConnection {
     return connection;
   }
 
+  #throttle(apiName: string, throttleMs: number): void {
+    if (throttleMs <= 0) return;
+    this.#throttledUntilMs = performance.now() + throttleMs;
+    this.#onThrottled?.(this.#address, apiName, throttleMs);
+  }
+
   #requireVersion({ apiKey, apiName, version }: Exchange<unknown>): void {
     const known = this.#broker.versions?.[apiKey];
     if (known !== undefined && known.minVersion <= version && version <= known.maxVersion) return;
@@ -161,7 +183,8 @@ export class BrokerConnection {
     let silentParts = 0;
     const look = (): void => {
       const bytes = arrived();
-      silentParts = bytes === lastBytes ? silentParts + 1 : 0;
+      const isSilent = bytes === lastBytes && performance.now() >= this.#throttledUntilMs;
+      silentParts = isSilent ? silentParts + 1 : 0;
       lastBytes = bytes;
       if (silentParts < deadlineParts) return;
       const said = `${this.#address} did not answer ${apiName} within ${timeoutMs / 1_000} s`;
@@ -181,6 +204,10 @@ export class BrokerConnection {
       this.#usedAtMs = performance.now();
     }
   }
+}
+
+function throttleMsOf(decoded: unknown): number {
+  return (decoded as { readonly clientSideThrottleTime?: number }).clientSideThrottleTime ?? 0;
 }
 
 interface Asked {
