@@ -23,7 +23,7 @@ import { settlePosition } from '../../../src/kafka/fetch/settle-position.ts';
 import type { TopicPartition } from '../../../src/kafka/record.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
-import type { FakeCommit } from '../fake-group.ts';
+import type { GroupCommit } from '../../harness/kafka/group.ts';
 import type { FakeLog } from '../fake-log.ts';
 
 export const topic = 'topic';
@@ -44,7 +44,7 @@ export class GroupModel {
   /** How often a commit said less than the one before. */
   stepsBack = 0;
   readonly brokers: FakeBrokers = new FakeBrokers(1);
-  readonly #commits: (FakeCommit | undefined)[];
+  readonly #commits: (GroupCommit | undefined)[];
   readonly #windowRecords: number;
   readonly #late = Promise.withResolvers<undefined>();
   /** Commits arrive, and their answers do not; or not yet, of this member's. */
@@ -410,7 +410,7 @@ export class ModelMember {
 
   #ask(cursor: Cursor, log: FakeLog): void {
     cursor.leaderEpoch = log.epoch;
-    const part = { topicId: '', partition: cursor.partition, ...log.fetch(cursor, maxBytes, true) };
+    const part = log.fetch(cursor, maxBytes, true);
     const verdict = judgePart(part, cursor.offset);
     if (verdict.kind === 'records') {
       const records = new PartitionRecords(cursor, part.records, cursor.offset, part.aborted);

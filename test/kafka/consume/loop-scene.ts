@@ -4,7 +4,7 @@ import type { ConsumeLoopOptions } from '../../../src/kafka/consume/consume-loop
 import { systemClock } from '../../../src/ops/clock.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
-import type { FakeGroup } from '../fake-group.ts';
+import type { MemoryGroup } from '../../harness/kafka/group.ts';
 import type { FakeLog } from '../fake-log.ts';
 import { FakeLogger } from '../fake-logger.ts';
 import { Member } from './member.ts';
@@ -26,7 +26,7 @@ export class LoopScene {
     this.logs = this.brokers.makeTopic(topic, partitions);
   }
 
-  get group(): FakeGroup {
+  get group(): MemoryGroup {
     return this.brokers.group(groupId);
   }
 

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { encodeWishes } from '../../../src/kafka/consume/assigner.ts';
 import { Membership } from '../../../src/kafka/consume/membership.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { codeOf } from '../ask-group.ts';
+import { codeOf } from '../../harness/kafka/ask-group.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
 import { FakeLogger } from '../fake-logger.ts';
 

@@ -7,8 +7,8 @@ import type { Destination, Source } from '../../../src/resources/resource.ts';
 import { createTopology, type Topology } from '../../../src/topology.ts';
 import type { SimulatedAudience } from './audience.ts';
 import { SimulatedEndpoints } from './endpoints.ts';
-import { SimulatedBrokers } from '../../harness/kafka/brokers.ts';
-import { simulatedClient } from '../../harness/kafka/client.ts';
+import { SimulatedBrokers } from './kafka/brokers.ts';
+import { simulatedClient } from './kafka/client.ts';
 import type { SimulatedOperators } from './operators.ts';
 import {
   startSimulatedRouter,

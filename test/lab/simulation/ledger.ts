@@ -1,5 +1,5 @@
 import type { SimulatedDeployment } from './deployment.ts';
-import type { SimulatedBrokers } from '../../harness/kafka/brokers.ts';
+import type { SimulatedBrokers } from './kafka/brokers.ts';
 import type { SimulatedEndpoints } from './endpoints.ts';
 import { eventsIn, type LoggedEvent } from './read-log.ts';
 import { SentAgain } from './sent-again.ts';

@@ -3,7 +3,7 @@ import { makeAudience } from './audience-plan.ts';
 import { makeCrowd } from './crowd.ts';
 import { diceOf } from './dice.ts';
 import { withIsolation } from './isolation.ts';
-import type { Weather } from '../../harness/kafka/weather.ts';
+import type { Weather } from './kafka/weather.ts';
 import { withOperators } from './operator-plans.ts';
 import {
   troubleKinds,

@@ -1,7 +1,7 @@
 import { decodeBundleHeader, decompressEvents } from '../../../src/delivery/bundle/format.ts';
 import { decodeEnvelope, envelopeHeader, type Envelope } from '../../../src/event/envelope.ts';
 import { FetchedRecords } from '../../../src/kafka/protocol/fetched-records.ts';
-import type { SimulatedPartition } from '../../harness/kafka/partition.ts';
+import type { SimulatedPartition } from './kafka/partition.ts';
 
 export interface LoggedRecord {
   readonly key: Buffer | null;

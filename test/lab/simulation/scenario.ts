@@ -1,4 +1,4 @@
-import type { Weather } from '../../harness/kafka/weather.ts';
+import type { Weather } from './kafka/weather.ts';
 
 /** What happens in one run, as plain data: a seed makes it, and a shorter one of a failing run is found by leaving things out. */
 export interface Scenario {

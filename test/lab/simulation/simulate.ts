@@ -5,7 +5,7 @@ import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';
 import { judge, uncaughtRule, type Violation } from './invariants.ts';
-import { fairWeather } from '../../harness/kafka/weather.ts';
+import { fairWeather } from './kafka/weather.ts';
 import { Ledger } from './ledger.ts';
 import { SimulatedOperators } from './operators.ts';
 import type { Burst, Fault, Scenario, TopicKind } from './scenario.ts';

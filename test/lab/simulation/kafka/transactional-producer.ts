@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { encodeBatch } from '../../../src/kafka/protocol/batch-writer.ts';
-import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
-import { failureOf } from '../../../src/kafka/failure.ts';
-import { kafkaError } from '../../kafka/batches.ts';
+import { encodeBatch } from '../../../../src/kafka/protocol/batch-writer.ts';
+import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
+import { failureOf } from '../../../../src/kafka/failure.ts';
+import { kafkaError } from '../../../kafka/batches.ts';
 import type { SimulatedBrokers } from './brokers.ts';
 import type { SimulatedCluster } from './client.ts';
 import type { SimulatedPartition } from './partition.ts';
-import { uncompressed } from '../../kafka/uncompressed.ts';
+import { uncompressed } from '../../../kafka/uncompressed.ts';
 
 export interface TransactionalOptions {
   readonly transactionalId: string;

@@ -1,7 +1,7 @@
-import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
-import { kafkaError } from '../../kafka/batches.ts';
-import { makeMarker } from '../../kafka/protocol/make-batch.ts';
-import type { VirtualTimer } from '../../lab/simulation/virtual-time.ts';
+import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
+import { kafkaError } from '../../../kafka/batches.ts';
+import { makeMarker } from '../../../kafka/protocol/make-batch.ts';
+import type { VirtualTimer } from '../virtual-time.ts';
 import type { SimulatedBrokers } from './brokers.ts';
 import type { SimulatedPartition } from './partition.ts';
 
@@ -38,7 +38,7 @@ export class SimulatedTransactions {
   begin(id: string, timeoutMs: number): ProducerIdentity {
     const known = this.#writers.get(id);
     if (known === undefined) {
-      const producerId = this.#brokers.newProducerId();
+      const producerId = this.#brokers.initProducerId().id;
       const made = { producerId, epoch: 0, wasCommitted: false, timeoutMs, timer: undefined };
       this.#writers.set(id, { ...made, state: 'empty', partitions: new Set() });
       return { id: producerId, epoch: 0 };
@@ -85,7 +85,7 @@ export class SimulatedTransactions {
 
   #end(writer: Writer, isCommitted: boolean): void {
     const { partitions, timer, producerId, epoch } = writer;
-    if (timer !== undefined) timer.isCancelled = true;
+    if (timer !== undefined) timer[Symbol.dispose]();
     writer.state = 'ending';
     writer.wasCommitted = isCommitted;
     const marker = makeMarker(0, producerId, isCommitted ? 'commit' : 'abort', epoch);

@@ -1,5 +1,5 @@
-import { errorName, type KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
-import type { FakeCommit, FakeGroup, JoinRequest, SyncRequest } from './fake-group.ts';
+import { errorName, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
+import type { GroupCommit, MemoryGroup, JoinRequest, SyncRequest } from './group.ts';
 
 /** What is asked of a coordinator, of whichever kind it is, in kafkajs's names. */
 export interface GroupRequest {
@@ -19,7 +19,7 @@ export interface GroupRequest {
 }
 
 export interface AskedGroup {
-  readonly group: FakeGroup;
+  readonly group: MemoryGroup;
   /** The node that was asked coordinates another group. */
   readonly isMisplaced: boolean;
   /** Why a commit of this partition is refused that the group would take. */
@@ -104,7 +104,7 @@ function commit(
 
 /** Of the answer to `OffsetFetch`. */
 export function committed(
-  commits: ReadonlyMap<string, FakeCommit>,
+  commits: ReadonlyMap<string, GroupCommit>,
   { topics = [] }: GroupRequest,
   errorOf: AskedGroup['committedError'] = () => undefined,
 ): object[] {
@@ -121,7 +121,7 @@ export function committed(
   }));
 }
 
-function described(group: FakeGroup, misplaced: KafkaErrorName | undefined): object {
+function described(group: MemoryGroup, misplaced: KafkaErrorName | undefined): object {
   const state = group.isStable ? 'Stable' : 'PreparingRebalance';
   return {
     errorCode: codeOf(misplaced ?? 'NONE'),

@@ -1,6 +1,8 @@
-import { KafkaAnswerError } from '../../../src/kafka/protocol/errors.ts';
-import type { SimulatedProcess } from '../../lab/simulation/virtual-time.ts';
-import type { SimulatedBrokers, SimulatedTopic } from './brokers.ts';
+import { KafkaAnswerError } from '../../../../src/kafka/protocol/errors.ts';
+import type { SimulatedProcess } from '../virtual-time.ts';
+import type { MemoryTopic } from '../../../harness/kafka/brokers.ts';
+import type { SimulatedBrokers } from './brokers.ts';
+import type { SimulatedPartition } from './partition.ts';
 
 const questionMs = 5;
 const giveUpMs = 5_000;
@@ -89,14 +91,14 @@ export class SimulatedAdmin {
     }));
   }
 
-  #topic(name: string): SimulatedTopic {
+  #topic(name: string): MemoryTopic<SimulatedPartition> {
     const topic = this.#brokers.topics.get(name);
     if (topic === undefined) throw new KafkaAnswerError('UNKNOWN_TOPIC_OR_PARTITION', name);
     return topic;
   }
 
   async #answered(): Promise<void> {
-    const isThere = [...this.#brokers.nodes.keys()].some((id) => this.#brokers.isUp(id));
+    const isThere = this.#brokers.nodeIds.some(this.#brokers.isUp);
     await new Promise<void>((resolve) => {
       this.#brokers.time.pollAfter(isThere ? questionMs : giveUpMs, resolve, this.#owner);
     });

@@ -1,5 +1,5 @@
-import type { FetchAnswer } from '../../../src/kafka/protocol/fetch.ts';
-import type { ProducedPartition } from '../../../src/kafka/protocol/produce.ts';
+import type { FetchAnswer } from '../../../../src/kafka/protocol/fetch.ts';
+import type { ProducedPartition } from '../../../../src/kafka/protocol/produce.ts';
 
 /** How the network and the brokers are at a time; scenarios change it. */
 export interface Weather {

@@ -1,7 +1,7 @@
-import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
-import { codeOf, committed, type GroupRequest } from '../../kafka/ask-group.ts';
-import type { FakeCommit } from '../../kafka/fake-group.ts';
-import type { VirtualTime } from '../../lab/simulation/virtual-time.ts';
+import type { KafkaErrorName } from '../../../../src/kafka/protocol/errors.ts';
+import { codeOf, committed, type GroupRequest } from '../../../harness/kafka/ask-group.ts';
+import type { GroupCommit } from '../../../harness/kafka/group.ts';
+import type { VirtualTime } from '../virtual-time.ts';
 import type { SimulatedGroup } from './group.ts';
 import type { SimulatedPartition } from './partition.ts';
 
@@ -60,7 +60,7 @@ class IsolatedCoordinator {
   readonly #time: VirtualTime;
   readonly #generation: number;
   readonly #isStable: boolean;
-  readonly #commits: ReadonlyMap<string, FakeCommit>;
+  readonly #commits: ReadonlyMap<string, GroupCommit>;
   /** By time that was lived through. */
   readonly #seenMs: Map<string, number>;
 

@@ -1,5 +1,5 @@
-import type { KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
-import type { EpochEnd, FetchPosition } from '../../src/kafka/protocol/fetch.ts';
+import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
+import type { EpochEnd, FetchPosition } from '../../../src/kafka/protocol/fetch.ts';
 
 /** A partition's log, as its leader has it. */
 export interface LedLog {
