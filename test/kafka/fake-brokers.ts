@@ -6,7 +6,7 @@ import type {
 import type { KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import { noTopicId, type DescribedTopic } from '../../src/kafka/protocol/metadata.ts';
 import type { GroupRequest } from '../harness/kafka/ask-group.ts';
-import { MemoryBrokers, type MemoryTopic } from '../harness/kafka/brokers.ts';
+import { MemoryBrokers, type MemoryTopic, type Written } from '../harness/kafka/brokers.ts';
 import type { Asked } from '../harness/kafka/cluster.ts';
 import { MemoryGroup } from '../harness/kafka/group.ts';
 import { realTime } from '../harness/kafka/time.ts';
@@ -81,13 +81,8 @@ export class FakeBrokers extends MemoryBrokers<FakeLog> implements ClusterClient
     });
   }
 
-  override async coordinate(
-    nodeId: number,
-    api: string,
-    request: GroupRequest,
-    timeoutMs: number = 0,
-  ): Promise<object> {
-    return super.coordinate(nodeId, api, request, timeoutMs);
+  override async coordinate(nodeId: number, api: string, request: GroupRequest): Promise<object> {
+    return this.answerAsCoordinator(nodeId, api, request);
   }
 
   /** Deals leaders out to the partitions in turn. */
@@ -97,6 +92,18 @@ export class FakeBrokers extends MemoryBrokers<FakeLog> implements ClusterClient
 
   protected override makeGroup(): MemoryGroup {
     return new MemoryGroup(1);
+  }
+
+  protected override write(log: FakeLog, batch: Buffer): Written {
+    return log.appendBatch(batch, this.appendTimeOf(log));
+  }
+
+  protected override refusal(): undefined {
+    return undefined;
+  }
+
+  protected override onRead(): void {
+    // The cluster counts what arrives.
   }
 
   protected override commitError(

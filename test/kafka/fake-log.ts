@@ -1,9 +1,14 @@
 import type { FetchedPartition } from '../../src/kafka/protocol/fetch.ts';
 import type { KafkaErrorName } from '../../src/kafka/protocol/errors.ts';
 import { refusedPartition } from '../harness/kafka/fetched-partitions.ts';
-import { MemoryLog } from '../harness/kafka/log.ts';
+import { MemoryLog, type Copy } from '../harness/kafka/log.ts';
 
 export type PartitionAnswer = FetchedPartition;
+
+interface Named {
+  readonly name: string;
+  readonly id: string;
+}
 
 /** A partition in memory of which a test says what goes wrong. */
 export class FakeLog extends MemoryLog {
@@ -18,7 +23,7 @@ export class FakeLog extends MemoryLog {
   listError: KafkaErrorName | undefined;
   commitError: KafkaErrorName | undefined;
 
-  constructor(leader: number, topic = { name: 'topic', id: '0'.repeat(32) }, index: number = 0) {
+  constructor(leader: number, topic: Named = { name: 'topic', id: '' }, index: number = 0) {
     super(topic, index, leader);
   }
 
@@ -36,6 +41,11 @@ export class FakeLog extends MemoryLog {
       return refusedPartition(this.topicId, this.index, this.fetchError);
     const answer = super.fetch(...asked);
     return nodeId === this.replica ? this.replicaAnswers(answer) : answer;
+  }
+
+  /** Whoever leads has all of it. */
+  protected override copyOn(): Copy {
+    return this;
   }
 
   protected override lastStableOf(highWatermark: number): number {

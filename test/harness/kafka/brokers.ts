@@ -57,6 +57,19 @@ export abstract class MemoryBrokers<
   abstract readonly isUp: (nodeId: number) => boolean;
   protected abstract makeLog(topic: Omit<MemoryTopic, 'partitions'>, index: number): Log;
   protected abstract makeGroup(): Group;
+  /** Takes a batch for a partition that the node leads. */
+  protected abstract write(log: Log, batch: Buffer, timeoutMs: number): Written | Promise<Written>;
+  /** Why nobody is told of a topic, or may read it. */
+  protected abstract refusal(topic: string): KafkaErrorName | undefined;
+  /** A coordinator's answer, in the shapes in which kafkajs decodes it. */
+  abstract coordinate(
+    nodeId: number,
+    api: string,
+    request: GroupRequest,
+    timeoutMs: number,
+  ): Promise<object>;
+  /** Somebody has been sent records of it. */
+  protected abstract onRead(log: Log): void;
 
   /** A topic of that name is gone, with what is committed of it. */
   makeTopic(
@@ -150,19 +163,18 @@ export abstract class MemoryBrokers<
         return log ?? [];
       }),
     );
-    let isOver = false;
-    let wake: () => void = () => undefined;
+    const wait: { isOver: boolean; wake: () => void } = { isOver: false, wake: () => undefined };
     const tell = (): void => {
-      wake();
+      wait.wake();
     };
     const timer = this.time.pollAfter(this.waitMs(request), () => {
-      isOver = true;
-      wake();
+      wait.isOver = true;
+      wait.wake();
     });
     for (const { readers } of watched) readers.add(tell);
-    while (!isOver && isEmpty(answer)) {
+    while (!wait.isOver && isEmpty(answer)) {
       await new Promise<void>((resolve) => {
-        wake = resolve;
+        wait.wake = resolve;
       });
       answer = this.#fetchNow(nodeId, request);
     }
@@ -204,11 +216,10 @@ export abstract class MemoryBrokers<
     throw new KafkaAnswerError('COORDINATOR_NOT_AVAILABLE', groupId);
   }
 
-  async coordinate(
+  protected async answerAsCoordinator(
     nodeId: number,
     api: string,
     request: GroupRequest,
-    _timeoutMs: number,
   ): Promise<object> {
     const group = this.group(request.groupIds?.[0] ?? request.groupId);
     const asked = {
@@ -221,19 +232,9 @@ export abstract class MemoryBrokers<
     return askGroup(asked, api, request);
   }
 
-  /** Why nobody is told of a topic, or may read it. */
-  protected refusal(_topic: string): KafkaErrorName | undefined {
-    return undefined;
-  }
-
   /** A partition as the node knows it. */
   protected seenBy(_nodeId: number, log: Log | undefined): Log | undefined {
     return log;
-  }
-
-  /** Takes a batch for a partition that the node leads. */
-  protected write(log: Log, batch: Buffer, _timeoutMs: number): Written | Promise<Written> {
-    return log.appendBatch(batch, this.appendTimeOf(log));
   }
 
   /** What the brokers stamp records with; undefined: these keep their producer's time. */
@@ -245,11 +246,6 @@ export abstract class MemoryBrokers<
   /** How long a fetch waits that finds nothing. */
   protected waitMs({ maxWaitMs }: FetchRequest): number {
     return maxWaitMs;
-  }
-
-  /** Somebody has been sent records of it. */
-  protected onRead(_log: Log): void {
-    // Nobody counts.
   }
 
   protected commitError(

@@ -41,9 +41,9 @@ export interface Copy {
 
 /**
  * A partition's log as its leader has it: record batches in bytes, which leader wrote them, what is known of their
- * producers, and who waits for more. There is one copy; whoever leads has it.
+ * producers, and who waits for more. Which other nodes have it, and how much of it, is for its subclass to say.
  */
-export class MemoryLog {
+export abstract class MemoryLog {
   readonly topic: string;
   readonly topicId: string;
   readonly index: number;
@@ -192,9 +192,7 @@ export class MemoryLog {
   }
 
   /** Whom a node sends a reader to that is in this rack, as one that has what is asked for; -1: nobody. */
-  replicaNear(_rack: string, _nodeId: number, _offset: number): number {
-    return -1;
-  }
+  abstract replicaNear(rack: string, nodeId: number, offset: number): number;
 
   /**
    * @param leftBytes that the answer has room for; the first batch may exceed them if `isFirst`
@@ -234,9 +232,7 @@ export class MemoryLog {
     this.tellReaders();
   }
 
-  protected copyOn(_nodeId: number): Copy {
-    return this;
-  }
+  protected abstract copyOn(nodeId: number): Copy;
 
   protected led(end: number): LedLog {
     return { epoch: this.epoch, start: this.start, end, epochs: this.epochs };

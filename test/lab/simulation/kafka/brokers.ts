@@ -278,7 +278,7 @@ export class SimulatedBrokers extends MemoryBrokers<SimulatedPartition, Simulate
     let answer: object | undefined;
     if (isolated() === undefined) {
       if (group.coordinator === nodeId) group.hears(api, request);
-      answer = await super.coordinate(nodeId, api, request, timeoutMs);
+      answer = await this.answerAsCoordinator(nodeId, api, request);
       if (api === 'JoinGroup') group.sees((answer as { readonly memberId?: string }).memberId);
     }
     // What it was to wait for has gone on without it meanwhile.
