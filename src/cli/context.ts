@@ -12,12 +12,13 @@ import { createTopology, type Topology } from '../topology.ts';
 import { explainConnection } from './connect/explain-connection.ts';
 import { createCredentials, type Credentials } from './connect/credentials.ts';
 import { kafkaOptions } from './connect/kafka-options.ts';
-import { note } from './terminal/note.ts';
 import { startStatusLine, type StatusLine } from './terminal/status-line.ts';
+import { note, type Terminal } from './terminal/terminal.ts';
 
 /** The environment of a command. Each part is created at first use, so `--help` needs no settings. */
 export interface Context {
   readonly environment: Environment;
+  readonly terminal: Terminal;
   readonly settings: Settings;
   readonly log: Logger;
   readonly credentials: Credentials;
@@ -37,9 +38,9 @@ export interface Context {
   print(line: string): void;
   /** Beside the answer, on stderr. */
   note(line: string): void;
-  /** Says beside the answer how far the work is, until it is stopped. */
+  /** Shows beside the answer how far the work is, until it is stopped. */
   status(describe: () => string): StatusLine;
-  /** Aborted when the process is told to end: what can be cut off then ends early. */
+  /** Aborted when the command is told to end: what can be cut off then ends early. */
   stopping(): AbortSignal;
   /** The same with some settings decided by the command, e.g. the brokers that `dev` started. */
   with(decided: Partial<Settings>): Context;
@@ -53,18 +54,37 @@ export interface Context {
 /** Somebody waits for the answer. */
 export const answerGiveUpMs = 10_000;
 
-export function createContext(env: Environment = environment): Context {
-  return contextOf(env, () => readSettings(env));
+/** What a command finds around it. */
+interface Surroundings {
+  readonly env: Environment;
+  readonly terminal: Terminal;
+  readonly stopping: () => AbortSignal;
 }
 
-function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boolean): Context {
+/** @param stopping asked by commands that can be cut off; by default, signals to the process abort it */
+export function createContext(
+  env: Environment = environment,
+  terminal: Terminal = process,
+  stopping: () => AbortSignal = untilShutdown,
+): Context {
+  return contextOf({ env, terminal, stopping }, () => readSettings(env));
+}
+
+function contextOf(
+  surroundings: Surroundings,
+  read: () => Settings,
+  isVerbose?: () => boolean,
+): Context {
+  const { env, terminal, stopping } = surroundings;
+  const { stdout, stderr } = terminal;
   const settings = once(read);
   const log = once(() =>
     createLogger({
       level: settings().logLevel,
       format: settings().logFormat,
       // https://no-color.org: set to anything but nothing.
-      isColored: process.stderr.isTTY && (env['NO_COLOR'] ?? '') === '',
+      isColored: stderr.isTTY === true && (env['NO_COLOR'] ?? '') === '',
+      destination: stderr.fd ?? stderr,
     }),
   );
   const isAnswer = isVerbose !== undefined;
@@ -78,14 +98,14 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
       giveUpMs,
       explain: (problem) => explainConnection(problem, settings()),
       onWaiting: (text) => {
-        if (isAnswer) note(`postrider: ${text}`);
+        if (isAnswer) note(terminal, `postrider: ${text}`);
         else log().warn({}, text);
       },
     });
   };
   const warnOfSettings = (): void => {
     for (const hint of describeOddSettings(env))
-      if (isAnswer) note(`postrider: ${hint}`);
+      if (isAnswer) note(terminal, `postrider: ${hint}`);
       else log().warn({}, hint);
   };
   const topology = once(async () => {
@@ -99,6 +119,7 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
   });
   return {
     environment: env,
+    terminal,
     get settings() {
       return settings();
     },
@@ -115,14 +136,16 @@ function contextOf(env: Environment, read: () => Settings, isVerbose?: () => boo
     reachKafka: reach,
     warnOfSettings,
     print: (line) => {
-      process.stdout.write(`${printableLines(line)}\n`);
+      stdout.write(`${printableLines(line)}\n`);
     },
-    note,
-    status: startStatusLine,
-    stopping: once(untilShutdown),
+    note: (line) => {
+      note(terminal, line);
+    },
+    status: (describe) => startStatusLine(terminal, describe),
+    stopping: once(stopping),
     with: (decided) =>
-      contextOf(env, () => Object.freeze({ ...settings(), ...decided }), isVerbose),
-    forAnswer: (verbose) => contextOf(env, read, verbose),
+      contextOf(surroundings, () => Object.freeze({ ...settings(), ...decided }), isVerbose),
+    forAnswer: (verbose) => contextOf(surroundings, read, verbose),
   };
 }
 

@@ -48,6 +48,7 @@ const answering: Loaders = {
  * take to run. Wrong usage throws commander's error instead of ending the process.
  */
 export async function createProgram(context: Context, wanted = ''): Promise<Command> {
+  const { stdout, stderr } = context.terminal;
   const program = new Command('postrider')
     .description(
       'Outbound event delivery: analytics calls from Kafka to customer endpoints, as signed webhooks',
@@ -56,6 +57,12 @@ export async function createProgram(context: Context, wanted = ''): Promise<Comm
     .option('--verbose', "also print the stack of an error and the Kafka client's own warnings")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
+      writeOut: (text) => {
+        stdout.write(text);
+      },
+      writeErr: (text) => {
+        stderr.write(text);
+      },
       outputError: (text, write) => {
         write(usageError(text));
       },

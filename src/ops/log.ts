@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 import { asJsonOfPrintable, asPrintableJson } from '../printable.ts';
@@ -19,6 +20,8 @@ export interface LogOptions {
   readonly format: (typeof logFormats)[number];
   /** Of pretty lines. */
   readonly isColored?: boolean;
+  /** A file descriptor, or a stream; stderr by default. */
+  readonly destination?: number | Writable;
 }
 
 /**
@@ -26,6 +29,7 @@ export interface LogOptions {
  * that it cannot control a terminal.
  */
 export function createLogger(options: LogOptions): Logger {
+  const { destination = 2 } = options;
   const streamWrite = options.format === 'pretty' ? asJsonOfPrintable : asPrintableJson;
   const settings = {
     level: options.level,
@@ -34,11 +38,13 @@ export function createLogger(options: LogOptions): Logger {
     hooks: { streamWrite },
   };
   return options.format === 'pretty'
-    ? pino(
+    ? pino(settings, PinoPretty({ destination, sync: true, colorize: options.isColored === true }))
+    : pino(
         settings,
-        PinoPretty({ destination: 2, sync: true, colorize: options.isColored === true }),
-      )
-    : pino(settings, pino.destination({ dest: 2, sync: true }));
+        typeof destination === 'number'
+          ? pino.destination({ dest: destination, sync: true })
+          : destination,
+      );
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' });

@@ -17,7 +17,7 @@ function watch(context: TestContext, isTerminal: boolean): () => string {
 test('on a terminal one line says how far the work is, and is gone when it is done', (t) => {
   const written = watch(t, true);
   let read = 0;
-  const status = startStatusLine(() => `${read} read`);
+  const status = startStatusLine(process, () => `${read} read`);
   for (read = 1; read < 3; read += 1) t.mock.timers.tick(200);
   status.stop();
   t.mock.timers.tick(60_000);
@@ -28,7 +28,7 @@ test('on a terminal one line says how far the work is, and is gone when it is do
 test('elsewhere a line every few seconds says so, unless nothing has changed or the work was short', (t) => {
   const written = watch(t, false);
   let read = 0;
-  const status = startStatusLine(() => `${read} read`);
+  const status = startStatusLine(process, () => `${read} read`);
   t.mock.timers.tick(4_000);
   for (read of [1, 2, 2, 3]) t.mock.timers.tick(5_000);
   status.clear();

@@ -1,7 +1,10 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { createContext } from '../../src/cli/context.ts';
+import { run } from '../../src/cli/run.ts';
 import { compileCache } from './compile-cache.ts';
 import { eventually } from './eventually.ts';
 
@@ -65,8 +68,7 @@ export function beginCommand(args: readonly string[], env: Environment): Begun {
   };
 }
 
-/** Runs it to its end. */
-export async function runCommand(
+async function runProcess(
   args: readonly string[],
   env: Environment,
   stdin: string = '',
@@ -74,6 +76,49 @@ export async function runCommand(
   const begun = beginCommand(args, env);
   begun.stdin.end(stdin);
   return begun.ended;
+}
+
+/** Commands that take signals or end their process, and one whose library writes to the process's stdout. */
+const processes = [
+  'gateway',
+  'router',
+  'delivery',
+  'console',
+  'dev',
+  'demo',
+  'listen',
+  'completion',
+];
+
+/**
+ * Runs it to its end: in this process where that is the same, which takes a tenth of the time, and otherwise, as
+ * with options for Node, in one of its own.
+ */
+export async function runCommand(
+  args: readonly string[],
+  env: Environment,
+  stdin: string = '',
+): Promise<Ended> {
+  if (processes.includes(args[0] ?? '') || 'NODE_OPTIONS' in env)
+    return runProcess(args, env, stdin);
+  const terminal = { stdin: new PassThrough(), stdout: new Written(), stderr: new Written() };
+  terminal.stdin.end(stdin);
+  const context = createContext(env, terminal, () => new AbortController().signal);
+  const code = await run(args, context);
+  return { code, stdout: terminal.stdout.text, stderr: terminal.stderr.text };
+}
+
+class Written extends Writable {
+  text = '';
+
+  constructor() {
+    super({ decodeStrings: false });
+  }
+
+  override _write(chunk: string | Buffer, _: BufferEncoding, written: () => void): void {
+    this.text += chunk.toString();
+    written();
+  }
 }
 
 /** Resolves with what it prints first. */

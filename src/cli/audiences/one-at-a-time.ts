@@ -4,7 +4,6 @@ import { withAdmin, type KafkaAdmin } from '../../kafka/admin.ts';
 import { standForExclusive } from '../../kafka/exclusive.ts';
 import { systemClock } from '../../ops/clock.ts';
 import type { Context } from '../context.ts';
-import { note } from '../terminal/note.ts';
 
 /** Kafka counts a killed process as a member until its session ends after 10 s. */
 const patienceMs = 12_000;
@@ -23,7 +22,7 @@ export async function aloneWith<T>(
   const { kafka, log } = context;
   const topology = await context.topology();
   const groupId = topology.audienceGroup(id);
-  await withAdmin(kafka, (admin) => waitUntilFree(admin, groupId, id));
+  await withAdmin(kafka, (admin) => waitUntilFree(context, admin, groupId, id));
   const { config } = topology.topics;
   const options = { groupId, topic: config, clock: systemClock, log };
   const claim = standForExclusive(kafka, options, () => undefined);
@@ -34,7 +33,12 @@ export async function aloneWith<T>(
   }
 }
 
-async function waitUntilFree(admin: KafkaAdmin, groupId: string, id: string): Promise<void> {
+async function waitUntilFree(
+  context: Context,
+  admin: KafkaAdmin,
+  groupId: string,
+  id: string,
+): Promise<void> {
   const untilMs = performance.now() + patienceMs;
   let isTold = false;
   while ((await admin.memberCount(groupId)) > 0) {
@@ -43,7 +47,8 @@ async function waitUntilFree(admin: KafkaAdmin, groupId: string, id: string): Pr
         'busy',
         `${id}: another sync of it is running and goes on; this one has done nothing. Run it again when the other one has ended`,
       );
-    if (!isTold) note(`${id}: another sync of it is running or was killed; waiting to see which`);
+    if (!isTold)
+      context.note(`${id}: another sync of it is running or was killed; waiting to see which`);
     isTold = true;
     await delay(lookAgainMs);
   }

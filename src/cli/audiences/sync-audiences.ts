@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { fullBatchChanges } from '../../audience/change-batch.ts';
 import { findAudiences, type FoundAudiences } from '../../audience/find-audiences.ts';
@@ -19,7 +20,6 @@ import { asError, PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
 import { createMetrics, type MetricsRegistry } from '../../ops/metrics.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
 import type { Audience, ComputedTrait } from '../../resources/resource.ts';
 import type { OutputFormat } from '../../resources/present.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
@@ -28,10 +28,8 @@ import { createSecretKeys } from '../../resources/config/secrets.ts';
 import type { Context } from '../context.ts';
 import { presentHistory } from './history.ts';
 import { aloneWith } from './one-at-a-time.ts';
-import { note } from '../terminal/note.ts';
 import { isForPrograms, present, type OutputOptions } from '../terminal/output.ts';
 import { describeRetired, realFilesDir, retireDeps, retireOptions } from './retiring.ts';
-import { startStatusLine } from '../terminal/status-line.ts';
 import { presentSync, syncData, type SyncOutcome } from './sync-report.ts';
 
 export interface AudienceSyncOptions extends OutputOptions {
@@ -70,7 +68,7 @@ export async function syncAudiences(
   const keys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const findNow: FindNow = (some) => findAudiences({ kafka, topology, log }, some, keys);
   const found = await findNow(ids);
-  if (found.audiences.length === 0) note('there are no audiences or computed traits');
+  if (found.audiences.length === 0) context.note('there are no audiences or computed traits');
   for (const audience of found.audiences) checkDestination(found, audience, options.destination);
   if (options.history === true) {
     await showHistory(context, found.audiences, options.output);
@@ -88,7 +86,7 @@ export async function syncAudiences(
   const metrics = new SyncMetrics(registry);
   const ops = await serveMetrics(context, registry, options);
   const ofAll = syncAll(context, found.audiences, findNow, options, metrics);
-  const outcomes = await Promise.race([ofAll, failWhenTold()]);
+  const outcomes = await Promise.race([ofAll, failWhenTold(context.stopping())]);
   await ops?.close();
   if (options.textfile !== undefined && options.dryRun !== true)
     await writeTextfile(options.textfile, await metrics.text(), found.isKnown);
@@ -114,19 +112,19 @@ function refuseMixed(options: AudienceSyncOptions): void {
 }
 
 async function serveMetrics(
-  { settings }: Context,
+  context: Context,
   metrics: MetricsRegistry,
   options: AudienceSyncOptions,
 ): Promise<OpsServer | undefined> {
   if (options.serveMetrics !== true) return undefined;
-  const ops = await startOpsServer({ port: settings.opsPort, metrics, ready: () => true });
-  note(`metrics on ${ops.url}/metrics`);
+  const ops = await startOpsServer({ port: context.settings.opsPort, metrics, ready: () => true });
+  context.note(`metrics on ${ops.url}/metrics`);
   return ops;
 }
 
 /** Nothing has to be cleaned up, because uncommitted changes have no effect. */
-async function failWhenTold(): Promise<never> {
-  await shutdownSignal();
+async function failWhenTold(stopping: AbortSignal): Promise<never> {
+  await once(stopping, 'abort');
   throw new PostriderError(
     'stopped',
     'stopped early; the next sync continues after the changes that were sent',
@@ -146,7 +144,7 @@ async function syncAll(
     outcomes.push(outcome);
     if (outcome.error !== undefined) {
       metrics.failed(audience.id);
-      if (audiences.length > 1) note(`postrider: ${outcome.error.message}`);
+      if (audiences.length > 1) context.note(`postrider: ${outcome.error.message}`);
       continue;
     }
     if (!outcome.dryRun) metrics.show(audience.id, outcome.result.record);
@@ -168,7 +166,7 @@ async function syncOne(
   let progress: SyncProgress = { stage: 'fencing', done: 0 };
   let sent = 0;
   let read: ReadReport | undefined;
-  const status = startStatusLine(() => describe(audience, progress));
+  const status = context.status(() => describe(audience, progress));
   const onProgress = (now: SyncProgress): void => {
     progress = now;
     if (now.stage !== 'sending') return;

@@ -14,7 +14,6 @@ import {
   type FileOptions,
 } from '../resources/plan-files.ts';
 import { confirmRemoval } from '../resources/removal.ts';
-import { note } from '../terminal/note.ts';
 
 interface ApplyOptions extends FileOptions {
   readonly dryRun?: true;
@@ -50,7 +49,7 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     printChanges(context, options, { isCompared: true, changes }, formatChange);
   } catch (error) {
     // The log of a Job is all that its reader has.
-    note(
+    context.note(
       isWriting
         ? 'some of the changes may be in force; apply the files again'
         : 'nothing was changed; what was applied before stays in force',
@@ -64,7 +63,7 @@ async function checkOnly(context: Context, files: ParsedFile, options: FileOptio
   checkFirst(context, files, othersOf(options));
   await warnOfInnerAddresses(context, files);
   const isAll = options.prune === true;
-  note(
+  context.note(
     `the files are valid; they were not compared with stored resources, because KAFKA_BROKERS is not set${
       isAll ? '' : ', and references to resources outside of them were not checked'
     }`,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { describeLine } from '../../attempts/describe.ts';
 import { AttemptReader, NewestLines, type AttemptSelection } from '../../attempts/read-attempts.ts';
@@ -7,13 +6,12 @@ import { printableJson } from '../../printable.ts';
 import { parseDuration } from '../../duration.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
+import { waitUnlessAborted } from '../../ops/wait.ts';
 import type { OutputFormat } from '../../resources/present.ts';
 import { formatTable } from '../../resources/table.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { ConfiguredDestinations } from '../../status/configured.ts';
 import type { Context } from '../context.ts';
-import { note } from '../terminal/note.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 interface Options extends OutputOptions {
@@ -61,17 +59,19 @@ async function attempts(
   const selection: AttemptSelection = { destination, messageId, user, failed };
   const reader = new AttemptReader(context.kafka, topics.attempts, selection);
   const sinceMs = systemClock.now() - since;
-  const isStopped = follow === true ? stopSignal() : undefined;
+  const stopping = follow === true ? context.stopping() : undefined;
   let isFirst = true;
   do {
     const newest = new NewestLines(limit);
     for await (const line of reader.read(sinceMs)) newest.add(line);
     const lines = newest.sorted();
-    if (newest.seen > lines.length) note(`the newest ${lines.length} of ${newest.seen} lines`);
+    if (newest.seen > lines.length)
+      context.note(`the newest ${lines.length} of ${newest.seen} lines`);
     if (isFirst && lines.length === 0) await sayNothing(context, destination, sinceMs);
     if (lines.length > 0) context.print(textOf(lines, output, isFirst));
     isFirst &&= lines.length === 0;
-  } while (isStopped !== undefined && !(await isStopped()));
+    if (stopping !== undefined) await waitUnlessAborted(againMs, stopping);
+  } while (stopping?.aborted === false);
 }
 
 /** No error: lines of deleted destinations are there to be seen, and with `--follow` some may come. */
@@ -81,17 +81,14 @@ async function sayNothing(
   sinceMs: number,
 ): Promise<void> {
   const since = new Date(sinceMs).toISOString();
-  note(`no line matches since ${since}; use --since to look further back`);
+  context.note(`no line matches since ${since}; use --since to look further back`);
   if (destination === undefined) return;
   const { topics } = await context.topology();
   const configured = await ConfiguredDestinations.read(context.kafka, topics.config);
   if (configured.has(destination)) return;
-  note(`there is no destination ${destination} now${hintAt(destination, configured.ids())}`);
-}
-
-function stopSignal(): () => Promise<boolean> {
-  const signalled = shutdownSignal().then(() => true);
-  return () => Promise.race([signalled, delay(againMs, false)]);
+  context.note(
+    `there is no destination ${destination} now${hintAt(destination, configured.ids())}`,
+  );
 }
 
 /** JSON is a line each, because with `--follow` there is no end. */

@@ -10,7 +10,6 @@ import { collectUserIds, type UserFile, type UserIds } from '../../deletion/user
 import { PostriderError } from '../../errors.ts';
 import { buildDeleteBody } from '../../event/body.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
 import {
   followStoredResources,
   type FollowedResources,
@@ -20,9 +19,7 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
-import { note } from '../terminal/note.ts';
 import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
-import { startStatusLine } from '../terminal/status-line.ts';
 import { whyUnreadable } from '../terminal/unreadable.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
@@ -52,7 +49,7 @@ async function deleteUser(
   args: readonly string[],
   options: DeleteUserOptions,
 ): Promise<void> {
-  const file = options.file === undefined ? undefined : await readUserFile(options.file);
+  const file = options.file === undefined ? undefined : await readUserFile(context, options.file);
   const users = collectUserIds(args, file);
   const { kafka, log } = context;
   const topology = await context.topology();
@@ -90,11 +87,8 @@ async function run(
     kafka,
     topics.map((name) => ({ name })),
   );
-  const stop = new AbortController();
-  void shutdownSignal().then(() => {
-    stop.abort();
-  });
-  const status = startStatusLine(
+  const stopping = context.stopping();
+  const status = context.status(
     () => `${report.users} of ${counted(userIds.length, 'user')} deleted`,
   );
   try {
@@ -110,12 +104,12 @@ async function run(
           clock: systemClock,
           random: Math.random,
           fenceMs: afterMs,
-          signal: stop.signal,
+          signal: stopping,
           onDeleted: (more, affected) => {
             report.add(more, affected);
           },
         }),
-      timeToEnd(stop.signal),
+      timeToEnd(stopping),
     );
   } catch (error) {
     status.clear();
@@ -134,8 +128,8 @@ function quoted(userId: string | undefined): string {
 }
 
 /** @throws PostriderError `input-invalid` */
-async function readUserFile(path: string): Promise<UserFile> {
-  if (path === '-') return { name: 'the standard input', bytes: await buffer(process.stdin) };
+async function readUserFile({ terminal }: Context, path: string): Promise<UserFile> {
+  if (path === '-') return { name: 'the standard input', bytes: await buffer(terminal.stdin) };
   const bytes = await readFile(path).catch((cause: unknown) => {
     const { code = 'no reason' } = cause as NodeJS.ErrnoException;
     throw new PostriderError('input-invalid', `${path} ${whyUnreadable(code)}`, { cause });
@@ -162,9 +156,9 @@ function print(
     return;
   }
   context.print(formatTable(['SOURCE', 'DESTINATION', 'NOTIFICATIONS'], report.rows()));
-  report.warnings().forEach(note);
-  if (repeated > 0) note(`${counted(repeated, 'id')} repeated, used once`);
-  if (emptyLines > 0) note(`${counted(emptyLines, 'empty line')} skipped`);
+  report.warnings().forEach(context.note);
+  if (repeated > 0) context.note(`${counted(repeated, 'id')} repeated, used once`);
+  if (emptyLines > 0) context.note(`${counted(emptyLines, 'empty line')} skipped`);
   const what = `${counted(report.users, 'user')} at ${counted(report.sources, 'source')}`;
   const sent = counted(report.notifications, 'notification');
   if (isDryRun) {

@@ -89,7 +89,7 @@ async function replayPurchases(
   );
   given.print(`Watch it: ${roles.consoleUrl ?? ''}`);
   const deadLetters = watchDeadLetters(deps, ledger);
-  const progress = startProgress(roles.metrics, (counts) =>
+  const progress = startProgress(context, roles.metrics, (counts) =>
     progressLine({ produced: ledger.producedCount, total: calls.length, ...counts }),
   );
   void signalled.then(() => {

@@ -10,9 +10,7 @@ import { openSchemas } from '../../schemas/open-schemas.ts';
 import { registryAccess } from '../connect/registry-access.ts';
 import type { Context } from '../context.ts';
 import { parseTime } from '../letters/options.ts';
-import { note } from '../terminal/note.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
-import { startStatusLine } from '../terminal/status-line.ts';
 
 interface Options extends OutputOptions {
   readonly user?: string;
@@ -39,9 +37,9 @@ async function explain(context: Context, messageId: string, options: Options): P
   const topology = await context.topology();
   const nowMs = systemClock.now();
   if (user === undefined)
-    note('looking through all partitions; with --user, only those of the user are read');
+    context.note('looking through all partitions; with --user, only those of the user are read');
   let reader: TopicReader | undefined;
-  const status = startStatusLine(() => progressOf(reader));
+  const status = context.status(() => progressOf(reader));
   const question = { messageId, user, sinceMs, dedupeWindowMs: settings.dedupeWindowMs };
   const evidence = await lookUp(
     {

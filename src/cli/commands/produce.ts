@@ -6,12 +6,10 @@ import { importCalls } from '../../bulk-import/import-calls.ts';
 import { ImportProgress } from '../../bulk-import/import-progress.ts';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
 import { findSource } from '../../resources/find-source.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
-import { note } from '../terminal/note.ts';
-import { startStatusLine, type StatusLine } from '../terminal/status-line.ts';
+import type { StatusLine } from '../terminal/status-line.ts';
 import { whyUnreadable } from '../terminal/unreadable.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
@@ -30,7 +28,7 @@ export function registerProduce(program: Command, context: Context): void {
 }
 
 async function produce(context: Context, file: string, options: ProduceOptions): Promise<void> {
-  const input = await openInput(file);
+  const input = await openInput(context, file);
   const { kafka, log } = context;
   const topology = await context.topology();
   const access = { kafka, topology, clock: systemClock, log };
@@ -38,15 +36,14 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   const [writeKey] = source.writeKeys;
   if (writeKey === undefined)
     throw new PostriderError('input-invalid', `source ${source.id} has no write key; give it one`);
-  const stop = new AbortController();
-  void shutdownSignal().then(() => {
-    stop.abort();
+  const stopping = context.stopping();
+  stopping.addEventListener('abort', () => {
     // Nothing more may ever come from it.
     input.destroy();
   });
   const progress = new ImportProgress();
   const startMs = Date.now();
-  const status = startStatusLine(() => progressOf(progress, Date.now() - startMs));
+  const status = context.status(() => progressOf(progress, Date.now() - startMs));
   try {
     await withProducer(
       context,
@@ -56,7 +53,7 @@ async function produce(context: Context, file: string, options: ProduceOptions):
           topic: topology.topics.ingest,
           writeKey,
           producer,
-          signal: stop.signal,
+          signal: stopping,
           onBegun: (line) => {
             progress.begun(line);
           },
@@ -65,34 +62,33 @@ async function produce(context: Context, file: string, options: ProduceOptions):
           },
           onBad: (line, reason) => {
             progress.lineBad(line);
-            reportBad(status, line, reason);
+            reportBad(context, status, line, reason);
           },
         }),
-      timeToEnd(stop.signal),
+      timeToEnd(stopping),
     );
   } catch (cause) {
     if (cause instanceof PostriderError && cause.code === 'kafka-refused') throw cause;
-    if (!stop.signal.aborted) throw unreadable(file, cause, progress);
+    if (!stopping.aborted) throw unreadable(file, cause, progress);
   } finally {
     status.stop();
   }
   context.print(`${counted(progress.sent, 'call')} sent`);
-  if (stop.signal.aborted)
-    throw new PostriderError('stopped', `stopped early, ${progress.placeText}`);
+  if (stopping.aborted) throw new PostriderError('stopped', `stopped early, ${progress.placeText}`);
   if (progress.bad > 0) {
     const lines = `${progress.bad} of ${counted(progress.sent + progress.bad, 'line')}`;
     throw new PostriderError('input-invalid', `${lines} could not be sent, for the reasons above`);
   }
 }
 
-function reportBad(status: StatusLine, line: number, reason: string): void {
+function reportBad(context: Context, status: StatusLine, line: number, reason: string): void {
   status.clear();
-  note(`line ${line}: ${reason}`);
+  context.note(`line ${line}: ${reason}`);
 }
 
 /** @throws PostriderError `input-invalid`, before Kafka is asked for anything. */
-async function openInput(file: string): Promise<Readable> {
-  if (file === '-') return process.stdin;
+async function openInput({ terminal }: Context, file: string): Promise<Readable> {
+  if (file === '-') return terminal.stdin;
   const handle = await open(file).catch((cause: unknown) => {
     throw unreadable(file, cause);
   });

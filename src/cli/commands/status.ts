@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { AttemptReader, NewestLines } from '../../attempts/read-attempts.ts';
 import { hintAt } from '../../near.ts';
@@ -6,7 +5,7 @@ import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
+import { waitUnlessAborted } from '../../ops/wait.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { ConfiguredDestinations } from '../../status/configured.ts';
 import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/destination-view.ts';
@@ -15,7 +14,6 @@ import { readNotices, sinceNotice } from '../../status/read-notices.ts';
 import { readStatus } from '../../status/read-status.ts';
 import type { Context } from '../context.ts';
 import { destinationText, leftText, overviewText, type Overview } from '../status/text.ts';
-import { note } from '../terminal/note.ts';
 import { readPauses, type Pauses } from '../../resources/pauses/pauses.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
@@ -52,18 +50,23 @@ async function status(
     { name: topics.destinationStatus },
     { name: topics.notices },
   ]);
+  const { stdout } = context.terminal;
   const show = async (): Promise<void> => {
     const text =
       destination === undefined
         ? await overview(context, options)
         : await oneDestination(context, destination, options);
-    if (options.watch === true && process.stdout.isTTY) process.stdout.write(clearScreen);
+    if (options.watch === true && stdout.isTTY === true) stdout.write(clearScreen);
     context.print(text);
   };
   await show();
   if (options.watch !== true) return;
-  const stopped = shutdownSignal().then(() => true);
-  while (!(await Promise.race([stopped, delay(againMs, false)]))) await show();
+  const stopping = context.stopping();
+  for (;;) {
+    await waitUnlessAborted(againMs, stopping);
+    if (stopping.aborted) return;
+    await show();
+  }
 }
 
 async function overview(context: Context, options: Options): Promise<string> {
@@ -88,10 +91,12 @@ async function overview(context: Context, options: Options): Promise<string> {
   const destinations = [...seen, ...others].sort(byUrgency);
   for (const { destination } of destinations)
     if (pauses.resumedSince(destination) !== undefined)
-      note(`events that were kept for ${destination} may be left; ${leftText(destination)}`);
+      context.note(
+        `events that were kept for ${destination} may be left; ${leftText(destination)}`,
+      );
   const shown: Overview = { at: new Date(nowMs).toISOString(), ...pipeline, workers, destinations };
   if (workers.length === 0)
-    note('no worker reports a state: none is running, or none can reach Kafka');
+    context.note('no worker reports a state: none is running, or none can reach Kafka');
   return textOf(options, shown, () => overviewText(shown, options.limit, nowMs));
 }
 

@@ -40,7 +40,8 @@ async function growTopics(
     for (const { name, from, to } of growth) context.note(`${name}: ${from} to ${to} partitions`);
     for (const effect of effectsOf(topology, growth)) context.note(effect);
     const doing = `this adds partitions to ${growth.length} topic${growth.length === 1 ? '' : 's'}`;
-    if (yes !== true) await confirm(doing, 'nobody can be asked here, so add --yes to do it');
+    if (yes !== true)
+      await confirm(context.terminal, doing, 'nobody can be asked here, so add --yes to do it');
     await addPartitions(kafka, growth);
     for (const { name, to } of growth) context.print(`${name} has ${to} partitions`);
   }

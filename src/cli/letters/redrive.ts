@@ -132,6 +132,7 @@ async function askFirst<L extends Letter>(context: Context, kind: LetterKind<L>)
   const topic = await requireLetters(context, kind);
   const kept = recordsOf(await searchRanges(context.kafka, topic, {}));
   await confirm(
+    context.terminal,
     `this sends all ${counted(kept, kind.noun)} again, except those that were sent before`,
     'select with options or places, or add --yes',
   );

@@ -4,7 +4,6 @@ import type { ParsedFile } from '../../resources/apply/document.ts';
 import type { FieldChange } from '../../resources/apply/field-changes.ts';
 import { formatChange, type Change } from '../../resources/apply/plan.ts';
 import type { Context } from '../context.ts';
-import { note } from '../terminal/note.ts';
 import { present, type OutputOptions } from '../terminal/output.ts';
 import { planFrom, type FileOptions } from './plan-files.ts';
 import { noteWaiting } from './removal.ts';
@@ -31,7 +30,7 @@ export async function showDifferences(
       'resources-differ',
       `${differing.length} of ${changes.length} resources would change`,
     );
-  note('nothing would change');
+  context.note('nothing would change');
 }
 
 export interface Outcome {

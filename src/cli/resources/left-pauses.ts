@@ -11,7 +11,6 @@ import { readStoredResources } from '../../resources/config/config-topic.ts';
 import type { StoredResource } from '../../resources/config/stored-resources.ts';
 import { Pauses, readStoredPauses } from '../../resources/pauses/pauses.ts';
 import type { Context } from '../context.ts';
-import { note } from '../terminal/note.ts';
 
 /** What is paused under the ids of destinations that are made or deleted. */
 
@@ -25,7 +24,7 @@ export async function noteKept(context: Context, destinations: readonly string[]
   if (!(pauses instanceof Pauses)) return;
   for (const id of destinations)
     if (pauses.has(id) || pauses.resumedSince(id) !== undefined)
-      note(
+      context.note(
         `Destination ${id}: events that are kept for it are not sent any more; \`postrider resume ${id}\` sends them before it is deleted`,
       );
 }
@@ -45,7 +44,7 @@ export async function pauseEnds(context: Context, changes: readonly Change[]): P
     return pauseEndsOf(changes, pauses, { topology, nowMs: systemClock.now(), stored });
   }
   if (pauses !== undefined)
-    note(`pauses that may be left under these ids stay in force (${pauses})`);
+    context.note(`pauses that may be left under these ids stay in force (${pauses})`);
   return none;
 }
 

@@ -13,7 +13,6 @@ import { formatProblem, InvalidResources } from '../../resources/problem.ts';
 import type { Settings } from '../../settings/table.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
-import { note } from '../terminal/note.ts';
 import { pauseEnds } from './left-pauses.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
 
@@ -44,10 +43,10 @@ export function withFiles(command: Command): Command {
 
 /** The files as they are written; what is wrong with them is told by what is done with them. */
 export async function load(
-  { environment }: Context,
+  { environment, terminal }: Context,
   { file }: Pick<FileOptions, 'file'>,
 ): Promise<ParsedFile> {
-  return loadFiles(file, { environment, stdin: process.stdin });
+  return loadFiles(file, { environment, stdin: terminal.stdin });
 }
 
 /** What is known of other resources before they are read from Kafka. */
@@ -56,11 +55,11 @@ export function othersOf({ prune }: Wishes): Others {
 }
 
 /** Reports the problems of the files before anything is read from Kafka. */
-export function checkFirst({ settings }: Context, files: ParsedFile, others: Others): void {
+export function checkFirst(context: Context, files: ParsedFile, others: Others): void {
   try {
-    checkFiles(files, others, boundsOf(settings));
+    checkFiles(files, others, boundsOf(context.settings));
   } catch (error) {
-    listProblems(error);
+    listProblems(context, error);
   }
 }
 
@@ -77,7 +76,7 @@ export async function planFrom(context: Context, files: ParsedFile, wishes: Wish
   const { prune = false, rename = false, newKey = false } = wishes;
   const bounds = boundsOf(settings);
   return planFiles(access, files, { secretKeys, prune, rename, newKey, ...bounds }).catch(
-    listProblems,
+    (error: unknown) => listProblems(context, error),
   );
 }
 
@@ -102,14 +101,11 @@ export async function write(context: Context, changes: readonly Change[]): Promi
 }
 
 /** Warns of URLs that delivery will refuse unless its workers are configured otherwise. */
-export async function warnOfInnerAddresses(
-  { settings }: Context,
-  files: ParsedFile,
-): Promise<void> {
+export async function warnOfInnerAddresses(context: Context, files: ParsedFile): Promise<void> {
   const { AddressGuard } = await import('../../delivery/http/address-guard.ts');
-  const guard = new AddressGuard(settings.deliveryAllowNetworks ?? []);
+  const guard = new AddressGuard(context.settings.deliveryAllowNetworks ?? []);
   for (const problem of findInnerAddresses(files, (address) => guard.allows(address)))
-    note(`warning: ${formatProblem(problem)}`);
+    context.note(`warning: ${formatProblem(problem)}`);
 }
 
 function boundsOf({ deliveryMaxInFlight, audienceFilesDir }: Settings): ResourceBounds {
@@ -117,9 +113,9 @@ function boundsOf({ deliveryMaxInFlight, audienceFilesDir }: Settings): Resource
 }
 
 /** One line each, which is easier to read than one sentence for all. */
-function listProblems(error: unknown): never {
+function listProblems(context: Context, error: unknown): never {
   if (!(error instanceof InvalidResources)) throw error;
-  for (const problem of error.problems) note(formatProblem(problem));
+  for (const problem of error.problems) context.note(formatProblem(problem));
   const count = error.problems.length;
   const problems = count === 1 ? 'a problem' : `${count} problems`;
   throw new PostriderError('resource-invalid', `nothing was applied, because of ${problems}`);

@@ -4,8 +4,6 @@ import type { StoredResources } from '../../resources/config/stored-resources.ts
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { noteKept } from './left-pauses.ts';
-import { note } from '../terminal/note.ts';
-import { startStatusLine } from '../terminal/status-line.ts';
 import type { Waiting, WaitingById, WaitingOptions } from './waiting.ts';
 
 /** Time limit, because a person waits for the question. */
@@ -25,7 +23,11 @@ export async function confirmRemoval(
   await noteWaiting(context, stored, removed);
   if (yes === true) return;
   const names = removed.map(({ kind, id }) => `${kind} ${id}`).join(', ');
-  await confirm(`this deletes ${names}`, 'to confirm without a terminal, add --yes');
+  await confirm(
+    context.terminal,
+    `this deletes ${names}`,
+    'to confirm without a terminal, add --yes',
+  );
 }
 
 /** Prints on stderr how many events wait for each of them. */
@@ -53,7 +55,7 @@ export async function noteWaiting(
       progress = `counting what waits: ${read.toLocaleString('en')} of ${all.toLocaleString('en')} records read`;
     },
   };
-  const status = startStatusLine(() => progress);
+  const status = context.status(() => progress);
   let lines: readonly string[];
   try {
     const events = destinations.length === 0 ? none : await countEvents(options, destinations);
@@ -65,7 +67,7 @@ export async function noteWaiting(
   } finally {
     status.stop();
   }
-  lines.forEach(note);
+  lines.forEach(context.note);
 }
 
 const none: WaitingById = new Map();

@@ -1,6 +1,6 @@
 import type { DemoProgress } from '../../dev/demo-report.ts';
 import type { MetricsRegistry } from '../../ops/metrics.ts';
-import { startStatusLine } from './status-line.ts';
+import type { Context } from '../context.ts';
 
 type Counts = Omit<DemoProgress, 'produced' | 'total'>;
 
@@ -8,6 +8,7 @@ const lookEveryMs = 500;
 
 /** Shows what the metrics say until stopped. */
 export function startProgress(
+  context: Context,
   metrics: MetricsRegistry,
   describe: (counts: Counts) => string,
 ): { stop(): void } {
@@ -27,7 +28,7 @@ export function startProgress(
     });
   };
   const timer = setInterval(() => void look(), lookEveryMs);
-  const status = startStatusLine(() => line);
+  const status = context.status(() => line);
   return {
     stop: () => {
       clearInterval(timer);

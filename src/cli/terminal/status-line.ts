@@ -1,5 +1,5 @@
 import { printable } from '../../printable.ts';
-import { note } from './note.ts';
+import { note, type Terminal } from './terminal.ts';
 
 const redrawEveryMs = 200;
 /** Without a terminal, lines are not overwritten and would fill a log. */
@@ -12,21 +12,25 @@ export interface StatusLine {
   stop(): void;
 }
 
+type Stderr = Pick<Terminal, 'stderr'>;
+
 /**
  * Shows progress on stderr: on a terminal in one line that is overwritten until the work is done, elsewhere
  * in a line now and then.
  */
-export function startStatusLine(describe: () => string): StatusLine {
-  return process.stderr.isTTY ? overwriteLine(describe) : repeatLine(describe);
+export function startStatusLine(terminal: Stderr, describe: () => string): StatusLine {
+  return terminal.stderr.isTTY === true
+    ? overwriteLine(terminal, describe)
+    : repeatLine(terminal, describe);
 }
 
-function overwriteLine(describe: () => string): StatusLine {
+function overwriteLine({ stderr }: Stderr, describe: () => string): StatusLine {
   const clear = (): void => {
-    process.stderr.write(clearLine);
+    stderr.write(clearLine);
   };
   const draw = (): void => {
     clear();
-    process.stderr.write(printable(describe()));
+    stderr.write(printable(describe()));
   };
   draw();
   const timer = setInterval(draw, redrawEveryMs);
@@ -40,11 +44,11 @@ function overwriteLine(describe: () => string): StatusLine {
 }
 
 /** Prints no line twice in a row. */
-function repeatLine(describe: () => string): StatusLine {
+function repeatLine(terminal: Stderr, describe: () => string): StatusLine {
   let said = '';
   const timer = setInterval(() => {
     const line = describe();
-    if (line !== said) note(line);
+    if (line !== said) note(terminal, line);
     said = line;
   }, noteEveryMs);
   return {
