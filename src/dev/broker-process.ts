@@ -13,18 +13,21 @@ import { PostriderError } from '../errors.ts';
  */
 const guardScript = `exec 3<&0
 temporary=$1
-shift
+patience=$2
+shift 2
 "$@" 3<&- </dev/null &
 jvm=$!
 {
   last_word=$(cat <&3)
   kill -TERM $jvm || exit
-  for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 $jvm || break; done
+  while [ $patience -gt 0 ]; do sleep 1; kill -0 $jvm || break; patience=$((patience - 1)); done
   kill -KILL $jvm
   [ -z "$temporary" ] || [ -n "$last_word" ] || rm -rf "$temporary"
 } 2>/dev/null &
 exec 3<&-
 wait $jvm`;
+
+const usualPatienceS = 10;
 
 export interface BrokerProcess {
   readonly exited: Promise<void>;
@@ -47,10 +50,13 @@ export interface JavaCommand {
   readonly logFile: string;
   /** Removed if this process ends, however it does, while the program runs. */
   readonly temporaryDir?: string | undefined;
+  /** How long it may take to end before it is killed. */
+  readonly patienceS?: number;
 }
 
 /** Starts a Java program that ends with this process. */
 export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
+  const { temporaryDir = '', patienceS = usualPatienceS } = command;
   const logFile = await open(command.logFile, 'a');
   const java = [
     'java',
@@ -61,7 +67,7 @@ export async function startJava(command: JavaCommand): Promise<BrokerProcess> {
     ...command.args,
   ];
   // A group of its own: Ctrl-C in the terminal must reach us first, so that roles can still commit.
-  const guard = spawn('sh', ['-c', guardScript, 'sh', command.temporaryDir ?? '', ...java], {
+  const guard = spawn('sh', ['-c', guardScript, 'sh', temporaryDir, String(patienceS), ...java], {
     stdio: ['pipe', logFile.fd, logFile.fd],
     detached: true,
   });

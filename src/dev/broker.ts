@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,6 +16,13 @@ import { startComposeBroker } from './compose-broker.ts';
 import type { DevBroker } from './dev-broker.ts';
 import { holdDataDir } from './data-dir.ts';
 import { kafkaJars } from './kafka-jars.ts';
+import {
+  formatNode,
+  newId,
+  preparedStart,
+  smallJvm,
+  type PreparedStart,
+} from './prepared-start.ts';
 
 /** A cluster whose brokers can be crashed and started again. */
 export interface DevCluster extends DevBroker {
@@ -39,8 +45,6 @@ export interface BrokerOptions {
   /** Told why a start takes longer than others. */
   readonly onNote?: (text: string) => void;
   readonly extra?: ExtraBrokerConfig;
-  /** Who may log in by SCRAM-SHA-512: made with the data, so only at the first start. */
-  readonly scramUsers?: Readonly<Record<string, string>>;
   /** For measurements: as fast as it gets and without pauses, but slow to start, and it takes 2 GB. */
   readonly steady?: boolean;
   /** Where a proxy listens in front of each broker. Clients that come through it are told its address. */
@@ -66,7 +70,12 @@ export async function startCluster(
   options: BrokerOptions = {},
 ): Promise<DevCluster> {
   const jarsDir = await kafkaJars();
-  const { dataDir, extra, scramUsers = {}, steady = false, proxyPorts = [] } = options;
+  const prepared = await preparedStart(jarsDir, () =>
+    options.onNote?.(
+      'the first broker on this machine: preparing, so that later ones start sooner',
+    ),
+  );
+  const { dataDir, extra, steady = false, proxyPorts = [] } = options;
   const held = dataDir === undefined ? undefined : await holdDataDir(dataDir);
   const home = dataDir ?? (await mkdtemp(join(tmpdir(), 'postrider-kafka-')));
   const temporaryDir = dataDir === undefined ? home : undefined;
@@ -74,7 +83,7 @@ export async function startCluster(
     held === undefined || proxyPorts.length > 0
       ? await freePorts(count, proxyPorts)
       : await portsOfDataDir(home, count, held.wasLeft, options.onNote);
-  const clusterId = randomBytes(16).toString('base64url');
+  const clusterId = newId();
   const nodes = new Map<number, BrokerProcess>();
   const nodeIds = ports.map((_, index) => index + 1);
 
@@ -86,14 +95,14 @@ export async function startCluster(
   const start = async (nodeId: number): Promise<void> => {
     const node = await startNode({
       jarsDir,
+      prepared,
       home,
       temporaryDir,
       nodeId,
       ports,
       clusterId,
       extra,
-      scramUsers,
-      jvm: steady ? steadyJvm : smallJvm,
+      jvm: steady ? steadyJvm : [...smallJvm, `-XX:SharedArchiveFile=${prepared.archiveFile}`],
     });
     nodes.set(nodeId, node);
     void node.exited.then(() => {
@@ -126,7 +135,6 @@ export async function startCluster(
   };
 }
 
-const smallJvm = ['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
 /**
  * New memory is dear on a machine that takes idle memory back, so all of it is touched ahead. With a heap that
  * grows, and the first compiler alone, 10,000 events a second took 0.46 of a core instead of 0.28.
@@ -155,17 +163,17 @@ async function portsOfDataDir(
 interface NodeOptions {
   readonly jvm: readonly string[];
   readonly jarsDir: string;
+  readonly prepared: PreparedStart;
   readonly home: string;
   readonly temporaryDir: string | undefined;
   readonly nodeId: number;
   readonly ports: readonly BrokerPorts[];
   readonly clusterId: string;
   readonly extra: ExtraBrokerConfig | undefined;
-  readonly scramUsers: Readonly<Record<string, string>>;
 }
 
 async function startNode(options: NodeOptions): Promise<BrokerProcess> {
-  const { jarsDir, home, temporaryDir, nodeId, ports, extra, scramUsers } = options;
+  const { jarsDir, prepared, home, temporaryDir, nodeId, ports, clusterId, extra } = options;
   const nodeDir = join(home, `node-${nodeId}`);
   const dataDir = join(nodeDir, 'data');
   const propertiesFile = join(nodeDir, 'server.properties');
@@ -178,23 +186,7 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
     `-Dlog4j2.configurationFile=${join(nodeDir, 'log4j2.properties')}`,
   ];
 
-  if (!(await exists(join(dataDir, 'meta.properties')))) {
-    // With `=`, because an id may begin with a hyphen.
-    const args = ['format', `--cluster-id=${options.clusterId}`, '-c', propertiesFile];
-    for (const [name, password] of Object.entries(scramUsers)) {
-      args.push('--add-scram', `SCRAM-SHA-512=[name=${name},password=${password}]`);
-    }
-    const mainClass = 'kafka.tools.StorageTool';
-    const format = await startJava({
-      jarsDir,
-      jvmOptions,
-      mainClass,
-      args,
-      logFile,
-      temporaryDir,
-    });
-    await format.exited;
-  }
+  await formatNode(dataDir, prepared, { clusterId, nodeId });
   const broker = await startJava({
     jarsDir,
     jvmOptions,
@@ -206,13 +198,6 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
   await waitForPort(ports[nodeId - 1]?.client ?? 0, broker, logFile);
   broker.unref();
   return broker;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Whether each of `command, argument, command, argument …` ends with success. */

@@ -15,6 +15,7 @@ import {
   type Certificate,
   type Issuer,
 } from '../delivery/http/certificates.ts';
+import { setScramPassword } from './scram-password.ts';
 import { readKafkaUsers, type Right } from './kafka-users.ts';
 
 /** A broker with every kind of protection, for principals with no rights but the given ones. */
@@ -132,16 +133,17 @@ async function start(names: readonly string[]): Promise<SecuredBroker> {
   }
   const broker = await startCluster(1, {
     dataDir: folder,
-    scramUsers: users,
     extra: {
       listeners: extraListeners,
       properties,
       logLevels: { 'kafka.authorizer.logger': 'debug' },
     },
   });
+  const [open = ''] = broker.brokers;
+  for (const name of names) await setScramPassword(open, name, passwordOf(name));
   await grant(broker.brokers, 'app', everything);
   return {
-    open: broker.brokers[0] ?? '',
+    open,
     tls: addresses.TLS,
     mutual: addresses.MUTUAL,
     sasl: addresses.SASL,
