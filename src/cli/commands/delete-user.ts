@@ -156,7 +156,7 @@ function print(
     return;
   }
   context.print(formatTable(['SOURCE', 'DESTINATION', 'NOTIFICATIONS'], report.rows()));
-  report.warnings().forEach(context.note);
+  for (const warning of report.warnings()) context.note(warning);
   if (repeated > 0) context.note(`${counted(repeated, 'id')} repeated, used once`);
   if (emptyLines > 0) context.note(`${counted(emptyLines, 'empty line')} skipped`);
   const what = `${counted(report.users, 'user')} at ${counted(report.sources, 'source')}`;

@@ -67,7 +67,7 @@ export async function noteWaiting(
   } finally {
     status.stop();
   }
-  lines.forEach(context.note);
+  for (const line of lines) context.note(line);
 }
 
 const none: WaitingById = new Map();
