@@ -15,8 +15,8 @@ const scene = await syncScene();
 after(() => scene.stop());
 
 const everyone = Array.from({ length: 600 }, (_, i) => `user-${i}`);
-/** Of five runs each. */
-const rounds = 10;
+/** Rounds of five runs each: five of them watch each audience once. */
+const rounds = process.env['BAD_DAYS'] === 'whole' ? 10 : 5;
 /** Where the sync is when the time until its end begins to run. */
 const stages = ['sending', 'remembering', 'sending', 'reading', 'sending', 'fencing'] as const;
 
@@ -136,7 +136,7 @@ class Chain {
   }
 }
 
-test('of runs killed at fifty random moments, each followed by one to its end, every user is told once', async (t) => {
+test('of runs killed at random moments, each followed by one to its end, every user is told once', async (t) => {
   const folder = await scene.checkpointFolder();
   const chains = [
     new Chain('k1', 'sync', folder),

@@ -16,17 +16,19 @@ import { starvePartition } from './starve-partition.ts';
 import {
   allPartitions,
   deliveryPartition,
-  ingestPartition,
   roleNames,
   startStand,
+  watchedOf,
   type RoleName,
   type Stand,
 } from './stand.ts';
 
-/** A deployment on its bad days, as the endpoint of a customer sees them. */
+/**
+ * A deployment on its bad days, as the endpoint of a customer sees them. What else may happen is in
+ * `test/lab/bad-days`; `npm run bad-days` runs all of it, for as long as it lasts in life.
+ */
 
-const { callsPerSecond, quietMs, noiseMs, silenceNoiseMs } = extent;
-const nodeIds = [1, 2, 3];
+const { quietMs, noiseMs, silenceNoiseMs } = extent;
 /** Twice as long as between two requests of the load. */
 const acceptsEveryMs = 200;
 let stand: Stand;
@@ -36,12 +38,6 @@ before(async () => {
 });
 
 after(() => stand.close());
-
-test('a quiet day repeats nothing', async (t) => {
-  const { lost, repeated } = await livesThrough(t, stand, 'a quiet day', () => delay(quietMs));
-  assert.equal(lost, 0);
-  assert.equal(repeated, 0);
-});
 
 test('one partition without enough replicas delays its own events and repeats none, and the others do not feel it', async (t) => {
   const partition = 5;
@@ -156,91 +152,3 @@ test('connections that are cut after the broker has appended and before it answe
   assert.equal(lost, 0);
   assert.equal(repeated, 0);
 });
-
-/** What half of the calls, which is what one process has, amount to in a time. */
-const workOf = (ms: number): number => (callsPerSecond / 2) * (ms / 1_000);
-/** Answers take 10 ms; a machine that others use too takes its time. */
-const mostInFlight = workOf(200);
-/** A fifth of a second between commits, and as much again for such a machine. */
-const mostRepeated = mostInFlight + workOf(400);
-
-const victims: readonly (readonly RoleName[])[] = extent.killsOneByOne
-  ? roleNames.map((name) => [name])
-  : [['gateway'], ['router-1', 'delivery-1'], ['router-2', 'delivery-2']];
-
-for (const names of victims) {
-  const killed = names.join(' and ');
-  test(`kill -9 of ${killed} loses nothing, and repeats what was in flight and a moment's work`, async (t) => {
-    const { lost, extra } = await livesThrough(t, stand, `${killed} killed`, async (day) => {
-      await Promise.all(names.map((name) => stand.end(name, 'SIGKILL')));
-      await Promise.all(names.map((name) => stand.start(name)));
-      for (const { group, topic } of names.flatMap((name) => watchedOf(name) ?? []))
-        await eventually(() => stand.kafka.owners(group, topic, 2), 60_000);
-      await day.goesOn();
-    });
-    assert.equal(lost, 0);
-    assert.ok(extra <= mostRepeated * names.length, `${extra} deliveries repeated`);
-  });
-}
-
-test('each broker killed and started again, one after the other, loses nothing and repeats nothing', async (t) => {
-  const { lost, repeated } = await livesThrough(t, stand, 'each broker killed', async (day) => {
-    for (const nodeId of nodeIds) {
-      await stand.cluster.kill(nodeId);
-      await day.goesOn().finally(() => stand.cluster.start(nodeId));
-      await stand.kafka.allInSync();
-    }
-  });
-  assert.equal(lost, 0);
-  assert.equal(repeated, 0);
-});
-
-test('a broker that hangs, and goes on where it hung, loses nothing and repeats nothing', async (t) => {
-  const { lost, repeated } = await livesThrough(t, stand, 'a broker hangs', async (day) => {
-    const nodeId = await busiestBroker();
-    stand.cluster.hang(nodeId);
-    await delay(extent.hangMs);
-    stand.cluster.resume(nodeId);
-    await day.goesOn();
-  });
-  assert.equal(lost, 0);
-  assert.equal(repeated, 0);
-});
-
-test('all brokers gone at the same time lose nothing and repeat nothing', async (t) => {
-  const { lost, repeated } = await livesThrough(t, stand, 'all brokers gone', async (day) => {
-    await Promise.all(nodeIds.map((nodeId) => stand.cluster.kill(nodeId)));
-    await delay(extent.awayMs);
-    await Promise.all(nodeIds.map((nodeId) => stand.cluster.start(nodeId)));
-    await day.goesOn();
-  });
-  assert.equal(lost, 0);
-  assert.equal(repeated, 0);
-});
-
-interface Watched {
-  readonly group: string;
-  /** One that the group reads. */
-  readonly topic: string;
-  /** Where a call is in that topic. */
-  readonly partitionOf: (call: Call) => number;
-}
-
-/** Undefined for a gateway, which reads nothing. */
-function watchedOf(name: RoleName): Watched | undefined {
-  if (name.startsWith('router'))
-    return { group: 'router', topic: 'ingest', partitionOf: ingestPartition };
-  if (name.startsWith('delivery'))
-    return { group: 'delivery', topic: 'delivery', partitionOf: deliveryPartition };
-  return undefined;
-}
-
-/** Who leads most partitions of `ingest` and `delivery`. */
-async function busiestBroker(): Promise<number> {
-  const leaders = [
-    ...(await stand.kafka.leaders('ingest')).values(),
-    ...(await stand.kafka.leaders('delivery')).values(),
-  ];
-  const led = (nodeId: number): number => leaders.filter((leader) => leader === nodeId).length;
-  return nodeIds.toSorted((a, b) => led(b) - led(a))[0] ?? 1;
-}

@@ -9,12 +9,7 @@ interface Extent {
   readonly callsPerSecond: number;
   readonly quietMs: number;
   readonly starvedMs: number;
-  /** Longer than a member's session with its group, which is 10 s. */
-  readonly hangMs: number;
-  readonly awayMs: number;
   readonly leastCuts: number;
-  /** A dead member's partitions wait for 10 s; else a router and a worker are killed at a time. */
-  readonly killsOneByOne: boolean;
   /** What other tests on the machine may add to a latency. */
   readonly noiseMs: number;
   /** And to a silence, the longest of many. */
@@ -26,15 +21,12 @@ interface Extent {
 
 export const extent: Extent = {
   partitions: whole ? 12 : 6,
-  callsPerSecond: whole ? 300 : 200,
-  quietMs: whole ? 10_000 : 4_000,
-  starvedMs: whole ? 25_000 : 10_000,
-  hangMs: whole ? 40_000 : 12_000,
-  awayMs: whole ? 15_000 : 8_000,
-  leastCuts: whole ? 400 : 120,
-  killsOneByOne: whole,
+  callsPerSecond: whole ? 300 : 60,
+  quietMs: whole ? 10_000 : 3_000,
+  starvedMs: whole ? 25_000 : 6_000,
+  leastCuts: whole ? 400 : 40,
   noiseMs: whole ? 100 : 1_000,
   silenceNoiseMs: whole ? 100 : 2_000,
-  eventsAtFullSpeed: whole ? 100_000 : 40_000,
+  eventsAtFullSpeed: whole ? 100_000 : 24_000,
   commitsWithinMs: whole ? 400 : 1_000,
 };

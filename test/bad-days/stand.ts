@@ -144,3 +144,20 @@ export function ingestPartition({ user }: Pick<Call, 'user'>): number {
 export function deliveryPartition({ user }: Pick<Call, 'user'>): number {
   return deliveryPartitions.get(user) ?? NaN;
 }
+
+export interface Watched {
+  readonly group: string;
+  /** One that the group reads. */
+  readonly topic: string;
+  /** Where a call is in that topic. */
+  readonly partitionOf: (call: Call) => number;
+}
+
+/** Undefined for a gateway, which reads nothing. */
+export function watchedOf(name: RoleName): Watched | undefined {
+  if (name.startsWith('router'))
+    return { group: 'router', topic: 'ingest', partitionOf: ingestPartition };
+  if (name.startsWith('delivery'))
+    return { group: 'delivery', topic: 'delivery', partitionOf: deliveryPartition };
+  return undefined;
+}
