@@ -9,7 +9,7 @@ import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { collect, failIfEnded } from '../harness/run-command.ts';
 import { environmentOf } from './environment.ts';
-import { buildImage, path, type Image } from './image.ts';
+import { buildImage, type Image } from './image.ts';
 import { ourContainer, readManifests, workloadsOf, type Workload } from './manifest.ts';
 
 /** What the image's containers run in these tests, with the variables that their manifest gives them. */
@@ -41,7 +41,11 @@ function workload(file: string): Workload {
 }
 
 /** As another user, for whom everything is read-only, and in any folder. */
-function run({ environment, entrypoint, uid, gid }: Image, of: Workload, args?: string[]): Pod {
+function run(
+  { environment, path, entrypoint, uid, gid }: Image,
+  of: Workload,
+  args?: string[],
+): Pod {
   const container = ourContainer(of);
   const own = environmentOf([], { ...container, envFrom: [] });
   const env = { PATH: path, ...environment, ...settings, CRM_SECRET: 'teehee', ...own };

@@ -1,7 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readStages, type Stage, type Step } from './dockerfile.ts';
 
@@ -10,6 +21,8 @@ const context = fileURLToPath(new URL('../..', import.meta.url));
 /** What the Dockerfile makes, in a folder. */
 export interface Image {
   readonly environment: Readonly<Record<string, string>>;
+  /** With the Node.js that the project brings, which is the image's. */
+  readonly path: string;
   /** The program and its first arguments. Nobody may write to what they name. */
   readonly entrypoint: readonly string[];
   readonly uid: number;
@@ -21,6 +34,7 @@ export interface Image {
 export function buildImage(): Image {
   const root = mkdtempSync(join(tmpdir(), 'postrider-image-'));
   chmodSync(root, 0o755);
+  const path = bringNode(join(root, 'bin'));
   const stages = readStages();
   const folderOf = (stage: Stage): string => {
     return join(root, String(stages.indexOf(stage)), stage.workdir);
@@ -28,7 +42,7 @@ export function buildImage(): Image {
   for (const stage of stages) {
     mkdirSync(folderOf(stage), { recursive: true });
     for (const step of stage.steps) {
-      if ('run' in step) runStep(step.run, folderOf(stage), stage.environment);
+      if ('run' in step) runStep(step.run, folderOf(stage), { PATH: path, ...stage.environment });
       else copyStep(step, folderOf(stage), stages, root);
     }
   }
@@ -45,19 +59,33 @@ export function buildImage(): Image {
     permit(folder, (mode) => mode | 0o200);
     rmSync(root, { recursive: true });
   };
-  return { environment, entrypoint, uid, gid, remove };
+  return { environment, path, entrypoint, uid, gid, remove };
 }
 
-/** With the Node.js that the project brings, which is the image's. */
-export const path: string = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);
+/** The image's user may be kept out of the project's folder, as of one in `/root`. */
+function bringNode(bin: string): string {
+  mkdirSync(bin);
+  try {
+    linkSync(process.execPath, join(bin, 'node'));
+  } catch {
+    // On another file system.
+    copyFileSync(process.execPath, join(bin, 'node'));
+  }
+  return [bin, process.env['PATH'] ?? ''].join(delimiter);
+}
 
 function runStep(command: string, cwd: string, env: Readonly<Record<string, string>>): void {
+  // The stage that builds gets all packages, which are there: installing the project brought them.
+  if (command.startsWith('npm ci') && !command.includes('--omit=dev')) {
+    symlinkSync(join(context, 'node_modules'), join(cwd, 'node_modules'));
+    return;
+  }
   const home = process.env['HOME'] ?? '';
   // Of the test's own variables, those of `npm test` would change what npm does. What installing the
   // project has fetched is not fetched again.
   execFileSync('sh', ['-c', command], {
     cwd,
-    env: { PATH: path, HOME: home, npm_config_prefer_offline: 'true', ...env },
+    env: { HOME: home, npm_config_prefer_offline: 'true', ...env },
     stdio: 'pipe',
   });
 }
