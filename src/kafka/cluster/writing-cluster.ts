@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import { parseBroker } from '../broker-address.ts';
 import type { BrokerConnection } from '../kafkajs/broker-connection.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { initProducerIdExchange, type ProducerIdentity } from '../protocol/init-producer-id.ts';
@@ -232,8 +233,7 @@ export class WritingCluster implements ProducerCluster {
 
 /** Nodes that are known by their address alone have numbers below zero. */
 function seedAddress(seed: string, index: number): BrokerAddress {
-  const colon = seed.lastIndexOf(':');
-  return { nodeId: -1 - index, host: seed.slice(0, colon), port: Number(seed.slice(colon + 1)) };
+  return { nodeId: -1 - index, ...parseBroker(seed) };
 }
 
 function closed(): PostriderError {

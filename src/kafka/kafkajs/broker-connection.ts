@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import { brokerText } from '../broker-address.ts';
 import type { Exchange } from '../protocol/exchange.ts';
 import type { AccessOptions } from './current-access.ts';
 import type { Broker, Connection, ConnectionPool, KafkajsNetwork } from './network.ts';
@@ -51,7 +52,7 @@ export class BrokerConnection {
   readonly #waiting = new Set<(error: Error) => void>();
 
   constructor(host: string, port: number, settings: ConnectionSettings) {
-    this.#address = `${host}:${port}`;
+    this.#address = brokerText({ host, port });
     const { network, access, clientId, connectionTimeout, logger } = settings;
     this.#network = network;
     this.#onThrottled = settings.throttled;

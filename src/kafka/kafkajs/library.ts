@@ -5,7 +5,9 @@ import { replaceModule, requireOwn } from './own-copy.ts';
 import { producingCheaply } from './produce-request.ts';
 import { frameRequest } from './request-frame.ts';
 import { queueingCheaply } from './request-queue.ts';
+import { parsingSeeds } from './seed-brokers.ts';
 
+replaceModule('src/cluster/connectionPoolBuilder', parsingSeeds);
 replaceModule('src/network/connectionPool', connectingAfresh);
 replaceModule('src/network/requestQueue', queueingCheaply);
 replaceModule('src/protocol/request', () => frameRequest);
