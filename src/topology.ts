@@ -42,6 +42,8 @@ const attemptsBytes = 512 * 1024 * 1024;
 /** Everything that holds is written anew every five minutes. */
 const statusMs = 3_600_000;
 const auditDays = 365;
+/** Then about an hour of changes is read besides the newest record of each key. */
+const compactedSegmentMs = 3_600_000;
 /** Kafka removes whole segments, and by default a segment takes records for so long. */
 const segmentDays = 7;
 /** What is kept stays for as long as its segment, and the clock that this is compared with may be wrong. */
@@ -295,8 +297,9 @@ export function createTopology(options: TopologyOptions): Topology {
         ...kept(deletionDays, 0),
         'cleanup.policy': 'compact,delete',
       }),
+      // As large as its audiences, and read from a checkpoint: compacting it as often would rewrite all of it.
       topic(topics.audienceMembers, 'who is in which audience', 'audience and user', {
-        ...compacted,
+        'cleanup.policy': 'compact',
         'delete.retention.ms': String(7 * dayMs),
       }),
       topic(
@@ -366,7 +369,16 @@ export function createTopology(options: TopologyOptions): Topology {
   };
 }
 
-const compacted = { 'cleanup.policy': 'compact' };
+/**
+ * Roles and commands read these topics from their beginning whenever they start, so superseded records should go
+ * soon. Kafka compacts only segments that are closed, by default after 7 days, and only once half of what they
+ * hold is new.
+ */
+const compacted = {
+  'cleanup.policy': 'compact',
+  'segment.ms': String(compactedSegmentMs),
+  'min.cleanable.dirty.ratio': '0.1',
+};
 
 /** `copies`: how many hands a record has gone through since `ingest`, each of which may add headers. */
 function kept(days: number, copies: number): Record<string, string> {

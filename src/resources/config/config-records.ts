@@ -27,6 +27,8 @@ export class ConfigRecords {
   /** Those of resources whose newest version could not be read, whatever is in force instead. */
   readonly #notFollowed = new Set<string>();
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
+  /** Characters of versions that were collected since the superseded ones were dropped last. */
+  #collected = 0;
   #wrongKey: PostriderError | undefined;
 
   /** @param secretKeys undefined: nobody here needs secrets, and a mask stands in the place of each */
@@ -53,7 +55,7 @@ export class ConfigRecords {
     }
     if (!isFollowed(name)) return undefined;
     if (this.#loading !== undefined) {
-      collect(this.#loading, name, value);
+      this.#collect(this.#loading, name, value);
       return undefined;
     }
     const changed = value === null ? this.#remove(name) : this.#put(name, [value]).changed;
@@ -71,9 +73,8 @@ export class ConfigRecords {
   }
 
   /**
-   * Ends the loading and returns what changed by it. Only now are records decoded: after a key rotation
-   * the topic holds, until it is compacted, old versions that nobody can read any more, and nobody needs
-   * to.
+   * Ends the loading and returns what changed by it. Records are decoded now: after a key rotation the topic
+   * holds, until it is compacted, old versions that nobody can read any more, and nobody needs to.
    */
   finishLoading(): readonly ConfigChange[] {
     const loading = this.#loading ?? new Map<string, Versions>();
@@ -93,6 +94,38 @@ export class ConfigRecords {
   /** Set if secrets were loaded and none could be read: then it is the key that is wrong, not a record. */
   get wrongKey(): PostriderError | undefined {
     return this.#wrongKey;
+  }
+
+  #collect(loading: Map<string, Versions>, name: FollowedName, value: string | null): void {
+    const key = recordKey(name);
+    const before = loading.get(key)?.values ?? [];
+    // Behind all others, because the index is in the order of the latest records.
+    loading.delete(key);
+    if (value === null) return;
+    loading.set(key, { name, values: [...before, value] });
+    this.#collected += value.length;
+    if (this.#collected <= mostCollected) return;
+    this.#collected = 0;
+    for (const [each, versions] of loading) loading.set(each, this.#withoutSuperseded(versions));
+  }
+
+  /**
+   * The newest version, and the newest one that can be read, which is in force while the newest cannot be. Where none
+   * can, the newest whose secrets alone cannot be read: calls are routed by it.
+   */
+  #withoutSuperseded({ name, values }: Versions): Versions {
+    const newest = values.slice(-1);
+    let inForce: string | undefined;
+    for (const value of values.toReversed()) {
+      const read = this.#read(name, value);
+      if (!('failure' in read)) {
+        inForce = value;
+        break;
+      }
+      if (read.sealed !== undefined) inForce ??= value;
+    }
+    if (inForce === undefined || newest.includes(inForce)) return { name, values: newest };
+    return { name, values: [inForce, ...newest] };
   }
 
   #remove(name: FollowedName): boolean {
@@ -156,6 +189,12 @@ export class ConfigRecords {
   }
 }
 
+/**
+ * Before superseded versions are dropped: a quarter of a role's heap in one-byte characters. Each drop decodes a
+ * version of each resource that has several, so it must not happen often.
+ */
+const mostCollected = 32 * 1024 * 1024;
+
 const formerStays = 'its previous version stays in force';
 const eventsWait = 'no version of it can be read, so its events wait';
 const notRouted =
@@ -180,13 +219,6 @@ interface PutResult {
   readonly opened: boolean;
   /** Of the newest version. */
   readonly failure: PostriderError | undefined;
-}
-
-function collect(loading: Map<string, Versions>, name: FollowedName, value: string | null): void {
-  const key = recordKey(name);
-  const before = loading.get(key)?.values ?? [];
-  loading.delete(key);
-  if (value !== null) loading.set(key, { name, values: [...before, value] });
 }
 
 function isFollowed(name: ResourceName): name is FollowedName {

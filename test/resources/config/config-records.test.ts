@@ -5,6 +5,7 @@ import { ConfigRecords } from '../../../src/resources/config/config-records.ts';
 import type { Resource } from '../../../src/resources/resource.ts';
 import { createSecretKeys, type SecretKeys } from '../../../src/resources/config/secrets.ts';
 import { encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
+import { collect as collectGarbage } from '../../harness/old-garbage.ts';
 import {
   exampleAudience,
   exampleDestination,
@@ -243,6 +244,36 @@ test('old versions that a former key encrypted disturb nobody', () => {
   assert.deepEqual(errors, []);
   assert.deepEqual(records.index.destination('crm'), exampleDestination());
   assert.equal(records.isUnreadable({ kind: 'Destination', id: 'gone' }), false);
+});
+
+test('of a long history, only what may be in force is held while it is loaded', () => {
+  const { records } = loadWith(exampleKeys, []);
+  records.restart();
+  const id = 'routed';
+  const topic = [
+    recordOf(exampleDestination({ name: 'superseded' })),
+    recordOf(exampleDestination()),
+    recordOf(exampleDestination({ id }), otherKeys),
+  ];
+  for (const record of topic) records.accept(...record);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let version = 0; version < 100; version += 1)
+    for (const key of ['Destination/crm', `Destination/${id}`]) {
+      const pad = Buffer.alloc(1_000_000, 'x').toString();
+      records.accept(key, JSON.stringify({ version: 9, pad }));
+    }
+  collectGarbage();
+  const heldMegabytes = (process.memoryUsage().heapUsed - before) / 1_000_000;
+  assert.ok(heldMegabytes < 50, `${heldMegabytes} MB of 200 are held`);
+
+  records.finishLoading();
+  assert.deepEqual(records.index.destination('crm'), exampleDestination());
+  assert.deepEqual(
+    records.index.destinationsOf('shop').map((each) => each.id),
+    ['crm', id],
+  );
+  assert.equal(records.notFollowed, 2);
 });
 
 test('kinds of later versions are left alone', () => {
