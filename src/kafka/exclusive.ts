@@ -8,16 +8,21 @@ export interface ExclusiveOptions {
   readonly groupId: string;
   /** A topic with one partition. Nothing is read from it. */
   readonly topic: string;
+  /** What of it this process wants: others may have the right to other parts meanwhile. Undefined: all of it. */
+  readonly parts?: readonly string[] | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** A right that one process at a time has. */
+/** A right, or parts of it, that one process at a time has. */
 export interface Exclusive {
   /** Aborted when another process may have the right, because this one was silent for 10 s. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
+
+/** Kafka keeps what each member wants in one record, which must not become too large for it. */
+const mostParts = 2_000;
 
 /** A process that waits for the right, or has it. */
 export interface Candidate {
@@ -68,7 +73,7 @@ export async function acquireExclusive(
  */
 export function standForExclusive(
   kafka: ClusterClient,
-  { groupId, topic, clock, log }: ExclusiveOptions,
+  { groupId, topic, parts, clock, log }: ExclusiveOptions,
   onTurn: (isHeld: boolean) => void,
 ): Candidate {
   let isAssigned = false;
@@ -83,6 +88,7 @@ export function standForExclusive(
   const loop = startConsumeLoop(kafka, {
     groupId,
     topics: [topic],
+    parts: parts !== undefined && parts.length > mostParts ? undefined : parts,
     clock,
     log,
     // The record that comes is never finished, so nothing more is read, and nothing committed.

@@ -9,10 +9,14 @@ import { FakeBrokers } from './fake-brokers.ts';
 const groupId = 'right';
 
 /** What a process that stands for the right is told, which is at once that it has it. */
-async function holder(t: TestContext, brokers: FakeBrokers): Promise<readonly boolean[]> {
+async function holder(
+  t: TestContext,
+  brokers: FakeBrokers,
+  parts?: readonly string[],
+): Promise<readonly boolean[]> {
   brokers.makeTopic('config', 1);
   const turns: boolean[] = [];
-  const options = { groupId, topic: 'config', clock: systemClock, log: silentLogger };
+  const options = { groupId, topic: 'config', parts, clock: systemClock, log: silentLogger };
   const candidate = standForExclusive(brokers, options, (isHeld) => turns.push(isHeld));
   t.after(() => candidate.release());
   await eventually(() => {
@@ -43,6 +47,16 @@ describe('who has an exclusive right', { concurrency: true }, () => {
     await eventually(() => {
       assert.deepEqual(turns, [true, false, true]);
     });
+  });
+
+  test('has it beside others that want other parts of it, and whoever wants one of these waits', async (t) => {
+    const brokers = new FakeBrokers(1);
+    const turns = [await holder(t, brokers, ['crm']), await holder(t, brokers, ['ads', 'web'])];
+    const common = { groupId, topic: 'config', clock: systemClock, log: silentLogger };
+    const never = new AbortController();
+    for (const parts of [undefined, ['new', 'crm']])
+      assert.equal(await acquireExclusive(brokers, { ...common, parts }, never), undefined);
+    assert.deepEqual(turns, [[true], [true]]);
   });
 });
 

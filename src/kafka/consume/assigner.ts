@@ -30,17 +30,19 @@ export interface MemberWishes {
   readonly owned: readonly number[];
   /** It reads records of all levels up to this one. */
   readonly readLevel: number;
+  /** What it wants the partition for; undefined: for everything. See `assignParts`. */
+  readonly parts?: readonly string[] | undefined;
 }
 
 /** Of a member that says nothing of it: releases before there were levels. */
 export const oldestLevel = 1;
 
 /** The user data is an array, of which former releases take the numbers and leave everything else out. */
-export function encodeWishes({ topics, owned, readLevel }: MemberWishes): Buffer {
+export function encodeWishes({ topics, owned, readLevel, parts }: MemberWishes): Buffer {
   return AssignerProtocol.MemberMetadata.encode({
     version: protocolVersion,
     topics: [...topics],
-    userData: Buffer.from(JSON.stringify([...owned, { readLevel }])),
+    userData: Buffer.from(JSON.stringify([...owned, { readLevel, parts }])),
   });
 }
 
@@ -63,12 +65,13 @@ function readerBehindVersion(bytes: Buffer): ByteReader {
 }
 
 /** Another release's user data is no reason to fail the whole group. */
-function decodeUserData(userData: Buffer | null): Pick<MemberWishes, 'owned' | 'readLevel'> {
+function decodeUserData(userData: Buffer | null): Omit<MemberWishes, 'topics'> {
   const parsed = parse(userData ?? Buffer.alloc(0));
   const said = Array.isArray(parsed) ? (parsed as unknown[]) : [];
   return {
     owned: said.filter(isIndex),
     readLevel: said.map(levelOf).find((level) => level !== undefined) ?? oldestLevel,
+    parts: said.map(partsOf).find((parts) => parts !== undefined),
   };
 }
 
@@ -88,6 +91,13 @@ function levelOf(said: unknown): number | undefined {
   const level = (said as { readonly readLevel?: unknown } | null)?.readLevel;
   return Number.isSafeInteger(level) && (level as number) >= oldestLevel
     ? (level as number)
+    : undefined;
+}
+
+function partsOf(said: unknown): readonly string[] | undefined {
+  const parts = (said as { readonly parts?: unknown } | null)?.parts;
+  return Array.isArray(parts) && parts.every((part) => typeof part === 'string')
+    ? parts
     : undefined;
 }
 
@@ -167,4 +177,38 @@ export function shareIndices(
     indices.sort((a, b) => a - b);
   }
   return new Map(shares.map(({ memberId, indices }) => [memberId, indices]));
+}
+
+/** A member of a group whose partition stands for a right. */
+export interface PartsClaim extends MemberClaim {
+  /** Undefined: all. */
+  readonly parts?: readonly string[] | undefined;
+}
+
+/**
+ * Who may have the one partition of a group in which any member names parts: as many members as want different
+ * parts. Owners keep it; of several others that want the same, the first by id has it. Releases that know of no
+ * parts want all of them, and give the partition to one member.
+ */
+export function assignParts(
+  members: readonly PartsClaim[],
+): ReadonlyMap<string, readonly number[]> {
+  const byId = members.toSorted((a, b) => (a.memberId < b.memberId ? -1 : 1));
+  const owners = byId.filter(({ owned }) => owned.length > 0);
+  const holders: PartsClaim[] = [];
+  for (const owner of owners) if (holders.every((each) => !meet(each, owner))) holders.push(owner);
+  // An owner that has to let go does so only when it hears of that.
+  const taken = [...owners];
+  for (const member of byId) {
+    if (owners.includes(member) || taken.some((each) => meet(each, member))) continue;
+    taken.push(member);
+    holders.push(member);
+  }
+  return new Map(holders.map(({ memberId }) => [memberId, [0]]));
+}
+
+function meet({ parts }: PartsClaim, { parts: others }: PartsClaim): boolean {
+  if (parts === undefined || others === undefined) return true;
+  const known = new Set(parts);
+  return others.some((part) => known.has(part));
 }

@@ -24,6 +24,8 @@ export interface ConsumeLoopOptions {
   readonly topics: readonly string[];
   /** Records of all levels up to this one are read here; `GroupLevel` tells those who write. Default 1. */
   readonly readLevel?: number;
+  /** What the topic's one partition is wanted for: others may have it for other things. Default: for everything. */
+  readonly parts?: readonly string[] | undefined;
   /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by one record. */
   readonly windowRecords: number;
   readonly windowBytes: number;
@@ -335,13 +337,14 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   #createMembership(): Membership {
-    const { groupId, topics, readLevel = oldestLevel, log, observer } = this.#options;
+    const { groupId, topics, readLevel = oldestLevel, parts, log, observer } = this.#options;
     return new Membership({
       joinCluster: this.#joinCluster,
       cluster: this.#cluster,
       groupId,
       topics,
       readLevel,
+      parts,
       log,
       signal: this.#stopping.signal,
       ownedIndices: () => this.#intake.ownedIndices(),

@@ -9,6 +9,7 @@ import type { TopicPartition } from '../record.ts';
 import { isRefusal, refusalPauseMs } from '../refusal.ts';
 import {
   assignIndices,
+  assignParts,
   cooperativeProtocol,
   decodeAssignment,
   decodeWishes,
@@ -33,6 +34,8 @@ export interface MembershipOptions {
   readonly topics: readonly string[];
   /** What this member reads of formats, for whoever writes to the topics. */
   readonly readLevel: number;
+  /** See `assignParts`. */
+  readonly parts: readonly string[] | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The indices that this member owns, and may therefore be kept by it. */
@@ -172,11 +175,12 @@ export class Membership {
   }
 
   async #join(): Promise<void> {
-    const { topics, readLevel } = this.#options;
+    const { topics, readLevel, parts } = this.#options;
     this.#mustJoin = false;
     this.#waitForOthers();
     try {
-      const metadata = encodeWishes({ topics, owned: this.#options.ownedIndices(), readLevel });
+      const owned = this.#options.ownedIndices();
+      const metadata = encodeWishes({ topics, owned, readLevel, parts });
       const answer = await this.#joining.join({
         memberId: this.#memberId,
         sessionTimeoutMs,
@@ -284,7 +288,9 @@ export class Membership {
     }));
     const counts = await this.#countPartitions(new Set(wishes.flatMap(({ topics }) => topics)));
     this.#assignedCounts = counts;
-    const indices = assignIndices(Math.max(0, ...counts.values()), wishes, protocol);
+    const indices = wishes.some(({ parts }) => parts !== undefined)
+      ? assignParts(wishes)
+      : assignIndices(Math.max(0, ...counts.values()), wishes, protocol);
     return members.map(({ memberId }) => ({
       memberId,
       memberAssignment: encodeAssignment(indices.get(memberId) ?? [], counts),

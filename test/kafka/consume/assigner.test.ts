@@ -4,6 +4,7 @@ import fc from '../../harness/fast-check.ts';
 import { AssignerProtocol } from 'kafkajs';
 import {
   assignIndices,
+  assignParts,
   cooperativeProtocol,
   decodeAssignment,
   decodeWishes,
@@ -66,7 +67,7 @@ test('a member whose user data is not ours gets its share all the same', () => {
     const encoded = { version: 0, topics: ['t'], userData: Buffer.from(userData) };
     const metadata = AssignerProtocol.MemberMetadata.encode(encoded);
     const wishes = decodeWishes(metadata);
-    assert.deepEqual(wishes, { topics: ['t'], owned: [], readLevel: 1 });
+    assert.deepEqual(wishes, { topics: ['t'], owned: [], readLevel: 1, parts: undefined });
     const shares = assignIndices(2, [{ memberId: 'm', ...wishes }], eagerProtocol);
     assert.deepEqual(shares.get('m'), [0, 1]);
   }
@@ -247,7 +248,7 @@ test('whatever a member claims to own, every index has one owner', () => {
 });
 
 test("a member's metadata that cannot be read says nothing, and takes no memory", () => {
-  const nothing = { topics: [], owned: [], readLevel: 1 };
+  const nothing = { topics: [], owned: [], readLevel: 1, parts: undefined };
   const countOf32Million = Buffer.from([0, 1, 1, 255, 255, 255]);
   for (const metadata of [Buffer.alloc(0), Buffer.from([0]), countOf32Million]) {
     const before = process.resourceUsage().maxRSS;
@@ -255,4 +256,42 @@ test("a member's metadata that cannot be read says nothing, and takes no memory"
     assert.throws(() => decodeAssignment(Buffer.concat([metadata, Buffer.from([0])])), RangeError);
     assert.ok(process.resourceUsage().maxRSS - before < 64 * 1024, 'in KB');
   }
+});
+
+function holders(
+  members: Readonly<Record<string, { readonly owns?: true; readonly parts?: readonly string[] }>>,
+): string[] {
+  const claims = Object.entries(members).map(([memberId, { owns, parts }]) => {
+    const owned = owns === true ? [0] : [];
+    return {
+      memberId,
+      ...decodeWishes(encodeWishes({ topics: ['t'], owned, readLevel: 1, parts })),
+    };
+  });
+  return [...assignParts(claims).keys()].sort();
+}
+
+test('members that want different parts of a right have it at the same time', () => {
+  const [crm, ads] = [{ parts: ['crm', 'web'] }, { parts: ['ads'] }];
+  assert.deepEqual(holders({ a: crm, b: ads }), ['a', 'b']);
+  assert.deepEqual(holders({ a: crm, b: ads, c: { parts: ['ads', 'new'] } }), ['a', 'b']);
+  assert.deepEqual(holders({ a: { parts: ['web'] }, b: { ...crm, owns: true }, c: ads }), [
+    'b',
+    'c',
+  ]);
+});
+
+test('who wants all of a right has it alone', () => {
+  const crm = { parts: ['crm'] };
+  assert.deepEqual(holders({ a: {}, b: crm }), ['a']);
+  assert.deepEqual(holders({ a: {}, b: { ...crm, owns: true } }), ['b']);
+  assert.deepEqual(holders({ a: { owns: true }, b: crm }), ['a']);
+});
+
+test('of two owners that want the same, one has to let go, and until then nobody else has a part of it', () => {
+  const [first, second] = [
+    { parts: ['crm'], owns: true },
+    { parts: ['crm', 'ads'], owns: true },
+  ] as const;
+  assert.deepEqual(holders({ b: first, c: second, d: { parts: ['ads'] } }), ['b']);
 });
