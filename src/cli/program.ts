@@ -39,7 +39,7 @@ const answering: Loaders = {
   secrets: async () => (await import('./commands/secrets.ts')).registerSecrets,
   'send-test': async () => (await import('./commands/send-test.ts')).registerSendTest,
   pause: async () => (await import('./commands/pause.ts')).registerPause,
-  resume: async () => (await import('./commands/pause.ts')).registerResume,
+  resume: async () => (await import('./commands/resume.ts')).registerResume,
   'console-link': async () => (await import('./commands/console-link.ts')).registerConsoleLink,
 };
 

@@ -19,11 +19,13 @@ export interface AftermathOptions {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: SteadyClock;
+  /** Those whose events are sent; undefined: all. */
+  readonly destinations?: ReadonlySet<string> | undefined;
 }
 
 /**
- * The outcome of events that a redrive sent. Only one redrive runs at a time, so events with a redrive time
- * within its duration are its own.
+ * The outcome of events that a redrive sent. Only one redrive sends those of a destination at a time, so events with
+ * a redrive time within its duration are its own.
  */
 export class Aftermath {
   readonly #options: AftermathOptions;
@@ -124,6 +126,7 @@ export class Aftermath {
       return;
     }
     if (envelope.redrivenMs === undefined || envelope.redrivenMs < this.beganMs) return;
+    if (this.#options.destinations?.has(envelope.destinationId) === false) return;
     const id = `${envelope.destinationId} ${envelope.messageId}`;
     if (isKept) this.#kept.add(id);
     else if (!isLetter) this.#retried.add(id);

@@ -1,22 +1,18 @@
 import { PostriderError } from '../errors.ts';
+import type { Progress } from '../kafka/topic-progress.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import { pause } from './pause.ts';
-import { mostInFlight } from './redrive.ts';
 
-/** Positions in the topic that live traffic and redriven events share, summed over its partitions. */
-export interface Traffic {
+/** How far the workers are in the topic that live traffic and redriven events share. */
+export interface Traffic extends Progress {
   /** By the steady clock. */
   readonly atMs: number;
-  /** Written so far. */
-  readonly end: number;
-  /** Finished by the workers so far. */
-  readonly finished: number;
 }
 
 export interface LiveTrafficOptions<L> {
   /** Whether a letter goes to the topic that is looked at. */
   readonly isShared: (letter: L) => boolean;
-  look(): Promise<Traffic>;
+  look(): Promise<Progress>;
   readonly clock: SteadyClock;
   /** Called when live traffic begins or ceases to have priority. */
   readonly onChange: (isWaiting: boolean) => void;
@@ -44,13 +40,16 @@ export class LiveTraffic<L> {
     if (this.#options.isShared(letter)) this.#own += 1;
   }
 
-  /** Resolves when the letter's record may be written, or the signal is aborted. */
-  async giveWay(letter: L, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when the letter's record may be written, or the signal is aborted.
+   * @param settled resolves when all that the redrive has written is counted, and nothing more on its way
+   */
+  async giveWay(letter: L, signal: AbortSignal, settled: () => Promise<void>): Promise<void> {
     const { clock, onChange, isShared } = this.#options;
     if (!isShared(letter)) return;
     while (!signal.aborted) {
       const isDue = clock.steadyNow() - (this.#last?.traffic.atMs ?? -Infinity) >= lookEveryMs;
-      const mustWait = isDue ? await this.#isBehind() : this.#isWaiting;
+      const mustWait = isDue ? await this.#isBehind(settled) : this.#isWaiting;
       if (mustWait !== this.#isWaiting) onChange(mustWait);
       this.#isWaiting = mustWait;
       if (!mustWait) return;
@@ -58,9 +57,11 @@ export class LiveTraffic<L> {
     }
   }
 
-  async #isBehind(): Promise<boolean> {
+  async #isBehind(settled: () => Promise<void>): Promise<boolean> {
+    await settled();
     try {
-      const traffic = await this.#options.look();
+      const { clock, look } = this.#options;
+      const traffic = { ...(await look()), atMs: clock.steadyNow() };
       const before = this.#last;
       this.#last = { traffic, own: this.#own };
       if (before === undefined) return false;
@@ -79,9 +80,7 @@ export class LiveTraffic<L> {
  * @param own events of the redrive between the two measurements
  */
 export function isBehind(before: Traffic, now: Traffic, own: number): boolean {
-  const written = now.end - before.end - own;
-  // So many of the redrive's own records may be written and not counted yet.
-  if (written <= mostInFlight) return false;
+  if (now.end - before.end <= own) return false;
   const finishedPerMs = (now.finished - before.finished) / (now.atMs - before.atMs);
   return now.end - now.finished > Math.max(usualRecords, finishedPerMs * usualMs);
 }

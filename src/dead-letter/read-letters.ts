@@ -7,6 +7,12 @@ import { readRange, writtenRanges } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { placeText, type Place } from './letter.ts';
 
+/**
+ * Each partition has the clock of its leader. What is looked for by a time that another partition's clock has told
+ * is looked for from so much earlier on.
+ */
+export const clocksApartMs = 3_600_000;
+
 /** Where to look for letters. The time is when they were written. */
 export interface SearchArea extends TimeSpan {
   /** Only the partition that a record with this key is written to. */

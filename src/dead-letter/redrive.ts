@@ -17,12 +17,21 @@ export interface RedriveOptions<L extends Letter> {
   readonly redrivesTopic: string;
   /** Letters a second. */
   readonly rate: number;
-  /** Waits while live traffic has priority. */
-  readonly giveWay?: (letter: L, signal: AbortSignal) => Promise<void>;
+  /**
+   * Waits while live traffic has priority.
+   * @param settled resolves when no copy is on its way
+   */
+  readonly giveWay?: (
+    letter: L,
+    signal: AbortSignal,
+    settled: () => Promise<void>,
+  ) => Promise<void>;
   /** Identifies this run in `redrives`. */
   readonly id: string;
   /** Ends the run early. Letters that were begun are finished. */
   readonly signal: AbortSignal;
+  /** Kafka has the letter's copy. */
+  readonly onWritten?: (letter: L) => void;
   readonly onSent?: (letter: L) => void;
   /** Kafka can never accept the letter's copy, for example because the topic's size limit was lowered. */
   readonly onRefused: (letter: L, error: PostriderError) => void;
@@ -30,11 +39,20 @@ export interface RedriveOptions<L extends Letter> {
   readonly onUnmarked: (letter: L, error: PostriderError) => void;
 }
 
+/** Of letters that are on their way. Enough for tens of thousands a second at 100 ms of distance to the brokers. */
+const mostBytes = 8 * 1024 * 1024;
+/** A letter's mark, and what it takes here beside its value. */
+const overheadBytes = 1_024;
+const fewLetters = 100;
+
 /**
- * So many letters may be sent twice after a crash, because their copies are acknowledged and not marked yet.
- * Enough for thousands a second at the latency of a broker.
+ * So many letters may be sent twice after a crash, because their copies are acknowledged and not marked yet: those of
+ * about a second, and no more than 8,192.
+ * @param rate letters a second
  */
-export const mostInFlight = 100;
+export function mostInFlight(rate: number): number {
+  return Math.min(Math.max(fewLetters, Math.ceil(rate)), mostBytes / overheadBytes);
+}
 
 /**
  * Sends letters again, and marks each that is acknowledged. Resolves when all are marked. The next run
@@ -48,25 +66,33 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   const ending = new AbortController();
   const signal = AbortSignal.any([options.signal, ending.signal]);
   const pace = new Pace(options.rate, clock);
-  const inFlight = new SendWindow(mostInFlight);
+  const inFlight = new SendWindow(mostBytes);
+  const leastBytes = mostBytes / mostInFlight(options.rate);
+  const sizeOf = ({ record }: L): number =>
+    Math.max(leastBytes, overheadBytes + (record.value?.length ?? 0));
+  const copies = new SendWindow(Infinity);
+  const settled = (): Promise<void> => copies.emptied();
   let failure: Error | undefined;
   try {
     for await (const letter of letters) {
       await pace.turn(signal);
-      await options.giveWay?.(letter, signal);
-      const record = sentAgain(letter);
-      await inFlight.enter();
+      await options.giveWay?.(letter, signal, settled);
+      const size = sizeOf(letter);
+      await inFlight.enter(size);
       if (signal.aborted) {
-        inFlight.leave();
+        inFlight.leave(size);
         break;
       }
-      produce(record, (refused) => {
+      await copies.enter();
+      produce(sentAgain(letter), size, (refused) => {
+        copies.leave();
         if (refused === undefined) {
-          writeDown(letter);
+          options.onWritten?.(letter);
+          writeDown(letter, size);
           return;
         }
         options.onRefused(letter, refused);
-        inFlight.leave();
+        inFlight.leave(size);
       });
     }
   } finally {
@@ -75,25 +101,29 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   if (failure !== undefined) throw failure;
 
   /** Nobody catches what an acknowledgement throws, so a closed producer ends the run. */
-  function produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void {
+  function produce(
+    record: OutgoingRecord,
+    size: number,
+    done: (refused?: PostriderError) => void,
+  ): void {
     try {
       producer.produce(record, done);
     } catch (error) {
       failure ??= asError(error);
       ending.abort();
-      inFlight.leave();
+      inFlight.leave(size);
     }
   }
 
-  function writeDown(letter: L): void {
+  function writeDown(letter: L, size: number): void {
     const mark = { time: new Date(clock.now()).toISOString(), redrive: options.id };
-    produce(redriveRecord(options.redrivesTopic, letter, mark), (refused) => {
+    produce(redriveRecord(options.redrivesTopic, letter, mark), size, (refused) => {
       options.onSent?.(letter);
       if (refused !== undefined) {
         ending.abort();
         options.onUnmarked(letter, refused);
       }
-      inFlight.leave();
+      inFlight.leave(size);
     });
   }
 }

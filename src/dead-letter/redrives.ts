@@ -5,7 +5,7 @@ import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import { placeText, type Letter, type Place } from './letter.ts';
 import { MarkTable } from './mark-table.ts';
-import type { LetterRanges } from './read-letters.ts';
+import { clocksApartMs, searchRanges, type LetterRanges } from './read-letters.ts';
 
 /** When a letter was last sent again, and by which run. */
 export interface Redrive {
@@ -106,13 +106,21 @@ export interface RedriveSlice {
  */
 const mostMarks = 1_000_000;
 
-/** Every record of the topic `redrives` that was there when this was called. The signal ends it early. */
+/**
+ * Every mark that was there when this was called. The signal ends it early.
+ * @param topic of the marks
+ * @param sinceMs of letters that were written since; undefined: of all
+ */
 export async function* readMarks(
   kafka: KafkaClient,
   topic: string,
+  sinceMs: number | undefined,
   signal?: AbortSignal,
 ): AsyncGenerator<IncomingRecord, void, undefined> {
-  for await (const record of readRange(kafka, { topic })) {
+  const { ranges } = await searchRanges(kafka, topic, {
+    sinceMs: sinceMs === undefined ? undefined : Math.max(0, sinceMs - clocksApartMs),
+  });
+  for await (const record of readRange(kafka, { topic, ranges })) {
     if (signal?.aborted === true) return;
     yield record;
   }
@@ -191,7 +199,9 @@ class Slice implements RedriveSlice {
  */
 export function redriveRecord(topic: string, { record }: Letter, redrive: Redrive): OutgoingRecord {
   const mark: Mark = { ...redrive, letterMs: record.timestampMs };
-  return { topic, key: `${record.topic}:${placeText(record)}`, value: JSON.stringify(mark) };
+  const key = `${record.topic}:${placeText(record)}`;
+  // Many marks go in one request.
+  return { topic, key, value: JSON.stringify(mark), mayWait: true };
 }
 
 function placeOf(text: string): Place | null {

@@ -3,7 +3,7 @@ import type { DeadLetter } from './dead-letter.ts';
 
 /** Which dead letters an operator selects. A condition that is not given holds for all. */
 export interface DeadLetterSelection {
-  readonly destinationId?: string | undefined;
+  readonly destinations?: ReadonlySet<string> | undefined;
   /** Also classes such as `http-4xx`. */
   readonly reasons?: ReadonlySet<string> | undefined;
   readonly user?: string | undefined;
@@ -12,9 +12,9 @@ export interface DeadLetterSelection {
 
 export function isSelectedDeadLetter(
   letter: DeadLetter,
-  { destinationId, reasons, user, messageId }: DeadLetterSelection,
+  { destinations, reasons, user, messageId }: DeadLetterSelection,
 ): boolean {
-  if (destinationId !== undefined && letter.destinationId !== destinationId) return false;
+  if (destinations !== undefined && !destinations.has(letter.destinationId)) return false;
   if (user !== undefined && letter.user !== user) return false;
   if (messageId !== undefined && letter.envelope?.messageId !== messageId) return false;
   if (reasons === undefined) return true;

@@ -19,12 +19,12 @@ export type Judge<L extends Letter> = (
 export async function* sift<L extends Letter>(
   letters: AsyncIterable<L>,
   judges: readonly Judge<L>[],
-  onLeftOut: (objection: Objection) => void,
+  onLeftOut: (objection: Objection, letter: L) => void,
 ): AsyncGenerator<L, void, undefined> {
   for await (const letter of letters) {
     const objection = await firstObjection(letter, judges);
     if (objection === undefined) yield letter;
-    else onLeftOut(objection);
+    else onLeftOut(objection, letter);
   }
 }
 

@@ -19,7 +19,7 @@ export interface NoticesDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly config: Config;
-  readonly pauses: Pick<FollowedPauses, 'get'>;
+  readonly pauses: Pick<FollowedPauses, 'get' | 'begin'>;
   readonly producer: Pick<Producer, 'send' | 'clockAheadMs'>;
   readonly clock: SteadyClock;
   readonly log: Logger;

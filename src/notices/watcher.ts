@@ -5,7 +5,8 @@ import { decodeNotice, type Notice } from '../event/notice.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
 import { hookDestinationId } from '../resources/notice-hook.ts';
-import { pauseRecord, type Pause } from '../resources/pauses/pause.ts';
+import { pauseRecord } from '../resources/pauses/pause.ts';
+import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { composeNotice, hookRecord, type Subject } from './compose.ts';
 import { episodeOf, nextOf, type Episode, type Next, type Seen } from './episode.ts';
 import type { NoticeEvents } from './events.ts';
@@ -17,7 +18,7 @@ export interface WatcherOptions {
     Config,
     'offset' | 'destination' | 'isUnreadable' | 'isFresh' | 'noticeHooks'
   >;
-  readonly pauses: { get(destinationId: string): Pause | undefined };
+  readonly pauses: Pick<FollowedPauses, 'get' | 'begin'>;
   /** Resolves when Kafka has acknowledged them. */
   readonly send: (records: readonly OutgoingRecord[]) => Promise<void>;
   readonly topics: {
@@ -141,11 +142,9 @@ export class Watcher {
   }
 
   #pauseOf(id: string, episode: Episode | undefined, nowMs: number): OutgoingRecord {
-    const failingSinceMs = episode?.sinceMs ?? nowMs;
-    return pauseRecord(this.#options.topics.pauses, id, {
-      since: new Date(nowMs).toISOString(),
-      failingSince: new Date(failingSinceMs).toISOString(),
-    });
+    const { pauses, topics } = this.#options;
+    const failingSince = new Date(episode?.sinceMs ?? nowMs).toISOString();
+    return pauseRecord(topics.pauses, id, { ...pauses.begin(id, nowMs), failingSince });
   }
 }
 

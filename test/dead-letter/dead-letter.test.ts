@@ -60,14 +60,14 @@ test('dead letters are selected by destination, user, reason and class of reason
   assert.ok(isSelectedDeadLetter(one, {}));
   assert.ok(
     isSelectedDeadLetter(one, {
-      destinationId: 'crm',
+      destinations: new Set(['ads', 'crm']),
       user: 'a:b',
       reasons: new Set(['http-410']),
     }),
   );
   assert.ok(isSelectedDeadLetter(one, { reasons: new Set(['expired', 'http-4xx']) }));
   assert.ok(!isSelectedDeadLetter(one, { reasons: new Set(['http-5xx', 'http-41']) }));
-  assert.ok(!isSelectedDeadLetter(one, { destinationId: 'cr' }));
+  assert.ok(!isSelectedDeadLetter(one, { destinations: new Set(['cr', 'ads']) }));
   assert.ok(!isSelectedDeadLetter(one, { user: 'b' }));
   assert.ok(isSelectedDeadLetter(one, { messageId: 'm-crm-a:b' }));
   assert.ok(!isSelectedDeadLetter(one, { messageId: 'm-crm' }));

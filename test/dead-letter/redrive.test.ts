@@ -129,7 +129,7 @@ test('a mark that Kafka refuses is reported and ends the run: another one would 
   await done;
   assert.deepEqual(unmarked, [1]);
   assert.ok(sent.includes(1), 'its copy is safe');
-  assert.ok(sent.length <= mostInFlight, `${sent.length} were sent`);
+  assert.ok(sent.length <= mostInFlight(1_000), `${sent.length} were sent`);
   assert.equal(written.length, 2 * sent.length);
 });
 
@@ -185,13 +185,12 @@ test('a run that is ended early finishes what it began', async () => {
   assert.deepEqual(sent, [1]);
 });
 
-test('no more than a hundred letters are on their way at a time', async () => {
+/** How many letters are on their way at a time, where Kafka answers late. */
+async function mostAtOnce(changes: Partial<RedriveOptions<RejectedCall>>): Promise<number> {
   const answers: (() => void)[] = [];
-  const offsets = Array.from({ length: 2_000 }, (_, offset) => offset);
   let most = 0;
   const { done } = run({
-    letters: lettersOf(...offsets),
-    rate: 1e9,
+    ...changes,
     producer: {
       produce: (_, answer) => {
         answers.push(answer);
@@ -202,10 +201,37 @@ test('no more than a hundred letters are on their way at a time', async () => {
   const ended = done.then(() => true);
   for (;;) {
     const isOver = await Promise.race([ended, new Promise((go) => setTimeout(go, 1, false))]);
-    if (isOver === true) break;
+    if (isOver === true) return most;
     for (const answer of answers.splice(0)) answer();
   }
-  assert.ok(most > 10 && most <= 100, `${most} at a time`);
+}
+
+test('no more letters are on their way at a time than are sent in a second, or a hundred', async () => {
+  let hours = 0;
+  const never = { cancel: () => undefined };
+  const clock: SteadyClock = {
+    now: () => 0,
+    // The pace has time for one letter each time.
+    steadyNow: () => (hours += 1) * 3_600_000,
+    after: () => never,
+  };
+  const letters = (): AsyncGenerator<RejectedCall> =>
+    lettersOf(...Array.from({ length: 2_000 }, (_, offset) => offset));
+  for (const [rate, most] of [
+    [20, 100],
+    [1_000, 1_000],
+  ] as const)
+    assert.equal(await mostAtOnce({ letters: letters(), rate, clock }), most);
+});
+
+test('no more than eight megabytes of letters are on their way at a time, and one that is larger', async () => {
+  async function* large(): AsyncGenerator<RejectedCall> {
+    for (let offset = 0; offset < 20; offset += 1) {
+      await Promise.resolve();
+      yield rejectedLetter({ offset, value: Buffer.alloc(1_000_000) });
+    }
+  }
+  assert.equal(await mostAtOnce({ letters: large(), rate: 1e9 }), 9);
 });
 
 function sentAt(time: string, offset: number): Redrives {

@@ -64,7 +64,8 @@ test('marks are read to the end that the present leader has, also where a former
   log?.append('second');
   kafka.told = { end: 1, committed: -1 };
   const marks: string[] = [];
-  for await (const { value } of readMarks(kafka.client, 'redrives')) marks.push(String(value));
+  for await (const { value } of readMarks(kafka.client, 'redrives', undefined))
+    marks.push(String(value));
   assert.deepEqual(marks, ['first', 'second']);
 });
 

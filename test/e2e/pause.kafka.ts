@@ -124,7 +124,7 @@ function arrivals(destination: string, id: string): number {
   return arrived.filter((each) => each === `/${destination} ${id}`).length;
 }
 
-test('a resume that is cut off is told by status, goes on when it is repeated, and lets others wait meanwhile', async () => {
+test('a resume that is cut off is told by status, lets others for its destination wait, and goes on with them', async () => {
   await pauseAndKeep('crm', 'cut-1', 'cut-2', 'cut-3');
   await pauseAndKeep('ads', 'later-1');
   // It lasts until it is killed.
@@ -132,9 +132,12 @@ test('a resume that is cut off is told by status, goes on when it is repeated, a
   await eventually(() => {
     assert.match(first.stdout(), /^destination crm is resumed/m);
   });
-  const second = postrider.begin(['resume', 'ads']);
+  const second = postrider.begin(['resume', '--all', '--yes']);
   await eventually(() => {
-    assert.match(second.stderr(), /^waiting until another `resume` has ended$/m);
+    assert.match(
+      second.stderr(),
+      /^waiting until another `resume` of one of these destinations has ended$/m,
+    );
   });
   assert.match(await run(['status', 'ads']), /^ads is paused/m);
   first.kill('SIGKILL');
@@ -143,16 +146,34 @@ test('a resume that is cut off is told by status, goes on when it is repeated, a
     await run(['status', 'crm']),
     /^resumed since \S+Z; events that were kept may be left: if no `postrider resume crm` runs, one sends them$/m,
   );
-  assert.equal((await second.ended).code, 0);
-  await eventually(() => {
-    assert.equal(arrivals('ads', 'later-1'), 1);
-  });
-  const rest = await postrider.run(['resume', 'crm']);
-  assert.match(rest.stdout, /^destination crm was not paused; sending what is still kept for it$/m);
-  assert.match(rest.stderr, /^\d+ events left out, sent again before$/m);
+  const { code, stdout } = await second.ended;
+  assert.equal(code, 0);
+  assert.match(stdout, /^destination ads is resumed, after a pause since \S+Z$/m);
+  assert.match(stdout, /^destination crm was not paused; sending what is still kept for it$/m);
   assert.doesNotMatch(await run(['status', 'crm']), /may be left/);
   await eventually(() => {
     for (const id of ['cut-1', 'cut-2', 'cut-3']) assert.ok(arrivals('crm', id) > 0, id);
+    assert.equal(arrivals('ads', 'later-1'), 1);
+  });
+});
+
+test('different destinations are resumed at the same time, and each gets what is its own', async () => {
+  await pauseAndKeep('crm', 'slow-1', 'slow-2');
+  await pauseAndKeep('ads', 'quick-1');
+  const slow = postrider.begin(['resume', 'crm', '--rate', '6/m']);
+  await eventually(() => {
+    assert.match(slow.stdout(), /^destination crm is resumed/m);
+  });
+  await run(['resume', 'ads']);
+  await eventually(() => {
+    assert.equal(arrivals('ads', 'quick-1'), 1);
+  });
+  slow.kill('SIGINT');
+  const { code, stderr } = await slow.ended;
+  assert.equal(code, 1, stderr);
+  await run(['resume', 'crm']);
+  await eventually(() => {
+    for (const id of ['slow-1', 'slow-2']) assert.equal(arrivals('crm', id), 1, id);
   });
   // Of the pause before.
   for (const id of ['m1', 'm2', 'm3', 'm4']) assert.equal(arrivals('crm', id), 1, id);
@@ -234,4 +255,10 @@ test('only what exists can be paused', async () => {
       /^postrider: there is no destination crn; did you mean crm\? Known are: ads, crm$/m,
     );
   }
+  for (const which of [[], ['crm', '--all']]) {
+    const { code, stderr } = await postrider.run(['resume', ...which]);
+    assert.equal(code, 2);
+    assert.match(stderr, /^postrider: name destinations, or give --all$/m);
+  }
+  assert.match((await postrider.run(['resume', '--all'])).stderr, /^no destination is paused$/m);
 });

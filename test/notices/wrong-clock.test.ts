@@ -5,6 +5,7 @@ import { statusKey } from '../../src/event/destination-status.ts';
 import { encodeBatch } from '../../src/kafka/protocol/batch-writer.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { startNotices, type NoticesDeps } from '../../src/notices/notices.ts';
+import { Pauses } from '../../src/resources/pauses/pauses.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { loadTopology } from '../lab/bench/delivery-load.ts';
@@ -62,7 +63,7 @@ test('a destination that has just begun to fail is not paused because a clock is
     log: silentLogger,
     metrics: new Registry(),
     producer,
-    pauses: { get: () => undefined },
+    pauses: new Pauses(),
     config: {
       offset: 1,
       destination: () => ({ enabled: true, name: 'CRM' }),

@@ -25,6 +25,7 @@ import {
   type Selection,
 } from '../letters/letters.ts';
 import {
+  parseIds,
   parsePause,
   parsePlace,
   refusePlacesWithSelection,
@@ -38,7 +39,7 @@ import {
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 interface SelectOptions extends SearchOptions {
-  readonly destination?: string;
+  readonly destination?: ReadonlySet<string>;
   readonly reason?: ReadonlySet<string>;
   readonly message?: string;
 }
@@ -84,7 +85,11 @@ export function registerDeadLetters(program: Command, context: Context): void {
 
 function withSelection(command: Command): Command {
   const own = command
-    .option('--destination <id>', 'only events for this destination')
+    .option(
+      '--destination <ids>',
+      'only events for these destinations, separated by commas',
+      parseIds,
+    )
     .option(
       '--reason <reasons>',
       'only these reasons, separated by commas; http-4xx names a class',
@@ -97,8 +102,9 @@ function withSelection(command: Command): Command {
 
 async function list(context: Context, options: SelectOptions & ListOptions): Promise<void> {
   const selection = selectionOf(options);
-  if (options.destination !== undefined)
-    warnIfUnknown(context, options.destination, await readStoredResources(await accessOf(context)));
+  const { destination: ids } = options;
+  if (ids !== undefined)
+    warnIfUnknown(context, ids, await readStoredResources(await accessOf(context)));
   await listLetters(context, deadLetters, selection, options);
 }
 
@@ -134,21 +140,28 @@ async function redrive(
 }
 
 function selectionOf(options: SelectOptions): Selection<DeadLetter> {
-  const { destination: destinationId, user, reason: reasons, message: messageId } = options;
-  const isKeyKnown = destinationId !== undefined && user !== undefined;
-  const key = isKeyKnown ? deliveryKey(destinationId, user) : undefined;
+  const { destination: destinations, user, reason: reasons, message: messageId } = options;
+  const [only] = destinations?.size === 1 ? destinations : [];
+  const isKeyKnown = only !== undefined && user !== undefined;
+  const key = isKeyKnown ? deliveryKey(only, user) : undefined;
   return {
     area: searchAreaOf(options, key),
-    matches: (letter) => isSelectedDeadLetter(letter, { destinationId, user, reasons, messageId }),
+    matches: (letter) => isSelectedDeadLetter(letter, { destinations, user, reasons, messageId }),
   };
 }
 
 /** No error: letters of deleted destinations are there to be seen. */
-function warnIfUnknown(context: Context, id: string, resources: StoredResources): void {
-  if (resources.has(recordKey(nameOfDestination(id)))) return;
+function warnIfUnknown(
+  context: Context,
+  ids: ReadonlySet<string>,
+  resources: StoredResources,
+): void {
   const known = ofKind(resources, 'Destination').map(({ name }) => name.id);
-  const others = known.length === 0 ? '; there are none' : hintAmong(id, known, 'known are');
-  context.note(`there is no destination ${id} now${others}`);
+  for (const id of ids) {
+    if (resources.has(recordKey(nameOfDestination(id)))) continue;
+    const others = known.length === 0 ? '; there are none' : hintAmong(id, known, 'known are');
+    context.note(`there is no destination ${id} now${others}`);
+  }
 }
 
 async function accessOf(context: Context): Promise<Parameters<typeof readStoredResources>[0]> {

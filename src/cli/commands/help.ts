@@ -37,7 +37,7 @@ const examples: Readonly<Record<string, string>> = {
   produce: 'produce --source shop history.ndjson.gz',
   'send-test': 'send-test crm',
   pause: 'pause crm',
-  resume: 'resume crm --rate 500/s',
+  resume: 'resume crm ads --rate 500/s',
   'console-link': 'console-link crm --expires 30d --bodies',
   'audience-sync': 'audience-sync vip --dry-run',
   'delete-user': 'delete-user 019mr8mf4r --dry-run',
@@ -97,7 +97,8 @@ const details: Readonly<Record<string, string>> = {
     'Received or not, routed or not and by which rule, each attempt, where the event waits and until when, delivered, given up, dropped or sent again. ' +
     'Without --user it reads all partitions.',
   pause: 'Keeps events of the destination, up to 14 days, and sends them after `postrider resume`.',
-  resume: 'Sends the kept events at --rate; new events go out as usual.',
+  resume:
+    'Sends the kept events at --rate; new events go out as usual. Several destinations take hardly longer than one. You can stop it at any time and run it again.',
   'console-link':
     'Needs CONSOLE_SESSION_KEY and CONSOLE_URL as the console has them. Another CONSOLE_SESSION_KEY ends all links.',
   'dead-letters redrive':

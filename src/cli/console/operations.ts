@@ -5,7 +5,8 @@ import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
 import { outcomeNames } from '../../delivery/outcome.ts';
 import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
-import { pause, resume } from '../commands/pause.ts';
+import { pause } from '../commands/pause.ts';
+import { resume } from '../commands/resume.ts';
 import { testDestination } from '../commands/send-test.ts';
 import type { Context } from '../context.ts';
 import {
@@ -41,7 +42,7 @@ export function consoleOperations(context: Context): Operations {
     resume:
       (id) =>
       async ({ signal, onSent }) =>
-        detailOf(await resume(silent(context, signal), id, { rate, onSent })),
+        detailOf(await resume(silent(context, signal), [id], { rate, onSent })),
     redrive: (selection) => redriveSelected(context, selection, { wait: waitMs }),
     count: (selection) => redriveSelected(context, selection, { wait: 0, dryRun: true }),
   };
@@ -54,7 +55,7 @@ function redriveSelected(
 ): Work {
   const chosen = selectionOf(selection);
   const { destination } = selection;
-  const only = destination === undefined ? {} : { destination };
+  const only = destination === undefined ? {} : { destination: new Set([destination]) };
   return async ({ signal, onSent }) => {
     const options = { ...how, ...only, rate, yes: true, output: 'table', onSent } as const;
     const quiet = silent(context, signal);
@@ -81,11 +82,12 @@ function selectionOf({
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
     throw new PostriderError('usage', 'since must be earlier than until');
   const reasons = reason === undefined ? undefined : new Set([reason]);
+  const destinations = destination === undefined ? undefined : new Set([destination]);
   return {
     area: { sinceMs, untilMs, key: undefined },
     matches: (letter) =>
       isSelectedDeadLetter(letter, {
-        destinationId: destination,
+        destinations,
         user: undefined,
         reasons,
         messageId: undefined,

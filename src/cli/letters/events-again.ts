@@ -9,13 +9,11 @@ import {
 import { ExistingTopics } from '../../dead-letter/existing-topics.ts';
 import { deletedSince } from '../../dead-letter/fenced.ts';
 import { LiveTraffic } from '../../dead-letter/live-traffic.ts';
-import { lookAtTraffic } from '../../dead-letter/look-at-traffic.ts';
 import type { Judge } from '../../dead-letter/sift.ts';
 import { WaysBack } from '../../dead-letter/ways-back.ts';
-import { pause } from '../../dead-letter/pause.ts';
 import { PostriderError } from '../../errors.ts';
 import { formatFor } from '../../event/formats.ts';
-import { writtenRanges } from '../../kafka/read-range.ts';
+import { TopicProgress } from '../../kafka/topic-progress.ts';
 import { GroupLevel } from '../../kafka/consume/group-level.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { silentLogger } from '../../ops/log.ts';
@@ -24,30 +22,19 @@ import {
   type FollowedResources,
 } from '../../resources/config/config-topic.ts';
 import { startFence } from '../../resources/fence/fence-store.ts';
-import {
-  followPauses,
-  looksForKeptMs,
-  type FollowedPauses,
-} from '../../resources/pauses/pauses.ts';
+import { followPauses, type FollowedPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
 import type { LetterKind, Selection } from './letters.ts';
 import { againSendsThem, type RedriveOptions } from './options.ts';
-import { redriveLetters, sendLetters, type RedriveResult } from './redrive.ts';
-
-/** Events of dead letters, and of paused destinations, on their way again. */
-
-export const keptEvents: LetterKind<DeadLetter> = {
-  noun: 'event',
-  topicOf: ({ topics }) => topics.paused,
-  read: readDeadLetter,
-  view: deadLetterView,
-};
+import { redriveLetters, type RedriveResult } from './redrive.ts';
 
 export const deadLetters: LetterKind<DeadLetter> = {
-  ...keptEvents,
+  noun: 'event',
   topicOf: ({ topics }) => topics.deadLetter,
+  read: readDeadLetter,
+  view: deadLetterView,
   sendsTwice: againSendsThem,
 };
 
@@ -95,8 +82,8 @@ export async function withWaysBack<T>(
 }
 
 export interface DeadRedriveOptions extends RedriveOptions {
-  /** The only one that is selected: its topic has to exist. */
-  readonly destination?: string;
+  /** The only ones that are selected: their topics have to exist. */
+  readonly destination?: ReadonlySet<string>;
   /** Also to those from where they come back. */
   readonly allDestinations?: true;
   /** How long to look what becomes of them, in milliseconds. */
@@ -110,7 +97,7 @@ export interface DeadRedriveResult extends RedriveResult {
   readonly aftermath: Aftermath | undefined;
 }
 
-/** @throws PostriderError `not-found` if the topic of the named destination does not exist; of `redriveLetters` */
+/** @throws PostriderError `not-found` if the topic of a named destination does not exist; of `redriveLetters` */
 export async function redriveDeadLetters(
   context: Context,
   { waysBack, judges }: KnownWays,
@@ -118,24 +105,15 @@ export async function redriveDeadLetters(
   options: DeadRedriveOptions,
 ): Promise<DeadRedriveResult> {
   const topology = await context.topology();
-  const { topics, groups } = topology;
-  const { destination: destinationId } = options;
-  if (destinationId !== undefined)
-    await requireTopics(context.kafka, [{ name: waysBack.of({ destinationId }).topic }]);
-  const live = new LiveTraffic<DeadLetter>({
-    isShared: (letter) => waysBack.of(letter).topic === topics.delivery,
-    look: () => lookAtTraffic(context.kafka, topics.delivery, groups.delivery, systemClock),
-    clock: systemClock,
-    onChange: (isWaiting) => {
-      context.note(
-        isWaiting ? 'waiting until delivery has caught up with new events' : 'continuing',
-      );
-    },
-  });
+  const { destination: destinations } = options;
+  const named = Array.from(destinations ?? [], (destinationId) => ({
+    name: waysBack.of({ destinationId }).topic,
+  }));
+  await requireTopics(context.kafka, named);
   const aftermath =
     options.dryRun === true || options.wait === 0
       ? undefined
-      : await Aftermath.begin({ kafka: context.kafka, topology, clock: systemClock });
+      : await Aftermath.begin({ kafka: context.kafka, topology, clock: systemClock, destinations });
   const onlyReachable = (letter: DeadLetter): ReturnType<WaysBack['objection']> =>
     waysBack.objection(letter, '--all-destinations sends them too');
   const task = {
@@ -147,7 +125,7 @@ export async function redriveDeadLetters(
       return redriven(letter, wayBack, systemClock.now());
     },
     ...onSentOf(options),
-    live,
+    destinations,
     afterwards: async (sent: number, signal: AbortSignal) => {
       if (aftermath === undefined) return undefined;
       await aftermath.wait(options.wait, signal).catch((error: unknown) => {
@@ -158,79 +136,38 @@ export async function redriveDeadLetters(
       return { data: aftermathData(aftermath, sent), lines: presentAftermath(aftermath, sent) };
     },
   };
-  const result = await redriveLetters(context, deadLetters, task, options);
+  const result = await withLiveTraffic(context, waysBack, (live) =>
+    redriveLetters(context, deadLetters, { ...task, live }, options),
+  );
   return { ...result, aftermath: result.sent > 0 ? aftermath : undefined };
 }
 
-export interface KeptResult {
-  /** A sentence for each reason why events were left out. */
-  readonly leftOut: readonly string[];
-  /** Some are still kept that another `resume` may send. */
-  readonly areLeft: boolean;
-}
-
-/**
- * Sends what is kept for a destination that is not paused any more. What a worker kept that had not heard of
- * that yet lies behind what is sent here, so it is looked for until nothing new is found.
- * @param signal of `alone`
- */
-export async function sendKept(
+/** Watches new events that go to the topic that destinations share, and have priority there. */
+export async function withLiveTraffic<T>(
   context: Context,
-  { pauses, waysBack, judges }: KnownWays,
-  destinationId: string,
-  { rate, ...rest }: Pick<DeadRedriveOptions, 'rate' | 'onSent'>,
-  signal: AbortSignal,
-): Promise<KeptResult> {
-  const { paused } = (await context.topology()).topics;
-  const options = { rate, yes: true, output: 'table' } as const;
-  const heardByMs = systemClock.steadyNow() + looksForKeptMs;
-  const matches = (letter: DeadLetter): boolean => letter.destinationId === destinationId;
-  const allLeftOut: string[] = [];
-  let areLeft = false;
-  let from: readonly number[] = [];
-  for (let isHeard = false; ; isHeard = true) {
-    const ends = await endsOf(context, paused);
-    const task = {
-      selection: { area: { from }, matches },
-      judges: [
-        ...judges,
-        keptSince(pauses.endedMs(destinationId)),
-        (letter: DeadLetter) =>
-          waysBack.objection(letter, '`postrider resume` sends them once that has changed'),
-      ],
-      sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
-      ...onSentOf(rest),
-    };
-    const { sent, leftOut, hasRemedy } = await sendLetters(
-      context,
-      keptEvents,
-      task,
-      options,
-      signal,
-    );
-    allLeftOut.push(...leftOut);
-    areLeft ||= hasRemedy;
-    // Where the destination is paused again, its pause tells of them.
-    if (sent === 0 && isHeard)
-      return { leftOut: allLeftOut, areLeft: areLeft && !pauses.has(destinationId) };
-    from = ends;
-    await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
+  waysBack: WaysBack,
+  use: (live: LiveTraffic<DeadLetter>) => Promise<T>,
+): Promise<T> {
+  const { topics, groups } = await context.topology();
+  const progress = new TopicProgress(context.kafka, topics.delivery, groups.delivery);
+  const live = new LiveTraffic<DeadLetter>({
+    isShared: (letter) => waysBack.of(letter).topic === topics.delivery,
+    look: () => progress.look(),
+    clock: systemClock,
+    onChange: (isWaiting) => {
+      context.note(
+        isWaiting ? 'waiting until delivery has caught up with new events' : 'continuing',
+      );
+    },
+  });
+  try {
+    return await use(live);
+  } finally {
+    progress.close();
   }
 }
 
-/** To what was kept for a destination that had the id until then. */
-function keptSince(endedMs: number = -1): Judge<DeadLetter> {
-  const objection = { why: 'because they were kept for a former destination of this id' };
-  return ({ record }) => (record.timestampMs > endedMs ? undefined : objection);
-}
-
-async function endsOf({ kafka }: Context, topic: string): Promise<readonly number[]> {
-  const ends: number[] = [];
-  for (const { partition, end } of await writtenRanges(kafka, topic)) ends[partition] = end;
-  return ends;
-}
-
-function onSentOf({
+export function onSentOf({
   onSent,
 }: Pick<DeadRedriveOptions, 'onSent'>): Pick<DeadRedriveOptions, 'onSent'> {
   return onSent === undefined ? {} : { onSent };

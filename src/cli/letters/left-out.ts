@@ -18,11 +18,6 @@ export class LeftOut {
     return this.#sorts.size === 0;
   }
 
-  /** Some may be sent later: something can be done about why they were left out. */
-  get hasRemedy(): boolean {
-    return [...this.#sorts.values()].some(({ remedy }) => remedy !== undefined);
-  }
-
   add({ why, name, remedy }: Objection): void {
     const sort: Sort = this.#sorts.get(why) ?? { remedy, count: 0, byName: new Map() };
     this.#sorts.set(why, sort);

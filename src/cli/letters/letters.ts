@@ -130,11 +130,13 @@ export async function searchLetters<L extends Letter>(
   if (places.length > 0) {
     const wanted = new Set(places.map(placeText));
     const found = await placeRanges(kafka, topic, places);
-    return search(context, kind, found, ({ record }) => wanted.has(placeText(record)), signal);
+    const matches = ({ record }: L): boolean => wanted.has(placeText(record));
+    return search(context, kind, { found, matches }, signal);
   }
   const found = await searchRanges(kafka, topic, area);
   noteWhatIsRead(context, area, found);
-  return search(context, kind, found, selection.matches, signal);
+  const { matches } = selection;
+  return search(context, kind, { found, matches, sinceMs: area.sinceMs }, signal);
 }
 
 /** What is known of these letters. */
@@ -147,7 +149,8 @@ async function redrivesOf<L extends Letter>(
   const wanted = new Set(letters.map(({ record }) => placeText(record)));
   const redrives = new Redrives(kind.topicOf(topology), (place) => wanted.has(placeText(place)));
   if (letters.length === 0) return redrives;
-  for await (const mark of readMarks(context.kafka, topology.topics.redrives))
+  const sinceMs = Math.min(...letters.map(({ record }) => record.timestampMs));
+  for await (const mark of readMarks(context.kafka, topology.topics.redrives, sinceMs))
     redrives.collect(mark);
   return redrives;
 }
@@ -159,17 +162,23 @@ function noteWhatIsRead(context: Context, { key }: SearchArea, found: LetterRang
     );
 }
 
+interface Found<L extends Letter> {
+  readonly found: LetterRanges;
+  readonly matches: (letter: L) => boolean;
+  /** No letter is from before then. */
+  readonly sinceMs?: number | undefined;
+}
+
 async function search<L extends Letter>(
   context: Context,
   kind: LetterKind<L>,
-  found: LetterRanges,
-  matches: (letter: L) => boolean,
+  { found, matches, sinceMs }: Found<L>,
   signal: AbortSignal,
 ): Promise<Search<L>> {
   const { kafka } = context;
   const { redrives: marksTopic } = (await context.topology()).topics;
   const counter = new ReadCounter(found);
-  const slices = redriveSlices(found, () => readMarks(kafka, marksTopic, signal));
+  const slices = redriveSlices(found, () => readMarks(kafka, marksTopic, sinceMs, signal));
   let known: Redrives | undefined;
   async function* letters(): AsyncGenerator<L, void, undefined> {
     for await (const { ranges, redrives } of slices) {

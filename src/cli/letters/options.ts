@@ -61,12 +61,12 @@ export function withRedriveOptions(command: Command, rate: string): Command {
 /** What the option `--again` of `withRedriveOptions` does for letters that were sent before. */
 export const againSendsThem: string = '--again sends them too';
 
-export function withRate(command: Command, rate: string): Command {
-  return command.addOption(
-    new Option('--rate <rate>', 'how many to send per time')
-      .argParser(parsePace)
-      .default(parsePace(rate), rate),
-  );
+function withRate(command: Command, rate: string): Command {
+  return command.addOption(rateOption('how many to send per time').default(parsePace(rate), rate));
+}
+
+export function rateOption(description: string): Option {
+  return new Option('--rate <rate>', description).argParser(parsePace);
 }
 
 const selecting = ['source', 'destination', 'reason', 'user', 'message', 'since', 'until'];
@@ -127,6 +127,13 @@ export function parsePlace(text: string): Place {
   const match = /^(\d{1,9}):(\d{1,15})$/.exec(text);
   if (match !== null) return { partition: Number(match[1]), offset: Number(match[2]) };
   throw new InvalidArgumentError('Allowed: <partition>:<offset>, as in the list.');
+}
+
+/** Ids of destinations. */
+export function parseIds(text: string): ReadonlySet<string> {
+  const ids = text.split(',').map((id) => id.trim());
+  if (!ids.includes('')) return new Set(ids);
+  throw new InvalidArgumentError('Allowed: ids of destinations, separated by commas.');
 }
 
 /** One more of several. */

@@ -4,7 +4,7 @@ import { LetterCounts } from '../../dead-letter/present.ts';
 import type { LiveTraffic } from '../../dead-letter/live-traffic.ts';
 import { searchRanges } from '../../dead-letter/read-letters.ts';
 import { redrive } from '../../dead-letter/redrive.ts';
-import { sentBefore, sift, type Judge } from '../../dead-letter/sift.ts';
+import { sentBefore, sift, type Judge, type Objection } from '../../dead-letter/sift.ts';
 import { PostriderError } from '../../errors.ts';
 import { acquireExclusive } from '../../kafka/exclusive.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
@@ -34,8 +34,12 @@ export interface RedriveTask<L extends Letter> {
   readonly sentAgain: (letter: L) => OutgoingRecord;
   /** Called for each letter that is acknowledged, or would be sent. */
   readonly onSent?: () => void;
+  /** Called for each letter that is not sent. */
+  readonly onLeftOut?: (letter: L, objection: Objection) => void;
   /** The traffic that has priority. */
   readonly live?: LiveTraffic<L>;
+  /** The only destinations whose letters are sent. Other runs may send those of others meanwhile. */
+  readonly destinations?: ReadonlySet<string> | undefined;
   /** Waits for the outcome, once so many letters are sent. */
   readonly afterwards?: (sent: number, signal: AbortSignal) => Promise<Afterwards | undefined>;
 }
@@ -52,14 +56,12 @@ export interface RedriveResult {
   readonly sent: number;
   /** A sentence for each reason why letters were left out. */
   readonly leftOut: readonly string[];
-  /** Something can be done about one of these reasons. */
-  readonly hasRemedy: boolean;
 }
 
 /**
  * Sends letters again, or counts them. Asks first if no option selects any.
- * @throws PostriderError `busy` while another process sends letters of the same kind; `record-refused`, `stopped`
- * if some were not sent
+ * @throws PostriderError `busy` while another process sends some of these; `record-refused`, `stopped` if some were
+ * not sent
  */
 export async function redriveLetters<L extends Letter>(
   context: Context,
@@ -72,7 +74,7 @@ export async function redriveLetters<L extends Letter>(
   const run = new LetterRedrive(context, kind, task, options);
   await (options.dryRun === true
     ? run.count()
-    : alone(context, kind, (signal) => run.send(signal)));
+    : alone(context, kind, task, (signal) => run.send(signal)));
   return run.result;
 }
 
@@ -94,8 +96,9 @@ export async function sendLetters<L extends Letter>(
 }
 
 /**
- * Only one process at a time may send letters of a kind again, because those that another one has sent are not
- * known before they are marked.
+ * Only one process at a time may send the letters of a destination again, because those that another one has sent are
+ * not known before they are marked.
+ * @param about undefined destinations: those of all, and calls of none
  * @param use gets a signal to end early: the command is to end, or another process may have the right
  * @param onWait called while another process has the right, which is waited for; undefined: nothing waits
  * @throws PostriderError `busy`; `stopped` for a command that is to end while it waits
@@ -103,6 +106,7 @@ export async function sendLetters<L extends Letter>(
 export async function alone<L extends Letter, T>(
   context: Context,
   kind: LetterKind<L>,
+  { destinations }: Pick<RedriveTask<L>, 'destinations'>,
   use: (signal: AbortSignal) => Promise<T>,
   onWait?: () => void,
 ): Promise<T> {
@@ -114,7 +118,13 @@ export async function alone<L extends Letter, T>(
   const stopping = context.stopping();
   const right = await acquireExclusive(
     kafka,
-    { groupId: topology.redriveGroup(letterTopic), topic: config, clock: systemClock, log },
+    {
+      groupId: topology.redriveGroup(letterTopic),
+      topic: config,
+      parts: destinations && [...destinations],
+      clock: systemClock,
+      log,
+    },
     { signal: stopping, onWait },
   );
   if (right === undefined && stopping.aborted)
@@ -161,8 +171,7 @@ class LetterRedrive<L extends Letter> {
   }
 
   get result(): RedriveResult {
-    const { hasRemedy } = this.#leftOut;
-    return { sent: this.#counts.total, leftOut: this.#leftOut.sentences(), hasRemedy };
+    return { sent: this.#counts.total, leftOut: this.#leftOut.sentences() };
   }
 
   async count(): Promise<void> {
@@ -251,10 +260,12 @@ class LetterRedrive<L extends Letter> {
             signal: AbortSignal.any([signal, ending]),
             ...(live === undefined
               ? {}
-              : { giveWay: (letter, ended) => live.giveWay(letter, ended) }),
+              : { giveWay: (letter, ended, settled) => live.giveWay(letter, ended, settled) }),
+            onWritten: (letter) => {
+              live?.wrote(letter);
+            },
             onSent: (letter) => {
               this.#counts.add(letter);
-              live?.wrote(letter);
               onSent?.();
             },
             onRefused: ({ record }, error) => {
@@ -292,8 +303,9 @@ class LetterRedrive<L extends Letter> {
       sentBefore(search.redrives, this.#options.again, this.#kind.sendsTwice),
       ...this.#task.judges,
     ];
-    const letters = sift(search.letters, judges, (objection) => {
+    const letters = sift(search.letters, judges, (objection, letter) => {
       this.#leftOut.add(objection);
+      this.#task.onLeftOut?.(letter, objection);
     });
     return { ...search, letters };
   }

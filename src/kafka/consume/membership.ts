@@ -35,7 +35,7 @@ export interface MembershipOptions {
   /** What this member reads of formats, for whoever writes to the topics. */
   readonly readLevel: number;
   /** See `assignParts`. */
-  readonly parts: readonly string[] | undefined;
+  readonly parts?: readonly string[] | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** The indices that this member owns, and may therefore be kept by it. */

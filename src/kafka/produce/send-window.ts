@@ -8,14 +8,18 @@ export class SendWindow {
     this.#most = most;
   }
 
-  /** Takes a place, once there is one. Only one caller may wait. */
-  async enter(): Promise<void> {
+  /**
+   * Takes a place, once there is one. Only one caller may wait.
+   * @param size of what is sent, where the bound is not one of records; the last may exceed it
+   */
+  async enter(size: number = 1): Promise<void> {
     while (this.#open >= this.#most) await this.#change();
-    this.#open += 1;
+    this.#open += size;
   }
 
-  leave(): void {
-    this.#open -= 1;
+  /** @param size as it entered with */
+  leave(size: number = 1): void {
+    this.#open -= size;
     this.#wake?.();
   }
 

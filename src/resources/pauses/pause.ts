@@ -8,12 +8,18 @@ import type { OutgoingRecord } from '../../kafka/record.ts';
 export interface Pause {
   /** ISO 8601, UTC. */
   readonly since: string;
+  /**
+   * What was kept before then is not for the next `resume`. Earlier than `since` where events of a former pause are
+   * left. Absent: not known, as in records of former releases.
+   */
+  readonly keptSince?: string;
   /** Set if `disableAfter` paused the destination: since when it had failed. Absent if an operator did. */
   readonly failingSince?: string;
 }
 
 const schema = z.object({
   since: z.iso.datetime(),
+  keptSince: z.exactOptional(z.iso.datetime()),
   failingSince: z.exactOptional(z.iso.datetime()),
 });
 
@@ -28,9 +34,9 @@ type Mark = (typeof marks)[number];
 export function resumedRecord(
   topic: string,
   destinationId: string,
-  since: string | undefined,
+  resumed: Pick<Pause, 'since' | 'keptSince'> | undefined,
 ): OutgoingRecord {
-  return markRecord(topic, 'resumed', destinationId, since);
+  return markRecord(topic, 'resumed', destinationId, resumed);
 }
 
 /**
@@ -42,16 +48,16 @@ export function endedRecord(
   destinationId: string,
   since: string | undefined,
 ): OutgoingRecord {
-  return markRecord(topic, 'ended', destinationId, since);
+  return markRecord(topic, 'ended', destinationId, since === undefined ? undefined : { since });
 }
 
 function markRecord(
   topic: string,
   mark: Mark,
   destinationId: string,
-  since: string | undefined,
+  said: object | undefined,
 ): OutgoingRecord {
-  const value = since === undefined ? null : JSON.stringify({ since });
+  const value = said === undefined ? null : JSON.stringify(said);
   return { topic, key: `${mark}:${destinationId}`, value };
 }
 

@@ -9,25 +9,32 @@ import { decodePause, readPauseKey, type Pause } from './pause.ts';
 
 type PauseRecord = Pick<IncomingRecord, 'key' | 'value' | 'timestampMs'>;
 
+/** A record that is no tombstone, and when it was appended. */
+interface Told {
+  readonly pause: Pause;
+  readonly timestampMs: number;
+}
+
 /** What the records of the topic `pauses` say, by destination. */
 export class Pauses {
-  readonly #paused = new Map<string, Pause>();
-  readonly #resumed = new Map<string, string>();
+  readonly #paused = new Map<string, Told>();
+  readonly #resumed = new Map<string, Told>();
   readonly #endedMs = new Map<string, number>();
 
   /** @returns the destination whose pause the record is about */
   apply({ key, value, timestampMs }: PauseRecord): string | undefined {
     const pause = decodePause(value);
+    const told = pause === undefined ? undefined : { pause, timestampMs };
     const { says, destinationId } = readPauseKey(key?.toString() ?? '');
     switch (says) {
       case 'paused':
-        put(this.#paused, destinationId, pause);
+        put(this.#paused, destinationId, told);
         return destinationId;
       case 'resumed':
-        put(this.#resumed, destinationId, pause?.since);
+        put(this.#resumed, destinationId, told);
         return undefined;
       case 'ended':
-        put(this.#endedMs, destinationId, pause === undefined ? undefined : timestampMs);
+        put(this.#endedMs, destinationId, told?.timestampMs);
         return undefined;
     }
   }
@@ -37,12 +44,47 @@ export class Pauses {
   }
 
   get(destinationId: string): Pause | undefined {
-    return this.#paused.get(destinationId);
+    return this.#paused.get(destinationId)?.pause;
   }
 
   /** Since when it is not paused any more, while events that were kept for it may be left. ISO 8601. */
   resumedSince(destinationId: string): string | undefined {
-    return this.#resumed.get(destinationId);
+    return this.#resumed.get(destinationId)?.pause.since;
+  }
+
+  /**
+   * What was kept before this time is not for the next `resume` of these destinations, by whichever says the earlier
+   * time, Kafka's clock or that of whoever paused them; epoch milliseconds. Undefined: not known, so all that is kept
+   * may be for it.
+   */
+  keptSinceMs(destinationIds: Iterable<string>): number | undefined {
+    let firstMs = Infinity;
+    for (const id of destinationIds) {
+      const told = [this.#paused.get(id), this.#resumed.get(id)].filter(
+        (each) => each !== undefined,
+      );
+      if (told.length === 0) return undefined;
+      for (const { pause, timestampMs } of told) {
+        if (pause.keptSince === undefined) return undefined;
+        firstMs = Math.min(firstMs, timestampMs, Date.parse(pause.keptSince));
+      }
+    }
+    return firstMs;
+  }
+
+  /** A pause that begins now: events that a former one has left are kept in it too. */
+  begin(destinationId: string, nowMs: number): Pause {
+    const since = new Date(nowMs).toISOString();
+    if (!this.#paused.has(destinationId) && !this.#resumed.has(destinationId))
+      return { since, keptSince: since };
+    return this.end(destinationId, since);
+  }
+
+  /** What is said of a destination whose pause ends, until all that was kept is sent. */
+  end(destinationId: string, since: string): Pause {
+    const keptSinceMs = this.keptSinceMs([destinationId]);
+    if (keptSinceMs === undefined) return { since };
+    return { since, keptSince: new Date(keptSinceMs).toISOString() };
   }
 
   /** When a destination with this id was deleted: what was kept until then was kept for that one. */
@@ -75,7 +117,8 @@ interface PausesAccess {
 export interface FollowedPauses {
   has(destinationId: string): boolean;
   get(destinationId: string): Pause | undefined;
-  /** See `Pauses`. */
+  // See `Pauses`.
+  begin(destinationId: string, nowMs: number): Pause;
   endedMs(destinationId: string): number | undefined;
   /** Whether what it says was true 2 s ago at the latest. */
   isFresh(): boolean;
@@ -159,6 +202,7 @@ export async function followPauses({
   return {
     has: (id) => pauses.has(id),
     get: (id) => pauses.get(id),
+    begin: (id, nowMs) => pauses.begin(id, nowMs),
     endedMs: (id) => pauses.endedMs(id),
     isFresh: () => coming === undefined && follower.isFresh(),
     onChange: (listener) => {

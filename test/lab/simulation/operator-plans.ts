@@ -43,6 +43,7 @@ export function withOperators(scenario: Scenario): Scenario {
     kind: 'pause' as const,
     destination: chance(0.5) ? refuses : anyDestination(),
     forMs: oneOf([whole(1, 20), whole(20, 300)]) * secondMs,
+    endsAll: chance(0.3),
     ...common(),
   }));
   // Calls go on while a destination is resumed, and some workers hear of it late.

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { registerDeadLetters } from '../../../src/cli/commands/dead-letters.ts';
-import { registerPause, registerResume } from '../../../src/cli/commands/pause.ts';
+import { registerPause } from '../../../src/cli/commands/pause.ts';
+import { registerResume } from '../../../src/cli/commands/resume.ts';
 import type { Context } from '../../../src/cli/context.ts';
 import { PostriderError } from '../../../src/errors.ts';
 import type { SimulatedDeployment } from './deployment.ts';
@@ -75,7 +76,7 @@ export class SimulatedOperators {
     await time.passUntil(() => this.unfinished.size === 0, mostMs);
   }
 
-  async #pause({ atMs, forMs, perSecond, destination, ...told }: Pause): Promise<void> {
+  async #pause({ atMs, forMs, perSecond, endsAll, destination, ...told }: Pause): Promise<void> {
     const { time } = this.#deployment;
     const id = this.#scenario.destinations[destination]?.id ?? '';
     const overMs = time.startMs + Math.min(atMs + forMs, this.#scenario.troubledMs);
@@ -83,7 +84,8 @@ export class SimulatedOperators {
     const left = await this.#untilWell(['pause', id], told, isOver);
     if (!isOver()) await this.#wait(overMs - time.nowMs);
     const rate = perSecond === undefined ? [] : ['--rate', `${perSecond}/s`];
-    await this.#untilWell(['resume', id, ...rate], left);
+    const ended = endsAll === true ? ['--all', '--yes'] : [id];
+    await this.#untilWell(['resume', ...ended, ...rate], left);
   }
 
   async #redrive({ destination, perSecond, cuts }: Redrive): Promise<void> {

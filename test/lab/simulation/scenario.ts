@@ -126,6 +126,8 @@ export type Fault = { readonly atMs: number } & (
       readonly forMs: number;
       /** How fast what was kept is sent; undefined: as fast as it is without being told. */
       readonly perSecond?: number;
+      /** All that are paused then are resumed. */
+      readonly endsAll?: boolean;
       readonly cuts?: readonly Cut[];
     }
   | {

@@ -61,7 +61,7 @@ test('a destination counts as deleted for as long as something is kept for it, o
 test('what is kept under an id whose deletion was cut off is not for the destination that begins', () => {
   for (const left of [
     pauseRecord(topic, 'crm', { since }),
-    resumedRecord(topic, 'crm', since),
+    resumedRecord(topic, 'crm', { since }),
     endedRecord(topic, 'crm', since),
   ])
     assert.deepEqual(
@@ -87,7 +87,7 @@ test('who is cut off between two of its records has said first that the destinat
 
 test('what was paused stays paused where the configuration was lost and is applied anew', () => {
   const nothing = { ...options, stored: storedWith() };
-  for (const left of [pauseRecord(topic, 'crm', { since }), resumedRecord(topic, 'crm', since)])
+  for (const left of [pauseRecord(topic, 'crm', { since }), resumedRecord(topic, 'crm', { since })])
     assert.deepEqual(pauseEndsOf([begun], pausesWith(left), nothing).before, []);
   const deleted = pausesWith(endedRecord(topic, 'crm', since));
   assert.deepEqual(pauseEndsOf([begun], deleted, nothing).before, [

@@ -103,22 +103,64 @@ test('of a pause that was over when this heard of it again, nothing is told but 
   });
 });
 
+/** Takes a record as it is read that was appended then. */
+function apply(
+  pauses: Pauses,
+  { key, value }: ReturnType<typeof pauseRecord>,
+  timestampMs: number = 0,
+): void {
+  pauses.apply({
+    key: Buffer.from(String(key)),
+    value: value === null ? null : Buffer.from(value),
+    timestampMs,
+  });
+}
+
 test('a destination is resumed, and events of it may be left, as long as the records say so', () => {
   const pauses = new Pauses();
-  const apply = ({ key, value }: ReturnType<typeof pauseRecord>): void => {
-    pauses.apply({
-      key: Buffer.from(String(key)),
-      value: value === null ? null : Buffer.from(value),
-      timestampMs: 0,
-    });
-  };
   const since = '2026-01-02T03:04:05.000Z';
-  apply(pauseRecord(topic, 'crm', { since }));
-  apply(resumedRecord(topic, 'crm', since));
+  apply(pauses, pauseRecord(topic, 'crm', { since }));
+  apply(pauses, resumedRecord(topic, 'crm', { since }));
   assert.deepEqual([pauses.has('crm'), pauses.resumedSince('crm')], [true, since]);
-  apply(pauseRecord(topic, 'crm', undefined));
+  apply(pauses, pauseRecord(topic, 'crm', undefined));
   assert.deepEqual([pauses.has('crm'), pauses.resumedSince('crm')], [false, since]);
-  apply(resumedRecord(topic, 'crm', undefined));
+  apply(pauses, resumedRecord(topic, 'crm', undefined));
   assert.equal(pauses.resumedSince('crm'), undefined);
   assert.deepEqual([...pauses.ids()], []);
+});
+
+test('what a resume may find was kept since the pause, by the clock that says the earlier time', () => {
+  const pauses = new Pauses();
+  assert.equal(pauses.keptSinceMs(['crm']), undefined);
+  for (const appendedMs of [900, 1_000, 1_100]) {
+    apply(pauses, pauseRecord(topic, 'crm', pauses.begin('crm', 1_000)), appendedMs);
+    assert.equal(pauses.keptSinceMs(['crm']), Math.min(appendedMs, 1_000));
+    apply(pauses, pauseRecord(topic, 'crm', undefined), 1_200);
+  }
+  const both = ['ads', 'crm'];
+  for (const id of both) apply(pauses, pauseRecord(topic, id, pauses.begin(id, 1_500)), 2_000);
+  assert.equal(pauses.keptSinceMs(both), 1_500);
+  assert.equal(pauses.keptSinceMs([...both, 'web']), undefined);
+  apply(pauses, pauseRecord(topic, 'crm', undefined), 1_200);
+  assert.equal(pauses.keptSinceMs(['crm']), undefined);
+});
+
+test('what a resume that was cut off has left is kept in the next pause too', () => {
+  const pauses = new Pauses();
+  const cutOff = (keptSince: string | undefined): void => {
+    const since = new Date(2_000).toISOString();
+    const resumed = keptSince === undefined ? { since } : { since, keptSince };
+    apply(pauses, resumedRecord(topic, 'crm', resumed), 2_000);
+    apply(pauses, pauseRecord(topic, 'crm', undefined), 2_000);
+  };
+  cutOff(new Date(1_000).toISOString());
+  apply(pauses, pauseRecord(topic, 'crm', pauses.begin('crm', 3_000)), 3_000);
+  assert.equal(pauses.keptSinceMs(['crm']), 1_000);
+  apply(pauses, resumedRecord(topic, 'crm', undefined), 3_000);
+  assert.equal(pauses.keptSinceMs(['crm']), 1_000);
+  // As a former release has it, which did not say since when.
+  cutOff(undefined);
+  apply(pauses, pauseRecord(topic, 'crm', pauses.begin('crm', 4_000)), 4_000);
+  apply(pauses, resumedRecord(topic, 'crm', undefined), 4_000);
+  assert.deepEqual([pauses.has('crm'), pauses.keptSinceMs(['crm'])], [true, undefined]);
 });

@@ -72,6 +72,16 @@ export class SimulatedAdmin {
     }));
   }
 
+  async fetchTopicOffsetsByTimestamp(name: string, timeMs: number): Promise<object> {
+    await this.#answered();
+    return this.#topic(name).partitions.map((partition) => {
+      const found = partition.offsetAt(timeMs);
+      const isCommitted = found >= 0 && found < partition.highWatermark;
+      const offset = isCommitted ? found : partition.highWatermark;
+      return { partition: partition.index, offset: String(offset) };
+    });
+  }
+
   async fetchOffsets({
     groupId,
     topics,
