@@ -40,14 +40,14 @@ export interface RedriveOptions<L extends Letter> {
 }
 
 /** Of letters that are on their way. Enough for tens of thousands a second at 100 ms of distance to the brokers. */
-const mostBytes = 8 * 1024 * 1024;
+const mostBytes = 32 * 1024 * 1024;
 /** A letter's mark, and what it takes here beside its value. */
 const overheadBytes = 1_024;
 const fewLetters = 100;
 
 /**
  * So many letters may be sent twice after a crash, because their copies are acknowledged and not marked yet: those of
- * about a second, and no more than 8,192.
+ * about a second, and no more than 32,768.
  * @param rate letters a second
  */
 export function mostInFlight(rate: number): number {
