@@ -38,7 +38,7 @@ export interface Producer {
   /** Records that are neither acknowledged nor refused yet. */
   readonly queuedRecords: number;
   readonly queuedBytes: number;
-  /** By how much this process's clock is ahead of Kafka's, as the last answer proves; negative: behind. */
+  /** By how much this process's clock is ahead of Kafka's, as answers prove; negative: behind. See `BrokerClocks`. */
   readonly clockAheadMs: number;
   /**
    * True while the producer holds 64 MiB. `produce` accepts more; callers without a bound of their own check

@@ -7,6 +7,7 @@ import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
 import type { ProducerEvents } from './events.ts';
+import { BrokerClocks, provenAheadMs } from './kafka-clock.ts';
 import { isLeaderDoubted, judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';
 import { OutgoingBatch, requestOf } from './outgoing-batch.ts';
@@ -48,14 +49,18 @@ interface Answered {
  * a record that Kafka will never accept.
  */
 export class Sender {
-  /** By how much this process's clock is ahead of Kafka's, as the last answer proves; negative: behind. */
-  clockAheadMs = 0;
   readonly #options: SenderOptions;
+  readonly #clocks = new BrokerClocks();
   readonly #producerId: ProducerId;
 
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#producerId = new ProducerId(options);
+  }
+
+  /** See `BrokerClocks`. */
+  get clockAheadMs(): number {
+    return this.#clocks.aheadMs;
   }
 
   /** The slices are of partitions with nothing in flight. */
@@ -110,7 +115,7 @@ export class Sender {
     }
     if (stop.aborted) return;
     // What is sent again may have been appended by the request before.
-    if (failures === 0) this.#readClock(answers, sentMs);
+    if (failures === 0) this.#readClock(leader, answers, sentMs);
     const judged = judgeAll(batches, answers);
     this.#written(judged.written);
     this.#condemned(judged.condemned, failures);
@@ -124,11 +129,12 @@ export class Sender {
     if (!batch.beginEpoch()) this.#producerId.replace();
   }
 
-  #readClock(answers: readonly ProducedPartition[], sentMs: number): void {
+  #readClock(leader: number, answers: readonly ProducedPartition[], sentMs: number): void {
     const { clock, events } = this.#options;
     const appendedMs = answers.find((each) => each.appendedMs !== undefined)?.appendedMs;
     if (appendedMs === undefined) return;
-    this.clockAheadMs = provenAheadMs(appendedMs, sentMs, clock.now());
+    const nowMs = clock.now();
+    this.#clocks.answered(leader, provenAheadMs(appendedMs, sentMs, nowMs), nowMs);
     events.clockRead(this.clockAheadMs);
   }
 
@@ -222,17 +228,6 @@ export class Sender {
       events.failed(failure, { failures, topics, queuedRecords: accumulator.records });
     }
   }
-}
-
-/**
- * By how much this process's clock is ahead of a broker's at least: the broker appended a record after it was sent,
- * and before the answer came. Negative: behind; 0: nothing proves that they differ.
- * @param appendedMs by the broker's clock; the others by that of this process
- */
-export function provenAheadMs(appendedMs: number, sentMs: number, answeredMs: number): number {
-  const leastAheadMs = sentMs - appendedMs;
-  const mostAheadMs = answeredMs - appendedMs;
-  return leastAheadMs > 0 ? leastAheadMs : Math.min(mostAheadMs, 0);
 }
 
 function judgeAll(
