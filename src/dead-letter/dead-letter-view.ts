@@ -1,5 +1,5 @@
 import { envelopeHeader } from '../event/envelope.ts';
-import type { DeadLetter } from './dead-letter.ts';
+import { answerOf, type DeadLetter } from './dead-letter.ts';
 import type { LetterView } from './present.ts';
 import { printable } from '../printable.ts';
 import { beginningText, bytesText, jsonOrText, jsonText, timeText } from './texts.ts';
@@ -32,15 +32,15 @@ export const deadLetterView: LetterView<DeadLetter> = {
     };
   },
   facts: (letter) => [
-    ['answer', letter.answer === null ? '-' : printable(beginningText(letter.answer))],
+    ['answer', printable(answerText(letter) ?? '-')],
     ...lastAnswerFacts(letter),
     ['destination', printable(letter.destinationId)],
     ['user', printable(letter.user)],
     ...envelopeFacts(letter),
   ],
   body: ({ record }) => jsonText(record.value),
-  whole: ({ answer, lastAnswer, record }) => ({
-    answer: answer === null ? null : beginningText(answer),
+  whole: ({ lastAnswer, record }) => ({
+    answer: answerText({ record }),
     lastAttempt:
       lastAnswer === undefined
         ? null
@@ -53,6 +53,11 @@ export const deadLetterView: LetterView<DeadLetter> = {
     body: jsonOrText(record.value),
   }),
 };
+
+function answerText(letter: Pick<DeadLetter, 'record'>): string | null {
+  const answer = answerOf(letter);
+  return answer && beginningText(answer);
+}
 
 /** When the event was sent again before it became this letter. */
 function redrivenTime({ envelope }: DeadLetter): string | undefined {

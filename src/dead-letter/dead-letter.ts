@@ -24,8 +24,6 @@ export interface DeadLetter extends Letter {
   readonly envelope: Envelope | undefined;
   readonly destinationId: string;
   readonly user: string;
-  /** The beginning of the endpoint's last answer; null if there was none. */
-  readonly answer: Buffer | null;
   /** The result of the last attempt; undefined if there was none, or an earlier release gave the event up. */
   readonly lastAnswer: LastAnswer | undefined;
 }
@@ -47,9 +45,13 @@ export function readDeadLetter(record: IncomingRecord): DeadLetter {
     envelope,
     destinationId: envelope?.destinationId ?? destinationId,
     user,
-    answer: headers[answerHeader] ?? null,
     lastAnswer: decodeLastAnswer(parseHeader(headers[lastAnswerHeader] ?? nothing)),
   };
+}
+
+/** The beginning of the endpoint's last answer; null if there was none. */
+export function answerOf({ record }: Pick<DeadLetter, 'record'>): Buffer | null {
+  return record.headers[answerHeader] ?? null;
 }
 
 /** Where an event goes on its way back. */

@@ -1,10 +1,15 @@
-import type { IncomingRecord } from '../kafka/record.ts';
+import { copied, type IncomingRecord } from '../kafka/record.ts';
 
 /** A record that was given up, with the reason. */
 export interface Letter {
   readonly record: IncomingRecord;
   readonly reason: string;
   readonly detail: string;
+}
+
+/** The same letter, without the rest of what a fetch brought: one in a thousand may be kept for a while. */
+export function owned<L extends Letter>(letter: L): L {
+  return { ...letter, record: copied(letter.record) };
 }
 
 /** Where a letter lies in its topic. */

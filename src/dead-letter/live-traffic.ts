@@ -60,8 +60,8 @@ export class LiveTraffic<L> {
   async #isBehind(settled: () => Promise<void>): Promise<boolean> {
     await settled();
     try {
-      const { clock, look } = this.#options;
-      const traffic = { ...(await look()), atMs: clock.steadyNow() };
+      const progress = await this.#options.look();
+      const traffic = { ...progress, atMs: this.#options.clock.steadyNow() };
       const before = this.#last;
       this.#last = { traffic, own: this.#own };
       if (before === undefined) return false;

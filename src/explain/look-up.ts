@@ -1,4 +1,4 @@
-import { readDeadLetter } from '../dead-letter/dead-letter.ts';
+import { answerOf, readDeadLetter } from '../dead-letter/dead-letter.ts';
 import { placeText } from '../dead-letter/letter.ts';
 import { Redrives } from '../dead-letter/redrives.ts';
 import { decodeBundleHeader, decompressEvents } from '../delivery/bundle/format.ts';
@@ -214,7 +214,8 @@ class LookUp {
       letters.map(({ record }) => placed(record)),
     );
     return letters.flatMap((letter) => {
-      const { record, envelope, reason, detail, answer } = letter;
+      const { record, envelope, reason, detail } = letter;
+      const answer = answerOf(letter);
       if (envelope === undefined) return [];
       return {
         kind,

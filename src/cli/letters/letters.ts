@@ -1,4 +1,4 @@
-import { placeText, type Letter, type Place } from '../../dead-letter/letter.ts';
+import { owned, placeText, type Letter, type Place } from '../../dead-letter/letter.ts';
 import { OldestLetters } from '../../dead-letter/oldest.ts';
 import { presentLetter, presentLetters, type LetterView } from '../../dead-letter/present.ts';
 import {
@@ -10,7 +10,7 @@ import {
   type SearchArea,
 } from '../../dead-letter/read-letters.ts';
 import { readMarks, Redrives, redriveSlices } from '../../dead-letter/redrives.ts';
-import { copied, type IncomingRecord } from '../../kafka/record.ts';
+import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Topology } from '../../topology.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
@@ -79,8 +79,9 @@ async function oldestLetters<L extends Letter>(
   try {
     for await (const record of readLetters(context.kafka, found, counter.add, signal)) {
       if (oldest.isComplete) break;
-      if (oldest.mayHold(record) && matches(kind.read(record)))
-        oldest.add(kind.read(copied(record)));
+      if (!oldest.mayHold(record)) continue;
+      const letter = kind.read(record);
+      if (matches(letter)) oldest.add(owned(letter));
     }
   } finally {
     status.stop();
@@ -149,7 +150,7 @@ async function redrivesOf<L extends Letter>(
   const wanted = new Set(letters.map(({ record }) => placeText(record)));
   const redrives = new Redrives(kind.topicOf(topology), (place) => wanted.has(placeText(place)));
   if (letters.length === 0) return redrives;
-  const sinceMs = Math.min(...letters.map(({ record }) => record.timestampMs));
+  const sinceMs = letters.reduce((ms, { record }) => Math.min(ms, record.timestampMs), Infinity);
   for await (const mark of readMarks(context.kafka, topology.topics.redrives, sinceMs))
     redrives.collect(mark);
   return redrives;
@@ -185,7 +186,7 @@ async function search<L extends Letter>(
       known = redrives;
       for await (const record of readLetters(kafka, { ...found, ranges }, counter.add, signal)) {
         const letter = kind.read(record);
-        if (matches(letter)) yield letter;
+        if (matches(letter)) yield owned(letter);
       }
       if (signal.aborted) return;
     }
