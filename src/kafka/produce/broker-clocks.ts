@@ -1,0 +1,39 @@
+/**
+ * By how much this process's clock is ahead of a broker's at least: the broker appended a record after it was sent,
+ * and before the answer came. Negative: behind; 0: nothing proves that they differ.
+ * @param appendedMs by the broker's clock; the others by that of this process
+ */
+export function provenAheadMs(appendedMs: number, sentMs: number, answeredMs: number): number {
+  const leastAheadMs = sentMs - appendedMs;
+  const mostAheadMs = answeredMs - appendedMs;
+  return leastAheadMs > 0 ? leastAheadMs : Math.min(mostAheadMs, 0);
+}
+
+/** What a broker's last answer proves counts for so long: its clock, or that of this machine, may have been set. */
+const provenForMs = 60_000;
+
+interface Proof {
+  readonly aheadMs: number;
+  readonly atMs: number;
+}
+
+/** What the answers of each broker prove of the clocks. */
+export class BrokerClocks {
+  /**
+   * By how much this process's clock is ahead of Kafka's; negative: behind. It is the median of the brokers, because
+   * one of them may have a wrong clock. Where they are an even number, the clock of this process is one of those
+   * that are compared.
+   */
+  aheadMs = 0;
+  readonly #proofs = new Map<number, Proof>();
+
+  /** @param nowMs when the answer came, by this process's clock */
+  answered(nodeId: number, aheadMs: number, nowMs: number): void {
+    for (const [id, { atMs }] of this.#proofs)
+      if (Math.abs(nowMs - atMs) > provenForMs) this.#proofs.delete(id);
+    this.#proofs.set(nodeId, { aheadMs, atMs: nowMs });
+    const known = Array.from(this.#proofs.values(), (proof) => proof.aheadMs);
+    if (known.length % 2 === 0) known.push(0);
+    this.aheadMs = known.toSorted((a, b) => a - b)[Math.floor(known.length / 2)] ?? 0;
+  }
+}
