@@ -127,11 +127,10 @@ export class DeliveryEngine {
       clock: deps.clock,
       onCutOff: (providers, detail) => {
         deps.events.cutOff(providers, detail);
-        this.#pool.cutOff(true);
       },
       onReached: (afterMs) => {
         deps.events.reached(afterMs);
-        this.#pool.cutOff(false);
+        this.#pool.rampUp();
       },
     });
     this.#gate = new DueGate(deps.clock, (record, claim, dueMs) => {
@@ -412,8 +411,8 @@ export class DeliveryEngine {
     for (const lane of this.#lanes.awake) {
       const { id } = lane.destination;
       lane.tick(usual);
-      // While this worker is cut off, failures say nothing about endpoints.
-      if (!this.#reachability.isCutOff) this.#watch.look(id, lane);
+      // While this worker is cut off from endpoints, failures say nothing about them.
+      if (!lane.endpoints.areUnreached) this.#watch.look(id, lane);
       if (this.#watch.standing(id) === undefined && isPlain(lane)) this.#lanes.letRest(lane);
     }
     for (const id of this.#lanes.sweep(this.#deps.clock.steadyNow())) this.#watch.forget(id);
@@ -422,7 +421,7 @@ export class DeliveryEngine {
   /** Whether a lane that is behind may be so by itself. Where this worker is, putting off would add to its work. */
   #areLanesCompared(): boolean {
     const hasTimeLeft = this.#deps.busyShare() < fullyBusy;
-    return hasTimeLeft && !this.#pool.isRestricted && this.#hasSeveralDestinations();
+    return hasTimeLeft && !this.#pool.isRampingUp && this.#hasSeveralDestinations();
   }
 
   get #idle(): Idle {

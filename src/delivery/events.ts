@@ -179,10 +179,10 @@ export class DeliveryEvents {
     else this.#log.warn({}, 'the latest deletions are not known; nothing is sent until they are');
   }
 
-  /** @param providers how many could not be reached within seconds */
+  /** @param providers how many were lost within seconds */
   cutOff(providers: number, detail: string): void {
     const text =
-      'no endpoint can be reached from here; this worker waits and probes, and counts no attempts';
+      'hardly any endpoint can be reached from here; this worker probes those that it has lost, and counts no attempts';
     this.#log.error({ providers, detail }, text);
   }
 

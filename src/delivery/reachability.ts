@@ -1,41 +1,49 @@
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Outcome, Retryable } from './outcome.ts';
 
-/** With fewer unreachable providers, each may have failed by itself. */
-const fewestUnreached = 8;
+/** With fewer providers lost, each may have failed by itself. */
+const fewestLost = 8;
 /**
  * Share of the tried providers that may still be reachable, because some endpoints are on our side of the
  * outage.
  */
 const mostReachedShare = 0.05;
-/** Older results are not evidence for the present. */
+/** Failures that are further apart have nothing to do with one another. */
 const windowMs = 5_000;
-/** For how many destinations providers are probed at a time, once a second. */
-const probesAtOnce = 3;
+/** A provider that was not reached for longer than this says nothing about our network. */
+const knownMs = 3_600_000;
+const purgeMs = 60_000;
+/** How many providers are probed at a time, once a second: so many, and one more for each that was reached. */
+const fewestProbes = 3;
 /** Far more outages than fit into the longest retry window. */
 const mostRemembered = 100;
 
-/** Whether our own network fails: of many providers, hardly any can be reached. */
-export function looksCutOff(unreached: number, reached: number): boolean {
-  return unreached >= fewestUnreached && reached <= mostReachedShare * (unreached + reached);
+/** Whether our own network fails: many providers were lost, and hardly any can be reached. */
+export function looksCutOff(lost: number, reached: number): boolean {
+  return lost >= fewestLost && reached <= mostReachedShare * (lost + reached);
 }
 
 export interface ReachabilityOptions {
   readonly clock: SteadyClock;
-  /** This worker is cut off. `providers`: how many could not be reached; `detail`: the last failure. */
+  /** This worker is cut off. `providers`: how many were lost; `detail`: the last failure. */
   readonly onCutOff: (providers: number, detail: string) => void;
   /** This worker is connected again. */
   readonly onReached: (afterMs: number) => void;
 }
 
-/** By name: the providers that the events of some destination go to, all of them or none. */
-export type ProviderGroups = ReadonlyMap<string, readonly string[]>;
-
 /** To whom this worker's events go. */
 export interface Providers {
   used(): ReadonlySet<string>;
   /** Those for which events wait. */
-  waitingFor(): ProviderGroups;
+  waitingFor(): ReadonlySet<string>;
+}
+
+/** The last request, which did not reach its provider, by the steady clock. */
+interface Failure {
+  readonly startedMs: number;
+  readonly endedMs: number;
+  /** For people. */
+  readonly detail: string;
 }
 
 interface Outage {
@@ -44,20 +52,27 @@ interface Outage {
 }
 
 /**
- * Distinguishes an outage of our own network from outages of endpoints. While this worker is cut off, it
- * sends only to providers that it has reached since, and a few probes to others. Failures to reach a provider
- * then are not attempts, and the time does not count against endpoints.
+ * Distinguishes an outage of our own network from outages of endpoints. A provider is lost that was reached within the
+ * last hour and is not reached now; one that was not reached for longer, or never, is no evidence. While this worker is
+ * cut off, it sends a few probes to providers that it has not reached since, and everything to all others. Failures to
+ * reach a provider then are not attempts, and the time does not count against endpoints.
  */
 export class Reachability {
   readonly #options: ReachabilityOptions;
+  /** When each provider was last reached, by the steady clock. */
+  readonly #known = new Map<string, number>();
+  #purgedMs = 0;
+  /** Nobody has been reached yet. */
+  #isNew = true;
+  #firstTriedMs: number | undefined;
   /**
-   * When each provider was last reached, and last not reached, by the steady clock. Each provider is in one
-   * of the maps.
+   * While this worker is connected: the providers that were lost lately. While it is cut off: all that it has not
+   * reached since, the next to be probed first.
    */
-  readonly #reachedMs = new Map<string, number>();
-  readonly #unreachedMs = new Map<string, number>();
+  readonly #unreached = new Map<string, Failure>();
+  /** While this worker is cut off: the providers that it has reached since. */
+  readonly #reached = new Set<string>();
   readonly #probes = new Set<string>();
-  #lastProbed: readonly string[] = [];
   #outages: Outage[] = [];
   /** Since when this worker has been cut off, in wall-clock time. */
   #sinceMs: number | undefined;
@@ -70,8 +85,19 @@ export class Reachability {
     return this.#sinceMs !== undefined;
   }
 
-  mayTry(provider: string): boolean {
-    return !this.isCutOff || this.#reachedMs.has(provider) || this.#probes.has(provider);
+  /** For how long this worker has been cut off, in wall-clock time. */
+  get forMs(): number {
+    return this.#sinceMs === undefined ? 0 : this.#options.clock.now() - this.#sinceMs;
+  }
+
+  /** This worker is cut off, and from the provider too. */
+  isUnreached(provider: string): boolean {
+    return this.isCutOff && this.#unreached.has(provider);
+  }
+
+  /** One request may go to the provider although it is unreached. */
+  isProbed(provider: string): boolean {
+    return this.#probes.has(provider);
   }
 
   /** To be called when a request goes out. */
@@ -82,33 +108,37 @@ export class Reachability {
   /**
    * To be called when a request ends. Returns what the outcome says about the endpoint, which is less while
    * this worker is cut off.
+   * @param startedMs when the request went out, by the steady clock
    */
-  judge(provider: string, outcome: Outcome): Outcome {
-    if (outcome.kind === 'retryable' && outcome.silent === true)
-      return this.isCutOff && !this.#reachedMs.has(provider) ? cutOff(outcome) : outcome;
-    if (outcome.kind !== 'retryable' || outcome.unreached !== true) {
-      // Every provider was reachable lately, so there is nothing to find out.
-      if (this.#unreachedMs.size > 0) this.#reached(provider);
-      return outcome;
+  judge(provider: string, outcome: Outcome, startedMs: number): Outcome {
+    this.#firstTriedMs ??= startedMs;
+    if (outcome.kind === 'retryable') {
+      // Our own shortage tells nothing of our network.
+      if (outcome.cause === 'local') return outcome;
+      // Outside an outage, and once the provider was reached in it, this is an endpoint that hangs.
+      if (outcome.silent === true && (!this.isCutOff || this.#reached.has(provider)))
+        return outcome;
+      if (outcome.silent === true || outcome.unreached === true)
+        return this.#missed(provider, outcome, startedMs);
     }
-    this.#reachedMs.delete(provider);
-    this.#unreachedMs.set(provider, this.#options.clock.steadyNow());
-    if (!this.isCutOff && looksCutOff(this.#unreachedMs.size, this.#reachedMs.size))
-      this.#begin(outcome.detail);
-    return this.isCutOff ? cutOff(outcome) : outcome;
+    this.#met(provider);
+    return outcome;
   }
 
   /** To be called about once a second. */
   tick(providers: Providers): void {
-    if (this.isCutOff) {
-      this.#forgetAllBut(providers.used());
-      if (this.#isReached) this.#end();
-      else this.#chooseProbes(providers.waitingFor());
+    const nowMs = this.#options.clock.steadyNow();
+    // In an outage in which nobody is reached, nobody has an outage of their own.
+    if (!this.isCutOff || this.#reached.size > 0) this.#purge(nowMs);
+    if (!this.isCutOff) {
+      for (const [provider, { endedMs }] of this.#unreached)
+        if (endedMs < nowMs - windowMs) this.#unreached.delete(provider);
+      this.#look();
       return;
     }
-    const fromMs = this.#options.clock.steadyNow() - windowMs;
-    for (const seenMs of [this.#reachedMs, this.#unreachedMs])
-      for (const [provider, atMs] of seenMs) if (atMs < fromMs) seenMs.delete(provider);
+    this.#forgetAllBut(providers.used());
+    if (this.#isOver) this.#end();
+    else this.#chooseProbes(providers.waitingFor());
   }
 
   /** How long this worker has been cut off since `fromMs`, in wall-clock time. */
@@ -121,53 +151,107 @@ export class Reachability {
     return sumMs;
   }
 
-  #reached(provider: string): void {
-    this.#unreachedMs.delete(provider);
-    this.#reachedMs.set(provider, this.#options.clock.steadyNow());
-    if (this.isCutOff && this.#isReached) this.#end();
+  #met(provider: string): void {
+    // What was never reached is no evidence any more.
+    if (this.#isNew) this.#unreached.clear();
+    this.#isNew = false;
+    this.#known.set(provider, this.#options.clock.steadyNow());
+    this.#unreached.delete(provider);
+    if (!this.isCutOff || this.#reached.has(provider)) return;
+    this.#reached.add(provider);
+    if (this.#isOver) this.#end();
+  }
+
+  #missed(provider: string, outcome: Retryable, startedMs: number): Outcome {
+    if (!this.isCutOff && !this.#isEvidence(provider)) return outcome;
+    const isFirst = !this.#unreached.has(provider);
+    const { detail } = outcome;
+    const endedMs = this.#options.clock.steadyNow();
+    this.#unreached.set(provider, { startedMs, endedMs, detail });
+    this.#reached.delete(provider);
+    if (isFirst && !this.isCutOff) this.#look();
+    return this.isCutOff ? cutOff(outcome) : outcome;
+  }
+
+  /** A worker that has reached nobody yet knows of none that can be reached, and takes all as evidence. */
+  #isEvidence(provider: string): boolean {
+    return this.#isNew || this.#known.has(provider);
+  }
+
+  get #lost(): number {
+    let lost = 0;
+    for (const provider of this.#unreached.keys()) if (this.#isEvidence(provider)) lost += 1;
+    return lost;
+  }
+
+  get #isOver(): boolean {
+    return !looksCutOff(this.#lost, this.#reached.size);
+  }
+
+  /** Begins an outage if it looks like one. */
+  #look(): void {
+    if (this.#unreached.size < fewestLost) return;
+    const { clock } = this.#options;
+    let fromMs = clock.steadyNow();
+    let lastDetail = '';
+    // The first answers may take longer than the first refusals.
+    if (this.#isNew && fromMs - (this.#firstTriedMs ?? fromMs) < windowMs) return;
+    // A request that times out tells of the time when it began. Whoever was reached after that contradicts it.
+    for (const { startedMs, detail } of this.#unreached.values()) {
+      fromMs = Math.min(fromMs, startedMs);
+      lastDetail = detail;
+    }
+    const reached = new Set<string>();
+    for (const [provider, reachedMs] of this.#known) {
+      if (reachedMs < fromMs || this.#unreached.has(provider)) continue;
+      reached.add(provider);
+      if (!looksCutOff(this.#unreached.size, reached.size)) return;
+    }
+    for (const provider of reached) this.#reached.add(provider);
+    this.#sinceMs = clock.now();
+    this.#options.onCutOff(this.#unreached.size, lastDetail);
+  }
+
+  #purge(nowMs: number): void {
+    if (nowMs - this.#purgedMs < purgeMs) return;
+    this.#purgedMs = nowMs;
+    for (const [provider, reachedMs] of this.#known)
+      if (reachedMs < nowMs - knownMs) this.#known.delete(provider);
   }
 
   /** Nobody would find out about a provider to which nothing is sent any more. */
   #forgetAllBut(used: ReadonlySet<string>): void {
-    for (const provider of this.#unreachedMs.keys())
-      if (!used.has(provider)) this.#unreachedMs.delete(provider);
-  }
-
-  /** That few are left unreached is no sign that they can be reached. */
-  get #isReached(): boolean {
-    const unreached = Math.max(fewestUnreached, this.#unreachedMs.size);
-    return !looksCutOff(unreached, this.#reachedMs.size);
-  }
-
-  #begin(detail: string): void {
-    this.#sinceMs = this.#options.clock.now();
-    this.#options.onCutOff(this.#unreachedMs.size, detail);
+    for (const provider of this.#unreached.keys())
+      if (!used.has(provider)) this.#unreached.delete(provider);
   }
 
   #end(): void {
-    const { clock } = this.#options;
-    const fromMs = this.#sinceMs ?? clock.now();
-    const toMs = clock.now();
+    const toMs = this.#options.clock.now();
+    const fromMs = this.#sinceMs ?? toMs;
     this.#sinceMs = undefined;
+    // Most others were reached, so those that were not may have an outage of their own.
+    for (const provider of this.#unreached.keys()) this.#known.delete(provider);
+    this.#unreached.clear();
+    this.#reached.clear();
     this.#probes.clear();
-    this.#unreachedMs.clear();
     this.#outages = [...this.#outages, { fromMs, toMs }].slice(-mostRemembered);
     this.#options.onReached(toMs - fromMs);
   }
 
-  /** Groups take turns: those that were probed last come last. */
-  #chooseProbes(groups: ProviderGroups): void {
+  /** Providers take turns: those that were probed last come last. */
+  #chooseProbes(waiting: ReadonlySet<string>): void {
     this.#probes.clear();
-    const last = new Set(this.#lastProbed);
-    const candidates = [...groups].filter(([, providers]) =>
-      providers.some((provider) => !this.#reachedMs.has(provider)),
-    );
-    const fresh = candidates.filter(([name]) => !last.has(name));
-    const chosen = (fresh.length > 0 ? fresh : candidates).slice(0, probesAtOnce);
-    for (const [, providers] of chosen)
-      for (const provider of providers) this.#probes.add(provider);
-    const names = chosen.map(([name]) => name);
-    this.#lastProbed = fresh.length > 0 ? [...this.#lastProbed, ...names] : names;
+    const most = fewestProbes + this.#reached.size;
+    for (const provider of this.#unreached.keys()) {
+      if (this.#probes.size === most) break;
+      if (waiting.has(provider)) this.#probes.add(provider);
+    }
+    for (const provider of this.#probes) {
+      const failure = this.#unreached.get(provider);
+      if (failure === undefined) continue;
+      this.#unreached.delete(provider);
+      this.#unreached.set(provider, failure);
+    }
   }
 }
 

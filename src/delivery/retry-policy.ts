@@ -107,6 +107,7 @@ export const deferralCauses = [
   'retention',
   'unreadable',
   'local',
+  'cut-off',
   'newer-format',
 ] as const;
 

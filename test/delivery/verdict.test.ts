@@ -25,6 +25,7 @@ const fresh: EventState = {
 
 const atEase: LaneView = {
   availability: 'yes',
+  cutOffMs: undefined,
   openForMs: 0,
   waiting: 0,
   returned: 0,

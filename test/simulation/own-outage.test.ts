@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { answerOk, failsWith, hourMs, minuteMs } from '../delivery/simulated-world.ts';
 import type { Answer } from '../delivery/simulated-world.ts';
-import { timedOut, unreachedInTime } from '../../src/delivery/outcome.ts';
+import { silentOnKeptConnection, unreachedInTime } from '../../src/delivery/outcome.ts';
 import { Scene } from './scene.ts';
 import type { Traffic } from './scene.ts';
 
@@ -33,16 +33,17 @@ async function lateAfterOutage(outageMs: number): Promise<{ world: Scene['world'
   const traffic = endpoints(scene, 40, 'crm');
   world.answer = () => ok;
   await scene.run(2_000, traffic);
+  const seldom = traffic.map((each) => ({ ...each, perSecond: 0.2 }));
   const late = { attempts: 3, dueMs: world.clock.now(), deadlineMs: world.clock.now() + 60_000 };
   world.answer = () => refused;
   await scene.run(2_000, traffic);
   const id = world.publish('crm-0', 'late', late, 'retry.10s');
-  await scene.run(outageMs, traffic);
+  await scene.run(outageMs, seldom);
   return { world, id };
 }
 
 describe('while nobody can be reached from here', () => {
-  test('nothing is spent, and afterwards all goes out in its order, and not at once', async () => {
+  test('nothing is spent, and afterwards what windows hold goes out in its order, and not at once', async () => {
     const scene = new Scene({ partitions: 12 });
     const { world } = scene;
     const traffic = endpoints(scene, 40, 'crm');
@@ -50,12 +51,12 @@ describe('while nobody can be reached from here', () => {
     await scene.run(10_000, traffic);
     world.answer = () => refused;
     const fromMs = world.clock.now();
-    await scene.run(2 * minuteMs, traffic);
+    await scene.run(20_000, traffic);
     assert.ok(world.engine.state().isCutOff);
     const attempts = world.metrics.requests.get('connection') ?? 0;
     assert.ok(attempts < 60, `${attempts} attempts were counted before it was recognised`);
     const tries = world.requests.filter(({ atMs }) => atMs >= fromMs).length - attempts;
-    assert.ok(tries <= 3 * 120 + 100, `${tries} requests to whom nobody can reach`);
+    assert.ok(tries <= 3 * 20 + 100, `${tries} requests to whom nobody can reach`);
     world.answer = () => ok;
     const backMs = world.clock.now();
     await scene.run(minuteMs, traffic);
@@ -71,6 +72,26 @@ describe('while nobody can be reached from here', () => {
     assert.equal(new Set(world.delivered).size, scene.published);
     // Those whose attempts were counted came back later.
     assert.ok(scene.inversions() <= attempts * 10, `${scene.inversions()} inversions`);
+  });
+
+  test('its events take half of the windows, and the rest is put off for few writes and no attempts', async () => {
+    const scene = new Scene({ partitions: 1 });
+    const { world } = scene;
+    const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ok;
+    await scene.run(10_000, traffic);
+    world.answer = () => refused;
+    await scene.run(minuteMs, traffic);
+    const attempts = world.metrics.requests.get('connection') ?? 0;
+    assert.ok(attempts < 60, `${attempts} attempts`);
+    const fullness = world.claim('delivery').fullness();
+    assert.ok(fullness > 0.4 && fullness < 0.6, `${fullness} of the window`);
+    const writes = world.retries.length / scene.published;
+    assert.ok(writes <= 3, `${writes} writes to retry topics an event`);
+    world.answer = () => ok;
+    await world.clock.pass(10 * minuteMs);
+    assert.deepEqual(world.deadLetters, []);
+    assert.equal(new Set(world.delivered).size, scene.published);
   });
 
   test('all slots are used again soon after', async () => {
@@ -103,6 +124,9 @@ describe('while nobody can be reached from here', () => {
     const { world } = scene;
     const traffic = endpoints(scene, 40, 'crm');
     world.addDestination('slow', { webhooks: [{ url: 'https://slow.slow.example', headers: {} }] });
+    world.answer = () => ok;
+    world.publish('slow');
+    await scene.run(2_000, traffic);
     world.answer = (url) => ({ ...refused, afterMs: url.includes('slow') ? 4_000 : 2 });
     const id = world.publish('slow');
     await scene.run(2_000, traffic);
@@ -170,7 +194,7 @@ describe('while nobody can be reached from here', () => {
     const silent = new Set<string>();
     world.answer = (url) => {
       if (url.includes('inside')) return ok;
-      const outcome = silent.has(url) ? unreachedInTime : timedOut;
+      const outcome = silent.has(url) ? unreachedInTime : silentOnKeptConnection;
       silent.add(url);
       return { outcome, afterMs: 5_000 };
     };
@@ -185,6 +209,8 @@ describe('while nobody can be reached from here', () => {
     const scene = new Scene({ partitions: 1 });
     const { world } = scene;
     const traffic = endpoints(scene, 40, 'crm');
+    world.answer = () => ok;
+    await scene.run(3_000, traffic);
     world.answer = () => ({ ...refused, afterMs: 500 });
     await scene.run(3_000, traffic);
     assert.ok(world.engine.state().isCutOff);
@@ -217,6 +243,52 @@ describe('it is not us', () => {
       assert.ok((world.metrics.breakerChanges.get('open') ?? 0) > 0);
     });
 
+  const dropped: Answer = { outcome: unreachedInTime, afterMs: 5_000 };
+  for (const { title, dead, away, everyMs } of [
+    {
+      title: 'where sixty customers have been dead for long, and all others use one platform',
+      dead: 60,
+      away: refused,
+      everyMs: 1_000,
+    },
+    {
+      title: 'on a quiet night, where ten customers drop packets',
+      dead: 10,
+      away: dropped,
+      everyMs: minuteMs,
+    },
+  ])
+    test(title, async () => {
+      const scene = new Scene({ partitions: 4 });
+      const { world } = scene;
+      const all = [...endpoints(scene, dead, 'dead'), ...endpoints(scene, 40, 'well', 'platform')];
+      world.answer = (url) => (url.includes('dead') ? away : ok);
+      for (let call = 0; call < 150; call++) {
+        for (const { destination } of all) scene.publish(destination);
+        await world.clock.pass(everyMs);
+      }
+      assert.equal(cutOffLabel(scene), 0);
+      assert.ok(scene.p99Ms('well') <= 130, `p99 of ${scene.p99Ms('well')} ms`);
+    });
+
+  for (const { title, away } of [
+    { title: 'where sixty customers die at once, and all others use one platform', away: refused },
+    { title: 'where sixty customers begin to drop packets at once', away: dropped },
+  ])
+    test(`(or looks like it) ${title}, and others are not kept waiting`, async () => {
+      const scene = new Scene({ partitions: 1 });
+      const { world } = scene;
+      const traffic = [
+        ...endpoints(scene, 60, 'dies'),
+        ...endpoints(scene, 40, 'well', 'platform'),
+      ].map((each) => ({ ...each, perSecond: 1 }));
+      world.answer = () => ok;
+      await scene.run(10_000, traffic);
+      world.answer = (url) => (url.includes('dies') ? away : ok);
+      await scene.run(3 * minuteMs, traffic);
+      assert.ok(scene.p99Ms('well') <= 130, `p99 of ${scene.p99Ms('well')} ms`);
+    });
+
   test('and one endpoint on our side of the outage does not end it, however little others get', async () => {
     const scene = new Scene();
     const { world } = scene;
@@ -242,8 +314,7 @@ describe('it is not us', () => {
     world.answer = (url) => (url.includes('inside') ? ok : refused);
     await scene.run(15_000, traffic);
     const sinceMs = world.clock.now();
-    // As long as windows have room.
-    await scene.run(15_000, traffic);
+    await scene.run(2 * minuteMs, traffic);
     assert.ok(world.engine.state().isCutOff);
     assert.ok(scene.p99Ms('inside', sinceMs) <= 100);
     world.answer = () => ok;

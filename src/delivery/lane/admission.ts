@@ -39,6 +39,7 @@ export class Admission {
   readonly #deps: AdmissionDeps;
   /** For fresh events, and for those that have come back. */
   readonly #oddOneOut = { fresh: new OddOneOut(), returned: new OddOneOut() };
+  #wereUnreached = false;
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -89,14 +90,18 @@ export class Admission {
     const turnMs = this.longestTurnMs;
     this.#oddOneOut.fresh.tick(turnMs, freshMs);
     this.#oddOneOut.returned.tick(turnMs, returnedMs);
-    if (this.#mayHaveTooMuch) this.review();
+    const { areUnreached } = this.#deps.endpoints;
+    const hasJustLost = areUnreached && !this.#wereUnreached;
+    this.#wereUnreached = areUnreached;
+    if (this.#mayHaveTooMuch || hasJustLost) this.review();
   }
 
   /** Nothing prevents an event from waiting here for a slot. */
   get #isAtEase(): boolean {
     const { endpoints, hold, rate, lane } = this.#deps;
-    const isHeldUp = endpoints.troubled || hold.isOn || rate.isLimited || lane.isSlowRefused;
-    return !isHeldUp && !this.isOddOneOut;
+    const areAway = endpoints.troubled || endpoints.areUnreached;
+    const isHeldUp = hold.isOn || rate.isLimited || lane.isSlowRefused;
+    return !areAway && !isHeldUp && !this.isOddOneOut;
   }
 
   /** Whether events that wait here may have to be put off. */
@@ -156,6 +161,7 @@ export class Admission {
     return {
       availability: endpoints.availability,
       openForMs: endpoints.openForMs,
+      cutOffMs: endpoints.areUnreached ? context.reachability.forMs : undefined,
       waiting: waiting.size,
       returned: waiting.returned,
       maxInFlight: slots.max,

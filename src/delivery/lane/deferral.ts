@@ -7,6 +7,8 @@ export interface LaneView {
   /** Availability of the lane's best URL, and for how long that has been away. */
   readonly availability: Availability;
   readonly openForMs: number;
+  /** For how long this worker has been cut off from the endpoint, if it is. */
+  readonly cutOffMs: number | undefined;
   readonly waiting: number;
   /** Waiting events that have come back from a retry topic. */
   readonly returned: number;
@@ -80,6 +82,9 @@ export function deferralOf(
   const probing = view.availability === 'wait' && view.waiting >= view.maxInFlight;
   if (view.availability === 'no' || probing)
     return { cause: 'breaker', wantedMs: wantedBreakerDelayMs(view.openForMs, hasReturned) };
+  // Other destinations' events are read meanwhile, and some that wait here are there to probe with.
+  if (view.cutOffMs !== undefined && prospects.fullness >= crowded)
+    return { cause: 'cut-off', wantedMs: wantedBreakerDelayMs(view.cutOffMs, hasReturned) };
   if (view.heldMs > shortWaitMs) return { cause: 'retry-after', wantedMs: view.heldMs };
   if (prospects.rateWaitMs > mayWaitMs(view, prospects, hasReturned))
     return { cause: 'rate-limit', wantedMs: prospects.rateTurnMs };

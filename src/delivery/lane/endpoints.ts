@@ -16,6 +16,8 @@ export class LaneEndpoints {
   readonly #options: BreakerOptions;
   readonly #reachability: Reachability;
   #all: readonly Endpoint[] = [];
+  /** Each once. */
+  #providers: readonly string[] = [];
   /** No longer URLs of the destination, but with requests in flight, which count if they become that again. */
   #former: readonly Endpoint[] = [];
   #troubled = false;
@@ -64,7 +66,7 @@ export class LaneEndpoints {
 
   /** Whether any URL can take a request. Without one, a job would have no request to wait for. */
   someCanTake(maxInFlight: number): boolean {
-    if (this.#reachability.isCutOff && !this.#mayTryAll()) return false;
+    if (this.areUnreached && !this.#isProbed) return false;
     for (const endpoint of this.#all) if (this.canTake(endpoint, maxInFlight)) return true;
     return false;
   }
@@ -93,9 +95,14 @@ export class LaneEndpoints {
     }
   }
 
-  /** Each once. */
   get providers(): readonly string[] {
-    return [...new Set(this.#all.map(({ prepared }) => prepared.provider))];
+    return this.#providers;
+  }
+
+  /** This worker is cut off from some URL: an event with several URLs is sent to all of them or to none. */
+  get areUnreached(): boolean {
+    const { isCutOff } = this.#reachability;
+    return isCutOff && this.#providers.some((provider) => this.#reachability.isUnreached(provider));
   }
 
   get haveBreakers(): boolean {
@@ -131,6 +138,7 @@ export class LaneEndpoints {
     for (const endpoint of former) endpoint.close();
     this.#former = former.filter(({ inFlight }) => inFlight > 0);
     if (!isSame(all, this.#all)) this.#all = all;
+    this.#providers = [...new Set(all.map(({ prepared }) => prepared.provider))];
     this.#look();
   }
 
@@ -147,9 +155,8 @@ export class LaneEndpoints {
     for (const endpoint of this.#all) endpoint.close();
   }
 
-  /** While this worker is cut off, an event with several URLs is sent to all of them or to none. */
-  #mayTryAll(): boolean {
-    return this.#all.every(({ prepared }) => this.#reachability.mayTry(prepared.provider));
+  get #isProbed(): boolean {
+    return this.#providers.some((provider) => this.#reachability.isProbed(provider));
   }
 
   #look(): void {

@@ -107,7 +107,8 @@ export class Lane implements SlotTaker {
   /** Its events lack nothing but a slot: none of them is put off for its endpoint's sake. */
   get isServed(): boolean {
     const { endpoints, hold, rate } = this;
-    return endpoints.availability === 'yes' && !hold.isOn && rate.isReady && !this.isSlowRefused;
+    const isHeldUp = hold.isOn || endpoints.areUnreached || this.isSlowRefused;
+    return endpoints.availability === 'yes' && !isHeldUp && rate.isReady;
   }
 
   /** Time until the turn of the event that waits longest here. */
@@ -145,7 +146,8 @@ export class Lane implements SlotTaker {
   settled(job: Job, itsOutcome: Outcome, endpointIndex: number, tookMs: number): void {
     const endpoint = job.endpoints[endpointIndex];
     if (endpoint === undefined) return;
-    const outcome = this.#context.reachability.judge(endpoint.prepared.provider, itsOutcome);
+    const { reachability } = this.#context;
+    const outcome = reachability.judge(endpoint.prepared.provider, itsOutcome, job.startedMs);
     this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
     endpoint.ended(job, outcome);
     if (job.over) {
@@ -215,7 +217,8 @@ export class Lane implements SlotTaker {
     this.#wasOffered = false;
     const { clock, pool } = this.#context;
     const nowMs = clock.steadyNow();
-    if (this.waiting.queued === 0 || pool.isRestricted) this.#drain.ranDry();
+    if (this.waiting.queued === 0 || pool.isRampingUp || this.endpoints.areUnreached)
+      this.#drain.ranDry();
     this.wasSaturated = this.#isSaturated;
     this.#slots.concurrency.tick(this.wasSaturated, nowMs);
     this.#drain.tick(nowMs);

@@ -1,5 +1,5 @@
 import type { Destination } from '../../resources/resource.ts';
-import type { ProviderGroups, Providers } from '../reachability.ts';
+import type { Providers } from '../reachability.ts';
 import type { Over } from '../verdict.ts';
 import type { Lane } from './lane.ts';
 
@@ -79,13 +79,10 @@ export class Lanes implements Providers {
     return providers;
   }
 
-  waitingFor(): ProviderGroups {
-    const waiting = new Map<string, readonly string[]>();
-    for (const { queued, endpoints } of this.awake) {
-      if (queued === 0) continue;
-      const { providers } = endpoints;
-      waiting.set(providers.join(' '), providers);
-    }
+  waitingFor(): Set<string> {
+    const waiting = new Set<string>();
+    for (const { queued, endpoints } of this.awake)
+      if (queued > 0) for (const provider of endpoints.providers) waiting.add(provider);
     return waiting;
   }
 

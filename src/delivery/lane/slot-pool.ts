@@ -15,8 +15,8 @@ export interface SlotTaker {
 
 /** Share of the slots for all slow takers together, while others have work. */
 const slowShare = 0.25;
-/** Slots that are given out while this worker is cut off. Afterwards the number doubles each second. */
-const restrictedSlots = 16;
+/** Slots that are given out after this worker was cut off. The number doubles each second. */
+const firstSlots = 16;
 /** While others wait, a slow taker is served after so many of them. */
 const briskInRow = 3;
 /** Share of the slots for takers with less than their share. Other takers may hold the rest for long. */
@@ -45,17 +45,13 @@ export class SlotPool {
   readonly #briskLines = Array.from({ length: lines }, () => new Set<SlotTaker>());
   readonly #slowLine = new Set<SlotTaker>();
   #briskInRow = 0;
-  /**
-   * Slots that may be given out: fewer than all while this worker is cut off, and for some seconds
-   * afterwards.
-   */
+  /** Slots that may be given out: fewer than all for some seconds after this worker was cut off. */
   #givenOut: number;
   /** With work. */
   #takers = 0;
   #kept = 0;
   /** Each taker's share of the slots that are not reserved. */
   #share = Infinity;
-  #isCutOff = false;
 
   /** @param maySend false: no slot is given out for now; `tick` gives them out again */
   constructor(size: number, maySend: () => boolean = () => true) {
@@ -125,19 +121,15 @@ export class SlotPool {
     this.#slowTaken += isSlow ? slots : -slots;
   }
 
-  /**
-   * Hardly any endpoint can be reached, or all can again. Endpoints must not get everything at once
-   * afterwards.
-   */
-  cutOff(isCutOff: boolean): void {
-    this.#isCutOff = isCutOff;
-    this.#givenOut = Math.min(this.size, restrictedSlots);
+  /** Many endpoints can be reached again, and must not get at once what has waited for them. */
+  rampUp(): void {
+    this.#givenOut = Math.min(this.size, firstSlots);
     this.#reserve();
   }
 
   /** Not all slots are given out, so what lanes do now does not show what they could do. */
-  get isRestricted(): boolean {
-    return this.#isCutOff || this.#givenOut < this.size;
+  get isRampingUp(): boolean {
+    return this.#givenOut < this.size;
   }
 
   /**
@@ -146,7 +138,7 @@ export class SlotPool {
    */
   tick(takers: number): void {
     this.#takers = takers;
-    if (!this.#isCutOff) this.#givenOut = Math.min(this.size, 2 * this.#givenOut);
+    this.#givenOut = Math.min(this.size, 2 * this.#givenOut);
     this.#reserve();
     this.#briskBefore = this.#briskNow;
     this.#briskNow = this.#isBriskWaiting;
