@@ -152,6 +152,12 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: "    this.waiting.release(job);\n    if (over === 'stopped') job.record.release();",
     replace: "    if (over === 'stopped') job.record.release();",
   },
+  'dead-are-evidence': {
+    says: 'Customers who had been dead for long made a worker believe that its own network was down, and it stopped sending to healthy ones.',
+    file: 'src/delivery/reachability.ts',
+    find: 'return this.#isNew || this.#known.has(provider);',
+    replace: 'return true;',
+  },
   'late-turn-waits': {
     says: 'An event whose rate limit came too late for it waited all the same, and kept others from being read.',
     file: 'src/delivery/verdict.ts',

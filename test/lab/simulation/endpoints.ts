@@ -116,8 +116,7 @@ export class SimulatedEndpoints {
   #answer(endpoint: Endpoint): Answer {
     const time = this.#time;
     const nowMs = time.nowMs - time.startMs;
-    if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity))
-      return { outcome: outcomeOfStatus(503, undefined, nowMs), afterMs: 20 };
+    if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity)) return goneAnswer(endpoint.plan.gone);
     const trouble =
       time.nowMs >= this.healedMs
         ? undefined
@@ -136,8 +135,6 @@ export class SimulatedEndpoints {
   }
 
   #troubled({ kind, fromMs }: Trouble, workMs: number, nowMs: number): Answer | undefined {
-    const failed = (code: string): Outcome =>
-      outcomeOfError(Object.assign(new Error(kind), { code }), 'unreached');
     switch (kind) {
       case 'hangs':
         return { outcome: timedOut, afterMs: timeoutMs };
@@ -155,11 +152,9 @@ export class SimulatedEndpoints {
           ? { outcome: outcomeOfStatus(500, undefined, nowMs), afterMs: workMs }
           : undefined;
       case 'refuses connections':
-        return { outcome: failed('ECONNREFUSED'), afterMs: 1 };
+        return refusesConnections;
       case 'has no name':
-        return this.#time.random() < 0.5
-          ? { outcome: failed('EDNS'), afterMs: 20 }
-          : { outcome: unreachedInTime, afterMs: timeoutMs };
+        return this.#time.random() < 0.5 ? hasNoName : dropsPackets;
       case 'has a bad certificate':
         return { outcome: failed('CERT_HAS_EXPIRED'), afterMs: 10 };
       case 'loses its answers':
@@ -173,4 +168,25 @@ interface Answer {
   readonly afterMs: number;
   /** When the endpoint has the event; undefined: it does not get it. */
   readonly takenAfterMs?: number;
+}
+
+function failed(code: string): Outcome {
+  return outcomeOfError(Object.assign(new Error(code), { code }), 'unreached');
+}
+
+const refusesConnections: Answer = { outcome: failed('ECONNREFUSED'), afterMs: 1 };
+const hasNoName: Answer = { outcome: failed('EDNS'), afterMs: 20 };
+const dropsPackets: Answer = { outcome: unreachedInTime, afterMs: timeoutMs };
+
+function goneAnswer(gone: EndpointPlan['gone']): Answer {
+  switch (gone) {
+    case 'refuses connections':
+      return refusesConnections;
+    case 'has no name':
+      return hasNoName;
+    case 'drops packets':
+      return dropsPackets;
+    case undefined:
+      return { outcome: outcomeOfStatus(503, undefined, 0), afterMs: 20 };
+  }
 }

@@ -4,6 +4,7 @@ import { makeCrowd } from './crowd.ts';
 import { diceOf } from './dice.ts';
 import { withIsolation } from './isolation.ts';
 import type { Weather } from './kafka/weather.ts';
+import { makeOrdinaryDay } from './ordinary-day.ts';
 import { withOperators } from './operator-plans.ts';
 import {
   troubleKinds,
@@ -170,6 +171,7 @@ export function makeScenario(seed: number): Scenario {
   });
   const scenario = withOperators(isolated);
   if (isCrowd(seed)) return makeCrowd(seededRandom(seed * 15_485_863 + 3), scenario);
+  if (isOrdinaryDay(seed)) return makeOrdinaryDay(seededRandom(seed * 49_979_687 + 7), scenario);
   const audience = makeAudience(seed, at);
   return audience === undefined ? scenario : { ...scenario, audience };
 }
@@ -180,6 +182,14 @@ const crowdEach = 397;
 /** Whether the seed's scenario has more events than windows hold. */
 export function isCrowd(seed: number): boolean {
   return seed % crowdEach === 0;
+}
+
+/** Its events take as long as those of ten scenarios. */
+const ordinaryDayEach = 67;
+
+/** Whether the seed's scenario has many customers who are gone, and nothing else goes wrong. */
+export function isOrdinaryDay(seed: number): boolean {
+  return seed % ordinaryDayEach === 0;
 }
 
 export const faultKinds = [

@@ -14,6 +14,8 @@ export interface Scenario {
   readonly faults: readonly Fault[];
   /** Each process is in the rack of one of the nodes, and reads from it if it can. */
   readonly hasRacks?: boolean;
+  /** What healthy destinations feel of others is measured more strictly. */
+  readonly isOrdinaryDay?: boolean;
   /** Undefined: there is none. */
   readonly audience?: AudiencePlan | undefined;
   /** When the last burst and fault is over. */
@@ -33,8 +35,10 @@ export interface EndpointPlan {
   /** Requests that it works on at a time; others wait in it. */
   readonly capacity: number;
   readonly troubles: readonly Trouble[];
-  /** From then on it answers 503, for ever. */
+  /** From then on it is gone for ever. */
   readonly goneFromMs: number | undefined;
+  /** What whoever comes to it then meets; default: it answers 503. */
+  readonly gone?: 'refuses connections' | 'drops packets' | 'has no name';
 }
 
 export const troubleKinds = [

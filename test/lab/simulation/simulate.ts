@@ -26,7 +26,12 @@ export interface Result {
   /** From the end of the last trouble until nothing was left. */
   readonly settledMs: number;
   /** By destination: from when a call was accepted until the endpoint had the event. */
-  readonly p95WaitMs: Readonly<Record<string, number>>;
+  readonly waitsMs: Readonly<Record<string, Percentiles>>;
+}
+
+export interface Percentiles {
+  readonly p95: number;
+  readonly p99: number;
 }
 
 export interface SimulateOptions {
@@ -106,7 +111,7 @@ export async function simulate(
       virtualMs: time.nowMs - time.startMs,
       livedMs: time.livedMs,
       settledMs,
-      p95WaitMs: Object.fromEntries(ids.map((id) => [id, p95(ledger.waitsMs(id))])),
+      waitsMs: Object.fromEntries(ids.map((id) => [id, percentiles(ledger.waitsMs(id))])),
     };
   } finally {
     deployment?.audience?.close();
@@ -279,9 +284,10 @@ class Run {
   }
 }
 
-function p95(values: readonly number[]): number {
+function percentiles(values: readonly number[]): Percentiles {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * 0.95)] ?? 0;
+  const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
+  return { p95: at(0.95), p99: at(0.99) };
 }
 
 /** Lets time pass until the work is done. */
