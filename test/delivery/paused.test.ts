@@ -223,18 +223,26 @@ test('what a slow URL has in flight counts after a pause, and after the URL was 
   }
 });
 
-test('an endpoint that asked for time gets it, even if its destination is paused and resumed meanwhile', async () => {
+test('an operator ends the time that an endpoint asked for by pausing and resuming, with one request first', async () => {
   const world = new SimulatedWorld();
-  world.addDestination('crm');
-  world.answer = () => failsWith(429, 10 * minuteMs);
+  const { url } = world.addDestination('crm').webhooks[0] ?? { url: '' };
+  world.answer = () => failsWith(429, 4 * hourMs);
   world.publish('crm', 'u1');
   await world.clock.pass(1_000);
   world.pause('crm');
   await world.clock.pass(3_000);
+  world.mostInFlight.clear();
+  world.answer = () => failsWith(429, 10 * minuteMs);
   world.resume('crm');
-  world.publish('crm', 'u2');
+  for (const user of ['u2', 'u3', 'u4']) world.publish('crm', user);
   await world.clock.pass(9 * minuteMs);
-  assert.equal(world.requests.length, 1);
+  assert.deepEqual([world.requests.length, world.mostInFlight.get(url)], [2, 1]);
+  world.answer = () => answerOk;
+  world.pause('crm');
+  world.resume('crm');
+  const next = world.publish('crm', 'u5');
+  await world.clock.pass(1_000);
+  assert.deepEqual(world.delivered, [next]);
 });
 
 test('a worker says that a destination is paused, and resumed, although none of its events is due', async () => {

@@ -190,9 +190,11 @@ export class Lane implements SlotTaker {
     for (const job of this.waiting.takeAll()) this.#settle(job, because);
   }
 
-  /** After `end`: something is sent again. */
+  /** After `end`: an operator has events sent again. An endpoint that had asked for time gets one request first. */
   again(destination: Destination): void {
     this.#over = undefined;
+    if (this.hold.isOn) this.#slots.rampUp();
+    this.hold.end();
     this.wake();
     this.update(destination);
   }
