@@ -5,11 +5,13 @@ import { decodeNotice, type Notice } from '../event/notice.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
 import { hookDestinationId } from '../resources/notice-hook.ts';
+import type { NoticeHook } from '../resources/resource.ts';
 import { pauseRecord } from '../resources/pauses/pause.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { composeNotice, hookRecord, type Subject } from './compose.ts';
 import { episodeOf, nextOf, type Episode, type Next, type Seen } from './episode.ts';
 import type { NoticeEvents } from './events.ts';
+import { together } from './together.ts';
 import type { WorkerReports } from './worker-reports.ts';
 
 export interface WatcherOptions {
@@ -34,6 +36,12 @@ export interface WatcherOptions {
   readonly events: NoticeEvents;
 }
 
+/**
+ * Notices of failures are at least so far apart: where a platform fails, its customers' destinations are found to fail
+ * within some seconds of one another, and those that come later are told together.
+ */
+const gatherMs = 30_000;
+
 interface Step {
   readonly id: string;
   readonly former: Episode | undefined;
@@ -45,6 +53,7 @@ interface Step {
 export class Watcher {
   readonly #options: WatcherOptions;
   readonly #episodes = new Map<string, Episode>();
+  #toldFailingMs = -Infinity;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
@@ -67,8 +76,13 @@ export class Watcher {
       const former = this.#episodes.get(id);
       return { id, former, said, next: nextOf(former, this.#seen(id, said), nowMs) };
     });
-    const changed = steps.filter(({ former, next }) => former !== next.episode);
+    const isGathering = nowMs - this.#toldFailingMs < gatherMs;
+    const changed = steps.filter(
+      ({ former, next }) =>
+        former !== next.episode && !(isGathering && next.due?.kind === 'failing'),
+    );
     await this.#carryOut(changed, nowMs);
+    if (changed.some(({ next }) => next.due?.kind === 'failing')) this.#toldFailingMs = nowMs;
     for (const { id, next } of changed)
       if (next.episode === undefined) this.#episodes.delete(id);
       else this.#episodes.set(id, next.episode);
@@ -102,11 +116,11 @@ export class Watcher {
   async #carryOut(steps: readonly Step[], nowMs: number): Promise<void> {
     const { events, send, topics } = this.#options;
     const told = steps.flatMap((step) => this.#noticeOf(step, nowMs) ?? []);
-    const copies = told.map((notice) => this.#copiesOf(notice));
+    const copies = this.#copiesOf(told);
     const pauses = steps
       .filter(({ next }) => next.due?.kind === 'disable')
       .map(({ id, next }) => this.#pauseOf(id, next.episode, nowMs));
-    if (copies.length + pauses.length > 0) await send([...copies.flat(), ...pauses]);
+    if (copies.length + pauses.length > 0) await send([...copies, ...pauses]);
     const over = steps.filter(
       ({ former, next }) => former?.isTold === true && next.episode === undefined && !next.due,
     );
@@ -115,9 +129,9 @@ export class Watcher {
       ...over.map(({ id }) => memoryRecord(topics.notices, id, undefined)),
     ];
     if (memory.length > 0) await send(memory);
-    told.forEach((notice, index) => {
-      events.written(notice, copies[index]?.length ?? 0);
-    });
+    const hooks = [...this.#options.config.noticeHooks()];
+    for (const notice of told)
+      events.written(notice, hooks.filter((hook) => isFor(hook, notice)).length);
   }
 
   #noticeOf({ id, former, next, said }: Step, nowMs: number): Notice | undefined {
@@ -133,12 +147,13 @@ export class Watcher {
     return composeNotice({ notice, ...rest }, subject, this.#options.keptFor, nowMs);
   }
 
-  /** A failing hook gets no notices about itself. */
-  #copiesOf(notice: Notice): OutgoingRecord[] {
+  #copiesOf(told: readonly Notice[]): OutgoingRecord[] {
     const { config, topics } = this.#options;
-    return Array.from(config.noticeHooks())
-      .filter(({ id }) => hookDestinationId(id) !== notice.destination)
-      .map((hook) => hookRecord(topics.retry, hook, notice, config.offset));
+    return Array.from(config.noticeHooks()).flatMap((hook) =>
+      together(told.filter((notice) => isFor(hook, notice))).map((notice) =>
+        hookRecord(topics.retry, hook, notice, config.offset),
+      ),
+    );
   }
 
   #pauseOf(id: string, episode: Episode | undefined, nowMs: number): OutgoingRecord {
@@ -146,6 +161,11 @@ export class Watcher {
     const failingSince = new Date(episode?.sinceMs ?? nowMs).toISOString();
     return pauseRecord(topics.pauses, id, { ...pauses.begin(id, nowMs), failingSince });
   }
+}
+
+/** A failing hook gets no notices about itself. */
+function isFor({ id }: NoticeHook, { destination }: Notice): boolean {
+  return hookDestinationId(id) !== destination;
 }
 
 function memoryRecord(topic: string, destination: string, notice?: Notice): OutgoingRecord {

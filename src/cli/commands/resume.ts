@@ -58,6 +58,7 @@ async function resumeAny(
   const { length } = wanted;
   if (all === true && yes !== true)
     await confirm(
+      context.terminal,
       `this resumes ${counted(length, 'destination')} and sends what was kept`,
       'name destinations, or add --yes',
     );

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Registry } from 'prom-client';
+import { statusKey } from '../../src/event/destination-status.ts';
+import type { Notice } from '../../src/event/notice.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { NoticeEvents } from '../../src/notices/events.ts';
+import { Watcher } from '../../src/notices/watcher.ts';
+import { WorkerReports } from '../../src/notices/worker-reports.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { Pauses } from '../../src/resources/pauses/pauses.ts';
+
+const minuteMs = 60_000;
+const startMs = Date.parse('2026-01-01T00:00:00Z');
+
+/** Of a destination with no events. */
+const nothing = {
+  kind: 'destination',
+  waiting: { here: 0, tiers: {} },
+  inFlight: 0,
+  perMinute: { delivered: 0, failed: 0 },
+};
+
+/** A deployment with two hooks, one of which may be among those that fail. */
+class Scene {
+  readonly #reports = new WorkerReports();
+  readonly #written: OutgoingRecord[] = [];
+  readonly #watcher: Watcher;
+
+  constructor() {
+    const hook = { kind: 'NoticeHook', name: 'Operators', url: 'https://a.example', headers: {} };
+    const hooks = ['ops', 'chat'].map((id) => ({ ...hook, id, format: 'event' as const }));
+    this.#watcher = new Watcher({
+      reports: this.#reports,
+      config: {
+        offset: 1,
+        destination: () => undefined,
+        isUnreadable: () => true,
+        isFresh: () => true,
+        noticeHooks: () => hooks as never,
+      },
+      pauses: new Pauses(),
+      send: (records) => {
+        this.#written.push(...records);
+        return Promise.resolve();
+      },
+      topics: { notices: 'notices', pauses: 'pauses', retry: 'retry.10s' },
+      keptFor: '14d',
+      disableAfterMs: undefined,
+      events: new NoticeEvents(silentLogger, new Registry()),
+    });
+  }
+
+  fails(destination: string, sinceMs: number): void {
+    const since = new Date(sinceMs).toISOString();
+    const said = { ...nothing, destination, state: 'failing', since, urls: [] };
+    this.#reports.put(statusKey('w', destination), Buffer.from(JSON.stringify(said)));
+  }
+
+  works(destination: string, atMs: number): void {
+    const lastAnswer = { at: new Date(atMs).toISOString(), outcome: 'delivered' };
+    const urls = [{ url: 'https://a.example', breaker: 'closed', lastAnswer }];
+    const said = { ...nothing, destination, state: 'ok', urls };
+    this.#reports.put(statusKey('w', destination), Buffer.from(JSON.stringify(said)));
+  }
+
+  /** What the hooks get, and the keys of what the topic remembers. */
+  async look(atMs: number): Promise<{ hooked: Record<string, Notice[]>; remembered: string[] }> {
+    this.#written.length = 0;
+    await this.#watcher.look(atMs);
+    const hooked: Record<string, Notice[]> = {};
+    for (const { topic, key, value } of this.#written)
+      if (topic === 'retry.10s')
+        (hooked[String(key).split(':').slice(0, 2).join(':')] ??= []).push(
+          JSON.parse(String(value)) as Notice,
+        );
+    const remembered = this.#written.flatMap(({ topic, key }) =>
+      topic === 'notices' ? [String(key)] : [],
+    );
+    return { hooked, remembered };
+  }
+}
+
+test('where many destinations fail together, each hook gets one notice that names how many', async () => {
+  const scene = new Scene();
+  for (let n = 0; n < 120; n++) scene.fails(`crm-${n}`, startMs + n * 10);
+  scene.fails('notices:chat', startMs + minuteMs);
+  const atMs = startMs + 17 * minuteMs;
+  const { hooked, remembered } = await scene.look(atMs);
+  assert.equal(remembered.length, 121);
+  const notices = Object.values(hooked);
+  assert.deepEqual(
+    notices.map((each) => each.map(({ count, destinations }) => [count, destinations?.length])),
+    [[[121, 100]], [[120, 100]]],
+  );
+  assert.equal(
+    notices[1]?.[0]?.text,
+    '120 destinations have failed for 15m, the first since 2026-01-01 00:00 UTC: crm-0, crm-1, crm-2, crm-3, crm-4 and 115 more.',
+  );
+  for (let n = 0; n < 120; n++) scene.works(`crm-${n}`, atMs + minuteMs);
+  const after = await scene.look(atMs + minuteMs);
+  assert.deepEqual(
+    Object.values(after.hooked).map((each) => each.map(({ notice, count }) => [notice, count])),
+    [[['well', 120]], [['well', 120]]],
+  );
+});
+
+test('those that are found to fail a little later are told together, half a minute after the first', async () => {
+  const scene = new Scene();
+  scene.fails('first', startMs);
+  const toldOf = async (afterMs: number): Promise<unknown> => {
+    const { hooked } = await scene.look(startMs + 15 * minuteMs + afterMs);
+    return Object.values(hooked)[0]?.map(({ destination, count }) => [destination, count]);
+  };
+  assert.deepEqual(await toldOf(0), [['first', undefined]]);
+  for (let n = 0; n < 10; n++) scene.fails(`crm-${n}`, startMs + 1_000 + n);
+  for (const afterMs of [5_000, 29_000]) assert.equal(await toldOf(afterMs), undefined);
+  assert.deepEqual(await toldOf(30_000), [['crm-0', 10]]);
+  assert.equal(await toldOf(90_000), undefined);
+});
+
+test('three are told each by itself', async () => {
+  const scene = new Scene();
+  for (const id of ['a', 'b', 'c']) scene.fails(id, startMs);
+  const { hooked } = await scene.look(startMs + 16 * minuteMs);
+  assert.deepEqual(
+    Object.values(hooked).map((each) => each.map(({ destination }) => destination)),
+    [
+      ['a', 'b', 'c'],
+      ['a', 'b', 'c'],
+    ],
+  );
+});
