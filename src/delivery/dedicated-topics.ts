@@ -80,9 +80,9 @@ export class DedicatedTopics {
   /** A destination has changed: it may need its topic now, or not any more. */
   changed(destinationId: string): void {
     const { topology, config } = this.#options;
-    const isDedicated = config.destination(destinationId)?.topic === 'dedicated';
-    if (isDedicated || this.#known.has(topology.dedicatedTopic(destinationId).name))
-      void this.look();
+    const { name } = topology.dedicatedTopic(destinationId);
+    if (config.destination(destinationId)?.topic === 'dedicated') this.#known.add(name);
+    if (this.#known.has(name)) void this.look();
   }
 
   /** Looks at the topics now, and from then on regularly. */

@@ -114,7 +114,7 @@ export class KafkaCluster extends WritingCluster implements Cluster {
   async fetch(nodeId: number, request: FetchRequest): Promise<FetchAnswer> {
     const fetches = this.#fetches;
     if (fetches !== undefined)
-      return this.unlessClosed(() => fetches.fetch(this, this.addressOf(nodeId), request));
+      return this.unlessGone(nodeId, (address) => fetches.fetch(this, address, request));
     return this.over(nodeId, this.own, (connection) =>
       connection.send(fetchExchange(request), request.maxWaitMs + graceMs),
     );

@@ -125,7 +125,9 @@ export class FetchRounds {
     }
     for (const wish of asked) {
       const own = wish.places.flatMap((place) => parts.get(place) ?? []);
-      const isOver = answer.error !== 'NONE' || nowMs >= wish.untilMs - 1;
+      // A little early, so that readers that began at different times end together: each end is a request.
+      const earlyMs = wish.request.maxWaitMs / 4;
+      const isOver = answer.error !== 'NONE' || nowMs >= wish.untilMs - earlyMs - 1;
       if (isOver || own.some(bringsSomething))
         this.#end(wish)?.resolve({ ...answer, partitions: own });
     }

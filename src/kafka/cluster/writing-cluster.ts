@@ -60,8 +60,8 @@ export class WritingCluster implements ProducerCluster {
   #turn = 0;
   #nextSeed = 0;
   #isClosed = false;
-  /** Whoever waits, to be told that this is closed. */
-  readonly #waiting = new Set<(error: Error) => void>();
+  /** Whoever waits, and for which broker, to be told that this is closed, or that the broker is gone. */
+  readonly #waiting = new Map<(error: Error) => void, number>();
 
   /** @param seeds `host:port` each */
   constructor(seeds: readonly string[], connections: Connections) {
@@ -133,7 +133,7 @@ export class WritingCluster implements ProducerCluster {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const reject of this.#waiting) reject(closed());
+    for (const reject of this.#waiting.keys()) reject(closed());
     this.#connections.leave(this.number);
   }
 
@@ -179,43 +179,51 @@ export class WritingCluster implements ProducerCluster {
     );
   }
 
-  /** Rejects as soon as this is closed, whatever others still use the connection for. */
+  /** Rejects as soon as this is closed or the broker is gone, whatever others still use the connection for. */
   protected async over<T>(
     nodeId: number,
     line: Line,
     ask: (connection: BrokerConnection) => Promise<T>,
   ): Promise<T> {
-    return this.unlessClosed(() => ask(this.#connections.to(this.addressOf(nodeId), line)));
+    return this.unlessGone(nodeId, (address) => ask(this.#connections.to(address, line)));
   }
 
-  protected async unlessClosed<T>(ask: () => Promise<T>): Promise<T> {
+  protected async unlessGone<T>(
+    nodeId: number,
+    ask: (address: BrokerAddress) => Promise<T>,
+  ): Promise<T> {
     if (this.#isClosed) throw closed();
+    const address = nodeId < 0 ? this.#seeds[-1 - nodeId] : this.#brokers.get(nodeId);
+    if (address === undefined) throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', `node ${nodeId}`);
     const { promise: ended, reject } = Promise.withResolvers<never>();
-    this.#waiting.add(reject);
+    this.#waiting.set(reject, nodeId);
     try {
-      return await Promise.race([ask(), ended]);
+      return await Promise.race([ask(address), ended]);
     } finally {
       this.#waiting.delete(reject);
     }
-  }
-
-  protected addressOf(nodeId: number): BrokerAddress {
-    const address = nodeId < 0 ? this.#seeds[-1 - nodeId] : this.#brokers.get(nodeId);
-    if (address === undefined) throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', `node ${nodeId}`);
-    return address;
   }
 
   /** All but topics that are others than are known by their names. */
   protected learn({ brokers, topics }: ClusterMetadata): void {
     for (const broker of brokers) this.learnBroker(broker);
     for (const nodeId of this.#brokers.keys())
-      if (!brokers.some((broker) => broker.nodeId === nodeId)) this.#brokers.delete(nodeId);
+      if (!brokers.some((broker) => broker.nodeId === nodeId)) this.#drop(nodeId);
     for (const seed of this.#seeds) this.#nameSeed(seed, brokers);
     for (const topic of topics) if (!this.#metadata.isOther(topic)) this.#metadata.learn(topic);
   }
 
   protected learnBroker(broker: BrokerAddress): void {
+    const known = this.#brokers.get(broker.nodeId);
+    if (known?.host === broker.host && known.port === broker.port) return;
+    this.#drop(broker.nodeId);
     this.#brokers.set(broker.nodeId, broker);
+  }
+
+  #drop(gone: number): void {
+    this.#brokers.delete(gone);
+    for (const [reject, nodeId] of this.#waiting)
+      if (nodeId === gone) reject(new KafkaAnswerError('LEADER_NOT_AVAILABLE', `node ${gone}`));
   }
 
   /** The brokers have told their own addresses; who was asked by one of them has had its turn. */

@@ -7,6 +7,7 @@ import type {
   FetchRequest,
 } from '../../../src/kafka/protocol/fetch.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { passTime } from '../fetch/passing-time.ts';
 
 /** A request that a broker has got. */
 interface Round {
@@ -127,6 +128,21 @@ test('a reader is answered without records once its time is over', async () => {
     (await hasty).partitions.map(({ topicId }) => topicId),
     ['hasty'],
   );
+});
+
+test('readers whose time is nearly over end in one round', async (t) => {
+  const pass = passTime(t);
+  const { fetch, nextRound } = scene();
+  const early = fetch('early', 60_000);
+  const first = await nextRound(1);
+  pass(10_000);
+  const late = fetch('late', 60_000);
+  first.answer();
+  const second = await nextRound(2);
+  assert.deepEqual(second.topics, ['early', 'late']);
+  pass(second.maxWaitMs);
+  second.answer();
+  await Promise.all([early, late]);
 });
 
 test('a reader that is closed is neither asked for nor waited for', async () => {
