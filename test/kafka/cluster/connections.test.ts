@@ -25,22 +25,29 @@ interface Scene {
   readonly sockets: ReadonlySet<Socket>;
   /** Heartbeats and fetches that wait for an answer. */
   readonly waiting: readonly number[];
+  /** From now on, it is told to have another address. */
+  readonly move: () => void;
 }
 
 /** A broker that answers questions about topics, and lets everything else wait. */
 async function startBroker(t: TestContext): Promise<Scene> {
   const sockets = new Set<Socket>();
   const waiting: number[] = [];
+  let hasMoved = false;
   const address = await startWireBroker(t, ({ apiKey, port, framed }, socket) => {
     if (!sockets.has(socket)) socket.once('close', () => sockets.delete(socket));
     sockets.add(socket);
     const versions = { [fetchKey]: 13, [metadataKey]: 12, [heartbeatKey]: 3 };
     if (apiKey === apiVersionsKey) socket.write(framed(versionsAnswer(versions)));
-    else if (apiKey === metadataKey) socket.write(framed(metadataAnswer(port, topicId)));
+    else if (apiKey === metadataKey)
+      socket.write(framed(metadataAnswer(hasMoved ? port + 1 : port, topicId)));
     else waiting.push(apiKey);
   });
   const kafka = createBareKafka({ brokers: [address], clientId: 'test' }, silentLogger);
-  return { kafka, sockets, waiting };
+  const move = (): void => {
+    hasMoved = true;
+  };
+  return { kafka, sockets, waiting, move };
 }
 
 async function fetchFrom(cluster: Cluster, id: string): Promise<FetchAnswer> {
@@ -96,6 +103,22 @@ test('a join waits over a connection of its own', async (t) => {
   });
   member.close();
   await all;
+});
+
+test('who waits for a broker that has another address now is told at once', async (t) => {
+  const { kafka, waiting, move } = await startBroker(t);
+  const cluster = kafka.openCluster('read');
+  t.after(() => {
+    cluster.close();
+  });
+  await cluster.refresh(['t']);
+  const fetch = assert.rejects(fetchFrom(cluster, topicId), /node 1/);
+  await eventually(() => {
+    assert.deepEqual(waiting, [fetchKey]);
+  });
+  move();
+  await cluster.refresh(['t']);
+  await fetch;
 });
 
 const heartbeat = { groupId: 'g', memberId: 'm', groupGenerationId: 1 };
