@@ -4,7 +4,8 @@ import type { FakeCluster } from './fake-cluster.ts';
 
 /**
  * A cluster as somebody sees it who administers it through kafkajs. Of its topics only the names are known: no
- * partition has a leader, unless the test says what the one broker says that kafkajs asks.
+ * partition has a leader, unless the test says what the one broker says that kafkajs asks. Brokers in memory would
+ * have partitions and leaders, whose lack is what its tests are about.
  */
 export class FakeAdmin {
   topics: readonly string[];

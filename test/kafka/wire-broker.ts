@@ -21,7 +21,11 @@ export interface WireRequest {
   readonly port: number;
 }
 
-/** A broker on a real socket that answers what it is told to. Its address. */
+/**
+ * A broker on a real socket that answers what it is told to. Its address. Its tests are about bytes and connections
+ * (frames that come late, in pieces or not at all, old versions), so each writes its few answers itself: brokers in
+ * memory would need an encoder for every answer in every version to serve them.
+ */
 export async function startWireBroker(
   t: TestContext,
   serve: (request: WireRequest, socket: Socket) => void,

@@ -30,7 +30,8 @@ export const topic = 'topic';
 const maxBytes = 1_000_000;
 /**
  * A group's members with what decides about reading (intake, positions, committer), and around them everything
- * that takes time, each as one step: fetches, answers to questions about positions, rebalances.
+ * that takes time, each as one step: fetches, answers to questions about positions, rebalances. The logs are those of
+ * brokers in memory; the group is not, because it would decide by itself what comes after what.
  */
 export class GroupModel {
   readonly logs: FakeLog[];

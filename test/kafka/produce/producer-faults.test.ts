@@ -75,7 +75,7 @@ test('an answer that leaves a partition out is none for that partition', async (
 test('a leader that moves is asked for at once, and the first try goes to the new one without a wait', async () => {
   const { cluster, producer, pauses } = openScene();
   await producer.send([record('a', '0', 0), record('a', '0', 1)]);
-  cluster.log('a', 1).elect(2);
+  cluster.log('a', 1).lead(2);
   await producer.send([record('a', '1', 0), record('a', '1', 1)]);
   assert.deepEqual(cluster.values('a').slice(0, 2), Array(2).fill(['0', '1']));
   assert.deepEqual(pauses, []);
@@ -95,7 +95,7 @@ test('a leader that reaches no replica is left for the one that others have elec
   await producer.send([record('a', '0', 0)]);
   // Nobody else tells the producer.
   cluster.onRefresh = () => {
-    log.elect(2);
+    log.lead(2);
   };
   cluster.fault = () =>
     log.leader === 1 && cluster.requests.length <= 5 ? { error: 'REQUEST_TIMED_OUT' } : undefined;
@@ -114,7 +114,7 @@ for (const error of ['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND'] 
     await producer.send([record('a', '0', 0)]);
     // Nobody else tells the producer.
     cluster.onRefresh = () => {
-      log.elect(2);
+      log.lead(2);
     };
     cluster.fault = () =>
       log.leader === 1 && cluster.requests.length <= 9 ? { error } : undefined;
@@ -144,10 +144,10 @@ for (const [what, first] of [
   test(`a partition whose leader ${what} is written to as soon as another one is told of`, async () => {
     const { cluster, producer, pauses } = openScene();
     const log = cluster.log('a', 0);
-    log.elect(first);
+    log.lead(first);
     cluster.lose = ({ nodeId }) => (nodeId === 1 ? 'request' : undefined);
     cluster.onRefresh = () => {
-      if (cluster.refreshed.length === 6) log.elect(2);
+      if (cluster.refreshed.length === 6) log.lead(2);
     };
     await producer.send([record('a', '1', 0)]);
     assert.deepEqual(log.values, ['1']);
@@ -158,11 +158,11 @@ for (const [what, first] of [
 test('a partition without a leader waits for one, and its neighbours do not', async () => {
   const reasons = new Set<string>();
   const { cluster, producer } = openScene({ hooks: { failed: (reason) => reasons.add(reason) } });
-  cluster.log('a', 1).elect(-1);
+  cluster.log('a', 1).lead(-1);
   const waiting = producer.send([record('a', '1', 1)]);
   await producer.send([record('a', '2', 0)]);
   await producer.send([record('a', '3', 0)]);
-  cluster.log('a', 1).elect(3);
+  cluster.log('a', 1).lead(3);
   await waiting;
   assert.deepEqual(cluster.values('a').slice(0, 2), [['2', '3'], ['1']]);
   assert.deepEqual([...reasons], ['LEADER_NOT_AVAILABLE']);
@@ -178,7 +178,7 @@ test('leaders are asked for together, and while no broker answers the old ones a
   cluster.onRefresh = () => {
     if (isAway) throw new KafkaAnswerError('NETWORK_EXCEPTION', 'no broker');
   };
-  for (const partition of partitions.slice(6)) cluster.log('a', partition).elect(2);
+  for (const partition of partitions.slice(6)) cluster.log('a', partition).lead(2);
   const waiting = producer.send(partitions.map((partition) => record('a', '1', partition)));
   await eventually(() => {
     assert.ok(cluster.requests.length >= 5);
@@ -290,8 +290,7 @@ test('a log that was cut off, and knows only former numbers, takes what comes ne
   await producer.send(series('a', 0, 0, 5));
   await producer.send(series('a', 0, 5, 8));
   const log = cluster.log('a', 0);
-  log.values.length = 5;
-  for (const state of log.producers.values()) state.batches.pop();
+  log.cutOff(5);
   await producer.send(series('a', 0, 8, 10));
   assert.deepEqual(log.values, [...numbers(0, 5), '8', '9']);
 });
@@ -307,7 +306,7 @@ test('behind the last epoch comes another producer id', async () => {
   assert.deepEqual(cluster.values('a').slice(0, 2), Array(2).fill(numbers(0, 4)));
   assert.equal(cluster.identities, 2);
   assert.deepEqual(
-    [0, 1].map((partition) => [...cluster.log('a', partition).producers.keys()]),
+    [0, 1].map((partition) => cluster.log('a', partition).producerIds),
     [['1001', '1002'], ['1001']],
   );
 });
@@ -345,7 +344,7 @@ test('a producer id is asked for once, until there is one, and its lack is said'
   assert.deepEqual(lines, [
     "Kafka returns no producer id; trying again: InitProducerId: CLUSTER_AUTHORIZATION_FAILED: Kafka's ACLs let this principal write to no topic",
   ]);
-  assert.deepEqual([...cluster.log('a', 1).producers.keys()], ['5']);
+  assert.deepEqual(cluster.log('a', 1).producerIds, ['5']);
 });
 
 test('a record whose encoding fails keeps its partition only, and leaves nothing in front of another batch', async () => {
@@ -428,7 +427,7 @@ test('whatever goes wrong, what was accepted is in the log exactly once and in o
           if (batch.values.length > largestBatch) return { error: 'MESSAGE_TOO_LARGE' };
           const trouble = draw();
           if (trouble === 'unanswered') return 'unanswered';
-          if (trouble === 'move') cluster.log(topic, partition).elect(1 + (left % 3));
+          if (trouble === 'move') cluster.log(topic, partition).lead(1 + (left % 3));
           if (trouble === 'forget') {
             forgotten.add(partition);
             return { error: 'OUT_OF_ORDER_SEQUENCE_NUMBER' };

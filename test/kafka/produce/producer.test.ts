@@ -74,7 +74,7 @@ test('one request in flight per partition, in order, each record acknowledged on
 
 test('each leader gets one request, and all of them at the same time', async () => {
   const { cluster, producer } = openScene();
-  for (const partition of [1, 3]) cluster.log('a', partition).elect(2);
+  for (const partition of [1, 3]) cluster.log('a', partition).lead(2);
   const all = Promise.withResolvers<undefined>();
   cluster.delay = () => {
     if (cluster.requests.length === 2) all.resolve(undefined);
@@ -182,7 +182,7 @@ test('a broker that is behind, and knows fewer partitions of the same topic, mov
   const topic = cluster.logs.get('a');
   assert.ok(topic !== undefined);
   const all = topic.partitions;
-  cluster.log('a', 3).elect(2);
+  cluster.log('a', 3).lead(2);
   topic.partitions = all.slice(0, 2);
   const waiting = producer.send(numbers(1, 50).map((value) => record('a', value)));
   await eventually(() => {

@@ -8,6 +8,8 @@ import type { Compressor } from '../../../src/kafka/protocol/compressor.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
 import type { ProducedPartition, ProduceRequest } from '../../../src/kafka/protocol/produce.ts';
+import type { Appended } from '../../harness/kafka/log.ts';
+import { FakeLog } from '../fake-log.ts';
 import { uncompressed } from '../uncompressed.ts';
 
 const require = createRequire(import.meta.url);
@@ -47,48 +49,28 @@ export async function readBatch(bytes: Buffer): Promise<ReceivedBatch> {
   };
 }
 
-const numbers = 2 ** 31;
-const rememberedBatches = 5;
+/** A partition, and the values that producers have written to it. */
+export class WritableLog extends FakeLog {
+  readonly values: string[] = [];
 
-interface ProducerState {
-  epoch: number;
-  /** The newest last. */
-  batches: { readonly first: number; readonly last: number; readonly offset: number }[];
-}
-
-/** A partition, with Kafka's rules about who may write what next (ProducerAppendInfo and ProducerStateEntry). */
-export class WritableLog {
-  leader = 1;
-  leaderEpoch = 0;
-  values: string[] = [];
-  /** What it knows of producers. */
-  readonly producers: Map<string, ProducerState> = new Map();
-
-  /** @param leader -1: none */
-  elect(leader: number): void {
-    this.leader = leader;
-    this.leaderEpoch += 1;
+  constructor() {
+    super(1);
   }
 
-  append(batch: ReceivedBatch): { readonly error: KafkaErrorName; readonly baseOffset: number } {
-    const { producerId, epoch, firstSequence: first, values } = batch;
-    const last = (first + values.length - 1) % numbers;
-    const state = this.producers.get(producerId);
-    if (state !== undefined) {
-      if (epoch < state.epoch) return { error: 'INVALID_PRODUCER_EPOCH', baseOffset: -1 };
-      const same = state.batches.find((known) => known.first === first && known.last === last);
-      if (epoch === state.epoch && same !== undefined)
-        return { error: 'NONE', baseOffset: same.offset };
-      const lastKnown = state.batches.at(-1)?.last ?? -1;
-      const expected = epoch > state.epoch ? 0 : (lastKnown + 1) % numbers;
-      if (first !== expected) return { error: 'OUT_OF_ORDER_SEQUENCE_NUMBER', baseOffset: -1 };
-    }
-    const offset = this.values.length;
-    this.values.push(...values);
-    const batches = state?.epoch === epoch ? state.batches : [];
-    const kept = [...batches, { first, last, offset }].slice(-rememberedBatches);
-    this.producers.set(producerId, { epoch, batches: kept });
-    return { error: 'NONE', baseOffset: offset };
+  receive({ bytes, values }: ReceivedBatch): Appended {
+    const { end } = this;
+    const appended = this.appendBatch(bytes);
+    if (this.end > end) this.values.push(...values);
+    return appended;
+  }
+
+  override cutOff(offset: number): void {
+    this.values.length = offset;
+    super.cutOff(offset);
+  }
+
+  get producerIds(): string[] {
+    return this.producers.producerIds;
   }
 }
 
@@ -108,7 +90,11 @@ export interface ReceivedRequest {
 
 type Names = [topic: string, partition: number];
 
-/** Brokers with as much of Kafka as a producer meets. Tests say what goes wrong. */
+/**
+ * Brokers with as much of Kafka as a producer meets. Tests say what goes wrong with each batch, in terms of what
+ * kafkajs reads in it, and let requests of one connection overtake one another: a `MemoryCluster` would know neither.
+ * What a partition takes is decided by the log in memory.
+ */
 export class WritableCluster implements ProducerCluster, ProducerClient {
   readonly compressor: Compressor = uncompressed;
   readonly logs: Map<string, { id: string; partitions: WritableLog[] }> = new Map();
@@ -158,9 +144,9 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
     for (const topic of topics) {
       const made = this.logs.get(topic);
       const partitions =
-        made?.partitions.map(({ leader, leaderEpoch }) => ({
+        made?.partitions.map(({ leader, epoch }) => ({
           leader,
-          epoch: leaderEpoch,
+          epoch,
           inSync: [leader],
         })) ?? [];
       if (made === undefined) this.#known.delete(topic);
@@ -224,7 +210,7 @@ export class WritableCluster implements ProducerCluster, ProducerClient {
     if (fault === 'unanswered') return [];
     const { error, message = null, afterAppend = false } = fault ?? { error: undefined };
     if (error !== undefined && !afterAppend) return [{ ...answer, error, message }];
-    const appended = { ...log.append(batch), appendedMs: this.nowMs };
+    const appended = { ...log.receive(batch), appendedMs: this.nowMs };
     return [{ ...answer, ...appended, error: error ?? appended.error, message }];
   }
 }
