@@ -21,13 +21,12 @@ export interface DeleteUsersOptions {
   readonly topology: Pick<Topology, 'topics' | 'retryTiersMs' | 'retryTopic'>;
   readonly producer: Pick<Producer, 'produce' | 'clockAheadMs'>;
   readonly clock: SteadyClock;
-  readonly random: () => number;
   /** See `fenceMs`. */
   readonly fenceMs: number;
   /** Ends the run early, between two users. */
   readonly signal: AbortSignal;
-  /** So many more users are deleted, and their notifications written. */
-  readonly onDeleted: (users: number, affected: readonly AffectedSource[]) => void;
+  /** So many more users are deleted, and their notifications written. From `atMs` on, they are sent. */
+  readonly onDeleted: (users: number, affected: readonly AffectedSource[], atMs: number) => void;
 }
 
 /** Number of deletions between two refreshes of the configuration. */
@@ -52,7 +51,7 @@ export async function deleteUsers(options: DeleteUsersOptions): Promise<void> {
     // Receivers compare this time with others, and workers judge by it whether the notification is too old. By the
     // answers for the deletions, the clock is known to be right, or how wrong it is.
     await write(options, notifications(options, some, clock, affected));
-    onDeleted(some.length, affected);
+    onDeleted(some.length, affected, clock.now() + options.fenceMs);
   }
 }
 
@@ -67,7 +66,7 @@ function* deletions(
 }
 
 function* notifications(
-  { config, topology, random, fenceMs }: DeleteUsersOptions,
+  { config, topology, fenceMs }: DeleteUsersOptions,
   userIds: readonly string[],
   clock: Pick<SteadyClock, 'now'>,
   affected: readonly AffectedSource[],
@@ -79,7 +78,7 @@ function* notifications(
       // The same id for all destinations, as a call has.
       const messageId = `delete-${randomUUID()}`;
       for (const destinationId of destinationIds) {
-        const { tierMs, dueMs } = planDeparture(retryTiersMs, fenceMs, clock.now(), random);
+        const { tierMs, dueMs } = planDeparture(retryTiersMs, fenceMs, clock.now());
         yield notificationRecord(topology.retryTopic(tierMs), {
           destinationId,
           partitionKey: partitionKeyIn(config.resources, destinationId),

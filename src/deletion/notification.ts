@@ -1,6 +1,5 @@
 import { buildDeleteBody } from '../event/body.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
-import { dueAfter, dueTimeJitter } from '../event/tier-delay.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 
 /** How notifications are sent: through which retry tier, and when they are due. */
@@ -11,8 +10,7 @@ export interface Departure {
 
 /**
  * Late enough for every worker to have read the deletion, and for its earlier requests to have ended, so that
- * the receiver gets nothing older after the notification. Uses the shortest tier that takes longer than this
- * even at its earliest. If there is none, uses the longest one, due after exactly this time.
+ * the receiver gets nothing older after the notification.
  * @param tiersMs ascending, at least one
  * @param fenceMs see `fenceMs`
  */
@@ -20,20 +18,16 @@ export function planDeparture(
   tiersMs: readonly number[],
   fenceMs: number,
   nowMs: number,
-  random: () => number,
 ): Departure {
-  const tierMs = departureTierMs(tiersMs, fenceMs);
-  const isLongEnough = isLonger(tierMs, fenceMs);
-  return { tierMs, dueMs: isLongEnough ? dueAfter(tierMs, nowMs, random) : nowMs + fenceMs };
+  return { tierMs: departureTierMs(tiersMs, fenceMs), dueMs: nowMs + fenceMs };
 }
 
-/** The tier only. */
+/**
+ * The shortest tier that takes as long, or else the longest: in a shorter one, notifications would take the room of
+ * events that are due before.
+ */
 export function departureTierMs(tiersMs: readonly number[], fenceMs: number): number {
-  return tiersMs.find((tierMs) => isLonger(tierMs, fenceMs)) ?? tiersMs.at(-1) ?? 0;
-}
-
-function isLonger(tierMs: number, fenceMs: number): boolean {
-  return tierMs * (1 - dueTimeJitter) > fenceMs;
+  return tiersMs.find((tierMs) => tierMs >= fenceMs) ?? tiersMs.at(-1) ?? 0;
 }
 
 export interface Notification {

@@ -4,10 +4,15 @@ import type { AffectedSource } from './affected.ts';
 export class DeletionReport {
   #users = 0;
   #notifications = 0;
+  #effectiveMs: number | undefined;
   readonly #sources = new Map<string, SourceReport>();
 
-  /** Adds so many users at these sources. */
-  add(users: number, affected: readonly AffectedSource[]): void {
+  /**
+   * Adds so many users at these sources.
+   * @param effectiveMs from when on no older event of them is delivered; undefined: nothing is deleted
+   */
+  add(users: number, affected: readonly AffectedSource[], effectiveMs?: number): void {
+    this.#effectiveMs = effectiveMs;
     this.#users += users;
     for (const { sourceId, destinationIds, disabledIds } of affected) {
       const source: SourceReport = this.#sources.get(sourceId) ?? {
@@ -34,6 +39,11 @@ export class DeletionReport {
     return this.#sources.size;
   }
 
+  /** When the last of the deletions takes effect, ISO 8601; undefined: nothing was deleted. */
+  get effectiveAt(): string | undefined {
+    return this.#effectiveMs === undefined ? undefined : new Date(this.#effectiveMs).toISOString();
+  }
+
   /** Source, destination, how many notifications. */
   rows(): string[][] {
     return [...this.#sources].flatMap(([sourceId, { notified }]) =>
@@ -56,6 +66,7 @@ export class DeletionReport {
     return {
       users: this.#users,
       notifications: this.#notifications,
+      effectiveAt: this.effectiveAt,
       sources: [...this.#sources].map(([source, { notified, disabled }]) => ({
         source,
         destinations: Object.fromEntries(notified),

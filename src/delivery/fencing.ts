@@ -14,9 +14,9 @@ export class Fencing {
   }
 
   /**
-   * False while this worker may have missed a deletion; nothing may be sent then. So once a deletion is 2 s
-   * old, no request starts for an older event of that user, and when a notification comes one timeout later,
-   * none is in flight.
+   * False while this worker may have missed a deletion for longer than `DELETION_DELAY`; nothing may be sent then. So
+   * once a deletion is that old, no request starts for an older event of that user, and when a notification comes one
+   * timeout later, none is in flight.
    */
   isFresh(): boolean {
     const isFresh = this.#fence.isFresh();

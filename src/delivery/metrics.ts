@@ -199,7 +199,7 @@ export function exposeFence(registry: MetricsRegistry, fence: Fence): void {
   exposeGauge(
     registry,
     'postrider_fence_fresh',
-    '1 while this worker knows every deletion that is older than 2 s. While it is 0, the worker sends nothing.',
+    '1 while this worker knows every deletion that is older than DELETION_DELAY. While it is 0, the worker sends nothing.',
     () => (fence.isFresh() ? 1 : 0),
   );
 }

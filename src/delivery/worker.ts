@@ -18,7 +18,7 @@ import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Config } from '../resources/config/config.ts';
-import { fenceMs, type Fence } from '../resources/fence/fence.ts';
+import { fenceMs, type DeletionTimes, type Fence } from '../resources/fence/fence.ts';
 import { destinationIdOf } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
@@ -42,7 +42,7 @@ import type { Sender } from './sender.ts';
 import { overdueAmong, overdueInAll } from './status/overdue.ts';
 import { StatusPublisher, type StatusPublisherOptions } from './status/status-publisher.ts';
 
-export interface DeliveryDeps {
+export interface DeliveryDeps extends DeletionTimes {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly config: Config;
@@ -54,8 +54,6 @@ export interface DeliveryDeps {
   readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
-  /** The sender's limit for one whole attempt. */
-  readonly timeoutMs: number;
   readonly retryWindowMs: number;
   readonly maxAgeMs: number;
   readonly attempts: KeptAttempts;
@@ -276,7 +274,7 @@ function createEngine(
     fence,
     paused: deps.pauses,
     format: () => formatFor(workers.level),
-    fenceMs: fenceMs(deps.timeoutMs),
+    fenceMs: fenceMs(deps),
     topics: {
       retryTopic: (tierMs) => topology.retryTopic(tierMs),
       dedicatedTopic: (destinationId) => topology.dedicatedTopic(destinationId).name,

@@ -70,6 +70,7 @@ export interface Settings {
   /** Where the console keeps its index; undefined: `dev` and `demo` use a temporary folder. */
   readonly consoleDataDir: string | undefined;
   readonly deliveryTimeoutMs: number;
+  readonly deletionDelayMs: number;
   readonly retryWindowMs: number;
   readonly retryTiersMs: readonly number[];
   readonly maxAgeMs: number;
@@ -217,6 +218,7 @@ export const settingsTable: Table = {
   consoleOidcViewers: values('CONSOLE_OIDC_VIEWERS'),
   consoleDataDir: optional('CONSOLE_DATA_DIR', 'a path', text),
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
+  deletionDelayMs: duration('DELETION_DELAY', 30_000, fiveSecondsMs, 300_000),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),
   retryTiersMs: {
     name: 'RETRY_TIERS',

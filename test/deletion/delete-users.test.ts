@@ -113,7 +113,6 @@ describe('deleting users', () => {
         },
       },
       clock: new SimulatedClock(),
-      random: () => 0.5,
       fenceMs: 7_000,
       signal: new AbortController().signal,
       onDeleted: (users, affected) => {
@@ -248,7 +247,8 @@ test('a report tells who is notified, and who is not', () => {
     { sourceId: 'app', destinationIds: [], disabledIds: [] },
     { sourceId: 'shop', destinationIds: ['crm', 'dwh'], disabledIds: ['off'] },
   ]);
-  report.add(1, [{ sourceId: 'shop', destinationIds: ['crm'], disabledIds: ['dwh', 'off'] }]);
+  const atMs = Date.parse('2026-11-24T10:00:40.000Z');
+  report.add(1, [{ sourceId: 'shop', destinationIds: ['crm'], disabledIds: ['dwh', 'off'] }], atMs);
   assert.deepEqual(report.rows(), [
     ['shop', 'crm', '3'],
     ['shop', 'dwh', '2'],
@@ -261,6 +261,7 @@ test('a report tells who is notified, and who is not', () => {
   assert.deepEqual(report.summary(), {
     users: 3,
     notifications: 5,
+    effectiveAt: '2026-11-24T10:00:40.000Z',
     sources: [
       { source: 'app', destinations: {}, disabled: [] },
       { source: 'shop', destinations: { crm: 3, dwh: 2 }, disabled: ['off', 'dwh'] },

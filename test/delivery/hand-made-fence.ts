@@ -4,7 +4,7 @@ import { fencedBy, type Fence, type FencedBy } from '../../src/resources/fence/f
 
 /** A fence whose deletions, and what is known of them, the test decides. */
 export class HandMadeFence implements Fence {
-  /** Deletions of more than two seconds ago that are not known here. */
+  /** Deletions of longer ago than `DELETION_DELAY` that are not known here. */
   unknown = 0;
   readonly #deleted = new DeletedUsers(Infinity);
 

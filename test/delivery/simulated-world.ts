@@ -71,6 +71,8 @@ export interface WorldOptions {
   readonly clock?: SimulatedClock;
   /** Of every topic; default 1. */
   readonly partitions?: number;
+  /** Default 7 s. */
+  readonly fenceMs?: number;
   /** Before its message ids. */
   readonly name?: string;
   readonly log?: Logger;
@@ -171,7 +173,7 @@ export class SimulatedWorld {
       fence: this.fence,
       paused: { has: (id) => this.paused.has(id), isFresh: () => this.hearsOfPauses },
       format: () => this.format,
-      fenceMs: 7_000,
+      fenceMs: options.fenceMs ?? 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
         dedicatedTopic: (destinationId) => this.topology.dedicatedTopic(destinationId).name,

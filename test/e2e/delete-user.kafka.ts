@@ -100,8 +100,12 @@ before(async () => {
       return { status: status ?? 200 };
     },
   });
-  // Workers may send for 2.5 s after a deletion: the second tier is the shortest that is longer.
-  postrider = await install({ RETRY_TIERS: '500ms,4s,10s', DELIVERY_TIMEOUT: '500ms' });
+  // Workers may send for 5.5 s after a deletion: the second tier is the shortest that is longer.
+  postrider = await install({
+    RETRY_TIERS: '500ms,6s,10s',
+    DELETION_DELAY: '5s',
+    DELIVERY_TIMEOUT: '500ms',
+  });
   prefix = postrider.environment['TOPIC_PREFIX'] ?? '';
   const brokers = (postrider.environment['KAFKA_BROKERS'] ?? '').split(',');
   kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
@@ -163,7 +167,8 @@ test('what a deleted user did before never arrives after the notification, where
   await produce('wk_shop', track('unrouted', gone), track('unrouted-other', 'stays'));
 
   const answer = await run(['delete-user', gone, '--source', 'shop', '--json']);
-  assert.deepEqual(JSON.parse(answer), {
+  const { effectiveAt, ...told } = JSON.parse(answer) as { effectiveAt: string };
+  assert.deepEqual(told, {
     dryRun: false,
     users: 1,
     notifications: 1,
@@ -196,7 +201,8 @@ test('what a deleted user did before never arrives after the notification, where
     notification.body.toString(),
     `{"type":"delete","userId":"${gone}","timestamp":"${timestamp}"}`,
   );
-  assert.ok(notification.atMs - Date.parse(timestamp) >= 2_500);
+  assert.ok(notification.atMs - Date.parse(timestamp) >= 5_500);
+  assert.ok(Date.parse(effectiveAt) - Date.parse(timestamp) >= 5_500);
   const old = ['retried', 'given-up', 'rejected', 'waiting', 'alias-to', 'alias-of', 'unrouted'];
   assert.deepEqual(
     arrivedIds().filter((id, index) => index >= arrivedBefore && old.includes(id)),
@@ -230,7 +236,10 @@ test('every source and enabled destination is notified, whatever the destination
     stdin: '\ufeffu2\r\n\r\nü:3\r\n',
   });
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /^2 users at 2 sources deleted, 6 notifications on the way$/m);
+  assert.match(
+    stdout,
+    /^2 users at 2 sources deleted as of \S+Z: .*; 6 notifications on the way$/m,
+  );
   assert.match(stderr, /^destination off is disabled: it gets no notification for source shop$/m);
   assert.match(stderr, /^1 id repeated, used once$/m);
   assert.match(stderr, /^1 empty line skipped$/m);
@@ -277,9 +286,12 @@ test('a run over thousands that was killed is taken up by the same command', asy
   assert.equal((await first.ended).code, null, 'it was done before it was killed');
 
   const answer = await run(args, users.join('\n'));
-  assert.match(answer, /^6000 users at 1 source deleted, 6000 notifications on the way$/m);
+  assert.match(
+    answer,
+    /^6000 users at 1 source deleted as of \S+Z: .*; 6000 notifications on the way$/m,
+  );
   assert.deepEqual(new Set(await deleted()), new Set(users.map((user) => `bulk:${user}`)));
-  const notified = new Set(await keysIn(`${prefix}retry.4s`));
+  const notified = new Set(await keysIn(`${prefix}retry.6s`));
   assert.ok(users.every((user) => notified.has(`bulk:${user}`)));
 });
 

@@ -34,7 +34,10 @@ before(async () => {
       return { status: 200, delayMs: answerMs };
     },
   });
-  postrider = await install({ KAFKA_BROKERS: cluster.brokers.join(',') });
+  postrider = await install({
+    KAFKA_BROKERS: cluster.brokers.join(','),
+    DELETION_DELAY: '5s',
+  });
   assert.equal((await postrider.run(['topics', '--create'])).code, 0);
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },

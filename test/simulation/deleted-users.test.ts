@@ -13,7 +13,8 @@ const sources = ['shop', 'app'];
 const destinations = ['crm', 'dwh'];
 const timeoutMs = 5_000;
 /** A worker that has not heard of a deletion for longer stops sending. */
-const freshMs = fenceMs(0);
+const freshMs = 20_000;
+const notifiedMs = fenceMs({ deletionDelayMs: freshMs, deliveryTimeoutMs: timeoutMs });
 
 interface Event {
   readonly id: string;
@@ -49,7 +50,7 @@ class Story {
   readonly #redriven = new Set<string>();
 
   constructor(seed: number, maxInFlight: number) {
-    this.deployment = new Deployment(2, 4, { seed, maxInFlight });
+    this.deployment = new Deployment(2, 4, { seed, maxInFlight, fenceMs: notifiedMs });
     this.#random = this.deployment.random;
     for (const id of destinations) this.deployment.addDestination(id);
     for (const worker of this.deployment.workers) {
@@ -130,7 +131,7 @@ class Story {
     this.deletions.push({ sourceId, userId, atMs, messageId });
     for (const worker of workers) {
       const isSlow = this.#random() < 0.3;
-      const hearsAfterMs = Math.floor(this.#random() * (isSlow ? 30_000 : freshMs));
+      const hearsAfterMs = Math.floor(this.#random() * (isSlow ? 60_000 : freshMs));
       const isStale = hearsAfterMs > freshMs;
       if (isStale)
         clock.after(freshMs + 1, () => {
@@ -143,12 +144,7 @@ class Story {
     }
     const { topology, configOffset } = workers[0] ?? assert.fail();
     for (const destinationId of destinations) {
-      const { tierMs, dueMs } = planDeparture(
-        defaultPolicy.tiersMs,
-        fenceMs(timeoutMs),
-        clock.now(),
-        this.#random,
-      );
+      const { tierMs, dueMs } = planDeparture(defaultPolicy.tiersMs, notifiedMs, clock.now());
       const time = new Date(atMs).toISOString();
       const common = { sourceId, userId, messageId, time, configOffset, destinationId, dueMs };
       this.deployment.write(notificationRecord(topology.retryTopic(tierMs), common));

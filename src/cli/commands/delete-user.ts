@@ -80,7 +80,7 @@ async function run(
 ): Promise<void> {
   const { kafka, settings } = context;
   const topology = await context.topology();
-  const afterMs = fenceMs(settings.deliveryTimeoutMs);
+  const afterMs = fenceMs(settings);
   const tierMs = departureTierMs(topology.retryTiersMs, afterMs);
   const topics = [topology.topics.deletions, topology.retryTopic(tierMs)];
   await requireTopics(
@@ -102,11 +102,10 @@ async function run(
           topology,
           producer,
           clock: systemClock,
-          random: Math.random,
           fenceMs: afterMs,
           signal: stopping,
-          onDeleted: (more, affected) => {
-            report.add(more, affected);
+          onDeleted: (more, affected, effectiveMs) => {
+            report.add(more, affected, effectiveMs);
           },
         }),
       timeToEnd(stopping),
@@ -166,5 +165,8 @@ function print(
     context.print(
       `nothing written; without --dry-run: ${what} deleted, ${sent} such as ${printable(body)}`,
     );
-  } else context.print(`${what} deleted, ${sent} on the way`);
+  } else if (report.effectiveAt !== undefined)
+    context.print(
+      `${what} deleted as of ${report.effectiveAt}: nothing older is delivered after that; ${sent} on the way`,
+    );
 }

@@ -58,7 +58,10 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
   const { startDelivery } = await import('../../delivery/worker.ts');
   const { openSender } = await import('../../delivery/http/http-sender.ts');
   const { startNotices } = await import('../../notices/notices.ts');
-  const [fence, pauses] = await Promise.all([startFence(parts.common), followPauses(parts.common)]);
+  const [fence, pauses] = await Promise.all([
+    startFence(parts.common, settings.deletionDelayMs),
+    followPauses(parts.common),
+  ]);
   parts.closeLast(fence);
   parts.closeLast(pauses);
   const deps = { ...parts.withConfig, fence, pauses, producer: await parts.producer() };
@@ -110,7 +113,8 @@ function deliverySettings(
   settings: Settings,
 ): Omit<DeliveryDeps, keyof RouterDeps | 'fence' | 'pauses' | 'sender'> {
   return {
-    timeoutMs: settings.deliveryTimeoutMs,
+    deliveryTimeoutMs: settings.deliveryTimeoutMs,
+    deletionDelayMs: settings.deletionDelayMs,
     retryWindowMs: settings.retryWindowMs,
     maxAgeMs: settings.maxAgeMs,
     attempts: settings.attempts,

@@ -1,6 +1,3 @@
-/** A fresh follower has reached an end of the topic that was requested at most this long ago. */
-export const freshMs = 2_000;
-
 interface Waiter {
   readonly sinceMs: number;
   resolve(): void;
@@ -30,13 +27,16 @@ class PartitionProgress {
  * must be confirmed, also those of others, that they still lead. Pure; all times are of the steady clock.
  */
 export class FollowerProgress {
+  readonly #freshMs: number;
   readonly #mustBeConfirmed: boolean;
   #partitions: PartitionProgress[] = [];
   #refreshedAtMs = -Infinity;
   #waiters: Waiter[] = [];
   #ended: Error | undefined = undefined;
 
-  constructor(mustBeConfirmed: boolean = false) {
+  /** @param freshMs how old the request for the end that was reached may be */
+  constructor(freshMs: number, mustBeConfirmed: boolean = false) {
+    this.#freshMs = freshMs;
     this.#mustBeConfirmed = mustBeConfirmed;
   }
 
@@ -68,7 +68,7 @@ export class FollowerProgress {
   }
 
   isFresh(nowMs: number): boolean {
-    return nowMs - this.#knownAtMs <= freshMs;
+    return nowMs - this.#knownAtMs <= this.#freshMs;
   }
 
   /** Resolves when everything has been read that existed at that time, or rejects as `end` says. */

@@ -11,11 +11,8 @@ import type { Move } from '../fetch/settle-position.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import type { IncomingRecord } from '../record.ts';
-import { FollowerProgress, freshMs } from './follower-progress.ts';
+import { FollowerProgress } from './follower-progress.ts';
 import { Witnesses } from './witnesses.ts';
-
-/** Records that are this old may be missing in a fresh follower. */
-export const followerFreshMs: number = freshMs;
 
 export interface FollowerOptions {
   readonly topic: string;
@@ -25,6 +22,8 @@ export interface FollowerOptions {
    * brings records no later.
    */
   readonly maxWaitMs?: number;
+  /** A fresh follower may miss records of this age; default 2 s. */
+  readonly freshMs?: number | undefined;
   /** Compressed size of one partition in one fetch; default 1 MB. One batch may exceed it. */
   readonly maxPartitionBytes?: number;
   /**
@@ -60,7 +59,7 @@ export interface Follower {
   readonly loaded: Promise<void>;
   /** The next offset to read in one partition. 0 before its first record. */
   position(partition?: number): number;
-  /** True while the follower has reached an end of the topic that was requested at most 2 s ago, and still was one. */
+  /** True while the follower has reached an end of the topic that was requested at most `freshMs` ago, and still was one. */
   isFresh(): boolean;
   /** The id of the topic; undefined until the cluster has reported it. */
   readonly topicId: string | undefined;
@@ -103,8 +102,9 @@ export async function loadFollower(
 
 const defaultMaxWaitMs = 100;
 const maxBytesPerPartition = 1_048_576;
-/** Greatest age of the information about the topic's partitions: half of what a fresh follower may miss. */
-const refreshMs = freshMs / 2;
+const defaultFreshMs = 2_000;
+/** A follower that may miss more asks no more rarely: partitions that are added have to be found. */
+const longestRefreshMs = 5_000;
 
 /** Reads all partitions from their beginning, without a group. Nothing else has its position. */
 class TopicFollower implements Follower, CursorOwner {
@@ -122,9 +122,10 @@ class TopicFollower implements Follower, CursorOwner {
 
   constructor(kafka: ClusterClient, options: FollowerOptions) {
     const { log, topic, maxWaitMs = defaultMaxWaitMs, needsWitnesses = false } = options;
+    const { freshMs = defaultFreshMs } = options;
     this.#options = options;
     this.#cluster = kafka.openCluster('follow');
-    this.#progress = new FollowerProgress(needsWitnesses);
+    this.#progress = new FollowerProgress(freshMs, needsWitnesses);
     this.#witnesses = new Witnesses({
       cluster: this.#cluster,
       topic,
@@ -143,7 +144,7 @@ class TopicFollower implements Follower, CursorOwner {
       // Callers that wait for the end want the next answer at once.
       maxWaitMs: (asked) =>
         asked.some(({ partition }) => this.#progress.isAwaited(partition)) ? 0 : maxWaitMs,
-      refreshMs,
+      refreshMs: Math.min(freshMs / 2, longestRefreshMs),
     });
     this.#stopping.signal.addEventListener('abort', () => {
       this.#progress.end(new PostriderError('stopped', `The follower of ${topic} was stopped`));

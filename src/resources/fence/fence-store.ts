@@ -12,16 +12,19 @@ export interface FollowedFence extends Fence {
  */
 const maxWaitMs = 500;
 
-/** Loads all deletions and follows the topic `deletions` from there on. */
-export async function startFence({
-  kafka,
-  topology,
-  log,
-}: ConfigTopicAccess): Promise<FollowedFence> {
+/**
+ * Loads all deletions and follows the topic `deletions` from there on.
+ * @param deletionDelayMs see `DeletionTimes`; undefined: nobody asks whether the fence is fresh
+ */
+export async function startFence(
+  { kafka, topology, log }: ConfigTopicAccess,
+  deletionDelayMs?: number,
+): Promise<FollowedFence> {
   const deleted = new DeletedUsers(topology.deletionRetentionMs);
   const follower = await loadFollower(kafka, {
     topic: topology.topics.deletions,
     maxWaitMs,
+    freshMs: deletionDelayMs,
     needsWitnesses: true,
     onRecord: ({ key, value, timestampMs }) => {
       if (key === null) return;

@@ -1,26 +1,28 @@
 import { userOffset, type Envelope } from '../../event/envelope.ts';
-import { followerFreshMs } from '../../kafka/follow/follower.ts';
 import type { DeletedUsers } from './deleted-users.ts';
 
 /** Which id was deleted: the event's user, or the other one of an alias. */
 export const fencingIds = ['user', 'previous-id'] as const;
 export type FencedBy = (typeof fencingIds)[number];
 
-/**
- * Time after a deletion was written, until no older event of its user is in flight anymore. Until the first
- * part of it is over, a worker may not have read the deletion; the second part is for an attempt that it
- * starts at that moment.
- * @param timeoutMs of one whole attempt
- */
-export function fenceMs(timeoutMs: number): number {
-  return followerFreshMs + timeoutMs;
+/** The two settings that say when a deletion takes effect. All workers and `delete-user` have the same. */
+export interface DeletionTimes {
+  /** How old a deletion may be that a worker does not know of, and sends nevertheless. */
+  readonly deletionDelayMs: number;
+  /** Of one whole attempt, which a worker may start at the end of that. */
+  readonly deliveryTimeoutMs: number;
+}
+
+/** Time after a deletion was written, until no older event of its user is in flight anymore. */
+export function fenceMs({ deletionDelayMs, deliveryTimeoutMs }: DeletionTimes): number {
+  return deletionDelayMs + deliveryTimeoutMs;
 }
 
 /** The deleted users, against whose deletions older events are checked. */
 export interface Fence {
   /** Why the event must not be sent anymore; undefined: it may be sent. */
   covers(envelope: Envelope, key: Buffer | null): FencedBy | undefined;
-  /** True while every deletion that was written up to 2 s ago has been read here. */
+  /** True while every deletion that is older than `DELETION_DELAY` has been read here. */
   isFresh(): boolean;
   /** Known deletions: one for each source and deleted user. */
   readonly size: number;

@@ -24,13 +24,14 @@ const metrics = new Registry();
 const producer = await createProducer(kafka, { log: silentLogger });
 await startDelivery({
   pauses: noPauses,
-  fence: await startFence({ kafka, topology, log: silentLogger }),
+  fence: await startFence({ kafka, topology, log: silentLogger }, 30_000),
   kafka,
   config,
   producer,
   metrics,
   sender: openSender({ clock: systemClock, timeoutMs, allowNetworks: ['127.0.0.0/8'] }),
-  timeoutMs,
+  deliveryTimeoutMs: timeoutMs,
+  deletionDelayMs: 30_000,
   topology: { ...topology, groups: { ...topology.groups, delivery: load.group } },
   clock: systemClock,
   log: silentLogger,

@@ -75,7 +75,7 @@ export async function benchFence(options: DeliveryBenchOptions): Promise<BenchRe
 
 /** CPU µs for each of several rounds of what the engine does with an event: looked at twice, and whether it may go. */
 function measure(deleted: DeletedUsers, user: 'stays' | 'gone'): number[] {
-  const progress = new FollowerProgress();
+  const progress = new FollowerProgress(30_000);
   const askedAtMs = performance.now();
   for (let partition = 0; partition < partitions; partition += 1)
     progress.reached(partition, 0, askedAtMs);

@@ -1,8 +1,9 @@
 import type { SimulatedDeployment } from './deployment.ts';
+import { fenceMs } from '../../../src/resources/fence/fence.ts';
 import { timeoutMs, type Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
 import { operatorRules } from './operator-rules.ts';
-import { retryWindowMs } from './roles.ts';
+import { deletionDelayMs, retryWindowMs } from './roles.ts';
 import { hidesKafka, type EndpointPlan, type Fault, type Scenario } from './scenario.ts';
 
 /** A promise that was broken. */
@@ -21,8 +22,8 @@ export interface Aftermath {
 
 export type Rule = (aftermath: Aftermath) => Iterable<string>;
 
-/** What a worker may need to hear of a deletion, and to end what it has begun: `fenceMs` of the contract. */
-const deletionMs = 7_000;
+/** When `deleted` is told: no older event of the user may be in flight then. */
+const deletionMs = fenceMs({ deletionDelayMs, deliveryTimeoutMs: timeoutMs });
 const mostNamed = 5;
 /** An event is tried at least this often: the longest tier, its spread, and a deferral behind a breaker. */
 const chanceMs = 90 * 60_000;

@@ -12,7 +12,7 @@ import { followPauses } from '../../../src/resources/pauses/pauses.ts';
 import { startRouter } from '../../../src/router/router.ts';
 import type { Topology } from '../../../src/topology.ts';
 import type { Sender } from '../../../src/delivery/sender.ts';
-import { timeoutMs } from './endpoints.ts';
+import { timeoutMs as deliveryTimeoutMs } from './endpoints.ts';
 
 export interface RoleParts {
   readonly kafka: KafkaClient;
@@ -29,6 +29,8 @@ export interface RunningRole {
 }
 
 const graceMs = 15_000;
+/** The shortest that is allowed: what is sent too late has the most time to be. */
+export const deletionDelayMs = 5_000;
 const hourMs = 3_600_000;
 export const retryWindowMs: number = 4 * hourMs;
 const dedupeWindowMs = 10 * 60_000;
@@ -59,13 +61,17 @@ export async function startSimulatedWorker(
   const metrics = new Registry();
   const config = await startConfig({ ...parts, secretKeys: {} });
   const producer = await createProducer(parts.kafka, parts);
-  const [fence, pauses] = await Promise.all([startFence(parts), followPauses(parts)]);
+  const [fence, pauses] = await Promise.all([
+    startFence(parts, deletionDelayMs),
+    followPauses(parts),
+  ]);
   const all = { ...parts, metrics, config, producer, fence, pauses };
   const notices = startNotices({ ...all, disableAfterMs: undefined });
   const role = await startDelivery({
     ...all,
     ...settings,
-    timeoutMs,
+    deliveryTimeoutMs,
+    deletionDelayMs,
     retryWindowMs,
     maxAgeMs: 72 * hourMs,
     attempts: 'all',
