@@ -21,9 +21,15 @@ const mostWaitMs = 1_000;
 /** Bound on lines that are buffered, or given to the producer and not acknowledged. */
 const mostHeldBytes = 8 * 1024 * 1024;
 
+/** For one partition: a record that is gathered, and one on its way. */
+const leastShareBytes = 2 * fullRecordBytes;
+
+/** Lines that are not given to the producer yet. */
 interface Page {
   text: string;
   lines: number;
+  /** Bytes of the partition that are held, here and by the producer. */
+  heldBytes: number;
 }
 
 /**
@@ -32,7 +38,7 @@ interface Page {
  */
 export class AttemptJournal {
   readonly #options: JournalOptions;
-  /** By partition. A partition without lines has no page. */
+  /** By partition. A partition of which nothing is held has no page. */
   readonly #pages = new Map<number, Page>();
   #heldBytes = 0;
   #timer: Timer | undefined;
@@ -68,15 +74,21 @@ export class AttemptJournal {
 
   /** @param key of the event's record: its lines are in one partition */
   write(key: Buffer | null, line: string): void {
-    if (this.#heldBytes + line.length > mostHeldBytes) {
+    const { partitions, clock } = this.#options;
+    const count = partitions();
+    const partition = key === null ? 0 : partitionOf(key, count);
+    // A partition that cannot be written takes no room of the others.
+    const shareBytes = Math.max(mostHeldBytes / count, leastShareBytes);
+    const page = this.#pages.get(partition) ?? { text: '', lines: 0, heldBytes: 0 };
+    const isFull =
+      this.#heldBytes + line.length > mostHeldBytes || page.heldBytes + line.length > shareBytes;
+    if (isFull) {
       this.#dropped += 1;
       return;
     }
-    const { partitions, clock } = this.#options;
-    const partition = key === null ? 0 : partitionOf(key, partitions());
+    this.#pages.set(partition, page);
     this.#heldBytes += line.length;
-    let page = this.#pages.get(partition);
-    if (page === undefined) this.#pages.set(partition, (page = { text: '', lines: 0 }));
+    page.heldBytes += line.length;
     page.text += line;
     page.lines += 1;
     if (page.text.length >= fullRecordBytes) this.#flush(partition, page);
@@ -103,12 +115,17 @@ export class AttemptJournal {
     for (const [partition, page] of this.#pages) this.#flush(partition, page);
   }
 
-  #flush(partition: number, { text, lines }: Page): void {
-    this.#pages.delete(partition);
+  #flush(partition: number, page: Page): void {
+    const { text, lines } = page;
+    if (lines === 0) return;
+    page.text = '';
+    page.lines = 0;
     const { producer, topic } = this.#options;
     const record = { topic, partition, key: null, value: Buffer.from(text), mayWait: true };
     producer.produce(record, (refused) => {
       this.#heldBytes -= text.length;
+      page.heldBytes -= text.length;
+      if (page.heldBytes === 0) this.#pages.delete(partition);
       if (refused === undefined) this.#written += lines;
       else this.#dropped += lines;
       if (this.#heldBytes === 0) this.#onEmpty();
