@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'resources-differ'
   | 'broker-unavailable'
   | 'record-refused'
+  | 'unwritable'
   | 'accounts-differ'
   | 'not-delivered'
   | 'kafka-unavailable'
@@ -35,6 +36,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'resources-differ': { retry: false, exitCode: 3 },
   'broker-unavailable': { retry: false, exitCode: 1 },
   'record-refused': { retry: false, exitCode: 1 },
+  unwritable: { retry: true, exitCode: 1 },
   'accounts-differ': { retry: false, exitCode: 1 },
   'not-delivered': { retry: false, exitCode: 1 },
   'kafka-unavailable': { retry: true, exitCode: 1 },

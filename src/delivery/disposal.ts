@@ -56,20 +56,21 @@ export interface DisposalDeps {
   readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
   /** The job's copy among the kept events may never be looked for. */
   readonly onForgotten: (job: Job) => void;
+  /** The dedicated topic that the job should wait in cannot be written. */
+  readonly onHomeless: (job: Job) => void;
 }
 
 /** A destination that was known to be paused, as of 2 s before, when the copy was begun. */
 const surelyFoundMs = looksForKeptMs - 3_000;
+/** While it waits for its home, an event takes the room of others. */
+const homePatienceMs = 2_000;
 
 interface Why extends Pick<GiveUp, 'reason' | 'detail'> {
   /** The beginning of the endpoint's answer, if the attempt has just ended. */
   readonly answer?: Buffer | undefined;
 }
 
-interface RetryPlace {
-  readonly tierMs: number;
-  readonly destinationId: string;
-}
+type RetryPlace = Pick<Later, 'tierMs'> & { readonly destinationId: string };
 
 /** Copies records to where they go next; only an acknowledged copy finishes the original. */
 export class Disposal {
@@ -83,6 +84,7 @@ export class Disposal {
   readonly #clock: SteadyClock;
   readonly #paused: DisposalDeps['paused'];
   readonly #onForgotten: DisposalDeps['onForgotten'];
+  readonly #onHomeless: DisposalDeps['onHomeless'];
   readonly #bundler: Bundler;
   #writing = 0;
   #closed = false;
@@ -99,6 +101,7 @@ export class Disposal {
     this.#clock = clock;
     this.#paused = deps.paused;
     this.#onForgotten = deps.onForgotten;
+    this.#onHomeless = deps.onHomeless;
     this.#bundler = new Bundler({
       clock,
       format,
@@ -201,9 +204,11 @@ export class Disposal {
       key: record.key,
       value: record.value,
       headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }, this.#format()) },
+      elsewhereAfterMs: homePatienceMs,
     };
     this.#write(copy, (refused) => {
-      this.#copied(job, refused, envelope.attempts);
+      if (refused?.code === 'unwritable') this.#onHomeless(job);
+      else this.#copied(job, refused, envelope.attempts);
     });
   }
 

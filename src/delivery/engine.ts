@@ -120,6 +120,7 @@ export class DeliveryEngine {
         if (job.claim.revoked || this.#stopped) job.record.release();
         else this.#admitInOrder(job);
       },
+      onHomeless: (job) => void this.#end(job, { kind: 'homeless' }),
     });
     this.#fencing = new Fencing(deps.fence, deps.events);
     this.#pool = new SlotPool(deps.maxInFlight, () => this.#fencing.isFresh());

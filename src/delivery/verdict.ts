@@ -43,7 +43,9 @@ export type Happened =
   /** Its destination is paused. */
   | { readonly kind: 'paused' }
   /** Its destination exists, and this worker cannot read its secrets. */
-  | { readonly kind: 'unreadable' };
+  | { readonly kind: 'unreadable' }
+  /** The dedicated topic in which it should wait for its turn cannot be written. */
+  | { readonly kind: 'homeless' };
 
 /** Why nothing is sent to a destination anymore. */
 export type Over = Extract<Happened, { kind: 'unwanted' | 'paused' }>;
@@ -112,6 +114,8 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
       return keep;
     case 'unreadable':
       return whileUnreadable(event, now);
+    case 'homeless':
+      return whileHomeless(event, now);
   }
 }
 
@@ -240,6 +244,14 @@ function whileUnreadable(event: EventState, now: Circumstances): Verdict {
     : unreadableDeferral(ageFromMs(envelope), hasReturned, now.nowMs);
   const verdict = putOff(event, deferral, now);
   return verdict.kind === 'hurry' ? giveUp(event, 'expired-late', deferral.cause) : verdict;
+}
+
+/** An operator has to mend the topic, which may take a minute or a day. Until then it cannot have its turn. */
+function whileHomeless(event: EventState, now: Circumstances): Verdict {
+  const { envelope, hasReturned } = event;
+  const { wantedMs } = unreadableDeferral(ageFromMs(envelope), hasReturned, now.nowMs);
+  const verdict = putOff(event, { cause: 'rate-limit', wantedMs }, now);
+  return verdict.kind === 'hurry' ? giveUp(event, 'expired', 'no turn in time') : verdict;
 }
 
 function putOff(

@@ -13,6 +13,11 @@ export interface OutgoingRecord {
   readonly headers?: Readonly<Record<string, HeaderValue>>;
   /** The record is not read soon, so it may be written within a fifth of a second, together with others. */
   readonly mayWait?: boolean;
+  /**
+   * The caller has another place for the record. If its partition cannot be written for this long, it comes back with
+   * an `unwritable` error. It may have been written nevertheless, where Kafka could not replicate it in time.
+   */
+  readonly elsewhereAfterMs?: number | undefined;
 }
 
 export interface TopicPartition {

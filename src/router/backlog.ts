@@ -7,6 +7,11 @@ export class Backlog<T> {
     return this.#items.length - this.#next;
   }
 
+  /** The next one to be shifted. */
+  get first(): T | undefined {
+    return this.#items[this.#next];
+  }
+
   push(item: T): void {
     this.#items.push(item);
   }

@@ -1,8 +1,6 @@
-import type { PostriderError } from '../errors.ts';
 import { userOf } from '../event/envelope.ts';
 import { shownError, type Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
-import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
 import type { Schemas } from '../schemas/schemas.ts';
@@ -10,24 +8,22 @@ import { schemaIdOf } from '../schemas/wire-format.ts';
 import { arrivalOf } from './arrival.ts';
 import { CallBacklog } from './call-backlog.ts';
 import type { Admitted, Duplicates } from './duplicates.ts';
-import type { RouterEvents } from './events.ts';
 import { HeldCalls, type HeldCall } from './held-calls.ts';
+import { Outbox, type OutboxOptions } from './outbox.ts';
 import { readCall, unknownSource, type ReadCall } from './read-call.ts';
 import { rejectedRecord } from './rejected-record.ts';
 import type { Routes } from './route-call.ts';
 import { StalledRecords } from './stalled-records.ts';
 
-export interface CallRouterOptions {
+export interface CallRouterOptions extends Omit<OutboxOptions, 'onRoom'> {
   readonly routes: Routes;
   /** Resolves when `routes` has everything that was written to the configuration before. */
   readonly caughtUp: () => Promise<void>;
-  readonly sink: Pick<Producer, 'produce'>;
   readonly rejectedTopic: string;
   /** The topic of audience syncs. Live calls go before its calls. */
   readonly audienceTopic: string;
   readonly duplicates: Duplicates<PendingCall>;
   readonly schemas: Schemas;
-  readonly events: RouterEvents;
 }
 
 /** A call that waits for something, with the record that it came in. */
@@ -52,24 +48,27 @@ type Held = HeldCall & PendingCall;
  */
 export class CallRouter {
   readonly #routes: Routes;
-  readonly #sink: CallRouterOptions['sink'];
+  readonly #outbox: Outbox;
   readonly #rejectedTopic: string;
   readonly #audienceTopic: string;
   readonly #duplicates: Duplicates<PendingCall>;
   readonly #schemas: Schemas;
   readonly #stalled = new StalledRecords();
-  readonly #events: RouterEvents;
+  readonly #events: CallRouterOptions['events'];
   readonly #held: HeldCalls<Held>;
   readonly #backlog: CallBacklog<ConsumedRecord>;
-  /** Copies that are not acknowledged, including rejected calls. */
-  #copies = 0;
   #stopped = false;
 
   constructor(options: CallRouterOptions) {
-    const { routes, caughtUp, sink, rejectedTopic, audienceTopic } = options;
+    const { routes, caughtUp, rejectedTopic, audienceTopic } = options;
     const { duplicates, schemas, events } = options;
     this.#routes = routes;
-    this.#sink = sink;
+    this.#outbox = new Outbox({
+      ...options,
+      onRoom: () => {
+        this.#goOnWithMore();
+      },
+    });
     this.#rejectedTopic = rejectedTopic;
     this.#audienceTopic = audienceTopic;
     this.#backlog = new CallBacklog(({ topic }) => topic === audienceTopic);
@@ -97,7 +96,7 @@ export class CallRouter {
 
   /** Whether everything that was begun is acknowledged. */
   get isIdle(): boolean {
-    return this.#copies === 0;
+    return this.#outbox.isEmpty;
   }
 
   /**
@@ -106,6 +105,7 @@ export class CallRouter {
    */
   stop(): void {
     this.#stopped = true;
+    this.#outbox.stop();
     this.#releaseWaiting(() => true);
     release(this.#stalled.takeAll());
   }
@@ -145,13 +145,13 @@ export class CallRouter {
 
   #work(): void {
     if (this.#stopped) return;
-    while (this.#copies < mostCopies) {
+    while (this.#outbox.counted < mostCopies) {
       const held = this.#held.take();
       if (held !== undefined) {
         this.#goOn(held);
         continue;
       }
-      const record = this.#backlog.shift(this.#copies < mostAudienceCopies);
+      const record = this.#backlog.shift(this.#outbox.counted < mostAudienceCopies);
       if (record === undefined) break;
       try {
         this.#accept(record);
@@ -238,40 +238,23 @@ export class CallRouter {
     copies: readonly OutgoingRecord[],
     admitted: Admitted<PendingCall> | undefined,
   ): void {
-    this.#copies += copies.length;
-    let unsettled = copies.length;
-    let refused: PostriderError | undefined;
-    // One function for all copies of a call.
-    const done = (error?: PostriderError): void => {
-      refused ??= error;
-      unsettled -= 1;
-      if (unsettled === 0) this.#settle(record, copies.length, admitted, refused);
-    };
-    for (const copy of copies) this.#sink.produce(copy, done);
+    this.#outbox.send(record, copies, (refused) => {
+      if (refused === undefined) {
+        this.#events.routed(record, copies.length);
+        record.finish();
+        for (const waiter of admitted?.acknowledge() ?? []) this.#dropDuplicate(waiter.record);
+      } else {
+        this.#reject(record, { reason: 'unwritable', detail: refused.message });
+        for (const waiter of admitted?.forget() ?? []) this.#goOn(waiter);
+      }
+    });
   }
 
-  #settle(
-    record: ConsumedRecord,
-    copies: number,
-    admitted: Admitted<PendingCall> | undefined,
-    refused: PostriderError | undefined,
-  ): void {
-    if (refused === undefined) {
-      this.#events.routed(record, copies);
-      record.finish();
-      for (const waiter of admitted?.acknowledge() ?? []) this.#dropDuplicate(waiter.record);
-    } else {
-      this.#reject(record, { reason: 'unwritable', detail: refused.message });
-      for (const waiter of admitted?.forget() ?? []) this.#goOn(waiter);
-    }
-    this.#acknowledged(copies);
-  }
-
-  #acknowledged(copies: number): void {
-    this.#copies -= copies;
+  #goOnWithMore(): void {
+    const { counted } = this.#outbox;
     const isUrgent = this.#held.settled > 0 || this.#backlog.isUrgent;
     const isMore = this.#held.settled > 0 || this.#backlog.size > 0;
-    if (isMore && this.#copies <= (isUrgent ? mostCopies : mostAudienceCopies) / 2) this.#work();
+    if (isMore && counted <= (isUrgent ? mostCopies : mostAudienceCopies) / 2) this.#work();
   }
 
   /**
@@ -282,8 +265,7 @@ export class CallRouter {
     const { origin } = arrivalOf(record);
     const topics = { rejected: this.#rejectedTopic, audience: this.#audienceTopic };
     const rejected = rejectedRecord(topics, record, origin, rejection);
-    this.#copies += 1;
-    this.#sink.produce(rejected, (refused) => {
+    this.#outbox.send(record, [rejected], (refused) => {
       if (refused === undefined) {
         this.#events.rejected(record, rejection);
         record.finish();
@@ -291,7 +273,6 @@ export class CallRouter {
         this.#events.partitionStuck(record, refused);
         record.release();
       }
-      this.#acknowledged(1);
     });
   }
 

@@ -15,6 +15,8 @@ export class RouterEvents {
   readonly #rejections = new LogThrottle();
   /** By topic and partition. */
   readonly #schemaDelays = new LogThrottles<string>();
+  /** By topic. */
+  readonly #detours = new LogThrottles<string>(60_000);
 
   constructor(log: Logger, metrics: RouterMetrics, clock: Clock) {
     this.#log = log;
@@ -44,6 +46,18 @@ export class RouterEvents {
       const fields = { schemaId, ...placeOf(record), err: error, unlogged };
       this.#log.warn(fields, 'the schema registry does not return a schema; the partition waits');
     }
+  }
+
+  /** A destination's own topic cannot be written, so its event takes the way of all others. */
+  detoured(topic: string, error: PostriderError): void {
+    this.#metrics.detoured += 1;
+    const unlogged = this.#detours.pass(topic, this.#clock.now());
+    if (unlogged === undefined) return;
+    const fields = { topic, reason: error.message, unlogged };
+    this.#log.error(
+      fields,
+      'a dedicated topic cannot be written; its events go to the shared topic',
+    );
   }
 
   /** The same call has been routed from a smaller offset. */

@@ -33,6 +33,7 @@ export class RouterMetrics {
   duplicates = 0;
   pushedOutIds = 0;
   registryFailures = 0;
+  detoured = 0;
   readonly rejected: Map<RejectReason, number> = new Map();
   readonly events: Counter;
   readonly stuck: Counter;
@@ -75,6 +76,12 @@ export class RouterMetrics {
       'postrider_router_registry_failures_total',
       'Requests to the schema registry that failed and are repeated.',
       () => this.registryFailures,
+    );
+    exposeCount(
+      registry,
+      'postrider_router_detoured_events_total',
+      "Events written to the shared topic because their destination's dedicated topic cannot be written.",
+      () => this.detoured,
     );
     this.events = counter('postrider_router_events_total', 'Events written for destinations.');
     this.stuck = counter(

@@ -80,6 +80,7 @@ export class Routes {
       records.push({
         topic: outlet.topic,
         partitionKey: outlet.partitionKey,
+        elsewhereAfterMs: outlet.elsewhereAfterMs,
         key: Buffer.from(deliveryKey(destination.id, user)),
         value: bodies.of(destination.payload),
         headers: { [envelopeHeader]: this.#envelope(read, source, destination) },

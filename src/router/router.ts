@@ -79,6 +79,8 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     routes: new Routes(config, deliveryTopics, () => formatFor(workers.level)),
     caughtUp: () => config.caughtUp(),
     sink: producer,
+    sharedTopic: topology.topics.delivery,
+    clock,
     rejectedTopic: topology.topics.ingestRejected,
     audienceTopic: topology.topics.ingestAudience,
     duplicates,

@@ -1,5 +1,6 @@
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
+import type { Destination } from '../resources/resource.ts';
 import { decodeResource, maskResource, parseRecordKey } from '../resources/config/stored.ts';
 
 /** The existing destinations, by id. A record is parsed only when it is needed. */
@@ -32,13 +33,26 @@ export class ConfiguredDestinations {
 
   /** False too for a destination whose record this version cannot read. */
   isDisabled(id: string): boolean {
+    return this.#destination(id)?.enabled === false;
+  }
+
+  /** The ids of enabled destinations with a topic of their own, without those that this version cannot read. */
+  *dedicated(): Generator<string> {
+    for (const [id, value] of this.#records) {
+      if (!value.includes('"dedicated"')) continue;
+      const destination = this.#destination(id);
+      if (destination?.topic === 'dedicated' && destination.enabled) yield id;
+    }
+  }
+
+  #destination(id: string): Destination | undefined {
     const value = this.#records.get(id);
-    if (value === undefined) return false;
+    if (value === undefined) return undefined;
     try {
       const resource = maskResource(decodeResource({ kind: 'Destination', id }, value.toString()));
-      return resource.kind === 'Destination' && !resource.enabled;
+      return resource.kind === 'Destination' ? resource : undefined;
     } catch {
-      return false;
+      return undefined;
     }
   }
 }

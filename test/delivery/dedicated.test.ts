@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PostriderError } from '../../src/errors.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import {
   answerOk,
@@ -150,4 +151,25 @@ describe('a record of a paused topic', () => {
     );
     assert.deepEqual(world.finished, [id]);
   });
+});
+
+test('events for a rate limit whose dedicated topic cannot be written wait in retry topics, for longer each time', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', { topic: 'dedicated', rateLimit: 1 });
+  world.refuses = (name, { elsewhereAfterMs }) => {
+    if (name !== topic) return undefined;
+    assert.ok(elsewhereAfterMs !== undefined, 'it has another place');
+    return new PostriderError('unwritable', 'topic delivery.crm cannot be written');
+  };
+  const ids = Array.from({ length: 40 }, (_, n) => world.publish('crm', `u${n}`));
+  await world.clock.pass(2 * hourMs);
+  const { length } = world.retries;
+  assert.ok(length >= 40 && length < 40 * 30, `${length} copies`);
+  assert.ok(world.retries.some((retry) => retry.topic === 'retry.5m'));
+  assert.deepEqual([world.delivered, world.deadLetters], [[], []]);
+  // The topic is there again, and this worker has its partitions.
+  world.refuses = () => undefined;
+  world.engine.sharesChanged({ indexes: new Set([0]), count: 1 }, 'crm');
+  await world.clock.pass(hourMs);
+  assert.deepEqual(world.delivered.toSorted(), ids.toSorted());
 });

@@ -1,7 +1,7 @@
 import { SyncMetrics } from '../../src/audience/metrics.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { exposeCertificates } from '../../src/cli/roles/follow-credentials.ts';
-import { producerHooks } from '../../src/cli/roles/producer-metrics.ts';
+import { exposeUnwritable, producerHooks } from '../../src/cli/roles/producer-metrics.ts';
 import {
   DeliveryMetrics,
   exposeBudget,
@@ -49,6 +49,7 @@ export function everyMetric(): MetricsRegistry {
   exposeFence(metrics, { covers: notScraped, isFresh: notScraped, size: 0 });
   new NoticeEvents(silentLogger, metrics);
   producerHooks(metrics);
+  exposeUnwritable(metrics, { unwritable: notScraped });
   observeReading(metrics, []);
   new SyncMetrics(metrics);
   new ConsoleMetrics(metrics);

@@ -1,5 +1,6 @@
 import { silentLogger } from '../../src/ops/log.ts';
 import { Registry } from 'prom-client';
+import { SimulatedClock } from '../delivery/simulated-clock.ts';
 import type { PostriderError } from '../../src/errors.ts';
 import { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
 import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
@@ -72,9 +73,12 @@ export interface Written {
 /** A call router between a fake consume loop and a fake producer. */
 export class TestRouter {
   readonly config: FakeConfig;
+  readonly clock: SimulatedClock = new SimulatedClock(appendTimeMs);
   readonly written: Written[] = [];
   readonly finished: number[] = [];
   readonly released: number[] = [];
+  /** The offsets of records that were set aside. */
+  readonly aside: number[] = [];
   readonly metrics: RouterMetrics = new RouterMetrics(new Registry());
   schemas: Schemas = noRegistry;
   readonly #router: CallRouter;
@@ -83,7 +87,6 @@ export class TestRouter {
 
   constructor(...resources: readonly FollowedResource[]) {
     this.config = new FakeConfig(...resources);
-    const clock = { now: () => appendTimeMs, after: () => ({ cancel: () => undefined }) };
     this.#router = new CallRouter({
       routes: new Routes(this.config, topics),
       caughtUp: () =>
@@ -95,6 +98,8 @@ export class TestRouter {
           this.written.push({ record, done });
         },
       },
+      sharedTopic: topics.shared,
+      clock: this.clock,
       rejectedTopic: 'p.ingest.rejected',
       audienceTopic,
       duplicates: new Duplicates<PendingCall>({
@@ -106,7 +111,7 @@ export class TestRouter {
         find: (id) => this.schemas.find(id),
         settled: (id) => this.schemas.settled(id),
       },
-      events: new RouterEvents(silentLogger, this.metrics, clock),
+      events: new RouterEvents(silentLogger, this.metrics, this.clock),
     });
   }
 
@@ -117,6 +122,9 @@ export class TestRouter {
       },
       release: (slot: number): void => {
         this.released.push(slot);
+      },
+      setAside: (slot: number): void => {
+        this.aside.push(slot);
       },
       tracker: new OffsetTracker(0),
     };

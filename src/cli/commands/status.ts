@@ -12,6 +12,7 @@ import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/des
 import { readPipeline } from '../../status/pipeline.ts';
 import { readNotices, sinceNotice } from '../../status/read-notices.ts';
 import { readStatus } from '../../status/read-status.ts';
+import { readUnwritable } from '../../status/unwritable.ts';
 import type { Context } from '../context.ts';
 import { destinationText, leftText, overviewText, type Overview } from '../status/text.ts';
 import { readPauses, type Pauses } from '../../resources/pauses/pauses.ts';
@@ -94,7 +95,22 @@ async function overview(context: Context, options: Options): Promise<string> {
       context.note(
         `events that were kept for ${destination} may be left; ${leftText(destination)}`,
       );
-  const shown: Overview = { at: new Date(nowMs).toISOString(), ...pipeline, workers, destinations };
+  const unwritable = await readUnwritable(kafka, [
+    ...topology.ingestTopics,
+    topology.topics.ingestRejected,
+    topology.topics.delivery,
+    ...topology.retryTiersMs.map((tierMs) => topology.retryTopic(tierMs)),
+    topology.topics.deadLetter,
+    topology.topics.paused,
+    ...Array.from(configured.dedicated(), (id) => topology.dedicatedTopic(id).name),
+  ]);
+  const shown: Overview = {
+    at: new Date(nowMs).toISOString(),
+    ...pipeline,
+    unwritable,
+    workers,
+    destinations,
+  };
   if (workers.length === 0)
     context.note('no worker reports a state: none is running, or none can reach Kafka');
   return textOf(options, shown, () => overviewText(shown, options.limit, nowMs));

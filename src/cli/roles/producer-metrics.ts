@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
-import type { ProducerHooks } from '../../kafka/produce/producer.ts';
-import type { MetricsRegistry } from '../../ops/metrics.ts';
+import type { Producer, ProducerHooks } from '../../kafka/produce/producer.ts';
+import { exposeGauges, type MetricsRegistry } from '../../ops/metrics.ts';
 
 /** There from the start, so that the first of them shows as a rise. Others appear when they happen. */
 const usualFailures = [
@@ -50,4 +50,18 @@ export function producerHooks(registry: MetricsRegistry): ProducerHooks {
       refused.inc();
     },
   };
+}
+
+/** Names the topics that cannot be written. */
+export function exposeUnwritable(
+  registry: MetricsRegistry,
+  producer: Pick<Producer, 'unwritable'>,
+): void {
+  exposeGauges(
+    registry,
+    'postrider_kafka_unwritable_partitions',
+    'Partitions of a topic that have not taken records for 10 s although Kafka answers; 1 if the topic is missing. There is no series for topics that take them.',
+    'topic',
+    () => producer.unwritable(),
+  );
 }

@@ -8,7 +8,7 @@ import { startConfig } from '../../resources/config/config-store.ts';
 import { exposeConfig } from '../../resources/config/metrics.ts';
 import type { SecretKeys } from '../../resources/config/secrets.ts';
 import type { Topology } from '../../topology.ts';
-import { producerHooks } from './producer-metrics.ts';
+import { exposeUnwritable, producerHooks } from './producer-metrics.ts';
 
 /** What every role of a process gets. */
 export interface Common {
@@ -50,7 +50,10 @@ export class SharedParts {
 
   /** The one that roles share; the first of them opens it. */
   producer(): Promise<Producer> {
-    return (this.#producer ??= this.openProducer());
+    return (this.#producer ??= this.openProducer().then((producer) => {
+      exposeUnwritable(this.common.metrics, producer);
+      return producer;
+    }));
   }
 
   /** One of the caller's own, who closes it. */

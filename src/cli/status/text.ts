@@ -8,11 +8,14 @@ import { printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
 import type { DestinationView } from '../../event/destination-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
+import type { UnwritableTopic } from '../../status/unwritable.ts';
 import { counted } from '../terminal/counted.ts';
 
 /** The data of `postrider status`. */
 export interface Overview extends Pipeline {
   readonly at: string;
+  /** Topics of the pipeline that take no records, or not all. */
+  readonly unwritable: readonly UnwritableTopic[];
   readonly workers: readonly WorkerStatus[];
   /** The worst first. */
   readonly destinations: readonly DestinationView[];
@@ -23,7 +26,7 @@ const shownAnswer = 80;
 
 /** @param limit greatest number of destinations */
 export function overviewText(overview: Overview, limit: number, nowMs: number): string {
-  const { backlog, workers, destinations, deadLetters, rejectedCalls } = overview;
+  const { backlog, unwritable, workers, destinations, deadLetters, rejectedCalls } = overview;
   const stages = backlog.map(({ stage, topic, records, oldest }) => [
     stage,
     topic,
@@ -42,6 +45,7 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
   const given = `dead letters of the last hour: ${deadLetters}; rejected calls: ${rejectedCalls}`;
   const parts = [
     formatTable(['STAGE', 'TOPIC', 'RECORDS BEHIND', 'OLDEST'], stages),
+    ...unwritable.map(({ topic, problem }) => `topic ${topic} cannot be written: ${problem}`),
     given,
     formatTable(['WORKER', 'UP', 'IN FLIGHT', 'QUEUED', 'BEHIND', 'PROBLEM'], rows),
     statesText(destinations),

@@ -10,6 +10,8 @@ export interface Finisher {
 
 /** Keeps account of records in flight: the tracker of the partition that they came from. */
 export interface RecordOwner extends Finisher {
+  /** The record waits for others than this process, and leaves its room in the window of its partition. */
+  setAside(slot: number): void;
   readonly tracker: Pick<OffsetTracker, 'next' | 'hasFinished'>;
 }
 
@@ -59,6 +61,15 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
    */
   release(): void {
     this.owner.release(this.slot);
+  }
+
+  /**
+   * The record waits for others than this process, so that its partition is read on as if it were finished. It is
+   * copied out of the fetch response, because that may take long.
+   */
+  setAside(this: ConsumedRecord): void {
+    this.detach();
+    this.owner.setAside(this.slot);
   }
 
   /**

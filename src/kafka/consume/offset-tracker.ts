@@ -19,6 +19,7 @@ export function eitherOf(one: FinishedAhead, other: FinishedAhead): FinishedAhea
 const inFlight = 0;
 const finished = 1;
 const released = 2;
+const setAside = 3;
 
 const initialCapacity = 256;
 
@@ -32,12 +33,14 @@ const initialCapacity = 256;
 export class OffsetTracker implements WindowLoad {
   inFlight = 0;
   inFlightBytes = 0;
+  aside = 0;
+  asideBytes = 0;
   readonly #firstOffset: number;
   #nextOffset: number;
   #offsets: Float64Array = new Float64Array(initialCapacity);
   #sizes: Float64Array = new Float64Array(initialCapacity);
   #times: Float64Array = new Float64Array(initialCapacity);
-  /** The state of each slot: in flight, finished or released. */
+  /** The state of each slot: in flight, set aside, finished or released. */
   #states: Uint8Array = new Uint8Array(initialCapacity);
   #headSlot = 0;
   #nextSlot = 0;
@@ -76,7 +79,7 @@ export class OffsetTracker implements WindowLoad {
     let count = 0;
     for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
       if (this.#at(this.#times, slot) >= timeMs) break;
-      if (this.#states[slot & (this.#states.length - 1)] === inFlight) count += 1;
+      if (this.#isInFlight(slot)) count += 1;
     }
     return count;
   }
@@ -135,6 +138,20 @@ export class OffsetTracker implements WindowLoad {
    */
   release(slot: number): boolean {
     return this.#settle(slot, released);
+  }
+
+  /**
+   * A record in flight waits for others than this process, and leaves its room in the window. Returns false if it was
+   * settled or set aside before.
+   */
+  setAside(slot: number): boolean {
+    const index = slot & (this.#states.length - 1);
+    if (slot < this.#headSlot || slot >= this.#nextSlot || this.#states[index] !== inFlight)
+      return false;
+    this.#states[index] = setAside;
+    this.aside += 1;
+    this.asideBytes += this.#at(this.#sizes, slot);
+    return true;
   }
 
   /** The log was cut off at this offset, so records behind it need no work. */
@@ -211,13 +228,22 @@ export class OffsetTracker implements WindowLoad {
   }
 
   #settle(slot: number, state: number): boolean {
-    const mask = this.#states.length - 1;
-    if (slot < this.#headSlot || slot >= this.#nextSlot || this.#states[slot & mask] !== inFlight)
-      return false;
-    this.#states[slot & mask] = state;
+    if (slot < this.#headSlot || slot >= this.#nextSlot || !this.#isInFlight(slot)) return false;
+    const index = slot & (this.#states.length - 1);
+    const sizeBytes = this.#at(this.#sizes, slot);
+    if (this.#states[index] === setAside) {
+      this.aside -= 1;
+      this.asideBytes -= sizeBytes;
+    }
+    this.#states[index] = state;
     this.inFlight -= 1;
-    this.inFlightBytes -= this.#at(this.#sizes, slot);
+    this.inFlightBytes -= sizeBytes;
     return true;
+  }
+
+  #isInFlight(slot: number): boolean {
+    const state = this.#states[slot & (this.#states.length - 1)];
+    return state === inFlight || state === setAside;
   }
 
   #isFinishedAhead({ upTo, unfinished }: FinishedAhead, offset: number): boolean {

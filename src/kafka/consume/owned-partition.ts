@@ -92,6 +92,10 @@ export class Account implements RecordOwner {
     if (this.tracker.release(slot)) this.onSettled?.();
   }
 
+  setAside(slot: number): void {
+    if (this.tracker.setAside(slot)) this.onSettled?.();
+  }
+
   /** The broker's answer to a commit. */
   answered(
     error: KafkaErrorName,

@@ -8,6 +8,9 @@ export interface WindowLimits {
 export interface WindowLoad {
   readonly inFlight: number;
   readonly inFlightBytes: number;
+  /** The records among them that were set aside: they don't take the room of others. */
+  readonly aside: number;
+  readonly asideBytes: number;
   /** From the oldest record in flight to the newest accepted one, including finished ones. */
   readonly span: number;
 }
@@ -47,7 +50,7 @@ export function mustPause(
 
 /** Whether another record fits in. */
 export function hasRoom(
-  load: Pick<WindowLoad, 'inFlight' | 'inFlightBytes'>,
+  load: Omit<WindowLoad, 'span'>,
   limits: WindowLimits,
   share: number,
 ): boolean {
@@ -55,11 +58,13 @@ export function hasRoom(
 }
 
 function inFlightPart(
-  { inFlight, inFlightBytes }: Pick<WindowLoad, 'inFlight' | 'inFlightBytes'>,
+  { inFlight, inFlightBytes, aside, asideBytes }: Omit<WindowLoad, 'span'>,
   limits: WindowLimits,
   share: number,
 ): number {
-  return Math.max(inFlight / limits.records, inFlightBytes / limits.bytes) / share;
+  const records = inFlight - aside;
+  const bytes = inFlightBytes - asideBytes;
+  return Math.max(records / limits.records, bytes / limits.bytes) / share;
 }
 
 function spanPart({ span }: Pick<WindowLoad, 'span'>, limits: WindowLimits): number {

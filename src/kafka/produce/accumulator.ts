@@ -6,6 +6,7 @@ import { FlushLine, FlushPace } from './flush-line.ts';
 import type { PartitionQueue, QueuedRecord, Slice } from './partition-queue.ts';
 import { recordBytes } from './record-size.ts';
 import { TopicQueues, type Done } from './topic-queues.ts';
+import { WriteTrouble } from './write-trouble.ts';
 
 export interface AccumulatorOptions {
   readonly clock: Clock;
@@ -57,11 +58,53 @@ export class Accumulator {
       });
       return;
     }
+    // The clock is asked only for records that may go elsewhere.
+    const nowMs = record.elsewhereAfterMs === undefined ? 0 : this.#options.clock.now();
+    const queue = this.#topic(record.topic).add(record, bytes, done, nowMs);
+    if (queue instanceof WriteTrouble) {
+      queueMicrotask(() => {
+        done(queue.error(record.topic));
+      });
+      return;
+    }
     this.records += 1;
     this.bytes += bytes;
-    const queue = this.#topic(record.topic).add(record, bytes, done);
     if (queue !== undefined) this.#added(queue, bytes);
     else this.#options.onUnknown(record.topic);
+  }
+
+  /** Nothing is known of the topic. Records that have another place come back, once that has lasted for too long. */
+  missing(name: string, reason: string): void {
+    const topic = this.#topic(name);
+    const away = topic.missing(reason, this.#options.clock.now());
+    if (away.length > 0) this.settle(away, topic.trouble.error(name));
+  }
+
+  /**
+   * The partition cannot be written. Records that have another place come back, once that has lasted for too long.
+   * @param taken the slice that is in flight
+   * @returns whether all of the slice comes back, so that nothing of the partition is in flight anymore
+   */
+  giveBack(queue: PartitionQueue, taken: readonly QueuedRecord[], reason: string): boolean {
+    const { trouble } = queue;
+    const nowMs = this.#options.clock.now();
+    trouble.failed(reason, nowMs);
+    const isWhole = taken.every((record) => trouble.isTooLongFor(record, queue.bytes, nowMs));
+    const waiting = queue.takeTurnedAway(nowMs);
+    const away = isWhole ? [...taken, ...waiting] : waiting;
+    if (away.length > 0) this.settle(away, trouble.error(queue.topic));
+    if (isWhole) this.landed(queue);
+    return isWhole;
+  }
+
+  /** See `Producer`. */
+  unwritable(): ReadonlyMap<string, number> {
+    const nowMs = this.#options.clock.now();
+    const topics = Array.from(
+      this.#topics,
+      ([name, topic]) => [name, topic.unwritable(nowMs)] as const,
+    );
+    return new Map(topics.filter(([, partitions]) => partitions > 0));
   }
 
   setPartitions(topic: string, partitions: number): void {
@@ -69,7 +112,7 @@ export class Accumulator {
   }
 
   /** These records are written, or refused. */
-  settle(records: readonly QueuedRecord[], refused?: PostriderError): void {
+  settle(records: readonly Pick<QueuedRecord, 'bytes' | 'done'>[], refused?: PostriderError): void {
     this.records -= records.length;
     for (const { bytes } of records) this.bytes -= bytes;
     for (const { done } of records) done(refused);

@@ -8,6 +8,8 @@ export interface KnownTopicsOptions {
   readonly clock: Clock;
   /** Called when a topic's number of partitions is known, and when it has changed. */
   onCount(topic: string, partitions: number): void;
+  /** Called each time that nothing is known of a topic that is looked for. */
+  onMissing(topic: string, reason: string): void;
   readonly events: ProducerEvents;
   /** Resolves to false when no caller waits anymore. */
   pause(ms: number): Promise<boolean>;
@@ -127,6 +129,7 @@ export class KnownTopics {
         return known.partitions;
       }
       this.#options.events.unknown(topic, failure);
+      this.#options.onMissing(topic, failure.reason);
       if (!(await this.#options.pause(backoffMs(failures)))) return new Promise(() => undefined);
     }
   }

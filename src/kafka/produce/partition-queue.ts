@@ -1,6 +1,7 @@
 import type { PostriderError } from '../../errors.ts';
 import type { HeaderValue } from '../record.ts';
 import type { Sequence } from './sequence.ts';
+import { WriteTrouble } from './write-trouble.ts';
 
 /** A waiting record, in the shape that batches are written from, so that it need not be copied. */
 export interface QueuedRecord {
@@ -13,6 +14,7 @@ export interface QueuedRecord {
   /** Before compression, at most. */
   readonly bytes: number;
   readonly mayWait: boolean;
+  readonly elsewhereAfterMs: number | undefined;
   /** The caller named the partition. */
   readonly isPlaced: boolean;
   readonly done: (refused?: PostriderError) => void;
@@ -29,6 +31,7 @@ export interface Slice {
 export class PartitionQueue {
   readonly topic: string;
   readonly partition: number;
+  readonly trouble: WriteTrouble = new WriteTrouble();
   /** Bytes of the waiting records. */
   bytes = 0;
   /** A slice was taken and is not settled. */
@@ -58,6 +61,27 @@ export class PartitionQueue {
   /** One record that may not wait takes the others along. */
   get mayWait(): boolean {
     return this.#prompt === 0;
+  }
+
+  /** Whether a record that comes now should go elsewhere at once. */
+  turnsAway(record: Pick<QueuedRecord, 'elsewhereAfterMs'>, nowMs: number): boolean {
+    if (!this.trouble.isTooLongFor(record, this.bytes, nowMs)) return false;
+    return this.isInFlight || this.length > 0 || !this.trouble.isDueForProbe(nowMs);
+  }
+
+  /** Takes out the waiting records that should go elsewhere. To be called while a slice is in flight. */
+  takeTurnedAway(nowMs: number): readonly QueuedRecord[] {
+    const { trouble, bytes } = this;
+    const waiting = this.#waiting.slice(this.#head);
+    const away = waiting.filter((record) => trouble.isTooLongFor(record, bytes, nowMs));
+    if (away.length === 0) return away;
+    this.#waiting = [];
+    this.#head = 0;
+    this.#prompt = 0;
+    this.bytes = 0;
+    for (const record of waiting)
+      if (!trouble.isTooLongFor(record, bytes, nowMs)) this.push(record);
+    return away;
   }
 
   push(record: QueuedRecord): void {

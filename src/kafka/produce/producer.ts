@@ -24,7 +24,8 @@ export interface Producer {
   /**
    * Queues and returns at once. `done` is called exactly once, and never before this returns: without an
    * argument when every in-sync replica has the record, with a `record-refused` error when it can never be
-   * written (too large, invalid). It is not called after a close that did not wait long enough.
+   * written (too large, invalid), or with an `unwritable` one as the record's `elsewhereAfterMs` says. It is not
+   * called after a close that did not wait long enough.
    * @throws PostriderError `stopped` after `close`
    */
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
@@ -35,6 +36,11 @@ export interface Producer {
   send(records: readonly OutgoingRecord[]): Promise<void>;
   /** Requested once, and again every minute. Waits while Kafka is unreachable or the topic is missing. */
   partitionCount(topic: string): Promise<number>;
+  /**
+   * The topics that have not taken records for ten seconds although Kafka answers, and of how many partitions; 1 for a
+   * topic that is missing.
+   */
+  unwritable(): ReadonlyMap<string, number>;
   /** Records that are neither acknowledged nor refused yet. */
   readonly queuedRecords: number;
   readonly queuedBytes: number;
@@ -132,13 +138,20 @@ export class KafkaProducer implements Producer {
       accumulator.setPartitions(topic, partitions);
     };
     const common = { cluster, clock, events, pause };
-    const topics = new KnownTopics({ ...common, onCount });
+    const onMissing = (topic: string, reason: string): void => {
+      accumulator.missing(topic, reason);
+    };
+    const topics = new KnownTopics({ ...common, onCount, onMissing });
     const sender = new Sender({ ...common, compressor, topics, accumulator, stop });
     this.#sender = sender;
     this.#cluster = cluster;
     this.#topics = topics;
     this.#pause = parts.pause;
     this.#accumulator = accumulator;
+  }
+
+  unwritable(): ReadonlyMap<string, number> {
+    return this.#accumulator.unwritable();
   }
 
   get queuedRecords(): number {

@@ -146,6 +146,7 @@ export class Sender {
     for (const { batch } of written) {
       const { records: landed } = batch;
       batch.written();
+      batch.queue.trouble.ended();
       accumulator.settle(landed);
     }
     this.#goOn(written);
@@ -178,10 +179,22 @@ export class Sender {
     if (left.length > 0) void this.#send(left, 0);
   }
 
-  /** Sends again after a while, to whoever is known as the leader by then. */
-  async #again(failed: readonly Answered[], failures: number): Promise<void> {
-    if (failed.length === 0) return;
+  /** Reports failures, and lets records go that have another place. Returns the batches that stay. */
+  #failed(failed: readonly Answered[], failures: number): readonly Answered[] {
     this.#report(failed, failures);
+    return failed.filter(({ batch, failure }) => {
+      const { queue, left } = batch;
+      if (!this.#options.accumulator.giveBack(queue, left, failure.reason)) return true;
+      // It may have arrived without its answer. Kafka would take what gets the same numbers for that.
+      if (queue.sequence !== undefined) this.#beginEpoch(batch);
+      return false;
+    });
+  }
+
+  /** Sends again after a while, to whoever is known as the leader by then. */
+  async #again(answered: readonly Answered[], failures: number): Promise<void> {
+    const failed = this.#failed(answered, failures);
+    if (failed.length === 0) return;
     const doubted = failed.filter(({ failure }) => isLeaderDoubted(failure.reason));
     if (doubted.length > 0)
       this.#options.topics.refreshInTurn(topicsOf(batchesOf(doubted))).catch(() => undefined);
@@ -189,9 +202,9 @@ export class Sender {
   }
 
   /** Sends again as soon as a later leader is known, or else after a while. */
-  async #elsewhere(failed: readonly Answered[], failures: number): Promise<void> {
+  async #elsewhere(answered: readonly Answered[], failures: number): Promise<void> {
+    const failed = this.#failed(answered, failures);
     if (failed.length === 0) return;
-    this.#report(failed, failures);
     const { topics, accumulator } = this.#options;
     const batches = batchesOf(failed);
     const asked = failed.some(({ failure }) => isLeaderDoubted(failure.reason))

@@ -2,33 +2,52 @@ import type { PostriderError } from '../../errors.ts';
 import type { HeaderValue, OutgoingRecord } from '../record.ts';
 import { PartitionQueue, type QueuedRecord } from './partition-queue.ts';
 import { partitionOf } from './partitioner.ts';
+import { WriteTrouble } from './write-trouble.ts';
 
 const noHeaders: Readonly<Record<string, HeaderValue>> = {};
 
 type Added = (queue: PartitionQueue, bytes: number) => void;
 export type Done = (refused?: PostriderError) => void;
 
+interface Undecided extends Pick<QueuedRecord, 'bytes' | 'done'> {
+  readonly record: OutgoingRecord;
+}
+
 /** A topic's queues, and the records that wait for its number of partitions. */
 export class TopicQueues {
   readonly topic: string;
   readonly #queues: (PartitionQueue | undefined)[] = [];
   #partitions: number | undefined;
-  #undecided: { record: OutgoingRecord; bytes: number; done: Done }[] = [];
+  #undecided: Undecided[] = [];
+  /** While nothing is known of the topic. */
+  readonly trouble: WriteTrouble = new WriteTrouble();
 
   constructor(topic: string) {
     this.topic = topic;
   }
 
-  /** The queue that the record is in now; undefined while the topic is not known. */
-  add(record: OutgoingRecord, bytes: number, done: Done): PartitionQueue | undefined {
+  /**
+   * The queue that the record is in now; undefined while the topic is not known; or the trouble because of which the
+   * record has to go elsewhere.
+   */
+  add(
+    record: OutgoingRecord,
+    bytes: number,
+    done: Done,
+    nowMs: number,
+  ): PartitionQueue | WriteTrouble | undefined {
     const { key, partitionKey = key, value, headers = noHeaders, mayWait = false } = record;
+    const { elsewhereAfterMs } = record;
     if (this.#partitions === undefined) {
+      if (this.trouble.isTooLongFor({ elsewhereAfterMs }, 0, nowMs)) return this.trouble;
       this.#undecided.push({ record, bytes, done });
       return undefined;
     }
     const isPlaced = record.partition !== undefined;
     const partition = record.partition ?? partitionOf(partitionKey, this.#partitions);
-    return this.#push({
+    const queue = this.#queue(partition);
+    if (queue.turnsAway({ elsewhereAfterMs }, nowMs)) return queue.trouble;
+    queue.push({
       key,
       value,
       headers,
@@ -36,9 +55,29 @@ export class TopicQueues {
       partitionKey,
       bytes,
       mayWait,
+      elsewhereAfterMs,
       isPlaced,
       done,
     });
+    return queue;
+  }
+
+  /** Nothing is known of the topic still. Takes out the records that should go elsewhere. */
+  missing(reason: string, nowMs: number): readonly Pick<QueuedRecord, 'bytes' | 'done'>[] {
+    if (this.#partitions !== undefined) return [];
+    this.trouble.failed(reason, nowMs);
+    const waitingBytes = this.#undecided.reduce((sum, { bytes }) => sum + bytes, 0);
+    const isAway = ({ record: { elsewhereAfterMs } }: Undecided): boolean =>
+      this.trouble.isTooLongFor({ elsewhereAfterMs }, waitingBytes, nowMs);
+    const away = this.#undecided.filter(isAway);
+    if (away.length > 0) this.#undecided = this.#undecided.filter((each) => !isAway(each));
+    return away;
+  }
+
+  /** Of how many partitions somebody should know that they cannot be written; 1 for a topic that is missing. */
+  unwritable(nowMs: number): number {
+    if (this.#partitions === undefined) return this.trouble.isNotable(nowMs) ? 1 : 0;
+    return this.#queues.filter((queue) => queue?.trouble.isNotable(nowMs) === true).length;
   }
 
   /**
@@ -51,7 +90,8 @@ export class TopicQueues {
     if (records.some(({ isPlaced }) => isPlaced)) return false;
     for (const record of records) {
       const partition = partitionOf(record.partitionKey, partitions);
-      const queue = this.#push({ ...record, partition });
+      const queue = this.#queue(partition);
+      queue.push({ ...record, partition });
       added(queue, record.bytes);
     }
     return true;
@@ -60,18 +100,16 @@ export class TopicQueues {
   /** Also calls `added` for every record that waited for the number. */
   setPartitions(partitions: number, added: Added): void {
     this.#partitions = partitions;
+    this.trouble.ended();
     const undecided = this.#undecided;
     this.#undecided = [];
     for (const { record, bytes, done } of undecided) {
-      const queue = this.add(record, bytes, done);
-      if (queue !== undefined) added(queue, bytes);
+      const queue = this.add(record, bytes, done, 0);
+      if (queue instanceof PartitionQueue) added(queue, bytes);
     }
   }
 
-  #push(record: QueuedRecord): PartitionQueue {
-    const { partition } = record;
-    const queue = (this.#queues[partition] ??= new PartitionQueue(this.topic, partition));
-    queue.push(record);
-    return queue;
+  #queue(partition: number): PartitionQueue {
+    return (this.#queues[partition] ??= new PartitionQueue(this.topic, partition));
   }
 }

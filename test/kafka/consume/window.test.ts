@@ -6,6 +6,8 @@ const limits = { records: 100, bytes: 1_000 };
 const load = (inFlight: number, inFlightBytes = 0, span = inFlight) => ({
   inFlight,
   inFlightBytes,
+  aside: 0,
+  asideBytes: 0,
   span,
 });
 
@@ -21,6 +23,14 @@ test('intake pauses at the limit of bytes and resumes at half of it', () => {
   assert.equal(mustPause(false, load(1, 1_000), limits, 1), true);
   assert.equal(mustPause(true, load(1, 501), limits, 1), true);
   assert.equal(mustPause(true, load(1, 500), limits, 1), false);
+});
+
+test('what was set aside takes no room, and still cannot be passed without end', () => {
+  const aside = { aside: 90, asideBytes: 900 };
+  assert.equal(mustPause(false, { ...load(189, 1_899), ...aside }, limits), false);
+  assert.equal(mustPause(false, { ...load(190, 1_000), ...aside }, limits), true);
+  assert.equal(mustPause(false, { ...load(100, 1_900), ...aside }, limits), true);
+  assert.equal(mustPause(false, { ...load(90, 900, 6_400), ...aside }, limits), true);
 });
 
 test('a window of one record resumes when it is empty', () => {

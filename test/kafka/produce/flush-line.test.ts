@@ -20,6 +20,7 @@ function queued(value: string, bytes: number = 100): QueuedRecord {
     partitionKey: null,
     bytes,
     mayWait: false,
+    elsewhereAfterMs: undefined,
     isPlaced: false,
     done: () => undefined,
   };

@@ -19,6 +19,7 @@ function open() {
     clock,
     events: new ProducerEvents(log, clock, hooks),
     onCount: (topic, partitions) => counted.push([topic, partitions]),
+    onMissing: () => undefined,
     pause: () => Promise.resolve(true),
   });
   /** The cluster answers with the event loop's next turn, which no simulated time waits for. */
