@@ -13,6 +13,8 @@ const retry = { records: 256, bytes: 512 * 1024 };
 class Backlog implements Holding {
   inFlight = 0;
   inFlightBytes = 0;
+  readonly aside = 0;
+  readonly asideBytes = 0;
   readonly limits: WindowLimits;
   readonly #recordBytes: number;
 

@@ -27,10 +27,10 @@ test('intake pauses at the limit of bytes and resumes at half of it', () => {
 
 test('what was set aside takes no room, and still cannot be passed without end', () => {
   const aside = { aside: 90, asideBytes: 900 };
-  assert.equal(mustPause(false, { ...load(189, 1_899), ...aside }, limits), false);
-  assert.equal(mustPause(false, { ...load(190, 1_000), ...aside }, limits), true);
-  assert.equal(mustPause(false, { ...load(100, 1_900), ...aside }, limits), true);
-  assert.equal(mustPause(false, { ...load(90, 900, 6_400), ...aside }, limits), true);
+  assert.equal(mustPause(false, { ...load(189, 1_899), ...aside }, limits, 1), false);
+  assert.equal(mustPause(false, { ...load(190, 1_000), ...aside }, limits, 1), true);
+  assert.equal(mustPause(false, { ...load(100, 1_900), ...aside }, limits, 1), true);
+  assert.equal(mustPause(false, { ...load(90, 900, 6_400), ...aside }, limits, 1), true);
 });
 
 test('a window of one record resumes when it is empty', () => {
