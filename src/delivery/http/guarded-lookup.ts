@@ -8,7 +8,9 @@ import { PrefixDiscovery } from './nat64.ts';
 
 /** A `lookup` for Node's sockets that resolves names only to addresses that the guard allows. */
 export function guardedLookup(guard: AddressGuard, resolver: NameResolver): LookupFunction {
-  const discovery = new PrefixDiscovery(guard, resolver);
+  const discovery = new PrefixDiscovery(resolver, (prefixes) => {
+    guard.setPrefixes(prefixes);
+  });
   return (hostname, options, callback) => {
     const name = withoutRoot(hostname);
     const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {

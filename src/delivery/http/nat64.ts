@@ -1,5 +1,4 @@
 import ipaddr from 'ipaddr.js';
-import type { AddressGuard } from './address-guard.ts';
 import type { NameResolver } from './name-resolver.ts';
 
 /**
@@ -63,29 +62,30 @@ function ipv4In(bytes: readonly number[], bits: number): ipaddr.IPv4 {
   return new ipaddr.IPv4((ipv4BytesAt[bits] ?? []).map((at) => bytes[at] ?? 0));
 }
 
-/** Keeps a guard informed of the prefixes that the name servers use. */
+/** Finds the prefixes that the name servers use. */
 export class PrefixDiscovery {
-  readonly #guard: AddressGuard;
   readonly #resolver: NameResolver;
+  readonly #onFound: (prefixes: readonly TranslationPrefix[]) => void;
   #hasAnswer = false;
 
-  constructor(guard: AddressGuard, resolver: NameResolver) {
-    this.#guard = guard;
+  /** @param onFound called with each answer, which may be that there is none */
+  constructor(resolver: NameResolver, onFound: (prefixes: readonly TranslationPrefix[]) => void) {
     this.#resolver = resolver;
+    this.#onFound = onFound;
   }
 
   /**
-   * Calls back, at once if the name servers were asked before, when the guard can judge IPv6 addresses. Asks
-   * again each time; the resolver keeps the answer. A failure changes nothing.
+   * Calls back once the prefixes are known, so at once after the first answer. Asks again each time, because
+   * the resolver keeps the answer. A failure changes nothing.
    */
   refresh(callback: () => void): void {
     const isFirst = !this.#hasAnswer;
     this.#resolver.resolve(probedName, (error, addresses) => {
       this.#hasAnswer = true;
-      if (error === null)
-        this.#guard.setPrefixes(
-          prefixesIn(addresses.filter(({ family }) => family === 6).map(({ address }) => address)),
-        );
+      if (error === null) {
+        const ipv6 = addresses.filter(({ family }) => family === 6);
+        this.#onFound(prefixesIn(ipv6.map(({ address }) => address)));
+      }
       if (isFirst) callback();
     });
     if (!isFirst) callback();

@@ -1,5 +1,9 @@
-import { finderIn } from '../fetch/asked-cursors.ts';
-import type { FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
+import {
+  finderIn,
+  type FetchAnswer,
+  type FetchedPartition,
+  type FetchRequest,
+} from '../protocol/fetch.ts';
 
 /** Who has just been answered mostly asks for more within this time. */
 const gatherMs = 5;

@@ -195,7 +195,10 @@ export class WritingCluster implements ProducerCluster {
     if (this.#isClosed) throw closed();
     const address = nodeId < 0 ? this.#seeds[-1 - nodeId] : this.#brokers.get(nodeId);
     if (address === undefined) throw new KafkaAnswerError('LEADER_NOT_AVAILABLE', `node ${nodeId}`);
-    const { promise: ended, reject } = Promise.withResolvers<never>();
+    let reject: (error: Error) => void = () => undefined;
+    const ended = new Promise<never>((_resolve, rejectEnded) => {
+      reject = rejectEnded;
+    });
     this.#waiting.set(reject, nodeId);
     try {
       return await Promise.race([ask(address), ended]);

@@ -97,3 +97,14 @@ export class Cursor implements TopicPartition, FetchPosition {
     return this.leader;
   }
 }
+
+/** @returns the cursors of one fetch by topic, as a request names them; those of one topic come one after the other */
+export function byTopic(asked: readonly Cursor[]): { id: string; partitions: Cursor[] }[] {
+  const topics: { id: string; partitions: Cursor[] }[] = [];
+  for (const cursor of asked) {
+    const last = topics.at(-1);
+    if (last !== undefined && last.id === cursor.topicId) last.partitions.push(cursor);
+    else topics.push({ id: cursor.topicId ?? '', partitions: [cursor] });
+  }
+  return topics;
+}

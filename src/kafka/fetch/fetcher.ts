@@ -7,10 +7,15 @@ import { refusedRight } from '../admin-error.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
-import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
-import { byTopic, finderIn } from './asked-cursors.ts';
+import {
+  finderIn,
+  type EpochEnd,
+  type FetchAnswer,
+  type FetchedPartition,
+  type FetchRequest,
+} from '../protocol/fetch.ts';
 import { newContradiction } from './contradiction.ts';
-import type { Brought, Cursor } from './cursor.ts';
+import { byTopic, type Brought, type Cursor } from './cursor.ts';
 import { judgePart, type PartVerdict } from './judge-part.ts';
 import { Leaders } from './leaders.ts';
 import { PartitionRecords } from './partition-records.ts';

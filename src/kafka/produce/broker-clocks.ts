@@ -34,6 +34,6 @@ export class BrokerClocks {
     this.#proofs.set(nodeId, { aheadMs, atMs: nowMs });
     const known = Array.from(this.#proofs.values(), (proof) => proof.aheadMs);
     if (known.length % 2 === 0) known.push(0);
-    this.aheadMs = known.toSorted((a, b) => a - b)[Math.floor(known.length / 2)] ?? 0;
+    this.aheadMs = known.sort((a, b) => a - b)[Math.floor(known.length / 2)] ?? 0;
   }
 }

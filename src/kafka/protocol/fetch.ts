@@ -155,3 +155,18 @@ function decodePartition(reader: ByteReader, topicId: string): FetchedPartition 
     records,
   };
 }
+
+/** Finds what a part of an answer is for. Brokers answer in the order of the request. */
+export function finderIn<
+  T extends { readonly topicId?: string | undefined; readonly partition: number },
+>(asked: readonly T[]): (part: FetchedPartition) => T | undefined {
+  let next = 0;
+  return ({ topicId, partition }) => {
+    for (let tries = asked.length; tries > 0; tries -= 1) {
+      const cursor = asked[next];
+      next = (next + 1) % asked.length;
+      if (cursor?.partition === partition && cursor.topicId === topicId) return cursor;
+    }
+    return undefined;
+  };
+}

@@ -222,7 +222,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'deadline-of-arriving-answers': {
     says: 'An answer that took longer to arrive than the deadline of its request was asked for again without end, so nothing was read over slow links.',
     file: 'src/kafka/kafkajs/broker-connection.ts',
-    find: 'silentParts = bytes === lastBytes ? silentParts + 1 : 0;',
+    find: 'silentParts = isSilent ? silentParts + 1 : 0;',
     replace: 'silentParts += 1;',
   },
   'deadline-of-kafkajs': {
@@ -306,7 +306,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'acknowledgement-throws': {
     says: 'A redrive threw out of an acknowledgement where its producer was closed by then, which ended the process.',
     file: 'src/dead-letter/redrive.ts',
-    find: '      failure ??= asError(error);\n      ending.abort();\n      inFlight.leave();\n',
+    find: '      failure ??= asError(error);\n      ending.abort();\n      inFlight.leave(size);\n',
     replace: '      throw error;\n',
   },
   'dedicated-hides-traffic': {
