@@ -5,11 +5,8 @@ import { join } from 'node:path';
 import type { Job, JobResult, Report } from './job.ts';
 
 const cores = availableParallelism();
-/**
- * Tests on a broker wait for most of their time: on two cores, three of them and two jobs that compute
- * leave nothing idle, and the waits of one more only become longer.
- */
-const most = { processor: cores, broker: cores + 2 } as const;
+/** Tests on a broker wait for most of their time, so that several beside each job that computes leave nothing idle. */
+const most = { processor: cores, broker: 2 * cores + 1 } as const;
 /** Jobs that compute give way, because nobody waits inside of them for an answer in time. */
 const processorPriority = 10;
 
