@@ -103,7 +103,6 @@ before(async () => {
   // Workers may send for 5.5 s after a deletion: the second tier is the shortest that is longer.
   postrider = await install({
     RETRY_TIERS: '500ms,6s,10s',
-    DELETION_DELAY: '5s',
     DELIVERY_TIMEOUT: '500ms',
   });
   prefix = postrider.environment['TOPIC_PREFIX'] ?? '';

@@ -36,7 +36,6 @@ before(async () => {
   });
   postrider = await install({
     KAFKA_BROKERS: cluster.brokers.join(','),
-    DELETION_DELAY: '5s',
   });
   assert.equal((await postrider.run(['topics', '--create'])).code, 0);
   const resources = [

@@ -58,6 +58,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     TOPIC_PARTITIONS: '3',
     TOPIC_REPLICATION_FACTOR: '1',
     RETRY_TIERS: '500ms,1s',
+    DELETION_DELAY: '5s',
     GATEWAY_PORT: '0',
     OPS_PORT: '0',
     CONSOLE_PORT: '0',

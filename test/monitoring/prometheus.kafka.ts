@@ -161,6 +161,9 @@ async function everyRuleEvaluates(prometheus: Prometheus): Promise<void> {
   });
 }
 
+/** Series that nothing has while all is well; `rules.test.yaml` has them by these names. */
+const onlyInTrouble = new Set(['postrider_kafka_unwritable_partitions']);
+
 /** With the labels that it is selected by: a misspelt value would never be missed. */
 async function everySelectorFindsItsSeries(prometheus: Prometheus): Promise<void> {
   const selectors = new Set(
@@ -170,7 +173,8 @@ async function everySelectorFindsItsSeries(prometheus: Prometheus): Promise<void
   );
   assert.ok(selectors.size > 60, `saw ${selectors.size} selectors`);
   await eventually(async () => {
-    const missing = await which([...selectors], async (selector) => {
+    const expected = [...selectors].filter((selector) => !onlyInTrouble.has(selector));
+    const missing = await which(expected, async (selector) => {
       return (await prometheus.query(selector)).length === 0;
     });
     assert.deepEqual(missing, []);
