@@ -54,7 +54,7 @@ export interface Context {
 /** Somebody waits for the answer. */
 export const answerGiveUpMs = 10_000;
 
-/** What a command finds around it. */
+/** The environment, streams and stop signal that a command is started with. */
 interface Surroundings {
   readonly env: Environment;
   readonly terminal: Terminal;

@@ -19,7 +19,7 @@ export interface AftermathOptions {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: SteadyClock;
-  /** Those whose events are sent; undefined: all. */
+  /** The destinations whose events are sent; undefined: all. */
   readonly destinations?: ReadonlySet<string> | undefined;
 }
 

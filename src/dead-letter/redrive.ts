@@ -39,7 +39,7 @@ export interface RedriveOptions<L extends Letter> {
   readonly onUnmarked: (letter: L, error: PostriderError) => void;
 }
 
-/** Of letters that are on their way. Enough for tens of thousands a second at 100 ms of distance to the brokers. */
+/** The most bytes of letters that are on their way: enough for tens of thousands a second at 100 ms of distance to the brokers. */
 const mostBytes = 32 * 1024 * 1024;
 /** A letter's mark, and what it takes here beside its value. */
 const overheadBytes = 1_024;

@@ -51,7 +51,7 @@ const removalGraceMs = 600_000;
 export class DedicatedTopics {
   readonly #options: DedicatedTopicsOptions;
   readonly #readers = new Map<string, ConsumeLoop>();
-  /** Those that may be there: of destinations that use one, and those that were there. */
+  /** The dedicated topics that may exist: those of destinations that use one, and those that existed. */
   readonly #known = new Set<string>();
   #listedMs = -Infinity;
   #cluster: Cluster | undefined;

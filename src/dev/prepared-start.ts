@@ -8,7 +8,7 @@ import { freePorts } from './broker-ports.ts';
 import { startJava, waitForPort } from './broker-process.ts';
 
 /**
- * What the first broker on a machine leaves for all later ones, which then start in half the time: the records
+ * Files that the first broker on a machine leaves for all later ones, which then start in half the time: the records
  * that Kafka's own tool writes into the folder of every new node, and the classes that the JVM has loaded.
  */
 export interface PreparedStart {

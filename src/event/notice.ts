@@ -27,7 +27,7 @@ export interface Notice {
   /** Events that wait for it, and when the first of them is given up. */
   readonly waiting?: number;
   readonly deadline?: string;
-  /** Of a hook's notice about several destinations at once: how many, and the first hundred, `destination` among them. */
+  /** How many destinations a hook's notice is about, and the first hundred of them, `destination` included. */
   readonly count?: number;
   readonly destinations?: readonly string[];
   /** All of that in a sentence or two. */

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** Where a broker listens. An IPv6 address has no brackets here, as sockets and Kafka's metadata have it. */
+/** The address that a broker listens on. An IPv6 address has no brackets here, as sockets and Kafka's metadata have it. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;

@@ -8,7 +8,7 @@ export interface ExclusiveOptions {
   readonly groupId: string;
   /** A topic with one partition. Nothing is read from it. */
   readonly topic: string;
-  /** What of it this process wants: others may have the right to other parts meanwhile. Undefined: all of it. */
+  /** The parts of the right that this process wants: others may have other parts meanwhile. Undefined: all of it. */
   readonly parts?: readonly string[] | undefined;
   readonly clock: Clock;
   readonly log: Logger;

@@ -8,7 +8,7 @@ import type { RouterEvents } from './events.ts';
 
 export interface OutboxOptions {
   readonly sink: Pick<Producer, 'produce'>;
-  /** Where copies go whose dedicated topic cannot be written. Workers deliver them from there as well. */
+  /** The topic for copies whose dedicated topic cannot be written. Workers deliver them from there as well. */
   readonly sharedTopic: string;
   readonly clock: SteadyClock;
   readonly events: RouterEvents;

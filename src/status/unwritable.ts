@@ -8,7 +8,7 @@ export interface UnwritableTopic {
   readonly problem: string;
 }
 
-/** Those of the topics that cannot be written now, also where an election is about to mend that. */
+/** The topics, of those given, that cannot be written now, even if an election is about to mend that. */
 export async function readUnwritable(
   kafka: ClusterClient,
   topics: readonly string[],

@@ -65,7 +65,7 @@ async function resumeAny(
   await resume(context, wanted, { rate: rate ?? rateOfEach * length });
 }
 
-/** Those that are not deleted. */
+/** The destinations that are paused, or whose resume was cut off, and still exist. */
 async function pausedIds(context: Context): Promise<readonly string[]> {
   const { topology, stored } = await knownFor(context, []);
   const pauses = await readPauses(context.kafka, topology);

@@ -1,12 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import { printable } from '../../printable.ts';
 
-/** What a command reads and writes: the process's own streams, unless the caller gives others. */
+/** The streams that a command reads and writes: the process's own, unless the caller gives others. */
 export interface Terminal {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Output;
   readonly stderr: Output & {
-    /** Where the log is written directly, without the stream's buffer. */
+    /** The file descriptor to which the log is written directly, without the stream's buffer. */
     readonly fd?: number;
   };
 }

@@ -114,7 +114,7 @@ class Connection {
     if (!occupant.mayFollow) this.#closeFreeOf(occupant.endpoint);
   };
 
-  /** Those of other endpoints with the same origin stay. */
+  /** Closes the idle connections that the endpoint used last; those of other endpoints of the origin stay. */
   #closeFreeOf(endpoint: object): void {
     const left = this.origin.free.filter((each) => each.#servedLast === endpoint);
     for (const connection of left) {

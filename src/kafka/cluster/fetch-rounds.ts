@@ -5,14 +5,14 @@ import {
   type FetchRequest,
 } from '../protocol/fetch.ts';
 
-/** Who has just been answered mostly asks for more within this time. */
+/** A reader that has just been answered mostly asks for more within this time. */
 const gatherMs = 5;
-/** Whoever is missing, and was answered only just now, should not wait for long until the next round. */
+/** A reader that was answered so recently will ask again soon: without it, a round takes `shortWaitMs` only. */
 const backSoonMs = 1_000;
 const shortWaitMs = 10;
 /** Somebody else who is missing may be paused, and waits for the end of the round when it goes on. */
 const missingWaitMs = 100;
-/** Who is missing for longer is not expected. */
+/** A reader that is missing for longer is not expected in a round. */
 const forgottenMs = 30_000;
 
 /** A request that has no answer yet. */
@@ -39,7 +39,7 @@ interface Place {
  */
 export class FetchRounds {
   readonly #send: (request: FetchRequest) => Promise<FetchAnswer>;
-  /** Whose turn was longest ago comes first: a broker fills its answer with the first partitions first. */
+  /** The reader whose turn was longest ago comes first: a broker fills its answer with the first partitions first. */
   #wishes: readonly Wish[] = [];
   /** When each reader was answered last. Missing: it is in the round, or has not been answered yet. */
   readonly #answeredAtMs = new Map<object, number>();

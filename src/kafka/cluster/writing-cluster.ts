@@ -60,7 +60,7 @@ export class WritingCluster implements ProducerCluster {
   #turn = 0;
   #nextSeed = 0;
   #isClosed = false;
-  /** Whoever waits, and for which broker, to be told that this is closed, or that the broker is gone. */
+  /** The callers that wait, each with its broker. They are told if this is closed or the broker is gone. */
   readonly #waiting = new Map<(error: Error) => void, number>();
 
   /** @param seeds `host:port` each */
@@ -74,7 +74,7 @@ export class WritingCluster implements ProducerCluster {
     return `own ${this.number}`;
   }
 
-  /** What any broker may be asked goes over this line. */
+  /** The line for requests that any broker may answer. */
   protected get questions(): Line {
     return this.own;
   }

@@ -30,7 +30,7 @@ export interface MemberWishes {
   readonly owned: readonly number[];
   /** It reads records of all levels up to this one. */
   readonly readLevel: number;
-  /** What it wants the partition for; undefined: for everything. See `assignParts`. */
+  /** The parts that the member wants the partition for; undefined: all. See `assignParts`. */
   readonly parts?: readonly string[] | undefined;
 }
 
@@ -186,7 +186,7 @@ export interface PartsClaim extends MemberClaim {
 }
 
 /**
- * Who may have the one partition of a group in which any member names parts: as many members as want different
+ * Decides who may have the one partition of a group in which any member names parts: as many members as want different
  * parts. Owners keep it; of several others that want the same, the first by id has it. Releases that know of no
  * parts want all of them, and give the partition to one member.
  */

@@ -24,7 +24,7 @@ export interface ConsumeLoopOptions {
   readonly topics: readonly string[];
   /** Records of all levels up to this one are read here; `GroupLevel` tells those who write. Default 1. */
   readonly readLevel?: number;
-  /** What the topic's one partition is wanted for: others may have it for other things. Default: for everything. */
+  /** The parts that the topic's one partition is wanted for: other members may have it for other parts. Default: all. */
   readonly parts?: readonly string[] | undefined;
   /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by one record. */
   readonly windowRecords: number;

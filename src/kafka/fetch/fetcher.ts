@@ -7,13 +7,8 @@ import { refusedRight } from '../admin-error.ts';
 import { reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
-import {
-  finderIn,
-  type EpochEnd,
-  type FetchAnswer,
-  type FetchedPartition,
-  type FetchRequest,
-} from '../protocol/fetch.ts';
+import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
+import { finderIn } from '../protocol/fetch.ts';
 import { newContradiction } from './contradiction.ts';
 import { byTopic, type Brought, type Cursor } from './cursor.ts';
 import { judgePart, type PartVerdict } from './judge-part.ts';

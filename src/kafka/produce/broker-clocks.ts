@@ -9,7 +9,7 @@ export function provenAheadMs(appendedMs: number, sentMs: number, answeredMs: nu
   return leastAheadMs > 0 ? leastAheadMs : Math.min(mostAheadMs, 0);
 }
 
-/** What a broker's last answer proves counts for so long: its clock, or that of this machine, may have been set. */
+/** A broker's last answer is a proof for so long: its clock, or that of this machine, may have been set. */
 const provenForMs = 60_000;
 
 interface Proof {
@@ -17,7 +17,7 @@ interface Proof {
   readonly atMs: number;
 }
 
-/** What the answers of each broker prove of the clocks. */
+/** Compares this process's clock with those of the brokers, as their answers prove them. */
 export class BrokerClocks {
   /**
    * By how much this process's clock is ahead of Kafka's; negative: behind. It is the median of the brokers, because

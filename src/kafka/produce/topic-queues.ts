@@ -74,7 +74,7 @@ export class TopicQueues {
     return away;
   }
 
-  /** Of how many partitions somebody should know that they cannot be written; 1 for a topic that is missing. */
+  /** The number of partitions that cannot be written for long enough to be told; 1 for a topic that is missing. */
   unwritable(nowMs: number): number {
     if (this.#partitions === undefined) return this.trouble.isNotable(nowMs) ? 1 : 0;
     return this.#queues.filter((queue) => queue?.trouble.isNotable(nowMs) === true).length;

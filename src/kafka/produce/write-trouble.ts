@@ -6,7 +6,7 @@ const mostWaitingBytes = 1024 * 1024;
 const probeAfterMs = 10_000;
 /** Elections take less, and are no trouble. */
 const notableAfterMs = 10_000;
-/** What nobody has written to since may be well again. */
+/** A partition that nobody has written to for this long may be well again. */
 const forgottenAfterMs = 60_000;
 
 /** Since when a partition, or a whole topic, cannot be written although Kafka answers. */

@@ -103,7 +103,7 @@ function* enumerate<T>(items: Iterable<T>): Generator<[number, T]> {
   for (const item of items) yield [index++, item];
 }
 
-/** Where things stand in a file. The trees are made once somebody asks, which is when a problem is to be told. */
+/** Finds the lines of a file's parts. The trees are made once somebody asks, which is when a problem is to be told. */
 class Lines {
   readonly #masked: string;
   readonly #counter = new LineCounter();

@@ -9,7 +9,7 @@ export type FencedBy = (typeof fencingIds)[number];
 export interface DeletionTimes {
   /** How old a deletion may be that a worker does not know of, and sends nevertheless. */
   readonly deletionDelayMs: number;
-  /** Of one whole attempt, which a worker may start at the end of that. */
+  /** The limit of one whole attempt, which a worker may start when the delay ends. */
   readonly deliveryTimeoutMs: number;
 }
 

@@ -9,7 +9,7 @@ export interface Pause {
   /** ISO 8601, UTC. */
   readonly since: string;
   /**
-   * What was kept before then is not for the next `resume`. Earlier than `since` where events of a former pause are
+   * Events that were kept before then are not for the next `resume`. Earlier than `since` where events of a former pause are
    * left. Absent: not known, as in records of former releases.
    */
   readonly keptSince?: string;

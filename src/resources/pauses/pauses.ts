@@ -53,7 +53,7 @@ export class Pauses {
   }
 
   /**
-   * What was kept before this time is not for the next `resume` of these destinations, by whichever says the earlier
+   * Events that were kept before this time are not for the next `resume` of these destinations, by whichever says the earlier
    * time, Kafka's clock or that of whoever paused them; epoch milliseconds. Undefined: not known, so all that is kept
    * may be for it.
    */
@@ -80,7 +80,7 @@ export class Pauses {
     return this.end(destinationId, since);
   }
 
-  /** What is said of a destination whose pause ends, until all that was kept is sent. */
+  /** The record that stands for a destination whose pause has ended, until all that was kept is sent. */
   end(destinationId: string, since: string): Pause {
     const keptSinceMs = this.keptSinceMs([destinationId]);
     if (keptSinceMs === undefined) return { since };
