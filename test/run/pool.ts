@@ -49,6 +49,8 @@ async function run(job: Job, place: string): Promise<Omit<JobResult, 'startedS'>
     '--test-reporter-destination=stdout',
     '--test-reporter=./test/run/reporter.ts',
     `--test-reporter-destination=${reportFile}`,
+    // A command that failed within the process may have left a server open, which only its end closes.
+    ...(job.kind === 'broker' ? ['--test-force-exit'] : []),
   ];
   const startMs = performance.now();
   const child = spawn(
