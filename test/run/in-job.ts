@@ -9,6 +9,8 @@ const deadlineMinutes = 10;
 const file = process.env['RUN_USAGE_FILE'];
 // The children of this process are part of its figures, and have no file of their own.
 delete process.env['RUN_USAGE_FILE'];
+// A process that a test forks gets these arguments too, and would report as a run of tests of its own.
+process.execArgv = [];
 
 if (file !== undefined) {
   process.on('exit', () => {
