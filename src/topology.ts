@@ -29,9 +29,8 @@ export interface Topic {
 }
 
 const dayMs = 86_400_000;
-const longestLinkDays = 90;
 /** Of a customer's link to the console: only another key takes one back, so none is for ever. */
-export const longestLinkMs: number = longestLinkDays * dayMs;
+export const longestLinkMs: number = 90 * dayMs;
 const deliveryDays = 7;
 const deadLetterDays = 30;
 const attemptsDays = 3;
@@ -46,10 +45,6 @@ const auditDays = 365;
 const compactedSegmentMs = 3_600_000;
 /** Kafka removes whole segments, and by default a segment takes records for so long. */
 const segmentDays = 7;
-/** What is kept stays for as long as its segment, and the clock that this is compared with may be wrong. */
-const pausedGoneDays = pausedDays + segmentDays + 3;
-/** A link must not show another destination that has its destination's id; clocks may be wrong here too. */
-const endedGoneDays = Math.max(pausedGoneDays, longestLinkDays + 3);
 /** Marks of redrives have to outlive the letters that they are about, whose segments stay as long. */
 const redriveMarkDays = deadLetterDays + segmentDays + 3;
 /**
@@ -105,10 +100,6 @@ export interface Topology {
   readonly deliveryRetentionMs: number;
   /** Of what is kept for a paused destination. */
   readonly pausedRetentionMs: number;
-  /** After so long, nothing of it can be there any more. */
-  readonly pausedGoneMs: number;
-  /** After so long, it does not matter any more that another destination had an id. */
-  readonly endedGoneMs: number;
   /** How long deletions are known. */
   readonly deletionRetentionMs: number;
   readonly groups: {
@@ -222,8 +213,6 @@ export function createTopology(options: TopologyOptions): Topology {
     retryTiersMs,
     deliveryRetentionMs: deliveryDays * dayMs,
     pausedRetentionMs: pausedDays * dayMs,
-    pausedGoneMs: pausedGoneDays * dayMs,
-    endedGoneMs: endedGoneDays * dayMs,
     deletionRetentionMs: deletionDays * dayMs,
     groups,
     all: [
@@ -255,7 +244,12 @@ export function createTopology(options: TopologyOptions): Topology {
         'destination and user',
         kept(deadLetterDays, 2),
       ),
-      topic(topics.pauses, 'which destinations are paused', 'destination id', compacted),
+      topic(
+        topics.pauses,
+        'which destinations are paused, and which destination has an id',
+        'destination id',
+        compacted,
+      ),
       topic(
         topics.paused,
         'events kept for paused destinations',

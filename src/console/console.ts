@@ -9,6 +9,7 @@ import type { Topology } from '../topology.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { PostriderError } from '../errors.ts';
 import { createAccess } from './access/create-access.ts';
+import type { IdentityOf } from './access/customer-link.ts';
 import type { AccessSettings } from './access/settings.ts';
 import { Audit } from './actions/audit.ts';
 import type { Operations } from './actions/operations.ts';
@@ -61,8 +62,8 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { operations, producer } = deps;
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
-  const endedMs = (id: string): number | undefined => live.pauses.endedMs(id);
-  const access = createAccess(deps.access, { log, clock, endedMs });
+  const identityOf: IdentityOf = (id) => live.identityOf(id);
+  const access = createAccess(deps.access, { log, clock, identityOf });
   const shared = { kafka, topology, log, clock };
   const live = await followLiveState(shared);
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);

@@ -1,4 +1,5 @@
 import type { EventFormat } from '../event/formats.ts';
+import { isOf, type Identity } from '../event/uid.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
 import { destinationOfHook, nameOfDestination } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
@@ -16,6 +17,14 @@ const beyondReach = {
   disabled: 'because their destination is disabled and they would become dead letters again',
   unreadable: 'because this version cannot read their destination',
 } as const;
+
+/** What an operator can do about letters that are left out. */
+export interface Remedies {
+  /** Sends them to a destination which cannot take them now. */
+  readonly unreachable: string;
+  /** Sends those of an earlier destination. */
+  readonly earlier?: string;
+}
 
 /** Of its events; the shared one where it is none that takes any. */
 export function topicOf(
@@ -58,21 +67,41 @@ export class WaysBack {
     };
   }
 
-  /**
-   * Where a letter would only come back from.
-   * @param remedy that sends it to a destination which cannot take it now
-   */
-  async objection(letter: DeadLetter, remedy: string): Promise<Objection | undefined> {
+  /** Why a letter would only come back from its destination. */
+  async objection(
+    { destinationId: id, envelope }: DeadLetter,
+    { unreachable, earlier }: Remedies,
+  ): Promise<Objection | undefined> {
     await this.#config.fresh();
-    const { destinationId: id } = letter;
     const reach = this.#reach(id);
-    if (typeof reach === 'string') return { why: beyondReach[reach], name: id, remedy };
-    if (!this.#pauses.has(id)) return undefined;
+    if (reach !== 'deleted' && envelope !== undefined && !isOf(this.#identityOf(id), envelope)) {
+      const why = 'because they are of an earlier destination of this id';
+      return { why, name: id, ...(earlier === undefined ? {} : { remedy: earlier }) };
+    }
+    if (typeof reach === 'string')
+      return { why: beyondReach[reach], name: id, remedy: unreachable };
+    if (!this.isPaused(id)) return undefined;
     return {
       why: 'because their destination is paused and they would only be kept',
       name: id,
       remedy: '`postrider resume` ends the pause',
     };
+  }
+
+  isPaused(id: string): boolean {
+    return this.#pauses.has(this.#identityOf(id));
+  }
+
+  /** The letter of the destination that has its id now, also where it was an earlier one's. */
+  adopted(letter: DeadLetter): DeadLetter {
+    const { destinationId, envelope } = letter;
+    if (envelope === undefined) return letter;
+    const { uid } = this.#identityOf(destinationId);
+    return { ...letter, envelope: { ...envelope, uid } };
+  }
+
+  #identityOf(id: string): Identity {
+    return { id, uid: this.#config.resources.get(recordKey(nameOfDestination(id)))?.uid };
   }
 
   #reach(id: string): Reach {

@@ -12,7 +12,7 @@ import { partitionKeyOf } from '../resources/partition-key.ts';
 import { deletionRecord } from '../resources/fence/deletion-record.ts';
 import type { Topology } from '../topology.ts';
 import { affectedBy, type AffectedSource } from './affected.ts';
-import { notificationRecord, planDeparture } from './notification.ts';
+import { notificationRecord, planDeparture, type Notification } from './notification.ts';
 
 export interface DeleteUsersOptions {
   readonly userIds: readonly string[];
@@ -81,7 +81,7 @@ function* notifications(
         const { tierMs, dueMs } = planDeparture(retryTiersMs, fenceMs, clock.now());
         yield notificationRecord(topology.retryTopic(tierMs), {
           destinationId,
-          partitionKey: partitionKeyIn(config.resources, destinationId),
+          ...addressIn(config.resources, destinationId),
           sourceId,
           userId,
           messageId,
@@ -98,10 +98,14 @@ function isoOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-function partitionKeyIn(resources: StoredResources, destinationId: string): string | undefined {
+function addressIn(
+  resources: StoredResources,
+  destinationId: string,
+): Pick<Notification, 'uid' | 'partitionKey'> {
   const stored = resources.get(recordKey({ kind: 'Destination', id: destinationId }));
   const resource = stored?.sealed?.sealed;
-  return resource?.kind === 'Destination' ? partitionKeyOf(resource) : undefined;
+  const partitionKey = resource?.kind === 'Destination' ? partitionKeyOf(resource) : undefined;
+  return { uid: stored?.uid, partitionKey };
 }
 
 /** Resolves when all records are acknowledged. */

@@ -1,5 +1,6 @@
 import { buildDeleteBody } from '../event/body.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import type { WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 
 /** How notifications are sent: through which retry tier, and when they are due. */
@@ -30,7 +31,7 @@ export function departureTierMs(tiersMs: readonly number[], fenceMs: number): nu
   return tiersMs.find((tierMs) => tierMs >= fenceMs) ?? tiersMs.at(-1) ?? 0;
 }
 
-export interface Notification {
+export interface Notification extends WithUid {
   readonly destinationId: string;
   /** See `partitionKeyOf`. */
   readonly partitionKey?: string | undefined;
@@ -46,9 +47,11 @@ export interface Notification {
 
 /** An event like any other for delivery workers, in the partition of the user's other events. */
 export function notificationRecord(topic: string, notification: Notification): OutgoingRecord {
-  const { destinationId, sourceId, userId, messageId, time, configOffset, dueMs } = notification;
+  const { destinationId, uid, sourceId, userId, messageId, time, configOffset, dueMs } =
+    notification;
   const envelope = encodeEnvelope({
     destinationId,
+    uid,
     sourceId,
     messageId,
     configOffset,

@@ -177,16 +177,16 @@ export class Disposal {
     };
     const begunMs = this.#clock.steadyNow();
     this.#write(copy, (refused) => {
-      if (refused !== undefined || this.#isSurelyFound(envelope.destinationId, begunMs))
+      if (refused !== undefined || this.#isSurelyFound(envelope, begunMs))
         this.#copied(job, refused, envelope.attempts);
       else if (!job.claim.lost && !this.#closed) this.#onForgotten(job);
     });
   }
 
   /** By whoever resumes the destination: it is paused still, or `resume` is not done with looking. */
-  #isSurelyFound(destinationId: string, begunMs: number): boolean {
+  #isSurelyFound({ destinationId: id, uid }: Envelope, begunMs: number): boolean {
     if (this.#clock.steadyNow() - begunMs <= surelyFoundMs) return true;
-    return this.#paused.isFresh() && this.#paused.has(destinationId);
+    return this.#paused.isFresh() && this.#paused.has({ id, uid });
   }
 
   /**

@@ -5,6 +5,7 @@ import {
   isFromNewerRelease,
 } from '../event/envelope.ts';
 import type { EventFormat } from '../event/formats.ts';
+import { isOf, type Identity } from '../event/uid.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
@@ -49,6 +50,7 @@ export interface Destinations {
   destination(id: string): Destination | undefined;
   destinations(): Iterable<Destination>;
   isUnreadable(destinationId: string): boolean;
+  uidOf(destinationId: string): string | undefined;
   isFresh(): boolean;
 }
 
@@ -62,7 +64,7 @@ export interface EngineDeps {
   readonly sink: DisposalDeps['sink'];
   readonly destinations: Destinations;
   readonly fence: Fence;
-  /** The ids of destinations to which nothing is sent for now. */
+  /** The destinations to which nothing is sent for now. */
   readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
   readonly topics: DisposalTopics;
   readonly policy: RetryPolicy;
@@ -80,6 +82,11 @@ const tickMs = bucketMs;
 const fullyBusy = 0.95;
 const configResetMs = 10_000;
 const unpackAgainMs = 100;
+const ofEarlier: Over = {
+  kind: 'unwanted',
+  reason: 'destination-deleted',
+  cause: 'another destination has its id since',
+};
 
 /**
  * Delivers records: from being taken to being finished, in whatever way. It contains no Kafka, no HTTP and no
@@ -141,7 +148,7 @@ export class DeliveryEngine {
     this.#watch = new DestinationWatch({
       clock: deps.clock,
       heldUp: this.heldUp,
-      waitingLater: (id) => this.#waitingLater.eventsOf(id),
+      waitingLater: (id) => this.#waitingLater.eventsOf(this.#identityOf(id)),
       isUnreadable: (id) => deps.destinations.isUnreadable(id),
       onChange: (change) => {
         deps.events.destinationChanged(change);
@@ -152,6 +159,7 @@ export class DeliveryEngine {
       lanes: this.#lanes.all,
       watch: this.#watch,
       waitingLater: this.#waitingLater,
+      uidOf: (id) => deps.destinations.uidOf(id),
     });
     this.#held = new HeldForConfig(deps.clock, (job) => this.#admit(job));
     this.#laneContext = {
@@ -206,10 +214,16 @@ export class DeliveryEngine {
   /** The destination has a new version, or was paused or resumed. */
   destinationChanged(id: string): void {
     if (this.#stopped) return;
-    const lane = this.#lanes.use(id);
+    const destination = this.#deps.destinations.destination(id);
+    let lane = this.#lanes.use(id);
+    if (lane !== undefined && destination !== undefined && !isOf(destination, lane.destination)) {
+      // This worker has missed the deletion in between.
+      this.#lanes.end(id, lane, ofEarlier);
+      this.#watch.forget(id);
+      lane = undefined;
+    }
     const over = this.#whyNothingIsSent(id);
     if (over === undefined) {
-      const destination = this.#deps.destinations.destination(id);
       if (destination?.enabled === true) this.#lanes.update(destination);
       this.#watch.switchedOn(id);
       return;
@@ -218,7 +232,8 @@ export class DeliveryEngine {
       this.#lanes.end(id, lane, over);
       this.#watch.forget(id);
     }
-    if (lane !== undefined || this.#waitingLater.eventsOf(id) > 0) this.#sayItIsOff(id, over);
+    if (lane !== undefined || this.#waitingLater.eventsOf(this.#identityOf(id)) > 0)
+      this.#sayItIsOff(id, over);
   }
 
   /**
@@ -297,7 +312,7 @@ export class DeliveryEngine {
     const waiting = waitingOf(taken);
     this.#waitingLater.held(claim, waiting, dueMs);
     const id = waiting.destinationId;
-    if (this.#deps.paused.has(id)) this.#sayItIsOff(id, { kind: 'paused' });
+    if (this.#isPaused(id)) this.#sayItIsOff(id, { kind: 'paused' });
     this.#gate.hold(record, claim, dueMs);
   }
 
@@ -310,7 +325,7 @@ export class DeliveryEngine {
   #admitBundle(bundle: Bundle): void {
     const { destinationId, oldestMs } = bundle.header;
     const lane = this.#lanes.use(destinationId);
-    if (lane?.putOff(bundle) === true) return;
+    if (lane !== undefined && isOf(lane.destination, bundle.header) && lane.putOff(bundle)) return;
     if (lane === undefined && this.#isKnownUnreadable(destinationId)) {
       const now = circumstances(this.#laneContext);
       const deferral = unreadableDeferral(oldestMs, true, now.nowMs);
@@ -340,6 +355,9 @@ export class DeliveryEngine {
     const { destinationId, configOffset } = job.envelope;
     const { destinations } = this.#deps;
     if (configOffset > destinations.offset && !this.#isConfigReset(job)) return false;
+    const destination = destinations.destination(destinationId);
+    if (destination !== undefined && !isOf(destination, job.envelope))
+      return this.#end(job, ofEarlier);
     const lane = this.#lanes.use(destinationId) ?? this.#openLane(destinationId);
     if (lane !== undefined) {
       lane.offer(job);
@@ -354,14 +372,22 @@ export class DeliveryEngine {
 
   /** Undefined: events are sent, or the destination's present version cannot be read here. */
   #whyNothingIsSent(id: string): Over | undefined {
-    const { destinations, paused } = this.#deps;
+    const { destinations } = this.#deps;
     const destination = destinations.destination(id);
     const isUnreadable = destinations.isUnreadable(id);
     if (destination === undefined && !isUnreadable)
       return { kind: 'unwanted', reason: 'destination-deleted' };
-    if (paused.has(id)) return { kind: 'paused' };
+    if (this.#isPaused(id)) return { kind: 'paused' };
     if (destination?.enabled !== false || isUnreadable) return undefined;
     return { kind: 'unwanted', reason: 'destination-disabled' };
+  }
+
+  #isPaused(id: string): boolean {
+    return this.#deps.paused.has(this.#identityOf(id));
+  }
+
+  #identityOf(id: string): Identity {
+    return { id, uid: this.#deps.destinations.uidOf(id) };
   }
 
   #sayItIsOff(id: string, over: Over): void {
@@ -371,7 +397,7 @@ export class DeliveryEngine {
 
   #openLane(id: string): Lane | undefined {
     const destination = this.#deps.destinations.destination(id);
-    if (destination?.enabled !== true || this.#deps.paused.has(id)) return undefined;
+    if (destination?.enabled !== true || this.#isPaused(id)) return undefined;
     const former = this.#lanes.again(destination);
     return former ?? this.#lanes.add(id, new Lane(destination, this.#laneContext));
   }
@@ -437,6 +463,6 @@ export class DeliveryEngine {
 
 function waitingOf(taken: Job | Bundle): Waiting {
   if (taken instanceof Bundle) return taken.header;
-  const { destinationId, deadlineMs } = taken.envelope;
-  return { destinationId, events: 1, oldestMs: ageFromMs(taken.envelope), deadlineMs };
+  const { destinationId, uid, deadlineMs } = taken.envelope;
+  return { destinationId, uid, events: 1, oldestMs: ageFromMs(taken.envelope), deadlineMs };
 }

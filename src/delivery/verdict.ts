@@ -39,7 +39,12 @@ export type Happened =
   | { readonly kind: 'turn'; readonly fencedBy: FencedBy | undefined }
   | { readonly kind: 'attempted'; readonly outcome: Outcome }
   /** Nothing is sent to its destination any more. */
-  | { readonly kind: 'unwanted'; readonly reason: DeadLetterReason }
+  | {
+      readonly kind: 'unwanted';
+      readonly reason: DeadLetterReason;
+      /** What prevented an attempt, where the reason does not say it all. */
+      readonly cause?: string;
+    }
   /** Its destination is paused. */
   | { readonly kind: 'paused' }
   /** Its destination exists, and this worker cannot read its secrets. */
@@ -109,7 +114,7 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
     case 'attempted':
       return afterAttempt(event, happened.outcome, now);
     case 'unwanted':
-      return giveUp(event, happened.reason, '');
+      return giveUp(event, happened.reason, happened.cause ?? '');
     case 'paused':
       return keep;
     case 'unreadable':

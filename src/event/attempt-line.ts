@@ -1,4 +1,5 @@
 import type { EventType } from './call.ts';
+import type { WithUid } from './uid.ts';
 
 /** What there are lines about. `failures`: nothing of events that were delivered at the first attempt. */
 export const keptAttempts = ['all', 'failures', 'off'] as const;
@@ -26,7 +27,7 @@ export type AttemptLine =
       readonly by: string;
     });
 
-interface OfEvent {
+interface OfEvent extends WithUid {
   readonly at: string;
   readonly destination: string;
   readonly source: string;
@@ -70,7 +71,7 @@ export interface PutOffLine extends OfEvent {
 }
 
 /** Events that wait packed together were put off again, without a look at each. */
-export interface BundlePutOff {
+export interface BundlePutOff extends WithUid {
   readonly kind: 'bundle-deferred';
   readonly at: string;
   readonly destination: string;

@@ -1,4 +1,5 @@
 import type { DestinationState } from './destination-state.ts';
+import type { WithUid } from './uid.ts';
 
 /**
  * A record of the compacted topic `destination-status`: one worker's report on itself, or on one destination.
@@ -24,7 +25,7 @@ export interface WorkerStatus {
   readonly topics: Readonly<Record<string, { readonly lag: number; readonly oldestMs: number }>>;
 }
 
-export interface DestinationStatus {
+export interface DestinationStatus extends WithUid {
   readonly kind: 'destination';
   readonly worker: string;
   readonly at: string;

@@ -4,12 +4,13 @@ import { isEnvelopeVersion, isNewerVersion, oldestFormat, type EventFormat } fro
 import { decodeLastAnswer, encodeLastAnswer, type LastAnswer } from './last-answer.ts';
 import { quote } from './quote.ts';
 import { isTime } from './timestamp.ts';
+import { isUid, type WithUid } from './uid.ts';
 
 /** The one header that an event carries besides its body. */
 export const envelopeHeader = 'postrider';
 
 /** Everything that a delivery needs to know about an event without parsing its body. */
-export interface Envelope {
+export interface Envelope extends WithUid {
   readonly destinationId: string;
   readonly sourceId: string;
   readonly messageId: string;
@@ -47,12 +48,13 @@ export function encodeEnvelope(
   envelope: Envelope,
   { envelope: version }: Pick<EventFormat, 'envelope'> = oldestFormat,
 ): string {
-  const { destinationId, sourceId, messageId, previousId } = envelope;
+  const { destinationId, uid, sourceId, messageId, previousId } = envelope;
   const { isSync, redrivenMs, deadlineMs, dueMs, lastAnswer } = envelope;
   return (
     `{"v":${version},"d":${quote(destinationId)},"s":${quote(sourceId)},"m":${quote(messageId)},` +
     `"t":"${envelope.type}","c":${envelope.configOffset},"a":${envelope.appendTimeMs},` +
     `"n":${envelope.attempts}` +
+    (uid === undefined ? '' : `,"w":"${uid}"`) +
     (previousId === undefined ? '' : `,"p":${quote(previousId)}`) +
     (isSync === undefined ? '' : ',"b":1') +
     (redrivenMs === undefined ? '' : `,"r":${redrivenMs}`) +
@@ -69,9 +71,10 @@ export function encodeEnvelope(
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   const json = parseHeader(bytes);
   if (!isEnvelopeVersion(json?.['v']) || json === null) return undefined;
-  const { d, s, m, t, c, a, n, p, b, r, x, u, l } = json;
+  const { d, w, s, m, t, c, a, n, p, b, r, x, u, l } = json;
   const valid =
     isId(d) &&
+    (w === undefined || isUid(w)) &&
     isId(s) &&
     isId(m) &&
     knownTypes.has(t) &&
@@ -87,6 +90,7 @@ export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   // Each with all of its fields: whatever reads envelopes is twice as fast where they have one shape.
   return {
     destinationId: d,
+    uid: w,
     sourceId: s,
     messageId: m,
     type: t as EventType,

@@ -1,10 +1,11 @@
 import type { LastAnswer } from './destination-status.ts';
+import type { WithUid } from './uid.ts';
 
 /**
  * A record of the compacted topic `notices`, whose key is the destination's id: what somebody should know of
  * it. Times are ISO 8601, in UTC. Its JSON Schema is `src/schemas/notices.json`.
  */
-export interface Notice {
+export interface Notice extends WithUid {
   /** The same in each copy, also when it is written twice. */
   readonly id: string;
   readonly at: string;

@@ -1,6 +1,7 @@
 import { describeLine } from '../attempts/describe.ts';
 import { timeText } from '../dead-letter/texts.ts';
 import { lastText } from '../event/last-answer.ts';
+import { identityText, isOf, type Identity } from '../event/uid.ts';
 import type { Evidence, EventLine, FoundCopy, FoundLetter, FoundWaiting } from './evidence.ts';
 import { placeOf } from './evidence.ts';
 import type { Ruling } from './rulings.ts';
@@ -24,6 +25,8 @@ export type State =
 
 export interface DestinationStory {
   readonly destination: string;
+  /** Which destination of the id; null: the first one. */
+  readonly uid: string | null;
   readonly state: State;
   /** Since when the state holds. */
   readonly at: string | null;
@@ -44,18 +47,30 @@ export interface Happening {
   readonly what: string;
 }
 
-/** Destinations that have or had the event come first. */
-export function destinationsOf({ rulings, lines, ...found }: Evidence): readonly string[] {
+/**
+ * Destinations that have or had the event come first. Which of its id a destination is, its records say. A ruling says it
+ * where there is no record: it may be by a later configuration.
+ */
+export function destinationsOf({ rulings, lines, ...found }: Evidence): readonly Identity[] {
   const touched = [
-    ...lines.map(({ destination }) => destination),
-    ...[...found.copies, ...found.waiting, ...found.letters].map(
-      ({ envelope }) => envelope.destinationId,
-    ),
+    ...lines.map(({ destination: id, uid }) => ({ id, uid })),
+    ...[...found.copies, ...found.waiting, ...found.letters].map(({ envelope }) => ({
+      id: envelope.destinationId,
+      uid: envelope.uid,
+    })),
   ];
-  const ruled = rulings?.all ?? [];
-  const wanting = ruled.filter(({ unwanted }) => unwanted === undefined);
-  const all = [...touched, ...wanting.map(({ destination }) => destination)].sort();
-  return [...new Set([...all, ...ruled.map(({ destination }) => destination)])];
+  const isTouched = new Set(touched.map(({ id }) => id));
+  const ruled = (rulings?.all ?? []).filter(({ destination }) => !isTouched.has(destination));
+  const wanting = ruled.filter(({ unwanted }) => unwanted === undefined).map(ruledIdentity);
+  const all = new Map<string, Identity>();
+  const had = [...touched, ...wanting].sort((a, b) => compare(identityText(a), identityText(b)));
+  for (const each of [...had, ...ruled.map(ruledIdentity)])
+    if (!all.has(identityText(each))) all.set(identityText(each), each);
+  return [...all.values()];
+}
+
+function ruledIdentity({ destination: id, uid }: Ruling): Identity {
+  return { id, uid };
 }
 
 /** The evidence about one destination. */
@@ -71,13 +86,14 @@ interface Known {
 type Ending = Pick<DestinationStory, 'state' | 'detail'> &
   Partial<Pick<DestinationStory, 'at' | 'until' | 'deadline' | 'place'>>;
 
-export function tellDestination(id: string, evidence: Evidence): DestinationStory {
-  const known = knownOf(id, evidence);
+export function tellDestination(destination: Identity, evidence: Evidence): DestinationStory {
+  const known = knownOf(destination, evidence);
   const { ruling } = known;
   const ending = endingOf(known);
   const isUnwanted = ruling?.unwanted !== undefined && ending.state === 'unwanted';
   return {
-    destination: id,
+    destination: destination.id,
+    uid: destination.uid ?? null,
     state: ending.state,
     at: ending.at ?? null,
     detail: ending.detail,
@@ -89,10 +105,14 @@ export function tellDestination(id: string, evidence: Evidence): DestinationStor
   };
 }
 
-function knownOf(id: string, { lines, copies, letters, waiting, ...rest }: Evidence): Known {
+function knownOf(
+  destination: Identity,
+  { lines, copies, letters, waiting, ...rest }: Evidence,
+): Known {
+  const { id } = destination;
   const isItsOwn = ({ envelope }: FoundCopy | FoundLetter): boolean =>
-    envelope.destinationId === id;
-  const own = lines.filter(({ destination }) => destination === id);
+    envelope.destinationId === id && isOf(destination, envelope);
+  const own = lines.filter((line) => line.destination === id && isOf(destination, line));
   const lastMs = own.reduce((last, { at }) => Math.max(last, Date.parse(at)), -Infinity);
   return {
     lines: own,
@@ -101,7 +121,7 @@ function knownOf(id: string, { lines, copies, letters, waiting, ...rest }: Evide
     // was due.
     waiting: waiting.findLast((each) => isItsOwn(each) && !(lastMs > (each.dueMs ?? Infinity))),
     letters: letters.filter(isItsOwn),
-    ruling: rest.rulings?.all.find(({ destination }) => destination === id),
+    ruling: rest.rulings?.all.find((ruling) => ruling.destination === id),
     isRouted: rest.calls.some(({ isAhead }) => !isAhead),
   };
 }

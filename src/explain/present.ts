@@ -30,12 +30,18 @@ function headOf({ messageId, user, source, type, event }: Story): string {
 function destinationTable({ destinations }: Story, width: number | undefined): string {
   if (destinations.length === 0) return '';
   const rows = destinations.map((each) => [
-    each.destination,
+    nameOf(each, destinations),
     stateText(each),
     each.at ?? '',
     whyText(each),
   ]);
   return formatTable(['DESTINATION', 'STATE', 'SINCE', 'WHY'], rows, width);
+}
+
+/** An id alone says which destination is meant, unless the event has been for several of it. */
+function nameOf({ destination, uid }: DestinationStory, all: readonly DestinationStory[]): string {
+  const ofId = all.filter((each) => each.destination === destination);
+  return ofId.length > 1 ? `${destination} (${uid ?? 'the first'})` : destination;
 }
 
 function stateText({ state }: DestinationStory): string {
@@ -57,8 +63,8 @@ function timeTable({ received, destinations }: Story, width: number | undefined)
       '',
       `received in ${topic} ${place}: ${outcome.replaceAll('-', ' ')}, ${detail}`,
     ]),
-    ...destinations.flatMap(({ destination, happened }) =>
-      happened.map(({ at, what }) => [at, destination, what]),
+    ...destinations.flatMap((each) =>
+      each.happened.map(({ at, what }) => [at, nameOf(each, destinations), what]),
     ),
   ].sort(([a = ''], [b = '']) => (a < b ? -1 : a > b ? 1 : 0));
   if (rows.length === 0) return '';

@@ -1,4 +1,5 @@
 import { quote } from '../event/quote.ts';
+import type { WithUid } from '../event/uid.ts';
 import type { ConfigMoment } from '../resources/config/config-history.ts';
 import type { Destination, Source } from '../resources/resource.ts';
 import type { DeliveryTopics, Unwanted } from '../router/outlet.ts';
@@ -6,7 +7,7 @@ import type { ReadCall } from '../router/read-call.ts';
 import { Routes } from '../router/route-call.ts';
 
 /** Whether a destination gets a call, by the router's own decision. */
-export interface Ruling {
+export interface Ruling extends WithUid {
   readonly destination: string;
   /** Why it does not get the call; undefined: it does. */
   readonly unwanted?: Unwanted | 'disabled' | 'not-connected';
@@ -36,7 +37,7 @@ export function decideAgain(
   const connected = new Map(
     [...now.destinations, ...then.destinations].filter(([, each]) => isConnected(each)),
   );
-  const all = [...connected.keys()].sort().map((id): Ruling => {
+  const rule = (id: string): Ruling => {
     const by = then.isOfThen({ kind: 'Destination', id }) ? 'then' : 'now';
     const destination = then.destinations.get(id);
     if (destination === undefined || !isConnected(destination)) {
@@ -48,7 +49,10 @@ export function decideAgain(
     const unwanted = routes.unwanted(read, destination);
     if (unwanted === undefined) return { destination: id, detail: '', by };
     return { destination: id, unwanted, detail: explain(unwanted, read, destination), by };
-  });
+  };
+  const all = Array.from(connected)
+    .map(([id, { uid }]) => ({ ...rule(id), uid }))
+    .sort((a, b) => (a.destination < b.destination ? -1 : 1));
   return { source, all };
 }
 

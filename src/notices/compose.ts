@@ -2,6 +2,7 @@ import { roughDuration } from '../duration.ts';
 import type { DestinationView } from '../event/destination-view.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import type { Notice } from '../event/notice.ts';
+import type { WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { hookDestinationId } from '../resources/notice-hook.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
@@ -9,7 +10,7 @@ import type { NoticeHook } from '../resources/resource.ts';
 import type { Episode } from './episode.ts';
 
 /** The destination that a notice is about. */
-export interface Subject {
+export interface Subject extends WithUid {
   readonly destination: string;
   readonly name: string | undefined;
   readonly episode: Episode;
@@ -25,7 +26,7 @@ export function composeNotice(
   keptFor: string,
   nowMs: number,
 ): Notice {
-  const { destination, name, episode, view } = subject;
+  const { destination, uid, name, episode, view } = subject;
   const { sinceMs, undeliveredSinceMs } = episode;
   const url = view?.urls.find(({ lastAnswer }) => lastAnswer === view.lastAnswer)?.url;
   const since = new Date(sinceMs).toISOString();
@@ -35,6 +36,7 @@ export function composeNotice(
     at: new Date(nowMs).toISOString(),
     ...told,
     destination,
+    ...(uid === undefined ? {} : { uid }),
     ...(name === undefined ? {} : { name }),
     since,
     undeliveredSince: new Date(undeliveredSinceMs).toISOString(),
@@ -117,6 +119,7 @@ export function hookRecord(
   const destinationId = hookDestinationId(hook.id);
   const envelope = encodeEnvelope({
     destinationId,
+    uid: hook.uid,
     sourceId: noSource,
     messageId: notice.id,
     type: 'notice',

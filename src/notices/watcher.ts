@@ -2,6 +2,7 @@ import { parseDuration } from '../duration.ts';
 import { viewOf } from '../event/destination-view.ts';
 import type { DestinationStatus } from '../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../event/notice.ts';
+import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
 import { hookDestinationId } from '../resources/notice-hook.ts';
@@ -18,7 +19,7 @@ export interface WatcherOptions {
   readonly reports: WorkerReports;
   readonly config: Pick<
     Config,
-    'offset' | 'destination' | 'isUnreadable' | 'isFresh' | 'noticeHooks'
+    'offset' | 'destination' | 'isUnreadable' | 'uidOf' | 'isFresh' | 'noticeHooks'
   >;
   readonly pauses: Pick<FollowedPauses, 'get' | 'begin'>;
   /** Resolves when Kafka has acknowledged them. */
@@ -42,9 +43,12 @@ export interface WatcherOptions {
  */
 const gatherMs = 30_000;
 
+type Known = Episode & WithUid;
+
 interface Step {
-  readonly id: string;
-  readonly former: Episode | undefined;
+  readonly destination: Identity;
+  /** It may be of an earlier destination. */
+  readonly known: Known | undefined;
   readonly next: Next;
   readonly said: readonly DestinationStatus[];
 }
@@ -52,7 +56,8 @@ interface Step {
 /** Checks all destinations that fail or did, and carries out the decision about each. */
 export class Watcher {
   readonly #options: WatcherOptions;
-  readonly #episodes = new Map<string, Episode>();
+  /** By the destination's id. */
+  readonly #episodes = new Map<string, Known>();
   #toldFailingMs = -Infinity;
 
   constructor(options: WatcherOptions) {
@@ -64,7 +69,7 @@ export class Watcher {
     const notice = decodeNotice(value);
     const episode = notice === undefined ? undefined : episodeOf(notice, nowMs);
     if (episode === undefined) this.#episodes.delete(destination);
-    else this.#episodes.set(destination, episode);
+    else this.#episodes.set(destination, { ...episode, uid: notice?.uid });
   }
 
   /** @throws PostriderError what `send` throws; then no notice counts as sent */
@@ -72,26 +77,29 @@ export class Watcher {
     if (!this.#options.config.isFresh()) return;
     const failing = this.#options.reports.failing(nowMs);
     const steps = Array.from(new Set([...failing.keys(), ...this.#episodes.keys()]), (id): Step => {
-      const said = failing.get(id) ?? [];
-      const former = this.#episodes.get(id);
-      return { id, former, said, next: nextOf(former, this.#seen(id, said), nowMs) };
+      const destination = { id, uid: this.#options.config.uidOf(id) };
+      const said = (failing.get(id) ?? []).filter((each) => isOf(destination, each));
+      const known = this.#episodes.get(id);
+      const former = known !== undefined && isOf(destination, known) ? known : undefined;
+      const next = nextOf(former, this.#seen(destination, said), nowMs);
+      return { destination, known, said, next };
     });
     const isGathering = nowMs - this.#toldFailingMs < gatherMs;
     const changed = steps.filter(
-      ({ former, next }) =>
-        former !== next.episode && !(isGathering && next.due?.kind === 'failing'),
+      ({ known, next }) => known !== next.episode && !(isGathering && next.due?.kind === 'failing'),
     );
     await this.#carryOut(changed, nowMs);
     if (changed.some(({ next }) => next.due?.kind === 'failing')) this.#toldFailingMs = nowMs;
-    for (const { id, next } of changed)
-      if (next.episode === undefined) this.#episodes.delete(id);
-      else this.#episodes.set(id, next.episode);
+    for (const { destination, next } of changed)
+      if (next.episode === undefined) this.#episodes.delete(destination.id);
+      else this.#episodes.set(destination.id, { ...next.episode, uid: destination.uid });
   }
 
-  #seen(id: string, said: readonly DestinationStatus[]): Seen {
+  #seen(identity: Identity, said: readonly DestinationStatus[]): Seen {
     const { config, pauses, reports } = this.#options;
+    const { id } = identity;
     const destination = config.destination(id);
-    const pause = pauses.get(id);
+    const pause = pauses.get(identity);
     const view = said.length === 0 ? undefined : viewOf(id, said);
     return {
       isWanted: destination?.enabled ?? config.isUnreadable(id),
@@ -100,7 +108,7 @@ export class Watcher {
         view?.since === undefined
           ? undefined
           : { sinceMs: Date.parse(view.since), isItsOwn: view.state !== 'unreadable' },
-      deliveredMs: reports.deliveredMs(id),
+      deliveredMs: reports.deliveredMs(identity),
       disableAfterMs: this.#disableAfterMs(destination?.disableAfter),
     };
   }
@@ -119,14 +127,14 @@ export class Watcher {
     const copies = this.#copiesOf(told);
     const pauses = steps
       .filter(({ next }) => next.due?.kind === 'disable')
-      .map(({ id, next }) => this.#pauseOf(id, next.episode, nowMs));
+      .map(({ destination, next }) => this.#pauseOf(destination, next.episode, nowMs));
     if (copies.length + pauses.length > 0) await send([...copies, ...pauses]);
     const over = steps.filter(
-      ({ former, next }) => former?.isTold === true && next.episode === undefined && !next.due,
+      ({ known, next }) => known?.isTold === true && next.episode === undefined && !next.due,
     );
     const memory = [
       ...told.map((notice) => memoryRecord(topics.notices, notice.destination, notice)),
-      ...over.map(({ id }) => memoryRecord(topics.notices, id, undefined)),
+      ...over.map(({ destination }) => memoryRecord(topics.notices, destination.id, undefined)),
     ];
     if (memory.length > 0) await send(memory);
     const hooks = [...this.#options.config.noticeHooks()];
@@ -134,11 +142,13 @@ export class Watcher {
       events.written(notice, hooks.filter((hook) => isFor(hook, notice)).length);
   }
 
-  #noticeOf({ id, former, next, said }: Step, nowMs: number): Notice | undefined {
-    const { due, episode = former } = next;
+  #noticeOf({ destination, known, next, said }: Step, nowMs: number): Notice | undefined {
+    const { id, uid } = destination;
+    const { due, episode = known } = next;
     if (due === undefined || due.kind === 'disable' || episode === undefined) return undefined;
     const subject: Subject = {
       destination: id,
+      uid,
       name: this.#options.config.destination(id)?.name,
       episode,
       view: said.length === 0 ? undefined : viewOf(id, said),
@@ -156,10 +166,11 @@ export class Watcher {
     );
   }
 
-  #pauseOf(id: string, episode: Episode | undefined, nowMs: number): OutgoingRecord {
+  #pauseOf(destination: Identity, episode: Episode | undefined, nowMs: number): OutgoingRecord {
     const { pauses, topics } = this.#options;
     const failingSince = new Date(episode?.sinceMs ?? nowMs).toISOString();
-    return pauseRecord(topics.pauses, id, { ...pauses.begin(id, nowMs), failingSince });
+    const pause = { ...pauses.begin(destination, nowMs), failingSince };
+    return pauseRecord(topics.pauses, destination, pause);
   }
 }
 

@@ -1,5 +1,6 @@
 import { isTrouble } from '../event/destination-state.ts';
 import { decodeStatus, type DestinationStatus } from '../event/destination-status.ts';
+import { identityText, type Identity } from '../event/uid.ts';
 import { forgetMs } from './episode.ts';
 
 interface Worker {
@@ -18,6 +19,7 @@ const keptMs = 2 * forgetMs;
  */
 export class WorkerReports {
   readonly #workers = new Map<string, Worker>();
+  /** By `identityText`. */
   readonly #deliveredMs = new Map<string, number>();
 
   /** A record's key and value. */
@@ -61,17 +63,18 @@ export class WorkerReports {
   }
 
   /** When a destination took an event, by the reports so far; epoch milliseconds. */
-  deliveredMs(destination: string): number | undefined {
-    return this.#deliveredMs.get(destination);
+  deliveredMs(destination: Identity): number | undefined {
+    return this.#deliveredMs.get(identityText(destination));
   }
 
   #putDestination({ failing }: Worker, status: DestinationStatus): void {
-    const { destination, state, urls } = status;
+    const { destination, uid, state, urls } = status;
+    const identity = identityText({ id: destination, uid });
     for (const { lastAnswer } of urls) {
       if (lastAnswer?.outcome !== 'delivered') continue;
       const deliveredMs = Date.parse(lastAnswer.at);
-      if (deliveredMs > (this.#deliveredMs.get(destination) ?? 0))
-        this.#deliveredMs.set(destination, deliveredMs);
+      if (deliveredMs > (this.#deliveredMs.get(identity) ?? 0))
+        this.#deliveredMs.set(identity, deliveredMs);
     }
     if (isTrouble(state)) failing.set(destination, status);
     else failing.delete(destination);

@@ -29,10 +29,11 @@ export function destinationIdOf(name: {
 
 /** The hook as a destination. No call is routed to it. */
 export function destinationOfHook(hook: NoticeHook): Destination {
-  const { id, name, url, headers, sharedSecret, rateLimit } = hook;
+  const { id, uid, name, url, headers, sharedSecret, rateLimit } = hook;
   return Object.freeze({
     kind: 'Destination',
     id: hookDestinationId(id),
+    uid,
     name,
     sources: Object.freeze([]),
     enabled: true,

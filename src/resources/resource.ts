@@ -1,4 +1,5 @@
 import type { CallType } from '../event/call.ts';
+import type { WithUid } from '../event/uid.ts';
 
 /** A source of calls, identified by any of its write keys. */
 export interface Source {
@@ -17,8 +18,11 @@ export interface Webhook {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A configured webhook destination with every default filled in. */
-export interface Destination {
+/**
+ * A configured webhook destination with every default filled in. Its uid is made by `apply`, and no part of resource
+ * files.
+ */
+export interface Destination extends WithUid {
   readonly kind: 'Destination';
   readonly id: string;
   readonly name: string;
@@ -47,7 +51,7 @@ export interface Destination {
 }
 
 /** Where notices are sent: to the people who run this deployment, or to their chat. */
-export interface NoticeHook extends Webhook {
+export interface NoticeHook extends Webhook, WithUid {
   readonly kind: 'NoticeHook';
   readonly id: string;
   readonly name: string;

@@ -107,6 +107,7 @@ export class Routes {
   ): string {
     const envelope: Envelope = {
       destinationId: destination.id,
+      uid: destination.uid,
       sourceId: source.id,
       messageId: call.messageId,
       type: call.type,

@@ -1,7 +1,13 @@
+import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Destination } from '../resources/resource.ts';
-import { decodeResource, maskResource, parseRecordKey } from '../resources/config/stored.ts';
+import {
+  decodeResource,
+  maskResource,
+  parseRecordKey,
+  storedUid,
+} from '../resources/config/stored.ts';
 
 /** The existing destinations, by id. A record is parsed only when it is needed. */
 export class ConfiguredDestinations {
@@ -29,6 +35,16 @@ export class ConfiguredDestinations {
 
   has(id: string): boolean {
     return this.#records.has(id);
+  }
+
+  /** Which destination has the id. */
+  identityOf(id: string): Identity {
+    return { id, uid: storedUid(this.#records.get(id)?.toString() ?? '') };
+  }
+
+  /** Whether it is about a destination that is there, or about one that was deleted and has no successor. */
+  isPresent(said: WithUid & { readonly destination: string }): boolean {
+    return !this.has(said.destination) || isOf(this.identityOf(said.destination), said);
   }
 
   /** False too for a destination whose record this version cannot read. */

@@ -39,7 +39,10 @@ test('destinations nobody speaks of are shown as configured', () => {
       ['Destination/c', destination('c', true)],
     ]),
     unreadable: new Map([['Destination/d', 'no version']]),
-    pauses: new Map([['c', { since: '2026-01-31T00:00:00Z' }]]),
+    pauses: {
+      get: ({ id }: { readonly id: string }) =>
+        id === 'c' ? { since: '2026-01-31T00:00:00Z' } : undefined,
+    },
   } as unknown as Parameters<typeof viewsOf>[0];
   const views = viewsOf(live, { workers: [], destinations: new Map() });
   const states = views.map(({ destination: id, state }) => `${id} ${state}`);

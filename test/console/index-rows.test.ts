@@ -39,6 +39,20 @@ for (const line of lines)
     assert.deepEqual(lineOfRow(row, words), line);
   });
 
+test('lines of different destinations of one id are kept apart, and name it', () => {
+  const words = new Words();
+  const rows = [{}, { uid: 'second' }, { uid: 'no uid' }].map((more) => {
+    const row = rowOfLine({ kind: 'kept', ...event, attempts: 0, ...more }, 1, words, Date.now());
+    return row ?? assert.fail();
+  });
+  assert.deepEqual(
+    rows.map(({ destination }) => destination),
+    ['crm', 'crm second', 'crm'].map((word) => words.find(word)),
+  );
+  for (const row of rows) assert.equal(lineOfRow(row, words).destination, 'crm');
+  assert.equal(words.ofId('crm').length, 2);
+});
+
 test('what is no line, or of a later version, is left out', () => {
   const none = [null, 7, [], {}, { ...event, kind: 'new' }, { ...event, kind: 'delivered' }];
   const odd = [

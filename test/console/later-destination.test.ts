@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import type {
+  DeadLetter,
   DestinationDetail,
   Page,
   Series,
@@ -24,15 +25,13 @@ import { bucketMs } from '../../src/console/index/schema.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { Pauses } from '../../src/resources/pauses/pauses.ts';
 import { story } from './access/stand.ts';
 
 const minuteMs = 60_000;
 const nowMs = Date.UTC(2026, 0, 31, 12);
-/** In the middle of a bucket. */
-const endMs = nowMs - 32 * minuteMs;
-const beforeMs = endMs - 10 * minuteMs;
-const afterMs = endMs + 10 * minuteMs;
-const timeOf = (atMs: number): string => new Date(atMs).toISOString();
+const beforeMs = nowMs - 42 * minuteMs;
+const afterMs = nowMs - 22 * minuteMs;
 
 const customer = { user: 'crm', role: 'customer', destination: 'crm', bodies: true } as const;
 const viewer = { user: 'vera', role: 'viewer', bodies: true } as const;
@@ -53,21 +52,21 @@ async function askAs(
     await rm(folder, { recursive: true });
   });
   const lastHours = new LastHours();
-  for (const [seq, atMs] of [
-    [1, beforeMs],
-    [2, afterMs],
+  for (const [seq, atMs, destination] of [
+    [1, beforeMs, 1],
+    [2, afterMs, 6],
   ] as const) {
     const bucket = Math.floor(atMs / bucketMs);
-    lastHours.add(1, bucket, 0, 255);
+    lastHours.add(destination, bucket, 0, 255);
     await database.writer.run(`
-      insert into attempts by name select ${seq} as seq, ${atMs} as at_ms, 1 as destination, 0 as what,
+      insert into attempts by name select ${seq} as seq, ${atMs} as at_ms, ${destination} as destination, 0 as what,
         255 as latency, 2 as source, 3 as type, 'm${seq}' as message, ${hashOf(`m${seq}`)} as message_hash, 0 as user_hash,
         1 as attempt, 4 as url, 200 as status, 9 as took_ms, '{}' as rest;
-      insert into buckets values (${bucket}, 1, 4, 0, 255, 1);
-      insert into dead_letters by name select 0 as part, ${seq} as pos, ${atMs} as at_ms, 1 as whose,
+      insert into buckets values (${bucket}, ${destination}, 4, 0, 255, 1);
+      insert into dead_letters by name select 0 as part, ${seq} as pos, ${atMs} as at_ms, ${destination} as whose,
         5 as reason, '{}' as rest`);
   }
-  const words = ['crm', 'shop', 'track', 'https://crm.example/hook', 'expired'];
+  const words = ['crm', 'shop', 'track', 'https://crm.example/hook', 'expired', 'crm second'];
   const index = {
     current: {
       database,
@@ -77,15 +76,19 @@ async function askAs(
     },
     isCaughtUp: () => true,
   };
-  const resource = { kind: 'Destination', id: 'crm', name: 'CRM', enabled: true, webhooks: [] };
+  const resource = {
+    kind: 'Destination',
+    id: 'crm',
+    uid: 'second',
+    name: 'CRM',
+    enabled: true,
+    webhooks: [],
+  };
   const live = {
     resources: new Map([['Destination/crm', resource]]),
     unreadable: new Map(),
-    pauses: {
-      get: () => undefined,
-      resumedSince: () => undefined,
-      endedMs: (id: string) => (id === 'crm' ? endMs : undefined),
-    },
+    pauses: new Pauses(),
+    identityOf: (id: string) => (id === 'crm' ? resource : undefined),
     statuses: () => [],
   };
   const deps = {
@@ -93,7 +96,14 @@ async function askAs(
     live,
     clock: { now: () => nowMs },
     saidNow: () => ({ workers: [], destinations: new Map() }),
-    explain: () => Promise.resolve({ story: told, bodies: new Map([['crm', 'a body']]) }),
+    explain: () =>
+      Promise.resolve({
+        story: told,
+        bodies: [
+          { id: 'crm', body: 'of the first' },
+          { id: 'crm', uid: 'second', body: 'of the second' },
+        ],
+      }),
   } as unknown as RouteDeps;
   const api = fastify({ ajv: { customOptions: { coerceTypes: true } } });
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -135,39 +145,46 @@ async function countsOf(ask: Ask): Promise<Readonly<Record<string, number>>> {
   };
 }
 
-test('a customer sees nothing of a former destination of the id, and staff does', async (t) => {
-  const asCustomer = await askAs(t, customer);
-  const counts = await countsOf(asCustomer);
-  assert.deepEqual([...new Set(Object.values(counts))], [1], JSON.stringify(counts));
-  for (const [query, found] of [
-    ['message=m1', 0],
-    ['message=m2', 1],
-    ['after=0', 1],
-    ['failed=true', 0],
-  ] as const) {
-    const { items } = await asCustomer<Page<unknown>>(`/destinations/crm/attempts?${query}`);
-    assert.equal(items.length, found, query);
+test('a destination shows nothing of an earlier one of its id, and staff finds what was given up of both', async (t) => {
+  for (const who of [customer, viewer]) {
+    const ask = await askAs(t, who);
+    const counts = await countsOf(ask);
+    assert.deepEqual([...new Set(Object.values(counts))], [1], JSON.stringify(counts));
+    for (const [query, found] of [
+      ['message=m1', 0],
+      ['message=m2', 1],
+      ['after=0', 1],
+      ['failed=true', 0],
+    ] as const) {
+      const { items } = await ask<Page<unknown>>(`/destinations/crm/attempts?${query}`);
+      assert.equal(items.length, found, query);
+    }
   }
-  const all = await countsOf(await askAs(t, viewer));
-  assert.deepEqual([...new Set(Object.values(all))], [2], JSON.stringify(all));
+  const asViewer = await askAs(t, viewer);
+  for (const list of ['/dead-letters', '/dead-letters?destination=crm']) {
+    const { items } = await asViewer<Page<DeadLetter>>(list);
+    assert.deepEqual(
+      items.map(({ destination }) => destination),
+      ['crm', 'crm'],
+    );
+  }
 });
 
-test('an event is shown to a customer where something of it is of their destination', async (t) => {
+test('an event is shown to a customer as far as it was for their destination, whenever its call came again', async (t) => {
   const [crm] = story.destinations;
   assert.ok(crm !== undefined);
-  const toldAt = (receivedMs: number, ...happenedMs: readonly number[]): Story => ({
-    ...story,
-    received: story.received.map((each) => ({ ...each, at: timeOf(receivedMs) })),
-    destinations: [
-      { ...crm, happened: happenedMs.map((atMs) => ({ at: timeOf(atMs), what: 'sent' })) },
-    ],
-  });
-  const shown = async (told: Story, who: typeof customer | typeof viewer): Promise<unknown> =>
-    (await (await askAs(t, who, told))<Story>('/events?message=m1')).destinations.map(
-      ({ happened }) => happened.length,
-    );
-  assert.deepEqual(await shown(toldAt(beforeMs, beforeMs), customer), []);
-  assert.deepEqual(await shown(toldAt(beforeMs, beforeMs, afterMs), customer), [1]);
-  assert.deepEqual(await shown(toldAt(afterMs), customer), [0]);
-  assert.deepEqual(await shown(toldAt(beforeMs, beforeMs), viewer), [1]);
+  const told = { ...story, destinations: [crm, { ...crm, uid: 'second' }] };
+  const { destinations, copies } = await (
+    await askAs(t, customer, told)
+  )<Story>('/events?message=m1');
+  assert.deepEqual(
+    destinations.map(({ uid }) => uid),
+    ['second'],
+  );
+  assert.deepEqual(
+    copies?.map(({ body }) => body),
+    ['of the second'],
+  );
+  const ofStaff = await (await askAs(t, viewer, told))<Story>('/events?message=m1');
+  assert.equal(ofStaff.destinations.length, 2);
 });

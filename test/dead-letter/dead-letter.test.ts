@@ -15,6 +15,7 @@ import type { DeadLetterReason } from '../../src/delivery/outcome.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../src/event/dead-letter-reasons.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { oldestFormat } from '../../src/event/formats.ts';
+import type { StoredResource } from '../../src/resources/config/stored-resources.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { deadLetterRecord, topology } from './letters.ts';
 import { wholeEnvelope } from '../event/whole-envelope.ts';
@@ -201,13 +202,11 @@ test('an event goes back to the topic that its destination has now', async () =>
     webhooks: [{ url: 'https://e.test', headers: {} }],
     topic: 'shared',
   };
-  const stored = (
-    changes: Partial<Destination>,
-  ): [string, { name: Destination; sealed: { sealed: Destination } }] => {
+  const stored = (changes: Partial<Destination>): [string, StoredResource] => {
     const name = { ...destination, ...changes };
-    return [`Destination/${name.id}`, { name, sealed: { sealed: name } }];
+    return [`Destination/${name.id}`, { name, uid: name.uid, sealed: { sealed: name } }];
   };
-  const resources = new Map<string, { name: Destination; sealed?: { sealed: Destination } }>([
+  const resources = new Map<string, StoredResource>([
     stored({}),
     stored({ id: 'big', topic: 'dedicated' }),
     stored({ id: 'limited', rateLimit: 1 }),
@@ -216,7 +215,8 @@ test('an event goes back to the topic that its destination has now', async () =>
   ]);
   const config = { resources, offset: 4, fresh: () => Promise.resolve() };
   const paused = new Set(['big', 'gone']);
-  const ways = new WaysBack(config, topology, paused, () => oldestFormat);
+  const pauses = { has: ({ id }: { readonly id: string }) => paused.has(id) };
+  const ways = new WaysBack(config, topology, pauses, () => oldestFormat);
   const common = { configOffset: 4, format: oldestFormat };
   const shared = { topic: 'p.delivery', partitionKey: undefined, ...common };
   assert.deepEqual(ways.of(letter()), shared);
@@ -224,10 +224,10 @@ test('an event goes back to the topic that its destination has now', async () =>
   assert.deepEqual(ways.of(letter({ destinationId: 'big' })), big);
   const limited = { ...shared, partitionKey: 'limited' };
   assert.deepEqual(ways.of(letter({ destinationId: 'limited' })), limited);
-  assert.equal(await ways.objection(letter(), '--that'), undefined);
+  assert.equal(await ways.objection(letter(), { unreachable: '--that' }), undefined);
   const objections = await Promise.all(
     ['off', 'gone', 'odd', 'big'].map((destinationId) =>
-      ways.objection(letter({ destinationId }), '--that'),
+      ways.objection(letter({ destinationId }), { unreachable: '--that' }),
     ),
   );
   assert.deepEqual(
@@ -242,6 +242,19 @@ test('an event goes back to the topic that its destination has now', async () =>
       ['big', 'paused'],
     ],
   );
+  const former = letter();
+  const own = wholeEnvelope({ ...(former.envelope ?? assert.fail()), uid: 'second' });
+  resources.set(...stored({ uid: 'second' }));
+  assert.equal(await ways.objection({ ...former, envelope: own }, { unreachable: '' }), undefined);
+  assert.deepEqual(await ways.objection(former, { unreachable: '', earlier: '--earlier' }), {
+    why: 'because they are of an earlier destination of this id',
+    name: 'crm',
+    remedy: '--earlier',
+  });
+  const adopted = ways.adopted(former);
+  assert.equal(await ways.objection(adopted, { unreachable: '' }), undefined);
+  const sent = redriven(adopted, ways.of(adopted), 9).headers?.[envelopeHeader] ?? '';
+  assert.equal(decodeEnvelope(Buffer.from(sent))?.uid, 'second');
   resources.set(...stored({ topic: 'dedicated' }));
   assert.equal(ways.of(letter()).topic, 'p.delivery.crm', 'by the configuration of the beginning');
 });

@@ -25,6 +25,7 @@ test('notifications take the shortest tier that keeps them until they are due, o
 test('a notification is an event of its user, with a body of three keys', () => {
   const record = notificationRecord('p.retry.10s', {
     destinationId: 'crm',
+    uid: 'second',
     sourceId: 'shop',
     userId: 'a:b',
     messageId: 'delete-1',
@@ -37,6 +38,7 @@ test('a notification is an event of its user, with a body of three keys', () => 
   assert.equal(record.value, body);
   const expected = wholeEnvelope({
     destinationId: 'crm',
+    uid: 'second',
     sourceId: 'shop',
     messageId: 'delete-1',
     type: 'delete',

@@ -348,8 +348,16 @@ describe('the format', () => {
 
   test('of the header likewise', () => {
     const deadlines = { deadlineMs: 9, impliedDeadlineMs: 10 };
-    const header = { destinationId: 'crm', events: 3, dueMs: 5, ...deadlines, oldestMs: 4 };
-    assert.deepEqual(decodeBundleHeader(Buffer.from(encodeBundleHeader(header))), header);
+    const header = {
+      destinationId: 'crm',
+      uid: 'second',
+      events: 3,
+      dueMs: 5,
+      ...deadlines,
+      oldestMs: 4,
+    };
+    for (const each of [header, { ...header, uid: undefined }])
+      assert.deepEqual(decodeBundleHeader(Buffer.from(encodeBundleHeader(each))), each);
     for (const text of ['', '{}', 'null', '{"v":2}', '{"v":1,"d":"crm","e":3,"u":5,"o":4}'])
       assert.equal(decodeBundleHeader(Buffer.from(text)), undefined);
   });

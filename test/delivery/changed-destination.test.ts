@@ -64,6 +64,74 @@ test('a destination that fails and is deleted has no state any more', async () =
   assert.deepEqual([...world.engine.reports.ids()], []);
 });
 
+const second = {
+  uid: 'second',
+  webhooks: [{ url: 'https://second.example/', headers: {} }],
+};
+
+for (const [what, how, changes] of [
+  ['is deleted and its id is used again', 'told', second],
+  ['is another one since, and this worker has missed the deletion', 'missed', second],
+  ['is the first one again, as far as is known', 'told', { webhooks: second.webhooks }],
+] as const)
+  test(`a destination ${what}: its events wait for nobody, and the present one gets its own`, async () => {
+    const world = new SimulatedWorld();
+    const first = changes === second ? {} : { uid: 'former' };
+    world.addDestination('crm', first);
+    world.answer = (url) => (url.includes('second') ? answerOk : failsWith(503));
+    // One alone, and some packed together behind the open breaker.
+    for (let n = 0; n < 30; n += 1) world.publish('crm', `u${n}`);
+    await world.clock.pass(20_000);
+    assert.ok(world.engine.reports.of('crm').waiting.tiers['10s'] !== undefined);
+    if (how === 'told') {
+      world.destinations.delete('crm');
+      world.engine.destinationChanged('crm');
+    }
+    world.addDestination('crm', changes);
+    world.engine.destinationChanged('crm');
+    assert.deepEqual(world.engine.reports.of('crm').waiting, { here: 0, tiers: {}, due: {} });
+    const own = world.publish('crm');
+    await world.clock.pass(hourMs);
+    assert.deepEqual(world.delivered, [own]);
+    assert.equal(world.requests.filter(({ url }) => url.includes('second')).length, 1);
+    const letters = world.deadLetters.map(({ reason, detail }) => ({ reason, detail }));
+    assert.equal(letters.length, 30);
+    for (const { reason } of letters) assert.equal(reason, 'destination-deleted');
+    const since = letters.filter(({ detail }) =>
+      detail.includes('another destination has its id since'),
+    );
+    assert.ok(since.length > 0);
+  });
+
+test('an event of an earlier destination is not kept for a paused one, and waits while nobody can read which it is', async () => {
+  const world = new SimulatedWorld();
+  world.addDestination('crm', second);
+  world.pause('crm');
+  const former = world.publish('crm', 'u1', { uid: undefined });
+  const own = world.publish('crm', 'u2');
+  await world.clock.pass(1_000);
+  assert.deepEqual(
+    world.kept.map(({ messageId }) => messageId),
+    [own],
+  );
+  assert.deepEqual(
+    world.deadLetters.map(({ messageId, detail }) => [messageId, detail]),
+    [[former, 'never tried (another destination has its id since)']],
+  );
+  world.resume('crm');
+  world.destinations.delete('crm');
+  world.unreadable.add('crm');
+  world.engine.destinationChanged('crm');
+  const unclear = world.publish('crm', 'u3', { uid: 'third' });
+  await world.clock.pass(minuteMs);
+  assert.equal(world.deadLetters.length, 1);
+  world.unreadable.delete('crm');
+  world.addDestination('crm', { ...second, uid: 'third' });
+  world.engine.destinationChanged('crm');
+  await world.clock.pass(hourMs);
+  assert.deepEqual(world.delivered, [unclear]);
+});
+
 test('a URL changed between two attempts is used by the next one', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');

@@ -46,6 +46,10 @@ export class HandMadeConfig implements Config {
     return false;
   }
 
+  uidOf(id: string): string | undefined {
+    return this.destination(id)?.uid;
+  }
+
   onChange(listener: (change: ConfigChange) => void): void {
     this.#listeners.push(listener);
   }

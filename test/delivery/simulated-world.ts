@@ -171,7 +171,7 @@ export class SimulatedWorld {
       },
       destinations: this.#config(),
       fence: this.fence,
-      paused: { has: (id) => this.paused.has(id), isFresh: () => this.hearsOfPauses },
+      paused: { has: ({ id }) => this.paused.has(id), isFresh: () => this.hearsOfPauses },
       format: () => this.format,
       fenceMs: options.fenceMs ?? 7_000,
       topics: {
@@ -282,6 +282,7 @@ export class SimulatedWorld {
     const messageId = `${this.#name}m${++this.#sequence}`;
     const envelope: Envelope = {
       destinationId,
+      uid: this.destinations.get(destinationId)?.uid,
       sourceId: 'shop',
       messageId,
       type: 'track',
@@ -448,6 +449,7 @@ export class SimulatedWorld {
       destination: (id) => this.destinations.get(id),
       destinations: () => this.destinations.values(),
       isUnreadable: (id) => this.unreadable.has(id),
+      uidOf: (id) => this.destinations.get(id)?.uid,
       isFresh: fresh,
     };
   }

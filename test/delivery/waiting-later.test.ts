@@ -19,7 +19,7 @@ test('what waits is counted by tier, with the oldest and the deadline that ends 
   waiting.held(short, crm, 10_000);
   waiting.held(long, { destinationId: 'crm', events: 256, oldestMs: 300 }, 3_600_000);
   waiting.held(long, { ...crm, destinationId: 'ads', oldestMs: 1 }, 3_600_000);
-  assert.deepEqual(waiting.of('crm'), {
+  assert.deepEqual(waiting.of({ id: 'crm' }), {
     events: 257,
     byTierMs: new Map([
       [10_000, { events: 1, dueFromMs: 10_000, dueUntilMs: 11_250 }],
@@ -39,7 +39,7 @@ test('when the first and the last in a tier are due is known to an eighth of its
   const last = claim('retry.10s', 2);
   waiting.held(last, crm, 30_000);
   const due = (): unknown => {
-    const { dueFromMs, dueUntilMs } = waiting.of('crm').byTierMs.get(10_000) ?? {};
+    const { dueFromMs, dueUntilMs } = waiting.of({ id: 'crm' }).byTierMs.get(10_000) ?? {};
     return [dueFromMs, dueUntilMs];
   };
   assert.deepEqual(due(), [6_250, 31_250]);
@@ -55,10 +55,10 @@ test('what has left does not count any more, and with the last of a time its age
   waiting.held(tier, first, 3_600_000);
   waiting.held(tier, later, 7_000_000);
   waiting.left(tier, first, 3_600_000);
-  const { events, oldestMs, deadlineMs } = waiting.of('crm');
+  const { events, oldestMs, deadlineMs } = waiting.of({ id: 'crm' });
   assert.deepEqual([events, oldestMs, deadlineMs], [3, 400, undefined]);
   waiting.left(tier, later, 7_000_000);
-  assert.deepEqual(waiting.of('crm'), empty);
+  assert.deepEqual(waiting.of({ id: 'crm' }), empty);
   assert.deepEqual([...waiting.destinations()], []);
 });
 
@@ -70,7 +70,7 @@ test('what is of a partition that goes to another worker does not count', () => 
   waiting.held(kept, { ...crm, events: 7, oldestMs: 200 }, 5_000);
   waiting.held(gone, { ...crm, destinationId: 'ads' }, 5_000);
   waiting.released(gone);
-  assert.equal(waiting.eventsOf('crm'), 7);
-  assert.equal(waiting.of('crm').oldestMs, 200);
+  assert.equal(waiting.eventsOf({ id: 'crm' }), 7);
+  assert.equal(waiting.of({ id: 'crm' }).oldestMs, 200);
   assert.deepEqual([...waiting.destinations()], ['crm']);
 });

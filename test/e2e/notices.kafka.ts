@@ -36,7 +36,7 @@ function ago(minutes: number): Date {
 
 async function say(destination: string, failingSince?: Date): Promise<void> {
   const topic = `${String(postrider.environment['TOPIC_PREFIX'])}destination-status`;
-  await sayAsWorker(kafka, topic, destination, failingSince);
+  await sayAsWorker(kafka, topic, { id: destination }, failingSince);
 }
 
 /** `<destination> <notice> <after>` of what the hook got. */

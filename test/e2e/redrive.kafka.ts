@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { withAdmin } from '../../src/kafka/admin.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { silentLogger } from '../../src/ops/log.ts';
 import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiver.ts';
 import type { AttemptLine } from '../../src/event/attempt-line.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -14,6 +17,7 @@ const arrivals: Arrival[] = [];
 let receiver: Receiver;
 let postrider: Installation;
 let roles: RunningRole[] = [];
+let destination: object = {};
 
 interface Listed {
   readonly partition: number;
@@ -29,6 +33,11 @@ async function run(args: readonly string[], stdin: string = ''): Promise<string>
   const { code, stdout, stderr } = await postrider.run(args, { stdin });
   assert.equal(code, 0, stderr);
   return stdout;
+}
+
+async function apply(one: object): Promise<string> {
+  const source = { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] };
+  return run(['apply', '-f', '-'], JSON.stringify([source, one]));
 }
 
 async function letters(messageId: string): Promise<Listed[]> {
@@ -57,7 +66,7 @@ before(async () => {
   });
   postrider = await install({ RETRY_WINDOW: `${retryWindowMs}ms` });
   await run(['topics', '--create']);
-  const destination = {
+  destination = {
     kind: 'Destination',
     id: 'crm',
     name: 'CRM',
@@ -66,8 +75,7 @@ before(async () => {
     webhooks: [{ url: receiver.url }],
     idempotencyHeader: 'Idempotency-Key',
   };
-  const source = { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] };
-  await run(['apply', '-f', '-'], JSON.stringify([source, destination]));
+  await apply(destination);
   roles = await Promise.all([postrider.start('router'), postrider.start('delivery')]);
 });
 
@@ -244,4 +252,79 @@ test('whoever follows the attempts sees what happens next', async () => {
   const { code, stdout } = await following.ended;
   assert.equal(code, 0);
   assert.equal(stdout.match(/TIME/g)?.length, 1);
+});
+
+test('a destination that has the id of a deleted one gets neither what waits nor what was given up of that one, until somebody says so', async () => {
+  status = 410;
+  await produce('m-letter');
+  await eventually(async () => {
+    assert.equal((await letters('m-letter')).length, 1);
+  });
+  status = 500;
+  const [router, former] = roles;
+  assert.ok(router !== undefined && former !== undefined);
+  await former.kill('SIGKILL');
+  const patient = { RETRY_WINDOW: '1h' };
+  const worker = await postrider.start('delivery', patient);
+  roles = [router, worker];
+  await produce('m-waits');
+  await eventually(async () => {
+    const said = await run(['attempts', 'crm', '--message', 'm-waits', '-o', 'json']);
+    assert.match(said, /"kind":"retry"/);
+  });
+  await worker.kill('SIGKILL');
+  await run(['delete', 'destination', 'crm', '--yes']);
+  destination = { ...destination, webhooks: [{ url: `${receiver.url}/second` }] };
+  await apply(destination);
+  status = 200;
+  roles = [router, await postrider.start('delivery', patient)];
+  const [waited] = await eventually(async () => {
+    const found = await letters('m-waits');
+    assert.equal(found.length, 1);
+    return found;
+  });
+  assert.equal(waited?.reason, 'destination-deleted');
+
+  const ofSecond = (): (string | string[] | undefined)[] =>
+    arrivals
+      .filter(({ path }) => path === '/second')
+      .map(({ headers }) => headers['idempotency-key']);
+  const redrive = ['dead-letters', 'redrive', '--destination', 'crm'];
+  const refused = await postrider.run([...redrive, '--reason', 'http-4xx,destination-deleted']);
+  assert.match(refused.stdout, /^0 events sent again/m);
+  assert.match(
+    refused.stderr,
+    /left out, because they are of an earlier destination of this id: \d+ crm; --earlier sends them to the one that has it now$/m,
+  );
+  assert.deepEqual(ofSecond(), []);
+  await run([...redrive, '--message', 'm-waits', '--earlier']);
+  await eventually(() => {
+    assert.deepEqual(ofSecond(), ['m-waits']);
+  });
+});
+
+test('after the config topic was lost, what was given up is still of the destination that is applied again', async () => {
+  status = 410;
+  await produce('m-lost');
+  await eventually(async () => {
+    assert.equal((await letters('m-lost')).length, 1);
+  });
+  const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = postrider.environment;
+  const kafka = createKafka({ brokers: KAFKA_BROKERS.split(','), clientId: 'test' }, silentLogger);
+  await withAdmin(kafka, (admin) => admin.deleteTopic(`${TOPIC_PREFIX}config`));
+  await eventually(() => run(['topics', '--create']));
+  const said = await apply(destination);
+  assert.match(
+    said,
+    /^create Destination crm \(the config topic is empty: what is kept for the last destination of this id is for this one\)$/m,
+  );
+  status = 200;
+  await eventually(async () => {
+    const [again] = delivered('m-lost')
+      .filter(({ path }) => path === '/second')
+      .slice(1);
+    if (again === undefined)
+      await run(['dead-letters', 'redrive', '--message', 'm-lost', '--again', '--wait', '0s']);
+    assert.ok(again !== undefined);
+  });
 });

@@ -35,6 +35,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     configOffset: fc.maxSafeNat(),
     appendTimeMs: anyTime,
     attempts: fc.nat(14_400_000),
+    uid: fc.stringMatching(/^[\w-]{12}$/),
     previousId: fc.oneof(text, surrogates),
     isSync: fc.constant(true as const),
     redrivenMs: anyTime,

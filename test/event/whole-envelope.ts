@@ -3,6 +3,7 @@ import type { Envelope } from '../../src/event/envelope.ts';
 /** As it is decoded: with every field, also those that say nothing. */
 export function wholeEnvelope(envelope: Envelope): Envelope {
   return {
+    uid: undefined,
     previousId: undefined,
     isSync: undefined,
     redrivenMs: undefined,

@@ -230,6 +230,40 @@ test('destinations that the event is for come before those that it is not for', 
   );
 });
 
+test('what an earlier destination of an id had is told by itself', () => {
+  const second = { uid: 'second' };
+  const { destinations } = tellStory(
+    evidence({
+      copies: [
+        { place: place('p.delivery', 0), envelope: envelope(0), isAhead: false },
+        { place: place('p.delivery', 20), envelope: envelope(0, second), isAhead: false },
+      ],
+      lines: [attempt(1, 'failed'), { ...attempt(21, 'delivered'), ...second }],
+      letters: [letter(2)],
+    }),
+  );
+  assert.deepEqual(
+    destinations.map(({ destination, uid, state, happened }) => [
+      destination,
+      uid,
+      state,
+      happened.length,
+    ]),
+    [
+      ['crm', null, 'dead-letter', 3],
+      ['crm', 'second', 'delivered', 2],
+    ],
+  );
+  const text = presentStory(tellStory(evidence({ lines: [attempt(1, 'failed')] })));
+  assert.match(text, /^crm {2}/m);
+  assert.deepEqual(
+    tellStory(
+      evidence({ copies: [], rulings: { source: undefined, all: [{ ...wants, uid: 'x' }] } }),
+    ).destinations.map(({ uid, state }) => [uid, state]),
+    [['x', 'no-trace']],
+  );
+});
+
 test('each record that came in says what became of it', () => {
   const first = place('p.ingest', 0);
   const rejection = { reason: 'invalid-type', detail: 'No type.' } as const;

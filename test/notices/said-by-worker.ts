@@ -1,4 +1,5 @@
 import { statusKey, type DestinationStatus } from '../../src/event/destination-status.ts';
+import type { Identity } from '../../src/event/uid.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
@@ -13,7 +14,7 @@ const url = 'https://crm.example.com/events';
 export async function sayAsWorker(
   kafka: KafkaClient,
   topic: string,
-  destination: string,
+  { id: destination, uid }: Identity,
   failingSince: Date | undefined,
 ): Promise<void> {
   const at = new Date().toISOString();
@@ -23,6 +24,7 @@ export async function sayAsWorker(
     worker,
     at,
     destination,
+    uid,
     state: since === undefined ? 'ok' : 'failing',
     ...(since === undefined ? {} : { since }),
     urls: [

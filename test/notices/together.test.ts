@@ -26,6 +26,8 @@ class Scene {
   readonly #reports = new WorkerReports();
   readonly #written: OutgoingRecord[] = [];
   readonly #watcher: Watcher;
+  /** Of all destinations. */
+  uid: string | undefined;
 
   constructor() {
     const hook = { kind: 'NoticeHook', name: 'Operators', url: 'https://a.example', headers: {} };
@@ -36,6 +38,7 @@ class Scene {
         offset: 1,
         destination: () => undefined,
         isUnreadable: () => true,
+        uidOf: () => this.uid,
         isFresh: () => true,
         noticeHooks: () => hooks as never,
       },
@@ -53,14 +56,14 @@ class Scene {
 
   fails(destination: string, sinceMs: number): void {
     const since = new Date(sinceMs).toISOString();
-    const said = { ...nothing, destination, state: 'failing', since, urls: [] };
+    const said = { ...nothing, destination, uid: this.uid, state: 'failing', since, urls: [] };
     this.#reports.put(statusKey('w', destination), Buffer.from(JSON.stringify(said)));
   }
 
   works(destination: string, atMs: number): void {
     const lastAnswer = { at: new Date(atMs).toISOString(), outcome: 'delivered' };
     const urls = [{ url: 'https://a.example', breaker: 'closed', lastAnswer }];
-    const said = { ...nothing, destination, state: 'ok', urls };
+    const said = { ...nothing, destination, uid: this.uid, state: 'ok', urls };
     this.#reports.put(statusKey('w', destination), Buffer.from(JSON.stringify(said)));
   }
 
@@ -130,4 +133,22 @@ test('three are told each by itself', async () => {
       ['a', 'b', 'c'],
     ],
   );
+});
+
+test('nothing is told of a destination for what an earlier one of its id did', async () => {
+  const scene = new Scene();
+  const toldAt = async (atMs: number): Promise<unknown> => {
+    const { hooked, remembered } = await scene.look(atMs);
+    return [Object.values(hooked)[0]?.map(({ notice, uid }) => [notice, uid]), remembered];
+  };
+  scene.uid = 'former';
+  scene.fails('crm', startMs);
+  const atMs = startMs + 16 * minuteMs;
+  assert.deepEqual(await toldAt(atMs), [[['failing', 'former']], ['crm']]);
+  scene.uid = 'present';
+  assert.deepEqual(await toldAt(atMs + minuteMs), [undefined, ['crm']], 'it is forgotten');
+  scene.works('crm', atMs + 2 * minuteMs);
+  assert.deepEqual(await toldAt(atMs + 2 * minuteMs), [undefined, []]);
+  scene.fails('crm', atMs + 3 * minuteMs);
+  assert.deepEqual(await toldAt(atMs + 19 * minuteMs), [[['failing', 'present']], ['crm']]);
 });

@@ -24,9 +24,9 @@ test('a time of delivery is known for as long as an episode could end with it, a
   const reports = new WorkerReports();
   sayDelivered(reports, 'former', startMs);
   reports.failing(startMs + 25 * hourMs);
-  assert.equal(reports.deliveredMs('former'), startMs);
+  assert.equal(reports.deliveredMs({ id: 'former' }), startMs);
   sayDelivered(reports, 'crm', startMs + 40 * hourMs);
   reports.failing(startMs + 49 * hourMs);
-  assert.equal(reports.deliveredMs('former'), undefined);
-  assert.equal(reports.deliveredMs('crm'), startMs + 40 * hourMs);
+  assert.equal(reports.deliveredMs({ id: 'former' }), undefined);
+  assert.equal(reports.deliveredMs({ id: 'crm' }), startMs + 40 * hourMs);
 });

@@ -68,6 +68,7 @@ test('a destination that has just begun to fail is not paused because a clock is
       offset: 1,
       destination: () => ({ enabled: true, name: 'CRM' }),
       isUnreadable: () => false,
+      uidOf: () => undefined,
       isFresh: () => true,
       noticeHooks: () => [],
     },

@@ -1,3 +1,4 @@
+import type { WithUid } from '../../src/event/uid.ts';
 import { createSecretKeys, type SecretKeys } from '../../src/resources/config/secrets.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
 import type {
@@ -18,7 +19,8 @@ export function exampleSource(changes: object = {}): Source {
 }
 
 /** Signed, with a header that is a secret too. */
-export function exampleDestination(changes: object = {}): Destination {
+export function exampleDestination(more: object = {}): Destination {
+  const { uid, ...changes }: WithUid = more;
   const base = {
     kind: 'Destination',
     id: 'crm',
@@ -27,7 +29,8 @@ export function exampleDestination(changes: object = {}): Destination {
     sharedSecret: 'teehee',
     webhooks: [{ url: 'https://crm.example.com', headers: { Authorization: 'Bearer t0ken' } }],
   };
-  return parsed({ ...base, ...changes }) as Destination;
+  const destination = parsed({ ...base, ...changes }) as Destination;
+  return uid === undefined ? destination : Object.freeze({ ...destination, uid });
 }
 
 /** Read from a database, whose URL is a secret. */

@@ -98,6 +98,15 @@ test('the envelope says what the router saw', () => {
   );
 });
 
+test('a record says which destination of its id it is for', () => {
+  const uids = route(
+    incoming(order),
+    exampleDestination({ uid: 'second' }),
+    exampleDestination({ id: 'dwh' }),
+  ).map((record) => envelopeOf(record).uid);
+  assert.deepEqual(uids, ['second', undefined]);
+});
+
 test('destinations with the same payload share one body, and full bodies have no write key', () => {
   const records = route(
     incoming(order),

@@ -3,7 +3,6 @@ import { formatDuration, parseDuration } from '../../duration.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { requireDestination } from '../../resources/find-destination.ts';
-import { readPauses } from '../../resources/pauses/pauses.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
 import { longestLinkMs } from '../../topology.ts';
@@ -42,12 +41,11 @@ async function printLink(
   if (key === undefined || consoleUrl === undefined)
     throw notSet(missing.name, `${missing.allowed}, the same as for the console`, environment);
   const topology = await context.topology();
-  // First: where this destination is deleted meanwhile, the link shows no later one of its id.
-  const formerEndMs = (await readPauses(kafka, topology)).endedMs(destination) ?? 0;
-  requireDestination(await readStoredResources({ kafka, topology, log }), destination);
+  const stored = await readStoredResources({ kafka, topology, log });
+  const { uid = null } = requireDestination(stored, destination);
   const { makeLink } = await import('../../console/access/customer-link.ts');
   const untilMs = systemClock.now() + expires;
-  const shown = { destination, formerEndMs, bodies: bodies === true, untilMs };
+  const shown = { destination, uid, bodies: bodies === true, untilMs };
   context.print(makeLink(key, consoleUrl, shown));
   const until = new Date(untilMs).toISOString();
   context.note(`anyone with this link can see destination ${destination} until ${until}`);

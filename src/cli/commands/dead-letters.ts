@@ -3,6 +3,7 @@ import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
 import type { Place } from '../../dead-letter/letter.ts';
 import { isSelectedDeadLetter } from '../../dead-letter/select-dead-letters.ts';
 import { LetterSummary } from '../../dead-letter/summary.ts';
+import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../../event/envelope.ts';
 import { hintAmong } from '../../near.ts';
@@ -73,6 +74,10 @@ export function registerDeadLetters(program: Command, context: Context): void {
       '--all-destinations',
       'also send to deleted and disabled destinations; these events become dead letters again',
     )
+    .option(
+      '--earlier',
+      'also events of deleted destinations whose ids are used again, to the present ones; needs --destination',
+    )
     .addOption(
       new Option('--wait <duration>', 'how long to wait for the outcome; 0s: not at all')
         .argParser(parsePause)
@@ -131,6 +136,8 @@ async function redrive(
   options: SelectOptions & DeadRedriveOptions,
 ): Promise<void> {
   refusePlacesWithSelection(places, options);
+  if (options.earlier === true && options.destination === undefined)
+    throw new PostriderError('usage', '--earlier needs --destination: name whose events are sent');
   const selection = { ...selectionOf(options), places };
   await withWaysBack(context, async (ways) => {
     const { destination } = options;

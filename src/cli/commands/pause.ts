@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
+import type { Identity } from '../../event/uid.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
@@ -24,17 +25,18 @@ export function registerPause(program: Command, context: Context): void {
 
 /** @throws PostriderError `not-found` */
 export async function pause(context: Context, id: string): Promise<void> {
-  const { topology } = await knownFor(context, [id]);
+  const { topology, destinations } = await knownFor(context, [id]);
+  const [destination = { id }] = destinations;
   const known = await readPauses(context.kafka, topology);
-  const before = known.get(id);
+  const before = known.get(destination);
   if (before !== undefined) {
     context.print(`destination ${id} is paused already, since ${sinceText(before)}`);
     return;
   }
   const { pauses } = topology.topics;
   await writePauses(context, [
-    pauseRecord(pauses, id, known.begin(id, systemClock.now())),
-    resumedRecord(pauses, id, undefined),
+    pauseRecord(pauses, destination, known.begin(destination, systemClock.now())),
+    resumedRecord(pauses, destination, undefined),
   ]);
   const keptFor = formatDuration(topology.pausedRetentionMs);
   context.print(
@@ -42,18 +44,21 @@ export async function pause(context: Context, id: string): Promise<void> {
   );
 }
 
+interface Known {
+  readonly topology: Topology;
+  readonly stored: StoredResources;
+  /** As they were named. */
+  readonly destinations: readonly Identity[];
+}
+
 /** @throws PostriderError `not-found` for a destination or a topic */
-export async function knownFor(
-  context: Context,
-  ids: readonly string[],
-): Promise<{ readonly topology: Topology; readonly stored: StoredResources }> {
+export async function knownFor(context: Context, ids: readonly string[]): Promise<Known> {
   const { kafka, log } = context;
   const topology = await context.topology();
   const { paused, pauses } = topology.topics;
   await requireTopics(kafka, [{ name: pauses }, { name: paused }]);
   const stored = await readStoredResources({ kafka, topology, log });
-  for (const id of ids) requireDestination(stored, id);
-  return { topology, stored };
+  return { topology, stored, destinations: ids.map((id) => requireDestination(stored, id)) };
 }
 
 export function sinceText({ since, failingSince }: Pause): string {

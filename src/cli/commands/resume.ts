@@ -70,8 +70,9 @@ async function pausedIds(context: Context): Promise<readonly string[]> {
   const { topology, stored } = await knownFor(context, []);
   const pauses = await readPauses(context.kafka, topology);
   return ofKind(stored, 'Destination')
-    .map(({ name }) => name.id)
-    .filter((id) => pauses.has(id) || pauses.resumedSince(id) !== undefined);
+    .map(({ name, uid }) => ({ id: name.id, uid }))
+    .filter((each) => pauses.has(each) || pauses.resumedSince(each) !== undefined)
+    .map(({ id }) => id);
 }
 
 /**
@@ -86,13 +87,13 @@ export async function resume(
   ids: readonly string[],
   options: Pick<KeptOptions, 'rate' | 'onSent'>,
 ): Promise<readonly string[]> {
-  const { topology, stored } = await knownFor(context, ids);
+  const { topology, stored, destinations: named } = await knownFor(context, [...new Set(ids)]);
   const { pauses: topic, deletions } = topology.topics;
   const destinations = new Set(ids);
-  const named = readableOfKind(stored, 'Destination').filter(({ id }) => destinations.has(id));
+  const readable = readableOfKind(stored, 'Destination').filter(({ id }) => destinations.has(id));
   const topics = new Set([
     topology.topics.delivery,
-    ...named.map((each) => topicOf(each, topology)),
+    ...readable.map((each) => topicOf(each, topology)),
   ]);
   // While the destinations are paused, so that a refusal changes nothing.
   await requireTopics(context.kafka, [
@@ -104,19 +105,19 @@ export async function resume(
   };
   const sendAll = async (signal: AbortSignal): Promise<readonly string[]> => {
     const pauses = await readPauses(context.kafka, topology);
-    const keptSinceMs = pauses.keptSinceMs(destinations);
+    const keptSinceMs = pauses.keptSinceMs(named);
     const sinceMs =
       keptSinceMs === undefined ? undefined : Math.max(0, keptSinceMs - clocksApartMs);
     const since = new Date(systemClock.now()).toISOString();
-    const begun = [...destinations].map((id) => resumedRecord(topic, id, pauses.end(id, since)));
-    const ends = [...destinations].map((id) => pauseRecord(topic, id, undefined));
+    const begun = named.map((each) => resumedRecord(topic, each, pauses.end(each, since)));
+    const ends = named.map((each) => pauseRecord(topic, each, undefined));
     await writePauses(context, [...begun, ...ends], signal);
-    for (const id of destinations) context.print(resumedText(id, pauses.get(id)));
+    for (const each of named) context.print(resumedText(each.id, pauses.get(each)));
     const { leftOut, left } = await withWaysBack(context, (ways) =>
       sendKept(context, ways, { ...options, destinations, sinceMs }, signal),
     );
-    const done = [...destinations].filter((id) => !left.has(id));
-    const over = done.map((id) => resumedRecord(topic, id, undefined));
+    const done = named.filter(({ id }) => !left.has(id));
+    const over = done.map((each) => resumedRecord(topic, each, undefined));
     if (over.length > 0) await writePauses(context, over, signal);
     return leftOut;
   };

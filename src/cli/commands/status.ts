@@ -4,6 +4,7 @@ import { hintAt } from '../../near.ts';
 import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
+import type { Notice } from '../../event/notice.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { waitUnlessAborted } from '../../ops/wait.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
@@ -11,7 +12,7 @@ import { ConfiguredDestinations } from '../../status/configured.ts';
 import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/destination-view.ts';
 import { readPipeline } from '../../status/pipeline.ts';
 import { readNotices, sinceNotice } from '../../status/read-notices.ts';
-import { readStatus } from '../../status/read-status.ts';
+import { readStatus, type Said } from '../../status/read-status.ts';
 import { readUnwritable } from '../../status/unwritable.ts';
 import type { Context } from '../context.ts';
 import { destinationText, leftText, overviewText, type Overview } from '../status/text.ts';
@@ -74,12 +75,9 @@ async function overview(context: Context, options: Options): Promise<string> {
   const nowMs = systemClock.now();
   const topology = await context.topology();
   const { kafka } = context;
-  const [said, pipeline, configured, pauses, notices] = await Promise.all([
-    readStatus(kafka, topology.topics.destinationStatus, nowMs),
+  const [{ said, configured, pauses, notices }, pipeline] = await Promise.all([
+    readKnown(context, nowMs),
     readPipeline(kafka, topology, nowMs),
-    ConfiguredDestinations.read(kafka, topology.topics.config),
-    readPauses(kafka, topology),
-    readNotices(kafka, topology.topics.notices),
   ]);
   const seen = Array.from(said.destinations, ([id, each]) =>
     sinceNotice(viewOf(id, each), notices.get(id)),
@@ -91,7 +89,7 @@ async function overview(context: Context, options: Options): Promise<string> {
   const workers = said.workers.toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
   const destinations = [...seen, ...others].sort(byUrgency);
   for (const { destination } of destinations)
-    if (pauses.resumedSince(destination) !== undefined)
+    if (pauses.resumedSince(configured.identityOf(destination)) !== undefined)
       context.note(
         `events that were kept for ${destination} may be left; ${leftText(destination)}`,
       );
@@ -118,15 +116,11 @@ async function overview(context: Context, options: Options): Promise<string> {
 
 async function oneDestination(context: Context, id: string, options: Options): Promise<string> {
   const nowMs = systemClock.now();
-  const { kafka } = context;
-  const { topics } = await context.topology();
-  const [said, configured, attempts, pauses, notices] = await Promise.all([
-    readStatus(kafka, topics.destinationStatus, nowMs),
-    ConfiguredDestinations.read(kafka, topics.config),
+  const [{ said, configured, pauses, notices }, recent] = await Promise.all([
+    readKnown(context, nowMs),
     recentAttempts(context, id, nowMs),
-    readPauses(kafka, { topics }),
-    readNotices(kafka, topics.notices),
   ]);
+  const attempts = recent.filter((line) => configured.isPresent(line));
   const each = said.destinations.get(id);
   if (each === undefined && !configured.has(id))
     throw new PostriderError(
@@ -138,7 +132,7 @@ async function oneDestination(context: Context, id: string, options: Options): P
       ? unseenOf(configured, pauses, id)
       : sinceNotice(viewOf(id, each), notices.get(id));
   const notice = notices.get(id);
-  const resumedSince = pauses.resumedSince(id);
+  const resumedSince = pauses.resumedSince(configured.identityOf(id));
   const data = {
     at: new Date(nowMs).toISOString(),
     ...view,
@@ -149,6 +143,34 @@ async function oneDestination(context: Context, id: string, options: Options): P
   return textOf(options, data, (isWide) =>
     destinationText({ view, resumedSince, notice, attempts }, isWide, nowMs),
   );
+}
+
+interface Known {
+  readonly said: Said;
+  readonly configured: ConfiguredDestinations;
+  readonly pauses: Pauses;
+  readonly notices: ReadonlyMap<string, Notice>;
+}
+
+/** What is known of destinations, without what is said of earlier ones of their ids. */
+async function readKnown(context: Context, nowMs: number): Promise<Known> {
+  const { kafka } = context;
+  const { topics } = await context.topology();
+  const [{ workers, destinations }, configured, pauses, notices] = await Promise.all([
+    readStatus(kafka, topics.destinationStatus, nowMs),
+    ConfiguredDestinations.read(kafka, topics.config),
+    readPauses(kafka, { topics }),
+    readNotices(kafka, topics.notices),
+  ]);
+  const present = Array.from(destinations)
+    .map(([id, all]) => [id, all.filter((each) => configured.isPresent(each))] as const)
+    .filter(([, { length }]) => length > 0);
+  return {
+    said: { workers, destinations: new Map(present) },
+    configured,
+    pauses,
+    notices: new Map([...notices].filter(([, notice]) => configured.isPresent(notice))),
+  };
 }
 
 async function recentAttempts(
@@ -166,7 +188,7 @@ async function recentAttempts(
 }
 
 function unseenOf(configured: ConfiguredDestinations, pauses: Pauses, id: string): DestinationView {
-  const pause = pauses.get(id);
+  const pause = pauses.get(configured.identityOf(id));
   if (pause !== undefined) return { ...unseen(id, 'paused'), since: pause.since };
   return unseen(id, configured.isDisabled(id) ? 'disabled' : 'ok');
 }

@@ -1,4 +1,6 @@
+import type { ExplainedEvent } from '../../console/api/copies.ts';
 import type { ConsoleDeps } from '../../console/console.ts';
+import { identityText } from '../../event/uid.ts';
 import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';
 import { tellStory } from '../../explain/story.ts';
@@ -11,12 +13,14 @@ import { registryAccess } from '../connect/registry-access.ts';
 import type { Context } from '../context.ts';
 
 /** What was sent to each destination, or is. */
-function bodiesOf({ copies, waiting }: Evidence): ReadonlyMap<string, string> {
-  return new Map(
-    [...waiting, ...copies].flatMap(({ envelope, body }) =>
-      body === undefined ? [] : [[envelope.destinationId, body.toString()] as const],
-    ),
-  );
+function bodiesOf({ copies, waiting }: Evidence): ExplainedEvent['bodies'] {
+  const bodies = new Map<string, ExplainedEvent['bodies'][number]>();
+  for (const { envelope, body } of [...waiting, ...copies]) {
+    const destination = { id: envelope.destinationId, uid: envelope.uid };
+    if (body !== undefined)
+      bodies.set(identityText(destination), { ...destination, body: body.toString() });
+  }
+  return [...bodies.values()];
 }
 
 /** What the console shows of other stages, none of which it imports. */

@@ -22,7 +22,7 @@ import {
   type FollowedResources,
 } from '../../resources/config/config-topic.ts';
 import { startFence } from '../../resources/fence/fence-store.ts';
-import { followPauses, type FollowedPauses } from '../../resources/pauses/pauses.ts';
+import { followPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 import { aftermathData, presentAftermath } from './aftermath-text.ts';
@@ -41,7 +41,6 @@ export const deadLetters: LetterKind<DeadLetter> = {
 /** What has to be known to send an event again. */
 export interface KnownWays {
   readonly config: FollowedResources;
-  readonly pauses: FollowedPauses;
   readonly waysBack: WaysBack;
   /** Whether it is whole, whether its user was deleted since, and whether its topic exists. */
   readonly judges: readonly Judge<DeadLetter>[];
@@ -74,7 +73,7 @@ export async function withWaysBack<T>(
       (letter: DeadLetter) => deletedSince(letter, fence),
       (letter: DeadLetter) => existing.objection(waysBack.of(letter).topic),
     ];
-    return await use({ config, pauses, waysBack, judges }).finally(() => fence.stop());
+    return await use({ config, waysBack, judges }).finally(() => fence.stop());
   } finally {
     workers.stop();
     await Promise.all([config.stop(), pauses.stop()]);
@@ -86,6 +85,8 @@ export interface DeadRedriveOptions extends RedriveOptions {
   readonly destination?: ReadonlySet<string>;
   /** Also to those from where they come back. */
   readonly allDestinations?: true;
+  /** Also those of earlier destinations, to the ones that have their ids now. */
+  readonly earlier?: true;
   /** How long to look what becomes of them, in milliseconds. */
   readonly wait: number;
   /** For each event that is safe. */
@@ -115,7 +116,10 @@ export async function redriveDeadLetters(
       ? undefined
       : await Aftermath.begin({ kafka: context.kafka, topology, clock: systemClock, destinations });
   const onlyReachable = (letter: DeadLetter): ReturnType<WaysBack['objection']> =>
-    waysBack.objection(letter, '--all-destinations sends them too');
+    waysBack.objection(letter, {
+      unreachable: '--all-destinations sends them too',
+      earlier: '--earlier sends them to the one that has it now',
+    });
   const task = {
     selection,
     judges: options.allDestinations === true ? judges : [...judges, onlyReachable],
@@ -136,8 +140,12 @@ export async function redriveDeadLetters(
       return { data: aftermathData(aftermath, sent), lines: presentAftermath(aftermath, sent) };
     },
   };
+  const kind: typeof deadLetters =
+    options.earlier === true
+      ? { ...deadLetters, read: (record) => waysBack.adopted(readDeadLetter(record)) }
+      : deadLetters;
   const result = await withLiveTraffic(context, waysBack, (live) =>
-    redriveLetters(context, deadLetters, { ...task, live }, options),
+    redriveLetters(context, kind, { ...task, live }, options),
   );
   return { ...result, aftermath: result.sent > 0 ? aftermath : undefined };
 }

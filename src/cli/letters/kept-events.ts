@@ -38,9 +38,6 @@ export interface KeptResult {
   readonly left: ReadonlySet<string>;
 }
 
-/** To what was kept until the destination that had the id was deleted. */
-const ofFormer: Objection = { why: 'because they were kept for a former destination of this id' };
-
 /**
  * Sends what is kept for destinations that are not paused any more. What a worker kept that had not heard of
  * that yet lies behind what is sent here, so it is looked for until nothing new is found.
@@ -59,7 +56,7 @@ export async function sendKept(
 
 async function sendBeside(
   context: Context,
-  { pauses, waysBack, judges }: KnownWays,
+  { waysBack, judges }: KnownWays,
   {
     destinations,
     sinceMs,
@@ -84,10 +81,10 @@ async function sendBeside(
       },
       judges: [
         ...judges,
-        ({ destinationId, record }: DeadLetter) =>
-          record.timestampMs > (pauses.endedMs(destinationId) ?? -1) ? undefined : ofFormer,
         (letter: DeadLetter) =>
-          waysBack.objection(letter, '`postrider resume` sends them once that has changed'),
+          waysBack.objection(letter, {
+            unreachable: '`postrider resume` sends them once that has changed',
+          }),
       ],
       sentAgain: (letter: DeadLetter) => redriven(letter, waysBack.of(letter), systemClock.now()),
       onLeftOut: ({ destinationId }: DeadLetter, { remedy }: Objection) => {
@@ -103,7 +100,7 @@ async function sendBeside(
     await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
   }
   // Where a destination is paused again, its pause tells of them.
-  return { leftOut, left: new Set([...left].filter((id) => !pauses.has(id))) };
+  return { leftOut, left: new Set([...left].filter((id) => !waysBack.isPaused(id))) };
 }
 
 async function endsOf({ kafka }: Context, topic: string): Promise<readonly number[]> {

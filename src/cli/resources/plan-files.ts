@@ -13,7 +13,7 @@ import { formatProblem, InvalidResources } from '../../resources/problem.ts';
 import type { Settings } from '../../settings/table.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
-import { pauseEnds } from './left-pauses.ts';
+import { recordsFor } from './left-pauses.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
 
 /** Options of the commands that take resource files. */
@@ -92,7 +92,7 @@ export async function write(context: Context, changes: readonly Change[]): Promi
   if (changes.every(({ value }) => value === undefined)) return;
   const { kafka } = context;
   const topology = await context.topology();
-  const { before, after } = await pauseEnds(context, changes);
+  const { before, after } = await recordsFor(context, changes);
   await withProducer(context, async (producer) => {
     await producer.send(before);
     await writeChanges({ kafka, topology, producer }, changes);

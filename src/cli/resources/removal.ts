@@ -42,7 +42,7 @@ export async function noteWaiting(
     .flatMap((name) => stored.get(recordKey(name))?.sealed?.sealed ?? [])
     .filter((resource) => resource.kind === 'Source');
   if (destinations.length + sources.length === 0) return;
-  await noteKept(context, destinations);
+  await noteKept(context, stored, destinations);
   // The format of bundles loads a decompressor.
   const { countCalls, countEvents } = await import('./waiting.ts');
   let progress = '';

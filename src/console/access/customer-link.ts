@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { isOf, type Identity } from '../../event/uid.ts';
 import { readSigned, sign } from './signed.ts';
 
 /** What a link shows, to whoever has it. */
 export interface CustomerLink {
   readonly destination: string;
-  /** When a former destination of this id was deleted, as `EndedMs` had it; 0: none was known. */
-  readonly formerEndMs: number;
+  /** Which destination of the id; null: the first one. A link of a former release does not say. */
+  readonly uid: string | null;
   /** Whether bodies of events are shown too. */
   readonly bodies: boolean;
   readonly untilMs: number;
@@ -13,13 +14,13 @@ export interface CustomerLink {
 
 const schema = z.object({
   destination: z.string(),
-  formerEndMs: z.number(),
+  uid: z.string().nullable(),
   bodies: z.boolean(),
   untilMs: z.number(),
 });
 
-/** When the last destination of this id was deleted, by the brokers' clock; undefined: none is known. */
-export type EndedMs = (destinationId: string) => number | undefined;
+/** Which destination has an id now; undefined: none has. */
+export type IdentityOf = (destinationId: string) => Identity | undefined;
 
 /** Where links begin, behind the console's address. */
 export const linkPath = '/l/';
@@ -35,9 +36,10 @@ export function readLink(key: Buffer, token: string, nowMs: number): CustomerLin
 }
 
 /** Whether the destination that it shows was deleted, also where another one has its id since. */
-export function isDeleted(
-  { destination, formerEndMs }: Pick<CustomerLink, 'destination' | 'formerEndMs'>,
-  endedMs: EndedMs,
+export function isGone(
+  { destination, uid }: Pick<CustomerLink, 'destination' | 'uid'>,
+  identityOf: IdentityOf,
 ): boolean {
-  return (endedMs(destination) ?? 0) > formerEndMs;
+  const present = identityOf(destination);
+  return present === undefined || !isOf(present, { uid: uid ?? undefined });
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Session } from '../api/model.ts';
 import type { Access } from './access.ts';
-import { isDeleted, type EndedMs } from './customer-link.ts';
+import { isGone, type IdentityOf } from './customer-link.ts';
 import { addLinkRoute } from './link-route.ts';
 import { addLogInRoutes } from './log-in-routes.ts';
 import { isMeant } from './meant.ts';
@@ -19,7 +19,7 @@ import { Tokens } from './tokens.ts';
 export interface LogInDeps {
   readonly log: Logger;
   readonly clock: Clock;
-  readonly endedMs: EndedMs;
+  readonly identityOf: IdentityOf;
 }
 
 /**
@@ -95,12 +95,12 @@ export class LogInAccess implements Access {
   }
 
   /** Undefined: what the session was begun with lets nobody in any more. */
-  #roleNow({ role, token, destination, formerEndMs }: Claims): Claims['role'] | undefined {
+  #roleNow({ role, token, destination, uid }: Claims): Claims['role'] | undefined {
     if (token !== undefined) return this.#tokens?.byMark(token)?.role;
     if (role !== 'customer') return this.#settings.oidc === undefined ? undefined : role;
     // A former release's session does not say for which destination of this id it is.
-    if (destination === undefined || formerEndMs === undefined) return undefined;
-    return isDeleted({ destination, formerEndMs }, this.#deps.endedMs) ? undefined : role;
+    if (destination === undefined || uid === undefined) return undefined;
+    return isGone({ destination, uid }, this.#deps.identityOf) ? undefined : role;
   }
 }
 

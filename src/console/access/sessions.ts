@@ -12,7 +12,7 @@ export interface Claims {
   /** Of a customer. */
   readonly destination?: string | undefined;
   /** As their link has it. */
-  readonly formerEndMs?: number | undefined;
+  readonly uid?: string | null | undefined;
   readonly bodies: boolean;
   /** Of somebody with a token: what it is known by, because the token may be taken away. */
   readonly token?: string | undefined;
@@ -24,7 +24,7 @@ const schema: z.ZodType<Claims> = z.object({
   user: z.string(),
   role: z.enum(['viewer', 'operator', 'customer']),
   destination: z.string().optional(),
-  formerEndMs: z.number().optional(),
+  uid: z.string().nullable().optional(),
   bodies: z.boolean(),
   token: z.string().optional(),
 });

@@ -1,25 +1,29 @@
+import { isOf, type Identity } from '../../event/uid.ts';
 import type { Resource } from '../../resources/resource.ts';
+import type { LiveState } from '../index/live-state.ts';
 import type { Story } from './model.ts';
 
 /** What another stage knows of an event. */
 export interface ExplainedEvent {
   readonly story: Story;
-  /** What was sent to each destination, or is, by its id. */
-  readonly bodies: ReadonlyMap<string, string>;
+  /** What was sent to each destination, or is. */
+  readonly bodies: readonly (Identity & { readonly body: string })[];
 }
 
 const notShown = '(not shown)';
 
-/** @param resources by `<kind>/<id>`, their secrets masked */
 export function withCopies(
   { story, bodies }: ExplainedEvent,
-  resources: ReadonlyMap<string, Resource>,
+  { resources, identityOf }: Pick<LiveState, 'resources' | 'identityOf'>,
 ): Story {
-  const copies = Array.from(bodies, ([destination, body]) => ({
-    destination,
-    headers: headersOf(resources.get(`Destination/${destination}`), story.messageId),
-    body,
-  }));
+  const copies = bodies
+    // What an earlier destination of the id got concerns nobody who looks at this one.
+    .filter((each) => isOf(identityOf(each.id) ?? each, each))
+    .map(({ id, body }) => ({
+      destination: id,
+      headers: headersOf(resources.get(`Destination/${id}`), story.messageId),
+      body,
+    }));
   return copies.length === 0 ? story : { ...story, copies };
 }
 

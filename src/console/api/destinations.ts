@@ -26,7 +26,7 @@ export function viewsOf(
   for (const resource of resources.values()) {
     if (resource.kind !== 'Destination' || destinations.has(resource.id)) continue;
     const { id, enabled } = resource;
-    const since = pauses.get(id)?.since;
+    const since = pauses.get(resource)?.since;
     if (since !== undefined) views.push({ ...unseen(id, 'paused'), since });
     else views.push(unseen(id, enabled ? 'ok' : 'disabled'));
   }
@@ -80,11 +80,12 @@ export function rowOf(
 export function detailOf(
   row: DestinationRow,
   { urls, waiting }: DestinationView,
-  { resources, pauses }: Pick<LiveState, 'resources' | 'pauses'>,
+  { resources, pauses, identityOf }: Pick<LiveState, 'resources' | 'pauses' | 'identityOf'>,
 ): DestinationDetail {
   const resource = resources.get(`Destination/${row.id}`);
-  const pause = pauses.get(row.id);
-  const resumedSince = pauses.resumedSince(row.id);
+  const destination = identityOf(row.id) ?? row;
+  const pause = pauses.get(destination);
+  const resumedSince = pauses.resumedSince(destination);
   return {
     ...row,
     urls,

@@ -233,6 +233,8 @@ export interface Story {
 
 export interface DestinationStory {
   readonly destination: string;
+  /** Which destination of the id; null: the first one. */
+  readonly uid: string | null;
   readonly state:
     | 'delivered'
     | 'waiting'

@@ -1,18 +1,18 @@
 import type { DuckDBValue } from '@duckdb/node-api';
 import { hashOf, lineOfRow, type AttemptRow } from './attempt-rows.ts';
+import { idIn } from '../../event/uid.ts';
 import type { AttemptRow as AttemptAnswer, FoundEvent } from '../api/model.ts';
 import type { OpenIndex } from './index.ts';
 import { bucketMs } from './schema.ts';
 
 export interface AttemptQuestion {
+  /** Its `identityText`. */
   readonly destination: string;
   /** Nothing that was delivered. */
   readonly failed?: boolean | undefined;
   readonly url?: string | undefined;
   readonly message?: string | undefined;
   readonly user?: string | undefined;
-  /** Nothing that happened before. */
-  readonly fromMs?: number | undefined;
   /** Only what was indexed later. */
   readonly afterSeq?: number | undefined;
   /** Only what is older than the last row of the page before. */
@@ -52,7 +52,7 @@ export async function findAttempts(
   question: AttemptQuestion,
 ): Promise<FoundAttempts> {
   const { words, database } = index;
-  const { failed, message, user, fromMs = 0, afterSeq, before, limit } = question;
+  const { failed, message, user, afterSeq, before, limit } = question;
   const destination = words.find(question.destination);
   const url = question.url === undefined ? undefined : words.find(question.url);
   const isUnknown = destination === undefined || (question.url !== undefined && url === undefined);
@@ -66,7 +66,6 @@ export async function findAttempts(
     values['url'] = url;
   }
   const where = [...both];
-  if (fromMs > 0) where.push(`at_ms >= ${fromMs}`);
   if (afterSeq !== undefined) where.push(`seq > ${afterSeq}`);
   if (before !== undefined) {
     where.push(`at_ms <= ${before.atMs}`);
@@ -173,7 +172,7 @@ export async function eventsOfUser(
     source: words.of(source),
     type: words.of(type),
     at: new Date(atMs).toISOString(),
-    destinations: destinations.map((id) => words.of(id)).sort(),
+    destinations: [...new Set(destinations.map((id) => idIn(words.of(id))))].sort(),
   }));
   return { items, nextAtMs: rows.length > limit ? rows[limit - 1]?.atMs : undefined };
 }

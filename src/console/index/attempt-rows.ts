@@ -1,5 +1,6 @@
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { EventType } from '../../event/call.ts';
+import { idIn, identityText, isUid } from '../../event/uid.ts';
 import { latencyClassOf } from './latency-classes.ts';
 import type { Words } from './words.ts';
 
@@ -27,6 +28,7 @@ export const noLatency = 255;
 export interface AttemptRow {
   readonly seq: number;
   readonly atMs: number;
+  /** The word of its `identityText`. */
   readonly destination: number;
   readonly what: number;
   readonly latencyClass: number;
@@ -65,6 +67,7 @@ export function rowOfLine(
     kind,
     at,
     destination,
+    uid,
     source,
     messageId,
     user,
@@ -92,7 +95,7 @@ export function rowOfLine(
   return {
     seq,
     atMs,
-    destination: words.idOf(destination),
+    destination: words.idOf(identityText({ id: destination, uid: isUid(uid) ? uid : undefined })),
     what,
     latencyClass: isAttempt && took !== null ? latencyClassOf(took) : noLatency,
     source: word(source),
@@ -118,7 +121,7 @@ export function lineOfRow(row: AttemptRow, words: Words): AttemptLine {
   const line = {
     kind: isAttempt ? 'attempt' : what,
     at: new Date(row.atMs).toISOString(),
-    destination: words.of(row.destination),
+    destination: idIn(words.of(row.destination)),
     source: word(row.source),
     messageId: row.message ?? undefined,
     user: row.user ?? undefined,

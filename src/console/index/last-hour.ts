@@ -36,8 +36,7 @@ export class LastHours {
       slot.latencies[latencyClass] = (slot.latencies[latencyClass] ?? 0) + count;
   }
 
-  /** @param fromMs nothing is counted that may have happened before */
-  of(destination: number | undefined, nowMs: number, fromMs = 0): LastHour {
+  of(destination: number | undefined, nowMs: number): LastHour {
     const slots = destination === undefined ? undefined : this.#slots.get(destination);
     const last = Math.floor(nowMs / bucketMs);
     let all = 0;
@@ -45,7 +44,7 @@ export class LastHours {
     const shown = Array.from({ length: points }, (_, index): LastHour['points'][number] => {
       const bucket = last - points + 1 + index;
       const slot = slots?.[bucket % points];
-      if (slot?.bucket !== bucket || bucket * bucketMs < fromMs) return [0, 0, null];
+      if (slot?.bucket !== bucket) return [0, 0, null];
       all += slot.delivered + slot.failed;
       well += slot.delivered;
       return [slot.delivered, slot.failed, latencyAt(slot.latencies, 0.99)];

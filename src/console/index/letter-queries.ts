@@ -1,12 +1,15 @@
 import type { DuckDBValue } from '@duckdb/node-api';
+import { idIn } from '../../event/uid.ts';
 import type { OpenIndex } from './index.ts';
 import type { LetterRow } from './schema.ts';
 
 export type LetterTable = 'dead_letters' | 'rejected';
 
 export interface LetterQuestion {
-  /** A destination; of rejected calls a source, which is empty where none is known. */
+  /** The word of a destination or of a source, which is empty where none is known. */
   readonly whose?: string | undefined;
+  /** All destinations with this id: the present one and earlier ones. */
+  readonly id?: string | undefined;
   /** Also `http-4xx`. */
   readonly reason?: string | undefined;
   readonly sinceMs?: number | undefined;
@@ -29,16 +32,21 @@ export interface FoundLetters {
 export async function findLetters(
   { database, words }: OpenIndex,
   table: LetterTable,
-  { whose, reason, sinceMs, before, limit }: LetterQuestion,
+  { whose, id, reason, sinceMs, before, limit }: LetterQuestion,
 ): Promise<FoundLetters> {
   const where = ['true'];
   const values: Record<string, DuckDBValue> = { limit: limit + 1 };
-  const wordsIn = (column: string, all: readonly string[]): void => {
-    const ids = all.map((word) => words.find(word)).filter((id) => id !== undefined);
-    where.push(ids.length === 0 ? 'false' : `${column} in (${ids.join(', ')})`);
+  const oneOf = (column: string, numbers: readonly (number | undefined)[]): void => {
+    const known = numbers.filter((each) => each !== undefined);
+    where.push(known.length === 0 ? 'false' : `${column} in (${known.join(', ')})`);
   };
-  if (whose !== undefined) wordsIn('whose', [whose]);
-  if (reason !== undefined) wordsIn('reason', reasonsOf(reason));
+  if (whose !== undefined) oneOf('whose', [words.find(whose)]);
+  if (id !== undefined) oneOf('whose', words.ofId(id));
+  if (reason !== undefined)
+    oneOf(
+      'reason',
+      reasonsOf(reason).map((each) => words.find(each)),
+    );
   if (sinceMs !== undefined) where.push(`at_ms >= ${sinceMs}`);
   if (before !== undefined) {
     const { atMs, partition, offset } = before;
@@ -74,14 +82,14 @@ export async function countLetters(
      from ${table} where at_ms >= ${sinceMs} group by all order by count desc, day desc, whose limit ${mostCounts}`,
   );
   return rows.map(({ whose, reason, day, count }) => ({
-    whose: words.of(whose),
+    whose: idIn(words.of(whose)),
     reason: words.of(reason),
     day: new Date(day * dayMs).toISOString().slice(0, 'yyyy-mm-dd'.length),
     count,
   }));
 }
 
-/** By destination. */
+/** By `identityText`. */
 export async function deadLettersSince(
   { database, words }: OpenIndex,
   sinceMs: number,

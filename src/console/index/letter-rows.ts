@@ -9,6 +9,7 @@ import {
   reasonHeader,
 } from '../../event/rejected-headers.ts';
 import { chooseWriteKey, writeKeyHeader } from '../../event/write-key.ts';
+import { idIn, identityText } from '../../event/uid.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { DeadLetter, RejectedCall } from '../api/model.ts';
 import type { LetterRow } from './schema.ts';
@@ -50,7 +51,8 @@ export function rowOfDeadLetter(record: IncomingRecord, words: Words): LetterRow
       : { answer: beginningOf(headers[answerHeader], mostAnswerBytes) }),
     ...(last?.url === undefined ? {} : { url: last.url }),
   };
-  const whose = words.idOf(envelope?.destinationId ?? destination);
+  const id = envelope?.destinationId ?? destination;
+  const whose = words.idOf(identityText({ id, uid: envelope?.uid }));
   return rowOf(record, whose, words, rest);
 }
 
@@ -87,7 +89,7 @@ export function deadLetterOf(row: LetterRow, words: Words): DeadLetter {
   const rest = JSON.parse(row.rest) as DeadLetterRest;
   return {
     ...placed(row),
-    destination: words.of(row.whose),
+    destination: idIn(words.of(row.whose)),
     reason: words.of(row.reason),
     ...rest,
   };

@@ -1,6 +1,7 @@
 import { asError } from '../../errors.ts';
 import type { StatusRecord } from '../../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../../event/notice.ts';
+import { isOf, type Identity, type WithUid } from '../../event/uid.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
@@ -8,7 +9,13 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import type { AudienceRecord } from '../../resources/audiences/record.ts';
-import { decodeResource, maskResource, parseRecordKey } from '../../resources/config/stored.ts';
+import {
+  decodeResource,
+  maskResource,
+  parseRecordKey,
+  recordKey,
+  storedUid,
+} from '../../resources/config/stored.ts';
 import { Pauses } from '../../resources/pauses/pauses.ts';
 import type { Resource } from '../../resources/resource.ts';
 import type { Topology } from '../../topology.ts';
@@ -20,11 +27,13 @@ export interface LiveState {
   readonly resources: ReadonlyMap<string, Resource>;
   /** Why a record cannot be read, by the same. */
   readonly unreadable: ReadonlyMap<string, string>;
-  readonly pauses: Pick<Pauses, 'get' | 'resumedSince' | 'endedMs'>;
+  readonly pauses: Pick<Pauses, 'get' | 'resumedSince'>;
+  /** Which destination has the id now; undefined: none has. */
+  identityOf(destinationId: string): Identity | undefined;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
-  /** What was told last of each destination, by its id. */
-  readonly notices: ReadonlyMap<string, Notice>;
-  /** What workers say, also those that are gone. */
+  /** What was told last of each destination, and not of an earlier one of its id. */
+  notices(): readonly Notice[];
+  /** What workers say, also those that are gone; nothing of earlier destinations. */
   statuses(): readonly StatusRecord[];
   sourceOf(writeKey: string): string | undefined;
   stop(): Promise<void>;
@@ -43,6 +52,8 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
   const { config, pauses: pausesTopic, notices: noticesTopic, destinationStatus } = topology.topics;
   const resources = new Map<string, Resource>();
   const unreadable = new Map<string, string>();
+  /** Of those that cannot be read. */
+  const uids = new Map<string, WithUid>();
   const sources = new Map<string, string>();
   const pauses = new Pauses();
   const audiences = new Map<string, AudienceRecord>();
@@ -73,15 +84,18 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
             if (sources.get(each) === before.id) sources.delete(each);
         resources.delete(key);
         unreadable.delete(key);
+        uids.delete(key);
         if (value === null) return;
         const read = readResource(key, value.toString());
-        if (typeof read === 'string') unreadable.set(key, read);
-        else resources.set(key, read);
+        if (typeof read === 'string') {
+          unreadable.set(key, read);
+          uids.set(key, { uid: storedUid(value.toString()) });
+        } else resources.set(key, read);
         if (typeof read === 'object' && read.kind === 'Source')
           for (const each of read.writeKeys) sources.set(each, read.id);
       },
       () => {
-        for (const map of [resources, unreadable, sources]) map.clear();
+        for (const map of [resources, unreadable, uids, sources]) map.clear();
       },
     ),
     follow(
@@ -127,13 +141,25 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     await stop();
     throw error;
   }
+  const identityOf = (id: string): Identity | undefined => {
+    const key = recordKey({ kind: 'Destination', id });
+    const resource = resources.get(key);
+    const found = resource?.kind === 'Destination' ? resource : uids.get(key);
+    return found === undefined ? undefined : { id, uid: found.uid };
+  };
+  /** What is said of one that was deleted since is shown for as long as it is said. */
+  const isPresent = (said: WithUid & { readonly destination: string }): boolean => {
+    const present = identityOf(said.destination);
+    return present === undefined || isOf(present, said);
+  };
   return {
     resources,
     unreadable,
     pauses,
     audiences,
-    notices,
-    statuses: () => statuses.all(),
+    identityOf,
+    notices: () => Array.from(notices.values()).filter(isPresent),
+    statuses: () => statuses.all().filter((each) => each.kind === 'worker' || isPresent(each)),
     sourceOf: (writeKey) => sources.get(writeKey),
     stop,
   };

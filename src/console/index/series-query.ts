@@ -29,18 +29,17 @@ export function firstStep(range: Range, nowMs: number): number {
   return Math.floor(nowMs / stepMs) - steps + 1;
 }
 
-/** @param sinceMs of what happened before, nothing is counted */
+/** @param destination its `identityText` */
 export async function countedOf(
   { database, words, countedSeq }: OpenIndex,
   destination: string,
   range: Range,
   nowMs: number,
-  sinceMs: number,
 ): Promise<readonly Counted[]> {
   const id = words.find(destination);
   if (id === undefined) return [];
   const { stepMs } = resolutions[range];
-  const fromMs = Math.max(firstStep(range, nowMs) * stepMs, sinceMs);
+  const fromMs = firstStep(range, nowMs) * stepMs;
   const isAttempt = 'destination = $id and what <= 2';
   // An hour is little enough to be looked through, and a bucket is too long for it.
   const sql =
@@ -49,7 +48,7 @@ export async function countedOf(
          from attempts where ${isAttempt} and at_ms >= ${fromMs} group by all`
       : `select step, url, what, latency, sum(count)::integer as count from (
            select (bucket // ${stepMs / bucketMs})::integer as step, url, what, latency, count
-           from buckets where ${isAttempt} and bucket >= ${Math.ceil(fromMs / bucketMs)}
+           from buckets where ${isAttempt} and bucket >= ${fromMs / bucketMs}
            union all
            select (at_ms // ${stepMs})::integer, url, what, latency, 1
            from attempts where ${isAttempt} and seq > ${countedSeq} and at_ms >= ${fromMs}

@@ -1,3 +1,5 @@
+import { idIn } from '../../event/uid.ts';
+
 export type NumberedWord = readonly [id: number, word: string];
 
 /**
@@ -33,6 +35,11 @@ export class Words {
 
   find(word: string): number | undefined {
     return this.#ids.get(word);
+  }
+
+  /** Of destinations with this id, the present one and earlier ones; see `identityText`. */
+  ofId(id: string): number[] {
+    return Array.from(this.#ids).flatMap(([word, number]) => (idIn(word) === id ? number : []));
   }
 
   of(id: number): string {

@@ -2,6 +2,7 @@ import lz4 from 'lz4-napi';
 import { parseHeader } from '../../event/envelope.ts';
 import { isBundleVersion, oldestFormat, type EventFormat } from '../../event/formats.ts';
 import { isTime } from '../../event/timestamp.ts';
+import { isUid, type WithUid } from '../../event/uid.ts';
 import { unpackRecords } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
 
@@ -9,7 +10,7 @@ import type { PackedRecord } from '../packing.ts';
 export const mostEvents = 256;
 
 /** The header of a bundle, in the place where a single event has its envelope. */
-export interface BundleHeader {
+export interface BundleHeader extends WithUid {
   readonly destinationId: string;
   /** Number of events in the bundle. */
   readonly events: number;
@@ -31,10 +32,11 @@ export function encodeBundleHeader(
   header: BundleHeader,
   { bundle: version }: Pick<EventFormat, 'bundle'> = oldestFormat,
 ): string {
-  const { destinationId, events, dueMs, deadlineMs, impliedDeadlineMs, oldestMs } = header;
+  const { destinationId, uid, events, dueMs, deadlineMs, impliedDeadlineMs, oldestMs } = header;
   return JSON.stringify({
     v: version,
     d: destinationId,
+    w: uid,
     e: events,
     u: dueMs,
     x: deadlineMs,
@@ -50,9 +52,10 @@ export function encodeBundleHeader(
 export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
   const json = parseHeader(bytes);
   if (!isBundleVersion(json?.['v']) || json === null) return undefined;
-  const { d, e, u, x, i, o } = json;
+  const { d, w, e, u, x, i, o } = json;
   const valid =
     typeof d === 'string' &&
+    (w === undefined || isUid(w)) &&
     isEventCount(e) &&
     isTime(u) &&
     (x === undefined || isTime(x)) &&
@@ -60,7 +63,7 @@ export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
     isTime(o);
   if (!valid) return undefined;
   const deadlines = { deadlineMs: x, impliedDeadlineMs: i };
-  return { destinationId: d, events: e, dueMs: u, ...deadlines, oldestMs: o };
+  return { destinationId: d, uid: w, events: e, dueMs: u, ...deadlines, oldestMs: o };
 }
 
 /**

@@ -65,6 +65,7 @@ export function isAlike(one: Later, other: Later): boolean {
 export class Gathering implements Gathered {
   readonly claim: Claim;
   readonly destinationId: string;
+  readonly #uid: string | undefined;
   readonly key: Buffer | null;
   readonly plan: Later;
   readonly receipts: Receipts = new Receipts();
@@ -78,6 +79,7 @@ export class Gathering implements Gathered {
     const { claim, envelope, record } = job;
     this.claim = claim;
     this.destinationId = envelope.destinationId;
+    this.#uid = envelope.uid;
     // In the pool that small buffers share, it would hold on to all of the pool.
     this.key = record.key === null ? null : Buffer.alloc(record.key.length, record.key);
     this.packer = packer;
@@ -98,6 +100,7 @@ export class Gathering implements Gathered {
   get header(): BundleHeader {
     return {
       destinationId: this.destinationId,
+      uid: this.#uid,
       events: this.receipts.count,
       dueMs: this.plan.dueMs,
       deadlineMs: this.#deadlineMs,

@@ -59,11 +59,11 @@ export function deferredLine(
 
 export function bundleDeferredLine(
   atMs: number,
-  { destinationId, events }: BundleHeader,
+  { destinationId, uid, events }: BundleHeader,
   cause: DeferralCause,
   { dueMs }: Later,
 ): string {
-  const head = `{"at":"${isoOf(atMs)}","kind":"bundle-deferred","destination":${quote(destinationId)}`;
+  const head = `{"at":"${isoOf(atMs)}","kind":"bundle-deferred","destination":${quote(destinationId)}${uidOf(uid)}`;
   return `${head},"events":${events},"cause":"${cause}","until":"${isoOf(dueMs)}"}\n`;
 }
 
@@ -86,14 +86,18 @@ export function droppedLine(atMs: number, subject: Subject, by: FencedBy): strin
 }
 
 function begin(atMs: number, kind: string, { key, envelope }: Subject): string {
-  const { destinationId, sourceId, messageId, type, redrivenMs } = envelope;
+  const { destinationId, uid, sourceId, messageId, type, redrivenMs } = envelope;
   const user = key?.toString('utf8', userOffset(destinationId)) ?? '';
   return (
-    `{"at":"${isoOf(atMs)}","kind":"${kind}","destination":${quote(destinationId)},` +
+    `{"at":"${isoOf(atMs)}","kind":"${kind}","destination":${quote(destinationId)}${uidOf(uid)},` +
     `"source":${quote(sourceId)},"messageId":${quote(messageId)},"user":${quote(user)},` +
     `"type":"${type}"` +
     (redrivenMs === undefined ? '' : `,"redrivenAt":"${isoOf(redrivenMs)}"`)
   );
+}
+
+function uidOf(uid: string | undefined): string {
+  return uid === undefined ? '' : `,"uid":"${uid}"`;
 }
 
 function untilOf({ dueMs, deadlineMs }: Later): string {

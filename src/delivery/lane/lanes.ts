@@ -1,3 +1,4 @@
+import { identityText } from '../../event/uid.ts';
 import type { Destination } from '../../resources/resource.ts';
 import type { Providers } from '../reachability.ts';
 import type { Over } from '../verdict.ts';
@@ -13,7 +14,7 @@ export class Lanes implements Providers {
   readonly all: Map<string, Lane> = new Map();
   /** Those that have to be ticked. */
   readonly awake: Set<Lane> = new Set();
-  /** Nothing is sent by them now, and what was counts when something is sent again. */
+  /** Nothing is sent by them now, and what was counts when something is sent again; by id and uid. */
   readonly #ended = new Map<string, Lane>();
   #sweptMs: number;
 
@@ -49,17 +50,17 @@ export class Lanes implements Providers {
   end(id: string, lane: Lane, because: Over): void {
     lane.end(because);
     this.#remove(id, lane);
-    this.#ended.set(id, lane);
+    this.#ended.set(identityText(lane.destination), lane);
   }
 
   /** Something is sent to the destination again: by its former lane, if what that has sent still counts. */
   again(destination: Destination): Lane | undefined {
-    const { id } = destination;
-    const former = this.#ended.get(id);
+    const identity = identityText(destination);
+    const former = this.#ended.get(identity);
     if (former === undefined) return undefined;
-    this.#ended.delete(id);
+    this.#ended.delete(identity);
     former.again(destination);
-    return this.add(id, former);
+    return this.add(destination.id, former);
   }
 
   /**
@@ -96,22 +97,26 @@ export class Lanes implements Providers {
    * @returns the ids of destinations whose lanes nothing has used for long; these are looked for once a minute
    */
   sweep(nowMs: number): string[] {
-    for (const [id, lane] of this.#ended) if (lane.isForgettable) this.#forget(id, lane);
+    for (const lane of this.#ended.values()) if (lane.isForgettable) this.#forget(lane);
     if (nowMs - this.#sweptMs < sweepMs) return [];
     this.#sweptMs = nowMs;
     const unused = [...this.all].filter(([, lane]) => lane.isUnusedSince(nowMs - laneUnusedMs));
-    for (const [id, lane] of unused) this.#forget(id, lane);
-    return unused.map(([id]) => id);
+    return unused.map(([id, lane]) => {
+      this.#forget(lane);
+      return id;
+    });
   }
 
   close(): void {
-    for (const [id, lane] of [...this.all, ...this.#ended]) this.#forget(id, lane);
+    for (const lane of [...this.all.values(), ...this.#ended.values()]) this.#forget(lane);
   }
 
-  #forget(id: string, lane: Lane): void {
+  #forget(lane: Lane): void {
     lane.close();
-    this.#remove(id, lane);
-    this.#ended.delete(id);
+    const { destination } = lane;
+    // Another destination may have its id since.
+    if (this.all.get(destination.id) === lane) this.#remove(destination.id, lane);
+    else this.#ended.delete(identityText(destination));
   }
 
   #remove(id: string, lane: Lane): void {

@@ -22,6 +22,8 @@ export interface DestinationReportsOptions {
   readonly lanes: ReadonlyMap<string, Lane>;
   readonly watch: DestinationWatch;
   readonly waitingLater: WaitingByDestination;
+  /** Which destination has the id now. */
+  readonly uidOf: (destinationId: string) => string | undefined;
 }
 
 const keptAnswerBytes = 200;
@@ -43,10 +45,11 @@ export class DestinationReports {
   /** Each once. */
   *ids(): Generator<string, void, undefined> {
     const { lanes, watch, waitingLater } = this.#options;
-    yield* lanes.keys();
-    for (const id of waitingLater.destinations()) if (!lanes.has(id)) yield id;
-    for (const [id] of watch.standings())
-      if (!lanes.has(id) && waitingLater.eventsOf(id) === 0) yield id;
+    yield* new Set([
+      ...lanes.keys(),
+      ...waitingLater.destinations(),
+      ...Array.from(watch.standings(), ([id]) => id),
+    ]);
   }
 
   /** Undefined: the destination is well. */
@@ -60,10 +63,11 @@ export class DestinationReports {
   }
 
   of(id: string): DestinationReport {
-    const { clock, lanes, watch, waitingLater } = this.#options;
+    const { clock, lanes, watch, waitingLater, uidOf } = this.#options;
+    const uid = uidOf(id);
     const nowMs = clock.now();
     const lane = lanes.get(id);
-    const later = waitingLater.of(id);
+    const later = waitingLater.of({ id, uid });
     const standing = watch.standing(id);
     const { deliveredPerMinute, failedPerMinute, p50Ms, p99Ms } =
       lane?.figures.at(clock.steadyNow()) ?? noFigures;
@@ -80,6 +84,7 @@ export class DestinationReports {
     return {
       at: isoTime(nowMs),
       destination: id,
+      ...(uid === undefined ? {} : { uid }),
       state: standing?.state ?? 'ok',
       ...optional('since', standing?.sinceMs),
       ...optional('until', untilMs(lane, nowMs)),

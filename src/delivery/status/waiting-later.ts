@@ -1,7 +1,8 @@
+import { idIn, identityText, type Identity, type WithUid } from '../../event/uid.ts';
 import type { Claim } from '../job.ts';
 
 /** Events that wait in retry topics, or are about to. */
-export interface Waiting {
+export interface Waiting extends WithUid {
   readonly destinationId: string;
   readonly events: number;
   /** The start of the oldest event's age, and the earliest deadline. */
@@ -56,25 +57,27 @@ const shortestSliceMs = 1_000;
  */
 export class WaitingByDestination {
   readonly #tierMs: (topic: string) => number;
+  /** By `identityText`. */
   readonly #all = new Map<string, OfDestination>();
 
   constructor(tierMs: (topic: string) => number) {
     this.#tierMs = tierMs;
   }
 
+  /** Their ids, also of those that were deleted. */
   *destinations(): Generator<string, void, undefined> {
-    yield* this.#all.keys();
+    for (const each of this.#all.keys()) yield idIn(each);
   }
 
-  eventsOf(destinationId: string): number {
-    return this.#all.get(destinationId)?.events ?? 0;
+  eventsOf(destination: Identity): number {
+    return this.#all.get(identityText(destination))?.events ?? 0;
   }
 
   held(claim: Claim, waiting: Waiting, dueMs: number): void {
-    const { destinationId, events, oldestMs, deadlineMs = Infinity } = waiting;
-    let known = this.#all.get(destinationId);
-    if (known === undefined)
-      this.#all.set(destinationId, (known = { events: 0, byClaim: new Map() }));
+    const { events, oldestMs, deadlineMs = Infinity } = waiting;
+    const whose = whoseIs(waiting);
+    let known = this.#all.get(whose);
+    if (known === undefined) this.#all.set(whose, (known = { events: 0, byClaim: new Map() }));
     let slices = known.byClaim.get(claim);
     if (slices === undefined) {
       slices = new Map<number, Slice>();
@@ -93,8 +96,10 @@ export class WaitingByDestination {
   }
 
   /** @param dueMs the due time that it was held with */
-  left(claim: Claim, { destinationId, events }: Waiting, dueMs: number): void {
-    const known = this.#all.get(destinationId);
+  left(claim: Claim, waiting: Waiting, dueMs: number): void {
+    const { events } = waiting;
+    const whose = whoseIs(waiting);
+    const known = this.#all.get(whose);
     const slices = known?.byClaim.get(claim);
     const at = this.#sliceOf(claim, dueMs);
     const slice = slices?.get(at);
@@ -103,22 +108,22 @@ export class WaitingByDestination {
     slice.events -= events;
     if (slice.events <= 0) slices.delete(at);
     if (slices.size === 0) known.byClaim.delete(claim);
-    if (known.byClaim.size === 0) this.#all.delete(destinationId);
+    if (known.byClaim.size === 0) this.#all.delete(whose);
   }
 
   /** The partition moves to another worker. */
   released(claim: Claim): void {
-    for (const [destinationId, known] of this.#all) {
+    for (const [whose, known] of this.#all) {
       const slices = known.byClaim.get(claim);
       if (slices === undefined) continue;
       for (const { events } of slices.values()) known.events -= events;
       known.byClaim.delete(claim);
-      if (known.byClaim.size === 0) this.#all.delete(destinationId);
+      if (known.byClaim.size === 0) this.#all.delete(whose);
     }
   }
 
-  of(destinationId: string): WaitingLater {
-    const known = this.#all.get(destinationId);
+  of(destination: Identity): WaitingLater {
+    const known = this.#all.get(identityText(destination));
     if (known === undefined) return nothing;
     const byTierMs = new Map<number, WaitingInTier>();
     let oldestMs = Infinity;
@@ -149,6 +154,10 @@ export class WaitingByDestination {
   #sliceOf({ topic }: Claim, dueMs: number): number {
     return Math.floor(dueMs / sliceMsOf(this.#tierMs(topic)));
   }
+}
+
+function whoseIs({ destinationId: id, uid }: Waiting): string {
+  return identityText({ id, uid });
 }
 
 function sliceMsOf(tierMs: number): number {

@@ -3,8 +3,10 @@ import type { KafkaClient } from '../../kafka/client.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Topology } from '../../topology.ts';
 import { readAudienceRecords } from '../audiences/records.ts';
-import { readStoredResources, type ConfigTopicAccess } from '../config/config-topic.ts';
+import { followStoredResources, type ConfigTopicAccess } from '../config/config-topic.ts';
+import { readPauses } from '../pauses/pauses.ts';
 import type { ParsedFile } from './document.ts';
+import { identitiesBefore, newIdentity } from './identities.ts';
 import { planApply, type Change, type PlanOptions } from './plan.ts';
 import { recordKey } from '../config/stored.ts';
 import type { StoredResources } from '../config/stored-resources.ts';
@@ -23,13 +25,17 @@ export interface Plan {
 export async function planFiles(
   access: ConfigTopicAccess,
   files: ParsedFile,
-  options: Omit<PlanOptions, 'records'>,
+  options: Omit<PlanOptions, 'records' | 'identityOf'>,
 ): Promise<Plan> {
-  const [stored, records] = await Promise.all([
-    readStoredResources(access),
-    readAudienceRecords(access.kafka, access.topology),
+  const { kafka, topology } = access;
+  const [followed, records] = await Promise.all([
+    followStoredResources(access),
+    readAudienceRecords(kafka, topology),
   ]);
-  return { changes: planApply(files, stored, { ...options, records }), stored };
+  await followed.stop();
+  const { resources: stored, offset } = followed;
+  const identityOf = offset > 0 ? newIdentity : identitiesBefore(await readPauses(kafka, topology));
+  return { changes: planApply(files, stored, { ...options, records, identityOf }), stored };
 }
 
 export interface WriteAccess {

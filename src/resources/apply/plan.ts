@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import type { WithUid } from '../../event/uid.ts';
 import type { AudienceRecords } from '../audiences/records.ts';
 import { parseDesired, type DesiredResources, type ResourceBounds } from './desired.ts';
 import type { ParsedFile } from './document.ts';
@@ -33,6 +34,12 @@ export interface Change extends ResourceName {
   readonly note?: string;
 }
 
+/** Which destination, or notice hook, a new one is. */
+export interface NewIdentity extends WithUid {
+  /** What a person should know about that. */
+  readonly note?: string;
+}
+
 export interface PlanOptions extends ResourceBounds {
   readonly secretKeys: SecretKeys;
   /** Also delete stored resources that are not in the files. */
@@ -43,6 +50,7 @@ export interface PlanOptions extends ResourceBounds {
   readonly newKey: boolean;
   /** The traits that audiences and computed traits have sent. */
   readonly records: AudienceRecords;
+  readonly identityOf: (name: ResourceName) => NewIdentity;
 }
 
 /**
@@ -74,8 +82,9 @@ export function planApply(
   const written = desired.resources
     .map(({ resource }) => {
       const key = recordKey(resource);
-      const change = planOne(resource, stored.get(key), secretKeys);
+      const change = planOne(resource, stored.get(key), options);
       const note = [
+        change.note,
         notes.get(key),
         change.action === 'unchanged' ? undefined : toldNote(resource, records, desired, kept),
       ].filter((each) => each !== undefined);
@@ -142,16 +151,20 @@ function toldNote(
 }
 
 function planOne(
-  resource: Resource,
+  desired: Resource,
   stored: StoredResource | undefined,
-  secretKeys: SecretKeys,
+  { secretKeys, identityOf }: PlanOptions,
 ): Change {
-  const { kind, id } = resource;
+  const { kind, id } = desired;
+  const isIdentified = kind === 'Destination' || kind === 'NoticeHook';
+  const { uid, note }: NewIdentity = stored ?? (isIdentified ? identityOf(desired) : {});
+  const resource = uid === undefined ? desired : Object.freeze({ ...desired, uid });
   const fields = stored === undefined ? [] : differences(resource, stored, secretKeys);
   if (stored !== undefined && fields.length === 0)
     return { action: 'unchanged', kind, id, fields, resource };
   const action = stored === undefined ? 'create' : 'update';
-  return { action, kind, id, fields, resource, value: encodeResource(resource, secretKeys) };
+  const value = encodeResource(resource, secretKeys);
+  return { action, kind, id, fields, resource, value, ...(note === undefined ? {} : { note }) };
 }
 
 function differences(

@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import type { WithUid } from '../../event/uid.ts';
 import type { Logger } from '../../ops/log.ts';
 import { ConfigIndex, type FollowedName, type FollowedResource } from './config-index.ts';
 import type { ConfigChange, RoutedDestination } from './config.ts';
@@ -11,6 +12,7 @@ import {
   openResource,
   parseRecordKey,
   recordKey,
+  storedUid,
   type ResourceName,
 } from './stored.ts';
 
@@ -22,8 +24,8 @@ export class ConfigRecords {
   readonly index: ConfigIndex = new ConfigIndex();
   readonly #secretKeys: SecretKeys | undefined;
   readonly #log: Logger;
-  /** Record keys of resources that exist, of which no version could be read. */
-  readonly #unreadable = new Set<string>();
+  /** By record key: resources that exist, of which no version could be read. */
+  readonly #unreadable = new Map<string, WithUid>();
   /** Those of resources whose newest version could not be read, whatever is in force instead. */
   readonly #notFollowed = new Set<string>();
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
@@ -39,6 +41,11 @@ export class ConfigRecords {
 
   isUnreadable(name: FollowedName): boolean {
     return this.#unreadable.has(recordKey(name));
+  }
+
+  /** Of an unreadable resource, that can be read. */
+  unreadable(name: FollowedName): WithUid | undefined {
+    return this.#unreadable.get(recordKey(name));
   }
 
   /** Resources whose newest version could not be read. */
@@ -150,7 +157,7 @@ export class ConfigRecords {
     }
     let effect = formerStays;
     if (!this.index.has(name)) {
-      this.#unreadable.add(recordKey(name));
+      this.#unreadable.set(recordKey(name), { uid: storedUid(values.at(-1) ?? '') });
       const sealed = failures.find((each) => each.sealed !== undefined)?.sealed;
       if (sealed !== undefined) this.index.putSealed(sealed);
       effect = sealed === undefined ? notRouted : eventsWait;

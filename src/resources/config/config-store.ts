@@ -64,6 +64,7 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
     noticeHooks: () => index.noticeHooks(),
     destinationsOf: (sourceId) => index.destinationsOf(sourceId),
     isUnreadable: (id) => records.isUnreadable(nameOfDestination(id)),
+    uidOf: (id) => (index.destination(id) ?? records.unreadable(nameOfDestination(id)))?.uid,
     onChange: (listener) => {
       listeners.push(listener);
     },

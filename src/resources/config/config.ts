@@ -25,6 +25,8 @@ export interface Config {
    * destination.
    */
   isUnreadable(destinationId: string): boolean;
+  /** Also of one that is unreadable. */
+  uidOf(destinationId: string): string | undefined;
   /**
    * How many resources do not have their newest version in force, because that version cannot be read here.
    */

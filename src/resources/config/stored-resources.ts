@@ -1,16 +1,18 @@
 import { PostriderError } from '../../errors.ts';
+import type { WithUid } from '../../event/uid.ts';
 import { hintAmong } from '../../near.ts';
 import type { Resource } from '../resource.ts';
 import {
   decodeResource,
   parseRecordKey,
   recordKey,
+  storedUid,
   type ResourceName,
   type SealedResource,
 } from './stored.ts';
 
 /** A resource as it is stored in the `config` topic; `sealed` is missing if its record is not valid. */
-export interface StoredResource {
+export interface StoredResource extends WithUid {
   readonly name: ResourceName;
   readonly sealed?: SealedResource;
 }
@@ -62,10 +64,11 @@ export function notStored(what: string, id: string, known: readonly string[]): P
 }
 
 function decode(name: ResourceName, value: string): StoredResource {
+  const uid = storedUid(value);
   try {
-    return { name, sealed: decodeResource(name, value) };
+    return { name, uid, sealed: decodeResource(name, value) };
   } catch (error) {
-    if (error instanceof PostriderError) return { name };
+    if (error instanceof PostriderError) return { name, uid };
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import { isUid } from '../../event/uid.ts';
 import { formatPath } from '../problem.ts';
 import { formatRate } from '../schema/rate.ts';
 import { mapSecrets } from './resource-secrets.ts';
@@ -7,7 +8,10 @@ import { secretMask } from '../schema/schema-parts.ts';
 import { parseResource } from '../schema/schema.ts';
 import { isSealedWithCurrentKey, seal, unseal, type SecretKeys } from './secrets.ts';
 
-/** The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. */
+/**
+ * The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. The uid stands
+ * beside the resource, so that it can be read where the resource cannot, and former releases ignore it.
+ */
 
 export interface ResourceName {
   readonly kind: ResourceKind;
@@ -36,7 +40,7 @@ export function parseRecordKey(key: string): ResourceName | undefined {
 /** @throws PostriderError `secret-unreadable` if it has secrets and there is no key. */
 export function encodeResource(resource: Resource, keys: SecretKeys): string {
   const sealed = mapSecrets(resource, (secret, place) => seal(secret, place, keys));
-  return JSON.stringify({ version, resource: toDocument(sealed) });
+  return JSON.stringify({ version, uid: uidOf(sealed), resource: toDocument(sealed) });
 }
 
 /** @throws PostriderError `resource-invalid`: not a resource of this name that this version can read. */
@@ -55,7 +59,16 @@ export function decodeResource(name: ResourceName, value: string): SealedResourc
   }
   const { kind, id } = parsed.resource;
   if (kind !== name.kind || id !== name.id) throw invalid(`holds ${kind} ${id}`);
-  return { sealed: parsed.resource };
+  const uid = storedUid(value);
+  return {
+    sealed: uid === undefined ? parsed.resource : Object.freeze({ ...parsed.resource, uid }),
+  };
+}
+
+/** Also where the rest of the record is not readable. */
+export function storedUid(value: string): string | undefined {
+  const uid = parseJson(value)?.['uid'];
+  return isUid(uid) ? uid : undefined;
 }
 
 /** @throws PostriderError `secret-unreadable`. */
@@ -89,8 +102,13 @@ export function maskResource({ sealed }: SealedResource): Resource {
 
 /** A resource in the format of resource files. */
 export function toDocument(resource: Resource): object {
-  if (!('rateLimit' in resource)) return resource;
-  return { ...resource, rateLimit: formatRate(resource.rateLimit) };
+  const written = Object.fromEntries(Object.entries(resource).filter(([name]) => name !== 'uid'));
+  if (!('rateLimit' in resource)) return written;
+  return { ...written, rateLimit: formatRate(resource.rateLimit) };
+}
+
+function uidOf(resource: Resource): string | undefined {
+  return 'uid' in resource ? resource.uid : undefined;
 }
 
 function parseJson(text: string): Record<string, unknown> | undefined {

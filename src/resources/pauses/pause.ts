@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { isUid, type Identity, type WithUid } from '../../event/uid.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 
 /**
  * Why nothing is sent to a destination for now: a record of the topic `pauses`, whose key is the
  * destination's id.
  */
-export interface Pause {
+export interface Pause extends WithUid {
   /** ISO 8601, UTC. */
   readonly since: string;
   /**
@@ -18,47 +19,55 @@ export interface Pause {
 }
 
 const schema = z.object({
+  uid: z.exactOptional(z.string()),
   since: z.iso.datetime(),
   keptSince: z.exactOptional(z.iso.datetime()),
   failingSince: z.exactOptional(z.iso.datetime()),
 });
 
-/** Begin the keys of records that are no pauses. Ids of destinations have no colon. */
-const marks = ['resumed', 'ended'] as const;
+/**
+ * Begin the keys of records that are no pauses. Ids of destinations have no colon. Former releases wrote `ended`, and
+ * take a mark that they do not know for the pause of a destination that does not exist.
+ */
+const marks = ['resumed', 'uid', 'ended'] as const;
 type Mark = (typeof marks)[number];
 
-/**
- * Says since when a destination is resumed while events that were kept for it may be left; undefined: none is.
- * A release that does not know this record takes it for the pause of a destination that does not exist.
- */
+/** What is said of a pause, without which destination it is about: the record has that from the destination. */
+type Said = Omit<Pause, 'uid'>;
+
+/** Says since when a destination is resumed while events that were kept for it may be left; undefined: none is. */
 export function resumedRecord(
   topic: string,
-  destinationId: string,
-  resumed: Pick<Pause, 'since' | 'keptSince'> | undefined,
+  { id, uid }: Identity,
+  resumed: Said | undefined,
 ): OutgoingRecord {
-  return markRecord(topic, 'resumed', destinationId, resumed);
+  return recordOf(topic, `resumed:${id}`, resumed && { ...resumed, uid });
 }
 
 /**
- * Says that the destination of this id was deleted: what was kept before the record's append time is not for
- * another one that has the id since. Undefined removes it.
+ * Says once more which destination has the id: if the `config` topic is lost, what waits and is kept still belongs to it.
+ * Undefined: none has.
  */
-export function endedRecord(
-  topic: string,
-  destinationId: string,
-  since: string | undefined,
-): OutgoingRecord {
-  return markRecord(topic, 'ended', destinationId, since === undefined ? undefined : { since });
+export function uidRecord(topic: string, id: string, uid: string | undefined): OutgoingRecord {
+  return recordOf(topic, `uid:${id}`, uid === undefined ? undefined : { uid });
 }
 
-function markRecord(
+/** Removes what a former release wrote when a destination of the id was deleted. */
+export function endedTombstone(topic: string, id: string): OutgoingRecord {
+  return recordOf(topic, `ended:${id}`, undefined);
+}
+
+/** Undefined ends the pause. */
+export function pauseRecord(
   topic: string,
-  mark: Mark,
-  destinationId: string,
-  said: object | undefined,
+  { id, uid }: Identity,
+  pause: Said | undefined,
 ): OutgoingRecord {
-  const value = said === undefined ? null : JSON.stringify(said);
-  return { topic, key: `${mark}:${destinationId}`, value };
+  return recordOf(topic, id, pause && { ...pause, uid });
+}
+
+function recordOf(topic: string, key: string, said: object | undefined): OutgoingRecord {
+  return { topic, key, value: said === undefined ? null : JSON.stringify(said) };
 }
 
 /** What a record of `pauses` is about. */
@@ -74,15 +83,6 @@ export function readPauseKey(key: string): PauseKey {
     : { says: mark, destinationId: key.slice(mark.length + 1) };
 }
 
-/** Undefined ends the pause. */
-export function pauseRecord(
-  topic: string,
-  destinationId: string,
-  pause: Pause | undefined,
-): OutgoingRecord {
-  return { topic, key: destinationId, value: pause === undefined ? null : JSON.stringify(pause) };
-}
-
 /**
  * Undefined: the destination is not paused. An unreadable record pauses it too, because kept events can be
  * sent later, and sent ones cannot be taken back.
@@ -92,6 +92,17 @@ export function decodePause(value: Buffer | null): Pause | undefined {
   try {
     return schema.parse(JSON.parse(value.toString()));
   } catch {
-    return { since: new Date(0).toISOString() };
+    const uid = decodeUid(value);
+    return { since: new Date(0).toISOString(), ...(uid === undefined ? {} : { uid }) };
+  }
+}
+
+/** The value of a `uid` record. */
+export function decodeUid(value: Buffer | null): string | undefined {
+  try {
+    const { uid } = JSON.parse(value?.toString() ?? '{}') as WithUid;
+    return isUid(uid) ? uid : undefined;
+  } catch {
+    return undefined;
   }
 }

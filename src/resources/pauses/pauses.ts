@@ -1,11 +1,12 @@
 import { PostriderError } from '../../errors.ts';
+import { isOf, type Identity } from '../../event/uid.ts';
 import type { ClusterClient } from '../../kafka/cluster/cluster.ts';
 import { startFollower } from '../../kafka/follow/follower.ts';
 import { readRange } from '../../kafka/read-range.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
-import { decodePause, readPauseKey, type Pause } from './pause.ts';
+import { decodePause, decodeUid, readPauseKey, type Pause } from './pause.ts';
 
 type PauseRecord = Pick<IncomingRecord, 'key' | 'value' | 'timestampMs'>;
 
@@ -15,41 +16,46 @@ interface Told {
   readonly timestampMs: number;
 }
 
-/** What the records of the topic `pauses` say, by destination. */
+/** What the records of the topic `pauses` say. What they say of an earlier destination of an id is not in force. */
 export class Pauses {
   readonly #paused = new Map<string, Told>();
   readonly #resumed = new Map<string, Told>();
-  readonly #endedMs = new Map<string, number>();
+  readonly #uids = new Map<string, string>();
+  readonly #ended = new Set<string>();
 
-  /** @returns the destination whose pause the record is about */
+  /** @returns the id of the destination whose pause the record is about */
   apply({ key, value, timestampMs }: PauseRecord): string | undefined {
+    const { says, destinationId: id } = readPauseKey(key?.toString() ?? '');
     const pause = decodePause(value);
     const told = pause === undefined ? undefined : { pause, timestampMs };
-    const { says, destinationId } = readPauseKey(key?.toString() ?? '');
     switch (says) {
       case 'paused':
-        put(this.#paused, destinationId, told);
-        return destinationId;
+        put(this.#paused, id, told);
+        return id;
       case 'resumed':
-        put(this.#resumed, destinationId, told);
+        put(this.#resumed, id, told);
+        return undefined;
+      case 'uid':
+        put(this.#uids, id, decodeUid(value));
         return undefined;
       case 'ended':
-        put(this.#endedMs, destinationId, told?.timestampMs);
+        if (value === null) this.#ended.delete(id);
+        else this.#ended.add(id);
         return undefined;
     }
   }
 
-  has(destinationId: string): boolean {
-    return this.#paused.has(destinationId);
+  has(destination: Identity): boolean {
+    return this.get(destination) !== undefined;
   }
 
-  get(destinationId: string): Pause | undefined {
-    return this.#paused.get(destinationId)?.pause;
+  get(destination: Identity): Pause | undefined {
+    return toldOf(this.#paused, destination)?.pause;
   }
 
   /** Since when it is not paused any more, while events that were kept for it may be left. ISO 8601. */
-  resumedSince(destinationId: string): string | undefined {
-    return this.#resumed.get(destinationId)?.pause.since;
+  resumedSince(destination: Identity): string | undefined {
+    return toldOf(this.#resumed, destination)?.pause.since;
   }
 
   /**
@@ -57,12 +63,12 @@ export class Pauses {
    * time, Kafka's clock or that of whoever paused them; epoch milliseconds. Undefined: not known, so all that is kept
    * may be for it.
    */
-  keptSinceMs(destinationIds: Iterable<string>): number | undefined {
+  keptSinceMs(destinations: Iterable<Identity>): number | undefined {
     let firstMs = Infinity;
-    for (const id of destinationIds) {
-      const told = [this.#paused.get(id), this.#resumed.get(id)].filter(
-        (each) => each !== undefined,
-      );
+    for (const destination of destinations) {
+      const told = [this.#paused, this.#resumed]
+        .map((each) => toldOf(each, destination))
+        .filter((each) => each !== undefined);
       if (told.length === 0) return undefined;
       for (const { pause, timestampMs } of told) {
         if (pause.keptSince === undefined) return undefined;
@@ -73,28 +79,33 @@ export class Pauses {
   }
 
   /** A pause that begins now: events that a former one has left are kept in it too. */
-  begin(destinationId: string, nowMs: number): Pause {
+  begin(destination: Identity, nowMs: number): Pause {
     const since = new Date(nowMs).toISOString();
-    if (!this.#paused.has(destinationId) && !this.#resumed.has(destinationId))
+    if (!this.has(destination) && this.resumedSince(destination) === undefined)
       return { since, keptSince: since };
-    return this.end(destinationId, since);
+    return this.end(destination, since);
   }
 
   /** The record that stands for a destination whose pause has ended, until all that was kept is sent. */
-  end(destinationId: string, since: string): Pause {
-    const keptSinceMs = this.keptSinceMs([destinationId]);
+  end(destination: Identity, since: string): Pause {
+    const keptSinceMs = this.keptSinceMs([destination]);
     if (keptSinceMs === undefined) return { since };
     return { since, keptSince: new Date(keptSinceMs).toISOString() };
   }
 
-  /** When a destination with this id was deleted: what was kept until then was kept for that one. */
-  endedMs(destinationId: string): number | undefined {
-    return this.#endedMs.get(destinationId);
+  /** The uid of the last destination that was made with this id. */
+  uidOf(id: string): string | undefined {
+    return this.#uids.get(id);
   }
 
-  /** The ids of destinations that were deleted before that time. */
-  endedBefore(timeMs: number): string[] {
-    return [...this.#endedMs].filter(([, endedMs]) => endedMs < timeMs).map(([id]) => id);
+  /** The ids under which a former release wrote that a destination was deleted. */
+  get ended(): ReadonlySet<string> {
+    return this.#ended;
+  }
+
+  /** Nothing was ever paused, and no destination made by a release that knows uids. */
+  get isEmpty(): boolean {
+    return this.#paused.size + this.#resumed.size + this.#uids.size + this.#ended.size === 0;
   }
 
   ids(): Iterable<string> {
@@ -102,10 +113,13 @@ export class Pauses {
   }
 
   clear(): void {
-    this.#paused.clear();
-    this.#resumed.clear();
-    this.#endedMs.clear();
+    for (const each of [this.#paused, this.#resumed, this.#uids, this.#ended]) each.clear();
   }
+}
+
+function toldOf(all: ReadonlyMap<string, Told>, destination: Identity): Told | undefined {
+  const told = all.get(destination.id);
+  return told !== undefined && isOf(destination, told.pause) ? told : undefined;
 }
 
 interface PausesAccess {
@@ -115,11 +129,10 @@ interface PausesAccess {
 }
 
 export interface FollowedPauses {
-  has(destinationId: string): boolean;
-  get(destinationId: string): Pause | undefined;
+  has(destination: Identity): boolean;
+  get(destination: Identity): Pause | undefined;
   // See `Pauses`.
-  begin(destinationId: string, nowMs: number): Pause;
-  endedMs(destinationId: string): number | undefined;
+  begin(destination: Identity, nowMs: number): Pause;
   /** Whether what it says was true 2 s ago at the latest. */
   isFresh(): boolean;
   /**
@@ -200,10 +213,9 @@ export async function followPauses({
     throw error;
   }
   return {
-    has: (id) => pauses.has(id),
-    get: (id) => pauses.get(id),
-    begin: (id, nowMs) => pauses.begin(id, nowMs),
-    endedMs: (id) => pauses.endedMs(id),
+    has: (destination) => pauses.has(destination),
+    get: (destination) => pauses.get(destination),
+    begin: (destination, nowMs) => pauses.begin(destination, nowMs),
     isFresh: () => coming === undefined && follower.isFresh(),
     onChange: (listener) => {
       listeners.push(listener);

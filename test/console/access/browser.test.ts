@@ -115,7 +115,7 @@ testInBrowser(
     const settings = { url, sessionKey, tokensFile: tokensFile(twoTokens) };
     const stand = await startStand(t, settings, { port });
     const untilMs = Date.now() + 60_000;
-    const shown = { destination: 'crm', formerEndMs: 0, bodies: false, untilMs };
+    const shown = { destination: 'crm', uid: null, bodies: false, untilMs };
     const link = makeLink(sessionKey, url, shown);
     await page.goto(await otherSite(t, `<a href="${link}">Look</a>`));
     const cookie = await cookieAt(page, '/', () =>

@@ -17,8 +17,8 @@ const oidc = {
 
 function isOpen(env: Record<string, string>): boolean {
   const settings = consoleAccess(readSettings(env));
-  const endedMs = (): undefined => undefined;
-  return createAccess(settings, { log: silentLogger, clock: systemClock, endedMs }).isOpen;
+  const identityOf = (): undefined => undefined;
+  return createAccess(settings, { log: silentLogger, clock: systemClock, identityOf }).isOpen;
 }
 
 test('without log-in it is open, on loopback alone', () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { createAccess } from '../../../src/console/access/create-access.ts';
+import type { IdentityOf } from '../../../src/console/access/customer-link.ts';
 import type { AccessSettings } from '../../../src/console/access/settings.ts';
 import type { Session, Story } from '../../../src/console/api/model.ts';
 import { addActions, type ActionDeps } from '../../../src/console/actions/routes.ts';
@@ -25,8 +26,8 @@ export interface Stand {
   readonly clock: Clock & { forward(byMs: number): void };
   /** Requests that reached a route which changes something. */
   readonly done: string[];
-  /** When the last destination of an id was deleted. */
-  readonly ended: Map<string, number>;
+  /** Which destination has an id: the first one in the beginning. */
+  readonly uids: Map<string, string | undefined>;
 }
 
 const nothing: AccessSettings = {
@@ -57,6 +58,7 @@ export const story: Story = {
   ],
   destinations: ['crm', 'billing'].map((destination) => ({
     destination,
+    uid: null,
     state: 'delivered',
     at: '2026-01-31T12:00:01.000Z',
     detail: `by ${destination}`,
@@ -102,9 +104,13 @@ export async function startStand(
     },
   };
   const done: string[] = [];
-  const ended = new Map<string, number>();
-  const endedMs = (id: string): number | undefined => ended.get(id);
-  const access = createAccess({ ...nothing, ...settings }, { log, clock, endedMs });
+  const uids = new Map<string, string | undefined>([
+    ['crm', undefined],
+    ['billing', undefined],
+    ['lab', undefined],
+  ]);
+  const identityOf: IdentityOf = (id) => (uids.has(id) ? { id, uid: uids.get(id) } : undefined);
+  const access = createAccess({ ...nothing, ...settings }, { log, clock, identityOf });
   const server = await createConsoleServer({
     access,
     trustedProxies: [],
@@ -114,7 +120,7 @@ export async function startStand(
       for (const path of ['/destinations', '/destinations/:id', '/pipeline']) api.get(path, answer);
       if (explain === undefined) api.get('/events', () => story);
       else {
-        const live = { resources: new Map(), pauses: { endedMs } };
+        const live = { resources: new Map(), identityOf };
         addEventRoutes(api, { explain, live } as unknown as RouteDeps);
       }
       if (actions !== undefined) {
@@ -133,7 +139,7 @@ export async function startStand(
   await server.listen({ port, host: '127.0.0.1' });
   t.after(() => server.close());
   const { port: chosen } = server.server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${chosen}`, clock, done, ended };
+  return { url: `http://127.0.0.1:${chosen}`, clock, done, uids };
 }
 
 export interface Reply {

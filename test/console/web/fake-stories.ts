@@ -12,7 +12,7 @@ export function storyOf(
   later: At,
 ): Story {
   const [failing = '', other = '', third = '', fourth = ''] = [ids[0], ids[20], ids[21], ids[22]];
-  const none = { until: null, deadline: null, place: null, unwanted: null };
+  const none = { uid: null, until: null, deadline: null, place: null, unwanted: null };
   return {
     messageId,
     user,

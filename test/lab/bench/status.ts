@@ -196,6 +196,7 @@ class Worker {
         destination: (id) => this.#all.get(id),
         destinations: () => this.#all.values(),
         isUnreadable: () => false,
+        uidOf: () => undefined,
         isFresh: () => true,
       },
       fence: { covers: () => undefined, isFresh: () => true, size: 0 },

@@ -47,6 +47,7 @@ function apply(
     newKey: false,
     deliveryMaxInFlight: 1_024,
     audienceFilesDir: '/lists',
+    identityOf: () => ({}),
     records: new Map(),
   };
   try {

@@ -6,6 +6,7 @@ import {
   formatChange,
   planApply,
   type Change,
+  type NewIdentity,
   type PlanOptions,
 } from '../../../src/resources/apply/plan.ts';
 import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
@@ -16,6 +17,7 @@ import {
   encodeResource,
   openResource,
   recordKey,
+  storedUid,
   toDocument,
 } from '../../../src/resources/config/stored.ts';
 import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
@@ -36,7 +38,11 @@ function storedOf(...resources: readonly Resource[]): StoredResources {
   return new Map(
     resources.map((resource) => [
       recordKey(resource),
-      { name: resource, sealed: decodeResource(resource, encodeResource(resource, exampleKeys)) },
+      {
+        name: resource,
+        uid: 'uid' in resource ? resource.uid : undefined,
+        sealed: decodeResource(resource, encodeResource(resource, exampleKeys)),
+      },
     ]),
   );
 }
@@ -54,6 +60,7 @@ function plan(
     deliveryMaxInFlight: 1_024,
     audienceFilesDir: '/lists',
     records: new Map(),
+    identityOf: () => ({}),
     ...options,
   });
 }
@@ -78,6 +85,35 @@ test('new resources are created, sources before the destinations that name them'
   for (const { resource, value } of changes) {
     assert.ok(resource !== undefined && typeof value === 'string');
     assert.deepEqual(openResource(decodeResource(resource, value), exampleKeys), resource);
+  }
+});
+
+test('a new destination gets a uid, and keeps it whatever changes, also where its record cannot be read', () => {
+  const uidsOf = (changes: readonly Change[]): unknown[] =>
+    changes.map(({ kind, resource, note }) => [
+      kind,
+      resource !== undefined && 'uid' in resource ? resource.uid : undefined,
+      note,
+    ]);
+  const identityOf = (): NewIdentity => ({ uid: 'new', note: 'why' });
+  const files = filesOf(exampleSource(), exampleDestination({ name: 'Other' }));
+  assert.deepEqual(uidsOf(plan(files, new Map(), { identityOf })), [
+    ['Source', undefined, undefined],
+    ['Destination', 'new', 'why'],
+  ]);
+  const before = storedOf(exampleDestination({ uid: 'kept' }));
+  const name = exampleDestination();
+  const unreadable: StoredResources = new Map([['Destination/crm', { name, uid: 'kept' }]]);
+  const first = storedOf(exampleDestination());
+  for (const [stored, uid] of [
+    [before, 'kept'],
+    [unreadable, 'kept'],
+    [first, undefined],
+  ] as const) {
+    const [, change] = plan(files, stored, { identityOf });
+    assert.equal(change?.action, 'update');
+    assert.deepEqual(uidsOf([change])[0], ['Destination', uid, undefined]);
+    assert.equal(storedUid(change.value ?? ''), uid);
   }
 });
 

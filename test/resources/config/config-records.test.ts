@@ -162,7 +162,8 @@ test('a destination of which nothing can be read is not a deleted one', () => {
   records.accept(...unreadable);
   assert.deepEqual(records.index.destination('crm'), exampleDestination());
   records.accept('Destination/crm', null);
-  records.accept(...unreadable);
+  records.accept(...recordOf(exampleDestination({ uid: 'second' }), otherKeys));
+  assert.equal(records.unreadable(name)?.uid, 'second');
   records.accept('Source/crm', null);
   assert.deepEqual([records.isUnreadable(name), records.notFollowed], [true, 1]);
   records.accept('Destination/crm', null);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseResource } from '../../../src/resources/schema/schema.ts';
 import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
 import {
@@ -11,6 +12,8 @@ import {
   openResource,
   parseRecordKey,
   recordKey,
+  storedUid,
+  toDocument,
 } from '../../../src/resources/config/stored.ts';
 import {
   exampleAudience,
@@ -24,6 +27,7 @@ test('a resource comes back from its record as it was, frozen', () => {
   for (const resource of [
     exampleSource(),
     exampleDestination(),
+    exampleDestination({ uid: 'aBcdEf-h_012' }),
     exampleDestination({ rateLimit: '100/h', maxInFlight: 3, events: ['page'], sharedSecret: '' }),
     exampleAudience({ destinations: ['crm'] }),
     exampleComputedTrait(),
@@ -36,6 +40,18 @@ test('a resource comes back from its record as it was, frozen', () => {
     assert.ok(Object.isFrozen(opened));
     if (opened.kind === 'Destination') assert.ok(Object.isFrozen(opened.webhooks[0]?.headers));
   }
+});
+
+test('a uid can be read where the resource cannot, and is no part of resource files', () => {
+  const destination = exampleDestination({ uid: 'second' });
+  const value = encodeResource(destination, exampleKeys);
+  const newer = value.replace('"version":1', '"version":2');
+  assert.throws(() => decodeResource(destination, newer), { code: 'resource-invalid' });
+  assert.deepEqual([storedUid(value), storedUid(newer)], ['second', 'second']);
+  for (const none of ['', '[]', '{"uid":7}', '{"uid":"a b"}'])
+    assert.equal(storedUid(none), undefined, none);
+  assert.ok(!('uid' in toDocument(destination)));
+  assert.ok('issues' in parseResource({ ...toDocument(destination), uid: 'second' }));
 });
 
 test('neither the shared secret nor a header value is readable in the record', () => {

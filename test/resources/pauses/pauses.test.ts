@@ -17,6 +17,7 @@ const topology = createTopology({
   extraIngestTopics: [],
 });
 const topic = topology.topics.pauses;
+const crm = { id: 'crm' };
 
 test('a topic that was cut off resumes nothing while it is read again', async (t) => {
   const brokers = new FakeBrokers(3);
@@ -28,7 +29,7 @@ test('a topic that was cut off resumes nothing while it is read again', async (t
   t.after(() => pauses.stop());
   const changed: string[] = [];
   pauses.onChange((id) => changed.push(id));
-  assert.ok(pauses.has('key'));
+  assert.ok(pauses.has({ id: 'key' }));
   let refused = 0;
   brokers.before = ({ api }) => {
     if (api !== 'ListOffsets') return;
@@ -39,12 +40,12 @@ test('a topic that was cut off resumes nothing while it is read again', async (t
   await eventually(() => {
     assert.ok(refused > 4);
   });
-  assert.ok(pauses.has('key'));
+  assert.ok(pauses.has({ id: 'key' }));
   brokers.before = () => undefined;
   await eventually(() => {
     assert.deepEqual(changed, ['key']);
   });
-  assert.ok(pauses.has('key'));
+  assert.ok(pauses.has({ id: 'key' }));
 });
 
 test('a leader that nobody confirms does not say what is paused: it may have heard of no resume', async (t) => {
@@ -72,7 +73,7 @@ test('of a pause that was over when this heard of it again, nothing is told but 
   const pauses = await followPauses({ kafka: brokers, topology, log: silentLogger });
   t.after(() => pauses.stop());
   const told: (readonly [string, boolean])[] = [];
-  pauses.onChange((id) => told.push([id, pauses.has(id)]));
+  pauses.onChange((id) => told.push([id, pauses.has({ id })]));
   let lost = 0;
   brokers.before = ({ api }) => {
     if (api !== 'Fetch') return;
@@ -88,9 +89,9 @@ test('of a pause that was over when this heard of it again, nothing is told but 
   assert.equal(pauses.isFresh(), false);
   const since = '2026-01-02T03:04:05.000Z';
   const records = [
-    pauseRecord(topic, 'crm', { since }),
-    pauseRecord(topic, 'shop', { since }),
-    pauseRecord(topic, 'crm', undefined),
+    pauseRecord(topic, crm, { since }),
+    pauseRecord(topic, { id: 'shop' }, { since }),
+    pauseRecord(topic, crm, undefined),
   ];
   const origin = { producerId: -1, epoch: -1, sequence: -1 };
   log.appendBatch(encodeBatch(records, origin, uncompressed, Date.now()));
@@ -119,30 +120,31 @@ function apply(
 test('a destination is resumed, and events of it may be left, as long as the records say so', () => {
   const pauses = new Pauses();
   const since = '2026-01-02T03:04:05.000Z';
-  apply(pauses, pauseRecord(topic, 'crm', { since }));
-  apply(pauses, resumedRecord(topic, 'crm', { since }));
-  assert.deepEqual([pauses.has('crm'), pauses.resumedSince('crm')], [true, since]);
-  apply(pauses, pauseRecord(topic, 'crm', undefined));
-  assert.deepEqual([pauses.has('crm'), pauses.resumedSince('crm')], [false, since]);
-  apply(pauses, resumedRecord(topic, 'crm', undefined));
-  assert.equal(pauses.resumedSince('crm'), undefined);
+  apply(pauses, pauseRecord(topic, crm, { since }));
+  apply(pauses, resumedRecord(topic, crm, { since }));
+  assert.deepEqual([pauses.has(crm), pauses.resumedSince(crm)], [true, since]);
+  apply(pauses, pauseRecord(topic, crm, undefined));
+  assert.deepEqual([pauses.has(crm), pauses.resumedSince(crm)], [false, since]);
+  apply(pauses, resumedRecord(topic, crm, undefined));
+  assert.equal(pauses.resumedSince(crm), undefined);
   assert.deepEqual([...pauses.ids()], []);
 });
 
 test('what a resume may find was kept since the pause, by the clock that says the earlier time', () => {
   const pauses = new Pauses();
-  assert.equal(pauses.keptSinceMs(['crm']), undefined);
+  assert.equal(pauses.keptSinceMs([crm]), undefined);
   for (const appendedMs of [900, 1_000, 1_100]) {
-    apply(pauses, pauseRecord(topic, 'crm', pauses.begin('crm', 1_000)), appendedMs);
-    assert.equal(pauses.keptSinceMs(['crm']), Math.min(appendedMs, 1_000));
-    apply(pauses, pauseRecord(topic, 'crm', undefined), 1_200);
+    apply(pauses, pauseRecord(topic, crm, pauses.begin(crm, 1_000)), appendedMs);
+    assert.equal(pauses.keptSinceMs([crm]), Math.min(appendedMs, 1_000));
+    apply(pauses, pauseRecord(topic, crm, undefined), 1_200);
   }
-  const both = ['ads', 'crm'];
-  for (const id of both) apply(pauses, pauseRecord(topic, id, pauses.begin(id, 1_500)), 2_000);
+  const both = [{ id: 'ads' }, crm];
+  for (const each of both)
+    apply(pauses, pauseRecord(topic, each, pauses.begin(each, 1_500)), 2_000);
   assert.equal(pauses.keptSinceMs(both), 1_500);
-  assert.equal(pauses.keptSinceMs([...both, 'web']), undefined);
-  apply(pauses, pauseRecord(topic, 'crm', undefined), 1_200);
-  assert.equal(pauses.keptSinceMs(['crm']), undefined);
+  assert.equal(pauses.keptSinceMs([...both, { id: 'web' }]), undefined);
+  apply(pauses, pauseRecord(topic, crm, undefined), 1_200);
+  assert.equal(pauses.keptSinceMs([crm]), undefined);
 });
 
 test('what a resume that was cut off has left is kept in the next pause too', () => {
@@ -150,17 +152,51 @@ test('what a resume that was cut off has left is kept in the next pause too', ()
   const cutOff = (keptSince: string | undefined): void => {
     const since = new Date(2_000).toISOString();
     const resumed = keptSince === undefined ? { since } : { since, keptSince };
-    apply(pauses, resumedRecord(topic, 'crm', resumed), 2_000);
-    apply(pauses, pauseRecord(topic, 'crm', undefined), 2_000);
+    apply(pauses, resumedRecord(topic, crm, resumed), 2_000);
+    apply(pauses, pauseRecord(topic, crm, undefined), 2_000);
   };
   cutOff(new Date(1_000).toISOString());
-  apply(pauses, pauseRecord(topic, 'crm', pauses.begin('crm', 3_000)), 3_000);
-  assert.equal(pauses.keptSinceMs(['crm']), 1_000);
-  apply(pauses, resumedRecord(topic, 'crm', undefined), 3_000);
-  assert.equal(pauses.keptSinceMs(['crm']), 1_000);
+  apply(pauses, pauseRecord(topic, crm, pauses.begin(crm, 3_000)), 3_000);
+  assert.equal(pauses.keptSinceMs([crm]), 1_000);
+  apply(pauses, resumedRecord(topic, crm, undefined), 3_000);
+  assert.equal(pauses.keptSinceMs([crm]), 1_000);
   // As a former release has it, which did not say since when.
   cutOff(undefined);
-  apply(pauses, pauseRecord(topic, 'crm', pauses.begin('crm', 4_000)), 4_000);
-  apply(pauses, resumedRecord(topic, 'crm', undefined), 4_000);
-  assert.deepEqual([pauses.has('crm'), pauses.keptSinceMs(['crm'])], [true, undefined]);
+  apply(pauses, pauseRecord(topic, crm, pauses.begin(crm, 4_000)), 4_000);
+  apply(pauses, resumedRecord(topic, crm, undefined), 4_000);
+  assert.deepEqual([pauses.has(crm), pauses.keptSinceMs([crm])], [true, undefined]);
+});
+
+test('a pause is in force for the destination that it is about, and not for another one of its id', () => {
+  const pauses = new Pauses();
+  const since = '2026-01-02T03:04:05.000Z';
+  const [second, third] = [
+    { id: 'crm', uid: 'second' },
+    { id: 'crm', uid: 'third' },
+  ];
+  apply(pauses, pauseRecord(topic, second, { since, keptSince: since }));
+  apply(pauses, resumedRecord(topic, second, { since }));
+  assert.equal(pauses.get(second)?.since, since);
+  for (const other of [crm, third]) {
+    assert.deepEqual([pauses.has(other), pauses.resumedSince(other)], [false, undefined]);
+    assert.equal(pauses.keptSinceMs([other]), undefined);
+    assert.equal(pauses.begin(other, 9).keptSince, new Date(9).toISOString());
+  }
+  // Another version wrote it.
+  pauses.apply({ key: Buffer.from('crm'), value: Buffer.from('{"uid":"third"}'), timestampMs: 0 });
+  assert.deepEqual(
+    [second, third].map((each) => pauses.has(each)),
+    [false, true],
+  );
+});
+
+test('what a former release wrote when a destination was deleted pauses nothing, and is known until it is removed', () => {
+  const pauses = new Pauses();
+  const ended = (value: string | null): void => {
+    apply(pauses, { topic, key: 'ended:crm', value });
+  };
+  ended('{"since":"2026-01-02T03:04:05.000Z"}');
+  assert.deepEqual([pauses.has(crm), [...pauses.ended]], [false, ['crm']]);
+  ended(null);
+  assert.deepEqual([...pauses.ended], []);
 });

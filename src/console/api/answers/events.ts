@@ -91,6 +91,7 @@ export const story: z.ZodType<Story> = named<Story>(
     destinations: z.array(
       z.object({
         destination: z.string(),
+        uid: z.string().nullable(),
         state: z.enum([
           'delivered',
           'waiting',

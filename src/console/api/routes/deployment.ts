@@ -58,7 +58,7 @@ export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void
       },
     },
     ({ query: { cursor, limit } }) => {
-      const all = Array.from(live.notices.values(), noticeOf).sort(newestFirst);
+      const all = live.notices().map(noticeOf).sort(newestFirst);
       return newestPage(all, cursor, limit);
     },
   );

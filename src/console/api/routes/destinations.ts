@@ -16,7 +16,7 @@ import {
   opened,
   page,
   saidBy,
-  shownFromMs,
+  wordOf,
   type OfDestination,
   type Paged,
   type RouteDeps,
@@ -45,15 +45,12 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
   const letters = new Remembered(clock, lettersMs, () =>
     deadLettersSince(opened(index), clock.now() - dayMs),
   );
-  const row = (
-    view: DestinationView,
-    counts: ReadonlyMap<string, number>,
-    fromMs = 0,
-  ): DestinationRow => {
+  const row = (view: DestinationView, counts: ReadonlyMap<string, number>): DestinationRow => {
     const id = view.destination;
+    const word = wordOf(live, id);
     const { words, lastHours } = opened(index);
-    const lastHour = lastHours.of(words.find(id), clock.now(), fromMs);
-    return rowOf(view, nameOf(live, id), counts.get(id) ?? 0, lastHour);
+    const lastHour = lastHours.of(words.find(word), clock.now());
+    return rowOf(view, nameOf(live, id), counts.get(word) ?? 0, lastHour);
   };
   const viewOrFail = async (id: string): Promise<DestinationView> => {
     const found = (await now.get()).views.find(({ destination }) => destination === id);
@@ -98,12 +95,9 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         params: accept(['id'], ['id']),
       },
     },
-    async ({ params: { id }, session }) => {
-      const fromMs = shownFromMs(live, session);
-      const isOlder = fromMs <= clock.now() - dayMs;
-      const counting = isOlder ? letters.get() : deadLettersSince(opened(index), fromMs);
-      const [view, counts] = await Promise.all([viewOrFail(id), counting]);
-      return detailOf(row(view, counts, fromMs), view, live);
+    async ({ params: { id } }) => {
+      const [view, counts] = await Promise.all([viewOrFail(id), letters.get()]);
+      return detailOf(row(view, counts), view, live);
     },
   );
   api.get<{ Params: OfDestination; Querystring: { range: Range } }>(
@@ -116,10 +110,10 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         querystring: accept(['range']),
       },
     },
-    async ({ params: { id }, query: { range }, session }) => {
+    async ({ params: { id }, query: { range } }) => {
       const { urls } = await viewOrFail(id);
       const nowMs = clock.now();
-      const counted = await countedOf(opened(index), id, range, nowMs, shownFromMs(live, session));
+      const counted = await countedOf(opened(index), wordOf(live, id), range, nowMs);
       return seriesOf(counted, urls, range, nowMs);
     },
   );
@@ -136,17 +130,16 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         querystring: accept(['failed', 'url', 'message', 'user', 'after', 'cursor', 'limit']),
       },
     },
-    async ({ params, query, session }) => {
+    async ({ params, query }) => {
       const { failed, url, message, user, after, cursor, limit } = query;
       const place = decodeCursor(cursor, 'number', 'number');
       const { items, next } = await findAttempts(opened(index), {
-        destination: params.id,
+        destination: wordOf(live, params.id),
         failed,
         url,
         message,
         user,
         limit,
-        fromMs: shownFromMs(live, session),
         afterSeq: after === undefined ? undefined : Number(after),
         before: place === undefined ? undefined : { atMs: place[0], seq: place[1] },
       });

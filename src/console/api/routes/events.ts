@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { isOf } from '../../../event/uid.ts';
 import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
+import type { LiveState } from '../../index/live-state.ts';
 import { answer } from '../answers/answers.ts';
 import { withCopies } from '../copies.ts';
 import { decodeCursor } from '../cursor.ts';
@@ -7,7 +9,7 @@ import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
 import type { Story } from '../model.ts';
 import { ProblemError } from '../problem.ts';
-import { opened, page, shownFromMs, type Paged, type RouteDeps } from './route.ts';
+import { opened, page, type Paged, type RouteDeps } from './route.ts';
 
 /** At a time: a story reads Kafka for a second or more. */
 const mostStories = 4;
@@ -32,9 +34,8 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
         return deps.explain(message, known, over);
       }, session?.destination);
       if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
-      const told = withCopies(explained, deps.live.resources);
-      const fromMs = shownFromMs(deps.live, session);
-      return fromMs === 0 ? told : storyFrom(told, fromMs);
+      const told = withCopies(explained, deps.live);
+      return session?.destination === undefined ? told : ofPresent(told, deps.live);
     },
   );
   api.get<{ Querystring: Paged & { user: string } }>(
@@ -54,12 +55,11 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
   );
 }
 
-/** All of an event whose call came since `fromMs`, and of an older one what happened since then. */
-function storyFrom(story: Story, fromMs: number): Story {
-  const isShown = ({ at }: { readonly at: string }): boolean => Date.parse(at) >= fromMs;
-  if (story.received.some((each) => each.outcome !== 'duplicate' && isShown(each))) return story;
-  const destinations = story.destinations
-    .map((each) => ({ ...each, happened: each.happened.filter(isShown) }))
-    .filter(({ happened }) => happened.length > 0);
+/** What became of it at destinations that are there now, and not at earlier ones of their ids. */
+function ofPresent(story: Story, { identityOf }: Pick<LiveState, 'identityOf'>): Story {
+  const destinations = story.destinations.filter(({ destination, uid }) => {
+    const present = identityOf(destination);
+    return present !== undefined && isOf(present, { uid: uid ?? undefined });
+  });
   return { ...story, destinations };
 }

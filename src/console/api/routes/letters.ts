@@ -5,6 +5,7 @@ import {
   findLetters,
   type FoundLetters,
   type LetterCount,
+  type LetterQuestion,
   type LetterTable,
 } from '../../index/letter-queries.ts';
 import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
@@ -12,14 +13,7 @@ import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
 import type { DeadLetterCount, Page, RejectedCount } from '../model.ts';
 import { accept } from '../parameters.ts';
-import {
-  opened,
-  page,
-  shownFromMs,
-  type OfDestination,
-  type Paged,
-  type RouteDeps,
-} from './route.ts';
+import { opened, page, type OfDestination, type Paged, type RouteDeps, wordOf } from './route.ts';
 
 const dayMs = 86_400_000;
 
@@ -34,16 +28,15 @@ interface Query {
 export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: RouteDeps): void {
   const find = async (
     table: LetterTable,
-    whose: string | undefined,
+    of: Pick<LetterQuestion, 'whose' | 'id'>,
     { reason, since, cursor, limit }: Paged & Query,
-    fromMs = 0,
   ): Promise<FoundLetters> => {
     const place = decodeCursor(cursor, 'number', 'number', 'number');
     const [atMs = 0, partition = 0, offset = 0] = place ?? [];
     return findLetters(opened(index), table, {
-      whose,
+      ...of,
       reason,
-      sinceMs: Math.max(since === undefined ? 0 : Date.parse(since), fromMs),
+      sinceMs: since === undefined ? 0 : Date.parse(since),
       before: place === undefined ? undefined : { atMs, partition, offset },
       limit,
     });
@@ -65,7 +58,7 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
       },
     },
     async ({ query }) =>
-      pageOfLetters(await find('dead_letters', query.destination, query), (row) =>
+      pageOfLetters(await find('dead_letters', { id: query.destination }, query), (row) =>
         deadLetterOf(row, words()),
       ),
   );
@@ -79,8 +72,8 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
         querystring: accept(['reason', 'since', 'cursor', 'limit']),
       },
     },
-    async ({ params: { id }, query, session }) =>
-      pageOfLetters(await find('dead_letters', id, query, shownFromMs(live, session)), (row) =>
+    async ({ params: { id }, query }) =>
+      pageOfLetters(await find('dead_letters', { whose: wordOf(live, id) }, query), (row) =>
         deadLetterOf(row, words()),
       ),
   );
@@ -94,7 +87,9 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
       },
     },
     async ({ query }) =>
-      pageOfLetters(await find('rejected', query.source, query), (row) => rejectedOf(row, words())),
+      pageOfLetters(await find('rejected', { whose: query.source }, query), (row) =>
+        rejectedOf(row, words()),
+      ),
   );
   const countsOf = async <T>(
     table: LetterTable,

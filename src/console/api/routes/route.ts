@@ -1,3 +1,4 @@
+import { identityText } from '../../../event/uid.ts';
 import type { KafkaClient } from '../../../kafka/client.ts';
 import type { Clock } from '../../../ops/clock.ts';
 import type { Topology } from '../../../topology.ts';
@@ -8,7 +9,7 @@ import type { ExplainedEvent } from '../copies.ts';
 import { encodeCursor } from '../cursor.ts';
 import type { Said, SaidNow } from '../destinations.ts';
 import type { ReadBacklog } from '../flow.ts';
-import type { Page, Session } from '../model.ts';
+import type { Page } from '../model.ts';
 import { ProblemError } from '../problem.ts';
 
 export interface RouteDeps {
@@ -45,14 +46,9 @@ export function saidBy({ saidNow, live, clock }: RouteDeps): Said {
   return saidNow(live.statuses(), clock.now());
 }
 
-/** To a customer, nothing is shown that a former destination of the id left: it may be another customer's. */
-export function shownFromMs(
-  { pauses }: Pick<LiveState, 'pauses'>,
-  session: Session | null,
-): number {
-  const endedMs =
-    session?.destination === undefined ? undefined : pauses.endedMs(session.destination);
-  return endedMs === undefined ? 0 : endedMs + 1;
+/** The word under which the index has what is of a destination, and not of an earlier one of its id. */
+export function wordOf({ identityOf }: Pick<LiveState, 'identityOf'>, id: string): string {
+  return identityText(identityOf(id) ?? { id });
 }
 
 /** @throws ProblemError for the moment in which it is made again */

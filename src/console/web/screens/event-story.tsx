@@ -49,7 +49,7 @@ export function EventStory({ story }: { readonly story: Story }): JSX.Element {
       <Section title={wanting.length === 1 ? 'One destination' : `${wanting.length} destinations`}>
         <div class="stories">
           {wanting.map((each) => (
-            <OneDestination key={each.destination} story={each} of={story} />
+            <OneDestination key={`${each.destination} ${each.uid ?? ''}`} story={each} of={story} />
           ))}
           {wanting.length === 0 ? <p class="quiet">No destination got it or gets it.</p> : null}
         </div>
