@@ -1,4 +1,5 @@
 import type { Destination, Webhook } from '../resources/resource.ts';
+import { shownUrl } from '../resources/schema/url.ts';
 import { providerOf } from './provider.ts';
 import { sign, signingKey } from './sign.ts';
 import type { SigningKey } from './sign.ts';
@@ -12,7 +13,7 @@ export interface PreparedEndpoint {
   readonly path: string;
   /** Names and values in turn: everything that is the same on each request. */
   readonly headers: readonly string[];
-  /** Without credentials and query, so that logs may show it. */
+  /** Without credentials and query, so that logs may show it; of a secret URL, its origin and a hash. */
   readonly publicUrl: string;
   /** The group of hosts that are likely to fail together; see `providerOf`. */
   readonly provider: string;
@@ -26,8 +27,8 @@ export class PreparedDestination {
 
   constructor(destination: Destination) {
     this.destination = destination;
-    this.endpoints = destination.webhooks.map(prepareEndpoint);
-    const { sharedSecret } = destination;
+    const { webhooks, secretUrl = false, sharedSecret } = destination;
+    this.endpoints = webhooks.map((webhook) => prepareEndpoint(webhook, secretUrl));
     // An empty secret signs nothing, as if there were none.
     this.#key =
       sharedSecret === undefined || sharedSecret === '' ? undefined : signingKey(sharedSecret);
@@ -39,7 +40,7 @@ export class PreparedDestination {
   }
 }
 
-function prepareEndpoint(webhook: Webhook): PreparedEndpoint {
+function prepareEndpoint(webhook: Webhook, isUrlSecret: boolean): PreparedEndpoint {
   const url = new URL(webhook.url);
   const headers = [...fixedHeaders];
   for (const [name, value] of Object.entries(webhook.headers)) headers.push(name, value);
@@ -48,7 +49,7 @@ function prepareEndpoint(webhook: Webhook): PreparedEndpoint {
     origin: url.origin,
     path: url.pathname + url.search,
     headers,
-    publicUrl: url.origin + url.pathname,
+    publicUrl: isUrlSecret ? shownUrl(webhook.url) : url.origin + url.pathname,
     provider: providerOf(url.hostname),
   };
 }

@@ -39,6 +39,7 @@ export function destinationOfHook(hook: NoticeHook): Destination {
     enabled: true,
     ...(sharedSecret === undefined ? {} : { sharedSecret }),
     webhooks: Object.freeze([Object.freeze({ url, headers })]),
+    secretUrl: true,
     payload: 'full',
     ...(rateLimit === undefined ? {} : { rateLimit }),
     topic: 'shared',

@@ -32,6 +32,8 @@ export interface Destination extends WithUid {
   readonly sharedSecret?: string;
   /** 1 to 5. */
   readonly webhooks: readonly Webhook[];
+  /** Its URLs are secrets: encrypted where they are stored, and shown as origin and hash. */
+  readonly secretUrl?: boolean;
   /** The call types to deliver; all without it. `delete` is always delivered. */
   readonly events?: readonly CallType[];
   /** The names of track calls to deliver; all without it. Other call types are not affected. */
@@ -50,7 +52,7 @@ export interface Destination extends WithUid {
   readonly disableAfter?: string;
 }
 
-/** Where notices are sent: to the people who run this deployment, or to their chat. */
+/** Where notices are sent: to the people who run this deployment, or to their chat. Its URL is a secret. */
 export interface NoticeHook extends Webhook, WithUid {
   readonly kind: 'NoticeHook';
   readonly id: string;

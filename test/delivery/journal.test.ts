@@ -6,6 +6,7 @@ import { AttemptJournal, type JournalOptions } from '../../src/delivery/journal/
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
 import { decodeAttemptLines, type AttemptLine } from '../../src/event/attempt-line.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import {
   answerOk,
   failsWith,
@@ -53,10 +54,11 @@ interface Scene {
   journal: () => AttemptJournal;
 }
 
-function scene(options: Partial<JournalOptions> = {}): Scene {
+function scene(options: Partial<JournalOptions> = {}, log: Logger = silentLogger): Scene {
   const written = new Written();
   let journal: AttemptJournal | undefined;
   const world = new SimulatedWorld({
+    log,
     journal: (clock) =>
       (journal = new AttemptJournal({
         producer: written,
@@ -221,4 +223,36 @@ test('what is JSON and no line is left out, like what is no JSON', () => {
   const line = '{"kind":"kept","at":"2026-01-31T12:00:00.000Z"}';
   const value = Buffer.from(`null\n3\n"text"\n[]\n${line}\n{"cut`);
   assert.deepEqual([...decodeAttemptLines(value)], [JSON.parse(line)]);
+});
+
+test('whatever a worker writes shows of a secret URL its origin and a hash', async () => {
+  const said: unknown[] = [];
+  const note = (fields: object, message: string): void => {
+    said.push({ ...fields, message });
+  };
+  const log = { ...silentLogger, debug: note, info: note, warn: note, error: note };
+  const { world, written } = scene({}, log);
+  const urls = ['a', 'b'].map((one) => `https://hooks.test/services/s3cret-${one}`);
+  const webhooks = urls.map((url) => ({ url, headers: {} }));
+  world.addDestination('chat', { secretUrl: true, webhooks });
+  const sentTo = new Set<string>();
+  world.answer = (url) => {
+    sentTo.add(url);
+    return says(500, 'no');
+  };
+  for (let i = 0; i < 400; i++) world.publish('chat', `u${i}`);
+  await world.clock.pass(minuteMs);
+  const report = world.engine.reports.of('chat');
+  await world.clock.pass(5 * hourMs);
+  assert.deepEqual([...sentTo].sort(), urls);
+  assert.ok(world.letters.length > 0 && said.length > 0);
+  const shownBy = (what: unknown): readonly string[] => {
+    const text = JSON.stringify(what);
+    assert.ok(!/s3cret|services/.test(text), text.slice(0, 500));
+    return [...new Set(text.match(/https:\/\/hooks\.test\/#[0-9a-f]{8}\b/g))].sort();
+  };
+  const shown = shownBy(written.lines());
+  assert.equal(shown.length, 2);
+  for (const what of [report, said, [...world.letters, world.retries]])
+    assert.deepEqual(shownBy(what), shown);
 });

@@ -5,6 +5,7 @@ import type {
   Audience,
   ComputedTrait,
   Destination,
+  NoticeHook,
   Resource,
   Source,
 } from '../../src/resources/resource.ts';
@@ -31,6 +32,12 @@ export function exampleDestination(more: object = {}): Destination {
   };
   const destination = parsed({ ...base, ...changes }) as Destination;
   return uid === undefined ? destination : Object.freeze({ ...destination, uid });
+}
+
+/** Without headers and secret; its URL is a secret. */
+export function exampleHook(changes: object = {}): NoticeHook {
+  const base = { kind: 'NoticeHook', id: 'team', name: 'Team', url: 'https://team.example.com/' };
+  return parsed({ ...base, ...changes }) as NoticeHook;
 }
 
 /** Read from a database, whose URL is a secret. */

@@ -27,6 +27,7 @@ const secrets = {
   user: 'user-zq12',
   property: 'property-zq13',
   databasePassword: 'database-password-zq14',
+  pathToken: 'path-token-zq15',
 };
 /** By design in what these print: names, and the URLs of endpoints as they are configured. */
 const shownByGet: readonly string[] = [secrets.writeKey, secrets.queryToken];
@@ -125,11 +126,14 @@ function expectSilence(): void {
 }
 
 test('commands that fail and commands that answer show no secret', async () => {
+  const secretUrl = `${receiver.url}/refuses/${secrets.pathToken}`;
   const good = documents(
     shop,
     destination('refusing', `${receiver.url}/refuses?token=${secrets.queryToken}`),
     destination('hanging', `${receiver.url}/hangs?token=${secrets.queryToken}`),
     destination('gone', `http://127.0.0.1:1/?token=${secrets.queryToken}`),
+    destination('chat', secretUrl, { secretUrl: true }),
+    { kind: 'NoticeHook', id: 'team', name: 'Team', url: secretUrl },
   );
   assert.equal(await run(['apply', '-f', '-'], good), 0);
   const { headerValue, urlPassword, databasePassword } = secrets;
@@ -147,7 +151,8 @@ test('commands that fail and commands that answer show no secret', async () => {
     ],
   });
   const renewed = { ...shop, writeKeys: [] };
-  const differing = documents(renewed, moved, changed);
+  const elsewhere = { kind: 'NoticeHook', id: 'team', name: 'Team', url: `${secretUrl}/b` };
+  const differing = documents(renewed, moved, changed, elsewhere);
   for (const format of ['table', 'yaml', 'json'])
     assert.equal(await run(['diff', '-o', format, '-f', '-'], differing), 3);
   const wrong: readonly string[] = [
@@ -170,10 +175,13 @@ test('commands that fail and commands that answer show no secret', async () => {
   for (const file of files) assert.ok(said.at(-1)?.text.includes(`${file}:`), file);
   for (const format of ['table', 'yaml', 'json']) {
     assert.equal(await run(['get', 'destination', '-o', format]), 0);
+    assert.equal(await run(['get', 'notice-hook', '-o', format]), 0);
+    assert.match(said.at(-1)?.text ?? '', /http:\/\/127\.0\.0\.1:\d+\/#[0-9a-f]{8}\b/);
   }
   assert.equal(await run(['get', 'source']), 0);
   assert.equal(await run(['get', 'audience', '-o', 'yaml']), 0);
   assert.equal(await run(['send-test', 'refusing']), 1);
+  assert.equal(await run(['send-test', 'chat']), 1);
   assert.equal(await run(['secrets', 'rotate']), 0);
   expectSilence();
 });

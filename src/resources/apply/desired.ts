@@ -1,5 +1,7 @@
 import { problemAt, type SourceDocument } from './document.ts';
+import { urlsOf } from './inner-addresses.ts';
 import { postgresUrlProblem } from '../schema/postgres-url.ts';
+import { urlProblem } from '../schema/url.ts';
 import { mostInFlight } from '../most-in-flight.ts';
 import { isInside } from '../inside.ts';
 import type { Problem } from '../problem.ts';
@@ -47,6 +49,7 @@ export function parseDesired(
       if (typeof id === 'string') invalidIds.add(id);
       continue;
     }
+    problems.push(...findSealedUrls(parsed.resource, document));
     problems.push(...findRepeatedUrls(parsed.resource, document));
     problems.push(...findWrongRows(parsed.resource, document, bounds));
     problems.push(...findTooManyInFlight(parsed.resource, document, bounds));
@@ -60,6 +63,14 @@ export function parseDesired(
     resources.push({ resource: parsed.resource, document });
   }
   return { resources, problems, invalidIds };
+}
+
+/** Not part of the schema, which also reads stored resources. */
+function findSealedUrls(resource: Resource, document: SourceDocument): Problem[] {
+  return urlsOf(resource).flatMap(([path, url]) => {
+    const reason = urlProblem(url);
+    return reason === undefined ? [] : [problemAt(document, path, reason)];
+  });
 }
 
 /** Each URL gets every event, so a repeated URL would deliver every event twice. */

@@ -29,7 +29,7 @@ export function findInnerAddresses(
 }
 
 /** Each URL with its path in the resource. */
-function urlsOf(resource: Resource): readonly (readonly [readonly PropertyKey[], string])[] {
+export function urlsOf(resource: Resource): readonly (readonly [readonly PropertyKey[], string])[] {
   if (resource.kind === 'NoticeHook') return [[['url'], resource.url]];
   if (resource.kind !== 'Destination') return [];
   return resource.webhooks.map(({ url }, index) => [['webhooks', index, 'url'], url] as const);

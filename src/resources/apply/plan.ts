@@ -12,6 +12,7 @@ import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts'
 import type { SecretKeys } from '../config/secrets.ts';
 import {
   encodeResource,
+  hasCiphertexts,
   hasSecrets,
   maskResource,
   needsNewKey,
@@ -185,14 +186,14 @@ function differences(
 }
 
 function writesSecrets({ resource, value }: Change): boolean {
-  return value !== undefined && resource !== undefined && hasSecrets({ sealed: resource });
+  return value !== undefined && resource !== undefined && hasSecrets(resource);
 }
 
 /** A process that can decrypt none of the stored secrets would write secrets that no role can decrypt. */
 function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
   let failure: PostriderError | undefined;
   for (const { sealed } of stored.values()) {
-    if (sealed === undefined || !hasSecrets(sealed)) continue;
+    if (sealed === undefined || !hasCiphertexts(sealed)) continue;
     try {
       openResource(sealed, secretKeys);
       return;

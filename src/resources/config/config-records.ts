@@ -7,7 +7,7 @@ import type { Resource } from '../resource.ts';
 import type { SecretKeys } from './secrets.ts';
 import {
   decodeResource,
-  hasSecrets,
+  hasCiphertexts,
   maskResource,
   openResource,
   parseRecordKey,
@@ -176,7 +176,7 @@ export class ConfigRecords {
       sealed = stored.sealed;
       const keys = this.#secretKeys;
       const resource = keys === undefined ? maskResource(stored) : openResource(stored, keys);
-      const opened = keys !== undefined && hasSecrets(stored);
+      const opened = keys !== undefined && hasCiphertexts(stored);
       // Of the kind that its name says.
       return { resource: resource as FollowedResource, opened };
     } catch (error) {

@@ -7,13 +7,17 @@ import type {
   SqlRows,
   Webhook,
 } from '../resource.ts';
-import type { SecretPlace } from './secrets.ts';
+import { secretMask } from '../schema/schema-parts.ts';
+import { parseSealedUrl, shownUrl } from '../schema/url.ts';
+import { isCiphertext, type SecretPlace } from './secrets.ts';
 
-export type MapSecret = (secret: string, place: SecretPlace) => string;
+/** @param shown what people see in the secret's place */
+export type MapSecret = (secret: string, place: SecretPlace, shown: string) => string;
 
 /**
  * The resource with every secret replaced: the shared secret, header values, which often carry tokens,
- * and the connection URLs of databases, which hold passwords.
+ * the connection URLs of databases, which hold passwords, and the URLs of notice hooks and of destinations with
+ * `secretUrl`, which are often all that keeps others from posting there.
  */
 export function mapSecrets(resource: Resource, map: MapSecret): Resource {
   switch (resource.kind) {
@@ -37,11 +41,9 @@ export function mapSecrets(resource: Resource, map: MapSecret): Resource {
 }
 
 function mapDestination(destination: Destination, map: MapSecret): Destination {
+  const isSecret = destination.secretUrl === true;
   const webhooks = destination.webhooks.map((webhook, index) =>
-    Object.freeze({
-      url: webhook.url,
-      headers: mapHeaders(destination, webhook, ['webhooks', index, 'headers'], map),
-    }),
+    Object.freeze(mapWebhook(destination, webhook, ['webhooks', index], isSecret, map)),
   );
   return Object.freeze({
     ...destination,
@@ -54,7 +56,7 @@ function mapNoticeHook(hook: NoticeHook, map: MapSecret): NoticeHook {
   return Object.freeze({
     ...hook,
     ...mapSharedSecret(hook, map),
-    headers: mapHeaders(hook, hook, ['headers'], map),
+    ...mapWebhook(hook, hook, [], true, map),
   });
 }
 
@@ -64,7 +66,38 @@ function mapSharedSecret(
 ): { readonly sharedSecret?: string } {
   if (sharedSecret === undefined) return {};
   const place = { kind, id, path: 'sharedSecret', boundTo: ['sharedSecret'] };
-  return { sharedSecret: map(sharedSecret, place) };
+  return { sharedSecret: map(sharedSecret, place, secretMask) };
+}
+
+/** @param path of the webhook, in the resource */
+function mapWebhook(
+  resource: Destination | NoticeHook,
+  { url, headers }: Webhook,
+  path: readonly PropertyKey[],
+  isUrlSecret: boolean,
+  map: MapSecret,
+): Webhook {
+  const mapped = isUrlSecret ? mapUrl(resource, url, [...path, 'url'], map) : url;
+  // Headers are bound to the URL itself, which is known before it is sealed, or after it was opened.
+  const plain = parseSealedUrl(url) === undefined ? url : mapped;
+  return {
+    url: mapped,
+    headers: mapHeaders(resource, { url: plain, headers }, [...path, 'headers'], map),
+  };
+}
+
+function mapUrl(
+  { kind, id }: Destination | NoticeHook,
+  url: string,
+  path: readonly PropertyKey[],
+  map: MapSecret,
+): string {
+  const sealed = parseSealedUrl(url);
+  const shown = sealed?.shown ?? shownUrl(url);
+  // Bound to what is shown, so that nobody with write access to the topic can make it show another place.
+  const place = { kind, id, path: formatPath(path), boundTo: ['url', shown] };
+  const mapped = map(sealed?.ciphertext ?? url, place, shown);
+  return isCiphertext(mapped) ? `${shown}.${mapped}` : mapped;
 }
 
 /** @param path of the headers, in the resource */
@@ -81,7 +114,7 @@ function mapHeaders(
       path: formatPath([...path, header]),
       boundTo: ['header', url, header],
     };
-    return [header, map(value, place)] as const;
+    return [header, map(value, place, secretMask)] as const;
   });
   return Object.freeze(Object.fromEntries(mapped));
 }
@@ -97,5 +130,5 @@ function mapRows<Files extends object>(
   // Bound to the query, so that somebody with write access to the topic cannot run another query with these
   // credentials.
   const place = { kind, id, path: `${field}.postgres`, boundTo: ['postgres', query] };
-  return Object.freeze({ postgres: map(postgres, place), query });
+  return Object.freeze({ postgres: map(postgres, place, secretMask), query });
 }

@@ -90,6 +90,11 @@ export function unseal(sealed: string, place: SecretPlace, keys: SecretKeys): st
   }
 }
 
+/** Whether a text is what `seal` made, in any version. */
+export function isCiphertext(text: string): boolean {
+  return /^v\d+\.[^./]+\.[^./]+$/.test(text);
+}
+
 /** False for what the previous key encrypted. A rotation is complete when nothing of it is left. */
 export function isSealedWithCurrentKey(sealed: string, keys: SecretKeys): boolean {
   return keys.current !== undefined && sealed.startsWith(`${format}.${keys.current.id}.`);

@@ -4,9 +4,15 @@ import { formatPath } from '../problem.ts';
 import { formatRate } from '../schema/rate.ts';
 import { mapSecrets } from './resource-secrets.ts';
 import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
-import { secretMask } from '../schema/schema-parts.ts';
 import { parseResource } from '../schema/schema.ts';
-import { isSealedWithCurrentKey, seal, unseal, type SecretKeys } from './secrets.ts';
+import {
+  isCiphertext,
+  isSealedWithCurrentKey,
+  seal,
+  unseal,
+  type SecretKeys,
+  type SecretPlace,
+} from './secrets.ts';
 
 /**
  * The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. The uid stands
@@ -73,31 +79,43 @@ export function storedUid(value: string): string | undefined {
 
 /** @throws PostriderError `secret-unreadable`. */
 export function openResource({ sealed }: SealedResource, keys: SecretKeys): Resource {
-  return mapSecrets(sealed, (secret, place) => unseal(secret, place, keys));
+  return mapSecrets(sealed, (secret, place) =>
+    isPlainUrl(secret, place) ? secret : unseal(secret, place, keys),
+  );
 }
 
-/** True if any of its secrets was encrypted with the previous key. */
+/** The URLs of notice hooks were not encrypted in earlier versions. */
+function isPlainUrl(secret: string, { boundTo }: SecretPlace): boolean {
+  return boundTo[0] === 'url' && !isCiphertext(secret);
+}
+
+/** True if any of its secrets was encrypted with the previous key, or not at all. */
 export function needsNewKey({ sealed }: SealedResource, keys: SecretKeys): boolean {
-  let needed = false;
-  mapSecrets(sealed, (secret) => {
-    needed ||= !isSealedWithCurrentKey(secret, keys);
-    return secret;
-  });
-  return needed;
+  return secretsOf(sealed).some((secret) => !isSealedWithCurrentKey(secret, keys));
 }
 
-export function hasSecrets({ sealed }: SealedResource): boolean {
-  let found = false;
-  mapSecrets(sealed, (secret) => {
-    found = true;
+/** Whether anything of it is to be encrypted. */
+export function hasSecrets(resource: Resource): boolean {
+  return secretsOf(resource).length > 0;
+}
+
+/** Whether anything of it is encrypted. */
+export function hasCiphertexts({ sealed }: SealedResource): boolean {
+  return secretsOf(sealed).some(isCiphertext);
+}
+
+function secretsOf(resource: Resource): readonly string[] {
+  const found: string[] = [];
+  mapSecrets(resource, (secret) => {
+    found.push(secret);
     return secret;
   });
   return found;
 }
 
-/** Shows only that each secret is set. */
+/** Shows only that each secret is set, and of a secret URL its origin and a hash. */
 export function maskResource({ sealed }: SealedResource): Resource {
-  return mapSecrets(sealed, () => secretMask);
+  return mapSecrets(sealed, (_secret, _place, shown) => shown);
 }
 
 /** A resource in the format of resource files. */

@@ -24,7 +24,7 @@ import {
   secret,
   type Issue,
 } from './schema-parts.ts';
-import { urlProblem } from './url.ts';
+import { storedUrlProblem } from './url.ts';
 
 export type ParsedResource =
   { readonly resource: Resource } | { readonly issues: readonly Issue[] };
@@ -62,7 +62,8 @@ const source = z.strictObject({
   writeKeys: distinct(writeKey),
 });
 
-const url = z.string().superRefine(refuse(urlProblem));
+/** Also a sealed one, which `findSealedUrls` refuses in files. */
+const url = z.string().superRefine(refuse(storedUrlProblem));
 const headerName = z.string().superRefine(refuse(headerNameProblem));
 const headers = z
   .record(z.string(), secret.superRefine(refuse(headerValueProblem)))
@@ -111,6 +112,7 @@ const destination = z.strictObject({
   enabled: z.boolean().default(true),
   sharedSecret: z.exactOptional(secret),
   webhooks: z.array(webhook).min(1, webhookCount).max(5, webhookCount),
+  secretUrl: z.exactOptional(z.boolean()),
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
   eventNames: z.exactOptional(notEmpty(distinct(z.string()))),
   payload: z.enum(['standard', 'full']).default('standard'),

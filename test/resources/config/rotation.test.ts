@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Rotation, type Rewrite } from '../../../src/resources/config/rotation.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
 import { encodeResource } from '../../../src/resources/config/stored.ts';
-import { exampleDestination, exampleSource } from '../examples.ts';
+import { exampleDestination, exampleHook, exampleSource } from '../examples.ts';
 
 const [oldKey, newKey, otherKey] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
 const before = createSecretKeys(oldKey, undefined);
@@ -35,6 +35,16 @@ test('what the previous key encrypted is written once, and what has no secrets n
   const check = new Rotation(after);
   write(check, rewrites);
   assert.deepEqual(check.plan(), { rewrites: [], unreadable: [] });
+});
+
+test('the URL of a hook that was stored readable is encrypted', () => {
+  const url = 'https://hooks.chat.example.com/s3cret';
+  const rotation = new Rotation(after);
+  const value = JSON.stringify({ version: 1, resource: exampleHook({ url }) });
+  rotation.accept('NoticeHook/team', value);
+  const [rewrite] = rotation.plan().rewrites;
+  assert.equal(rewrite?.key, 'NoticeHook/team');
+  assert.doesNotMatch(rewrite.value ?? '', /s3cret/);
 });
 
 test('cut off between two records, it goes on with the rest', () => {

@@ -6,6 +6,7 @@ import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
 import {
   decodeResource,
   encodeResource,
+  hasCiphertexts,
   hasSecrets,
   maskResource,
   needsNewKey,
@@ -19,8 +20,10 @@ import {
   exampleAudience,
   exampleComputedTrait,
   exampleDestination,
+  exampleHook,
   exampleKeys,
   exampleSource,
+  otherKeys,
 } from '../examples.ts';
 
 test('a resource comes back from its record as it was, frozen', () => {
@@ -98,7 +101,7 @@ test('a query that was changed in the topic is not run with the rights of the ol
 test('a resource without secrets needs no key', () => {
   const value = encodeResource(exampleSource(), {});
   const stored = decodeResource(exampleSource(), value);
-  assert.equal(hasSecrets(stored), false);
+  assert.equal(hasSecrets(exampleSource()), false);
   assert.deepEqual(openResource(stored, {}), exampleSource());
 });
 
@@ -145,4 +148,43 @@ test('a record key names kind and id; those of later versions are left alone', (
   assert.deepEqual(parseRecordKey('Destination/crm'), name);
   for (const key of ['', 'Sink/x', 'Source', 'Source/a/b', 'constructor/x'])
     assert.equal(parseRecordKey(key), undefined);
+});
+
+const chat = 'https://hooks.chat.example.com/services/T1/s3cret?a=b';
+const shownChat = 'https://hooks.chat.example.com/#';
+const hook = exampleHook({ url: chat, headers: { 'X-Token': 't0ken' } });
+const behindUrl = exampleDestination({ secretUrl: true, webhooks: [{ url: chat }] });
+
+for (const resource of [hook, behindUrl]) {
+  test(`the URL of a ${resource.kind} is stored sealed, and shown by its origin and a hash`, () => {
+    const value = encodeResource(resource, exampleKeys);
+    assert.doesNotMatch(value, /s3cret|t0ken|services/);
+    const stored = decodeResource(resource, value);
+    assert.deepEqual(openResource(stored, exampleKeys), resource);
+    const shown = JSON.stringify(maskResource(stored));
+    assert.ok(shown.includes(shownChat), shown);
+    assert.doesNotMatch(shown, /s3cret|v1\./);
+    assert.deepEqual(maskResource(stored), maskResource({ sealed: resource }));
+    assert.throws(() => openResource(stored, otherKeys), { code: 'secret-unreadable' });
+  });
+
+  test(`the sealed URL of a ${resource.kind} cannot be made to show another place`, () => {
+    const value = encodeResource(resource, exampleKeys).replace('hooks.chat', 'other.chat');
+    assert.throws(() => openResource(decodeResource(resource, value), exampleKeys), {
+      message: /url was altered in the config topic/,
+    });
+  });
+}
+
+test('a notice hook that an earlier version stored is read, and needs to be encrypted', () => {
+  const sealed = JSON.parse(encodeResource(hook, exampleKeys)) as { resource: object };
+  const value = JSON.stringify({ ...sealed, resource: { ...sealed.resource, url: chat } });
+  const stored = decodeResource(hook, value);
+  assert.deepEqual(openResource(stored, exampleKeys), hook);
+  assert.equal(needsNewKey(stored, exampleKeys), true);
+  assert.doesNotMatch(JSON.stringify(maskResource(stored)), /s3cret/);
+  const plain = exampleHook({ url: chat });
+  const alone = decodeResource(plain, JSON.stringify({ version: 1, resource: plain }));
+  assert.equal(hasCiphertexts(alone), false);
+  assert.deepEqual(openResource(alone, {}), plain);
 });

@@ -28,7 +28,9 @@ const lastAnswer: z.ZodType<LastAnswer> = named<LastAnswer>(
 const urlStatus: z.ZodType<UrlStatus> = named<UrlStatus>(
   'UrlStatus',
   z.object({
-    url: z.string().describe('Without credentials and query.'),
+    url: z
+      .string()
+      .describe('Without credentials and query; of a secret URL, its origin and a hash.'),
     breaker: z.enum(['closed', 'open', 'half-open']),
     failingSince: maybe(time),
     lastAnswer: maybe(lastAnswer),
