@@ -6,7 +6,8 @@ import { settingsTable } from './table.ts';
 const names = Object.values(settingsTable).flatMap(({ name, secret: isSecret }) =>
   isSecret === true ? [name, `${name}_FILE`] : [name],
 );
-const known: ReadonlySet<string> = new Set(names);
+/** Every variable that is a setting, or names the file of one. */
+export const settingNames: ReadonlySet<string> = new Set(names);
 
 /** Words that variables of any program begin with. */
 const everybodys = new Set(['LOG', 'MAX', 'SECRET']);
@@ -36,7 +37,7 @@ export function notSet(name: string, allowed: string, env: Environment): Postrid
 
 function oddSettings(env: Environment): Odd[] {
   return Object.entries(env).flatMap(([given, value]): Odd[] => {
-    if (known.has(given) || isOthers(given, value)) return [];
+    if (settingNames.has(given) || isOthers(given, value)) return [];
     if (beginsLikeOurs(given)) return [{ given, meant: nearest(given, names) }];
     const meant = almost(given, names);
     return meant === undefined ? [] : [{ given, meant }];

@@ -216,6 +216,30 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
     assert.match(stderr, /clash\.yaml:9: writeKeys\[0\]: wk is already a write key of source shop/);
   });
 
+  test('whoever writes a file gets neither a setting nor a shown field from the environment', async () => {
+    const env = { SECRET_KEY: Buffer.alloc(32, 7).toString('base64'), TOKEN: 'token-zq1' };
+    const headerOf = crm.replace('URL', 'https://e.test/, headers: { X: "${TOKEN}" }');
+    const nameOf = shop.replace(/name: .*/, 'name: ${TOKEN}');
+    const takes = await postrider(
+      ['apply', '--dry-run', '-f', await given('takes.yaml', headerOf)],
+      env,
+    );
+    assert.equal(takes.code, 0, takes.stderr);
+    for (const [file, text, says] of [
+      ['key.yaml', headerOf.replace('TOKEN', 'SECRET_KEY'), /\$\{SECRET_KEY\} is not for resource/],
+      ['aws.yaml', headerOf.replace('TOKEN', 'AWS_SESSION_TOKEN'), /belong to the platform/],
+      ['name.yaml', nameOf, /name: must not come from a variable/],
+    ] as const) {
+      const name = await given(file, text);
+      for (const args of [['apply', '--dry-run'], ['apply'], ['diff']]) {
+        const { code, stdout, stderr } = await postrider([...args, '-f', name], env);
+        assert.equal(code, 1);
+        assert.match(stderr, says);
+        assert.doesNotMatch(stdout + stderr, /zq1|BwcHBw/);
+      }
+    }
+  });
+
   test('a comparison needs Kafka', async () => {
     const good = await given('good.yaml', shop);
     for (const args of [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { settingNames } from '../../src/settings/misspelt.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { ourContainer, workloadsOf } from './manifest.ts';
@@ -21,6 +22,24 @@ for (const variant of variants)
     assert.ok(withKey.includes('postrider-delivery'));
     for (const role of keyless) assert.ok(!withKey.includes(`postrider-${role}`), role);
   });
+
+for (const variant of variants)
+  testNeeding(
+    [programs.kustomize],
+    `${variant}: files that are applied can name the secrets of resources alone`,
+    (kustomize) => {
+      const jobs = workloadsOf(render(kustomize, variant)).filter(({ metadata }) =>
+        metadata.name.startsWith('postrider-resources'),
+      );
+      assert.ok(jobs.length > 0);
+      for (const { env = [], envFrom = [] } of jobs.map(ourContainer)) {
+        // Every other variable is a setting, and ${NAME} refuses those.
+        for (const { name } of env) assert.ok(settingNames.has(name), name);
+        const secrets = envFrom.flatMap(({ secretRef }) => secretRef?.name ?? []);
+        assert.match(secrets.join(), /^postrider-resource-secrets(?:-[a-z0-9]{10})?$/);
+      }
+    },
+  );
 
 test('compose: who decrypts nothing has no key', () => {
   interface Compose {

@@ -4,6 +4,7 @@ import { systemClock, type SteadyClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { planFiles, writeChanges } from '../../src/resources/apply/apply.ts';
 import type { ConfigTopicAccess } from '../../src/resources/config/config-topic.ts';
+import { noVariables } from '../../src/resources/apply/interpolate.ts';
 import { parseDocuments } from '../../src/resources/apply/document.ts';
 import { formatChange } from '../../src/resources/apply/plan.ts';
 import type { Resource } from '../../src/resources/resource.ts';
@@ -49,7 +50,7 @@ export async function testDeployment(): Promise<TestDeployment> {
     producer,
     apply: async (resources, { secretKeys = exampleKeys, prune = false } = {}) => {
       const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
-      const files = parseDocuments('f.yaml', text, 'yaml', {});
+      const files = parseDocuments('f.yaml', text, 'yaml', noVariables);
       const { changes } = await planFiles(access, files, {
         secretKeys,
         prune,

@@ -9,6 +9,7 @@ import { purchaseCalls, purchaseRows, type PurchaseCall } from '../../dev/purcha
 import { PostriderError } from '../../errors.ts';
 import { createProducer } from '../../kafka/produce/producer.ts';
 import { shutdownSignal } from '../../ops/shutdown.ts';
+import { noVariables } from '../../resources/apply/interpolate.ts';
 import { loadFiles } from '../../resources/apply/load-files.ts';
 import type { Settings } from '../../settings/table.ts';
 import type { Context } from '../context.ts';
@@ -72,7 +73,7 @@ async function replayPurchases(
   const quiet = given.environment['LOG_LEVEL'] === undefined ? { logLevel: 'silent' as const } : {};
   given.print('Starting a Kafka broker, the topics, the router and the delivery worker …');
   const pipeline = await startPipeline(given, {
-    resources: await loadFiles(['-'], { environment: {}, stdin }),
+    resources: await loadFiles(['-'], { ...noVariables, stdin }),
     // On a shared broker, demos must not meet.
     decided: { ...decided, ...quiet, topicPrefix: `demo-${randomBytes(3).toString('hex')}.` },
   });

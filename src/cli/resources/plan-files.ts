@@ -10,6 +10,7 @@ import { loadFiles } from '../../resources/apply/load-files.ts';
 import { checkFiles, type Change, type Others } from '../../resources/apply/plan.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { formatProblem, InvalidResources } from '../../resources/problem.ts';
+import { settingNames } from '../../settings/misspelt.ts';
 import type { Settings } from '../../settings/table.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
@@ -46,7 +47,7 @@ export async function load(
   { environment, terminal }: Context,
   { file }: Pick<FileOptions, 'file'>,
 ): Promise<ParsedFile> {
-  return loadFiles(file, { environment, stdin: terminal.stdin });
+  return loadFiles(file, { environment, settings: settingNames, stdin: terminal.stdin });
 }
 
 /** What is known of other resources before they are read from Kafka. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { PostriderError } from '../../errors.ts';
 import { Followed } from '../../ops/followed.ts';
 import type { Logger } from '../../ops/log.ts';
+import { noVariables } from '../../resources/apply/interpolate.ts';
 import { parseDocuments } from '../../resources/apply/document.ts';
 import { formatPath, formatProblem } from '../../resources/problem.ts';
 import { sha256 } from './signed.ts';
@@ -29,7 +30,7 @@ const schema = z.strictObject({
 
 /** @throws PostriderError `setting-invalid` with the first thing that is wrong, and its line */
 export function parseTokens(file: string, text: string): readonly KnownToken[] {
-  const { documents, problems } = parseDocuments(file, text, 'yaml', {});
+  const { documents, problems } = parseDocuments(file, text, 'yaml', noVariables);
   const [problem] = problems;
   if (problem !== undefined) throw invalid(formatProblem(problem));
   if (documents.length === 0) throw invalid(`${file}: holds no token`);

@@ -11,27 +11,42 @@ import {
   type Node,
 } from 'yaml';
 import { asError } from '../../errors.ts';
-import { interpolate, maskReferences, unmaskReferences, type Environment } from './interpolate.ts';
+import { maskReferences, unmaskReferences, type Variables } from './interpolate.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import { parseResource, type ParsedResource } from '../schema/schema.ts';
 import { readPlainJson } from './plain-json.ts';
+import { misplacedVariables, putVariables, type VariableText } from './variables.ts';
 
 /** One resource's document as plain data, with the lines of its parts. */
 export class SourceDocument {
   readonly file: string;
   readonly value: unknown;
   readonly #lineAt: LineAt;
+  readonly #fromVariables: readonly VariableText[];
   #parsed: ParsedResource | undefined;
 
-  constructor(file: string, value: unknown, lineAt: LineAt) {
+  constructor(
+    file: string,
+    value: unknown,
+    fromVariables: readonly VariableText[],
+    lineAt: LineAt,
+  ) {
     this.file = file;
     this.value = value;
+    this.#fromVariables = fromVariables;
     this.#lineAt = lineAt;
   }
 
   /** The document as a resource, or what is wrong with it. */
   get parsed(): ParsedResource {
-    return (this.#parsed ??= parseResource(this.value));
+    return (this.#parsed ??= this.#parse());
+  }
+
+  #parse(): ParsedResource {
+    const parsed = parseResource(this.value);
+    if ('issues' in parsed || this.#fromVariables.length === 0) return parsed;
+    const issues = misplacedVariables(parsed.resource, this.#fromVariables);
+    return issues.length === 0 ? parsed : { issues };
   }
 
   /** The line of the field or item at `path`, or of the nearest thing around it. */
@@ -60,13 +75,13 @@ export function parseDocuments(
   file: string,
   text: string,
   syntax: 'yaml' | 'json',
-  environment: Environment,
+  variables: Variables,
 ): ParsedFile {
   const masked = maskReferences(text);
   const lines = new Lines(masked);
-  const plain = readPlainJson(masked, environment);
+  const plain = readPlainJson(masked);
   if (plain !== undefined)
-    return { documents: splitList(file, plain.value, (path) => lines.at(0, path)), problems: [] };
+    return splitList(file, plain.value, variables, (path) => lines.at(0, path));
   const jsonProblem = syntax === 'json' ? findJsonProblem(file, masked) : undefined;
   if (jsonProblem !== undefined) return { documents: [], problems: [jsonProblem] };
 
@@ -74,13 +89,14 @@ export function parseDocuments(
   const documents: SourceDocument[] = [];
   const problems: Problem[] = [];
   for (const [index, document] of enumerate(composeDocuments(masked, counter))) {
-    const found = problemsOf(document, environment, (offset) => counter.linePos(offset).line);
+    const found = problemsOf(document, (offset) => counter.linePos(offset).line);
     for (const problem of found) problems.push({ file, path: '', ...problem });
     if (found.length > 0 || document.contents === null) continue;
     try {
       const value: unknown = document.toJS({ maxAliasCount: maxAliases });
-      for (const each of splitList(file, value, (path) => lines.at(index, path)))
-        documents.push(each);
+      const split = splitList(file, value, variables, (path) => lines.at(index, path));
+      documents.push(...split.documents);
+      problems.push(...split.problems);
     } catch (error) {
       const reason =
         error instanceof ReferenceError
@@ -120,22 +136,29 @@ class Lines {
   }
 }
 
-function splitList(file: string, value: unknown, lineAt: LineAt): SourceDocument[] {
-  if (value === null) return [];
-  if (!Array.isArray(value)) return [new SourceDocument(file, value, lineAt)];
-  return value.map(
-    (item: unknown, index) => new SourceDocument(file, item, (path) => lineAt([index, ...path])),
-  );
+/** A document that is a list has a resource in each item. */
+function splitList(file: string, value: unknown, variables: Variables, lineAt: LineAt): ParsedFile {
+  const documents: SourceDocument[] = [];
+  const problems: Problem[] = [];
+  const add = (masked: unknown, lineOf: LineAt): void => {
+    const settled = putVariables(masked, variables);
+    if (settled.issues.length === 0)
+      documents.push(new SourceDocument(file, settled.value, settled.fromVariables, lineOf));
+    for (const { path, reason } of settled.issues)
+      problems.push({ file, line: lineOf(path), path: formatPath(path), reason });
+  };
+  if (Array.isArray(value))
+    value.forEach((item: unknown, index) => {
+      add(item, (path) => lineAt([index, ...path]));
+    });
+  else if (value !== null) add(value, lineAt);
+  return { documents, problems };
 }
 
 type Found = Pick<Problem, 'line' | 'reason'> & { readonly path?: string };
 
-/** Also substitutes the variables in the document's texts. */
-function problemsOf(
-  document: Document.Parsed,
-  environment: Environment,
-  lineAt: (offset: number) => number,
-): Found[] {
+/** Also takes the mask from references in keys, which are left alone. */
+function problemsOf(document: Document.Parsed, lineAt: (offset: number) => number): Found[] {
   // The first error causes the ones that follow it.
   const syntax = document.errors[0] ?? document.warnings[0];
   if (syntax !== undefined) {
@@ -158,22 +181,16 @@ function problemsOf(
     Collection(_key, node) {
       if (node.anchor !== undefined) anchored.set(node.anchor, node);
     },
-    Scalar(key, node, ancestors) {
+    Scalar(key, node) {
       if (node.anchor !== undefined) anchored.set(node.anchor, node);
-      if (typeof node.value !== 'string') return;
-      const line = (): number => lineAt(node.range?.[0] ?? 0);
-      if (key === 'key') {
-        node.value = unmaskReferences(node.value);
-        // A key of this name would be lost in plain objects.
-        if (node.value === '__proto__')
-          found.push({ line: line(), reason: '__proto__ is not allowed as a key' });
-        return;
-      }
-      const { text, reasons } = interpolate(node.value, environment);
-      node.value = text;
-      if (reasons.length === 0) return;
-      const path = formatPath(pathTo(node, ancestors));
-      found.push(...reasons.map((reason) => ({ line: line(), path, reason })));
+      if (key !== 'key' || typeof node.value !== 'string') return;
+      node.value = unmaskReferences(node.value);
+      // A key of this name would be lost in plain objects.
+      if (node.value === '__proto__')
+        found.push({
+          line: lineAt(node.range?.[0] ?? 0),
+          reason: '__proto__ is not allowed as a key',
+        });
     },
   });
   return found;

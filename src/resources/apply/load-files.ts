@@ -1,12 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseDocuments, type ParsedFile } from './document.ts';
-import type { Environment } from './interpolate.ts';
+import type { Variables } from './interpolate.ts';
 import type { Problem } from '../problem.ts';
 
-export interface LoadInput {
-  /** For `${NAME}`. */
-  readonly environment: Environment;
+export interface LoadInput extends Variables {
   /** For the file name `-`. */
   readonly stdin: AsyncIterable<Buffer | string>;
 }
@@ -62,7 +60,7 @@ async function loadFile(name: string, input: LoadInput): Promise<ParsedFile> {
     return failed(file, 'is not UTF-8 text');
   }
   const syntax = path.extname(name) === '.json' ? 'json' : 'yaml';
-  const parsed = parseDocuments(file, text, syntax, input.environment);
+  const parsed = parseDocuments(file, text, syntax, input);
   const isEmpty = parsed.documents.length === 0 && parsed.problems.length === 0;
   return isEmpty ? failed(file, 'holds no resource') : parsed;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { noVariables } from '../../../src/resources/apply/interpolate.ts';
 import { parseDocuments } from '../../../src/resources/apply/document.ts';
 import { formatChange, planApply, type PlanOptions } from '../../../src/resources/apply/plan.ts';
 import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
@@ -39,7 +40,7 @@ function apply(
   options: Partial<PlanOptions> = {},
 ): readonly string[] {
   const text = documents.map((each) => JSON.stringify(each)).join('\n---\n');
-  const files = parseDocuments('f.yaml', text, 'yaml', {});
+  const files = parseDocuments('f.yaml', text, 'yaml', noVariables);
   const defaults = {
     secretKeys: exampleKeys,
     prune: false,

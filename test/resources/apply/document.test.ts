@@ -10,7 +10,7 @@ function parse(
   environment: Environment = {},
   syntax: 'yaml' | 'json' = 'yaml',
 ): ParsedFile {
-  return parseDocuments('f.yaml', text, syntax, environment);
+  return parseDocuments('f.yaml', text, syntax, { environment, settings: new Set(['SECRET_KEY']) });
 }
 
 function valuesOf(text: string, environment: Environment = {}): unknown[] {

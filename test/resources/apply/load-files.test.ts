@@ -33,7 +33,7 @@ async function load(
 ): Promise<{ values: unknown[]; problems: string[] }> {
   const { documents, problems } = await loadFiles(
     names.map((name) => (name === '-' ? name : path.join(folder, name))),
-    { environment: { NAME: 'n' }, stdin: Readable.from([stdin]) },
+    { environment: { NAME: 'n' }, settings: new Set(), stdin: Readable.from([stdin]) },
   );
   return {
     values: documents.map(({ value }) => value),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planDeletion } from '../../../src/resources/apply/delete.ts';
+import { noVariables } from '../../../src/resources/apply/interpolate.ts';
 import { parseDocuments, type ParsedFile } from '../../../src/resources/apply/document.ts';
 import {
   formatChange,
@@ -31,7 +32,7 @@ import {
 
 function filesOf(...resources: readonly Resource[]): ParsedFile {
   const text = resources.map((each) => JSON.stringify(toDocument(each))).join('\n---\n');
-  return parseDocuments('f.yaml', text, 'yaml', {});
+  return parseDocuments('f.yaml', text, 'yaml', noVariables);
 }
 
 function storedOf(...resources: readonly Resource[]): StoredResources {
@@ -238,7 +239,7 @@ test('a source with a mistake is not also reported as missing', () => {
     'kind: Source\nid: shop\nwriteKeys: []\n---\n' +
       JSON.stringify(toDocument(exampleDestination())),
     'yaml',
-    {},
+    noVariables,
   );
   assert.deepEqual(problemsOf(files), ['f.yaml:1: name: is missing']);
 });
@@ -276,7 +277,7 @@ test('problems of every kind are reported together, from top to bottom', () => {
       'kind: Destination\nid: crm\nname: CRM\nsources: [none]\nwebhooks: [{ url: "https://x" }]',
     ].join('\n---\n'),
     'yaml',
-    {},
+    noVariables,
   );
   assert.deepEqual(problemsOf(files), [
     'f.yaml:1: kind: is not a kind of resource; allowed: Source, Destination, Audience, ComputedTrait, NoticeHook',
@@ -332,6 +333,6 @@ test('a maxInFlight that was applied with another setting stands in the way of n
 });
 
 test('an id that is a mapping is a problem at its place, whatever is in it', () => {
-  const file = parseDocuments('f.yaml', 'kind: Source\nid: {toString: 1}\n', 'yaml', {});
+  const file = parseDocuments('f.yaml', 'kind: Source\nid: {toString: 1}\n', 'yaml', noVariables);
   assert.throws(() => plan(file), InvalidResources);
 });

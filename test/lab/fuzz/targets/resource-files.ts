@@ -5,7 +5,10 @@ import { parseResource } from '../../../../src/resources/schema/schema.ts';
 import { PreparedDestination } from '../../../../src/delivery/prepared-destination.ts';
 import type { Target } from '../engine/target.ts';
 
-const environment = { TOKEN: 't0ken: {"a"}', EMPTY: '' };
+const variables = {
+  environment: { TOKEN: 't0ken: {"a"}', EMPTY: '' },
+  settings: new Set(['SECRET_KEY']),
+};
 const bounds = { deliveryMaxInFlight: 64, audienceFilesDir: '/data' };
 
 /** The first byte: YAML or JSON. */
@@ -50,6 +53,7 @@ export const target: Target = {
       '${',
       '$${',
       '${EMPTY}',
+      '${SECRET_KEY}',
     ],
     ...[
       'toString: 1',
@@ -71,7 +75,7 @@ export const target: Target = {
   check(input) {
     const syntax = input[0] === 0x4a ? 'json' : 'yaml';
     const text = input.toString('utf8', 1);
-    const { documents, problems } = parseDocuments('a.yaml', text, syntax, environment);
+    const { documents, problems } = parseDocuments('a.yaml', text, syntax, variables);
     const lines = text.split(/\r\n|\r|\n/).length;
     const desired = parseDesired(documents, bounds);
     for (const { file, line = 1, reason } of [...problems, ...desired.problems]) {
