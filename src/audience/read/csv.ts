@@ -4,7 +4,7 @@ import { textId, textValue } from './cells.ts';
 import { columnIndex } from './columns.ts';
 import { firstRecord } from './first-record.ts';
 import type { Rows } from './rows.ts';
-import { files, text } from './sql.ts';
+import { files, ownColumns, text } from './sql.ts';
 
 /** Rows of CSV files. Files whose columns are in another order are read by their own header. */
 export async function csvRows(
@@ -61,5 +61,6 @@ function csvSource(
     `quote = '"'`,
     `escape = '"'`,
     'allow_quoted_nulls = false',
+    ownColumns,
   ].join(', ')})`;
 }

@@ -4,7 +4,7 @@ import { splitLines } from '../../split-lines.ts';
 import { jsonId, jsonValue } from './cells.ts';
 import { openText } from './first-record.ts';
 import type { Rows } from './rows.ts';
-import { files, identifier, text } from './sql.ts';
+import { files, identifier, ownColumns, text } from './sql.ts';
 
 /** Rows of NDJSON files: a line is an object, a missing field counts as null. */
 export function ndjsonRows(names: readonly string[], from: FileRows | FileValues): readonly Rows[] {
@@ -12,7 +12,7 @@ export function ndjsonRows(names: readonly string[], from: FileRows | FileValues
   const distinct = [...new Set(fields.map(String))];
   const columns = distinct.map((field) => `${text(field)}: 'JSON'`);
   const picked = fields.map((field, index) => `${identifier(String(field))} AS c${index}`);
-  const json = `read_json(${files(names)}, format = 'newline_delimited', records = true, columns = {${columns.join(', ')}})`;
+  const json = `read_json(${files(names)}, format = 'newline_delimited', records = true, columns = {${columns.join(', ')}}, ${ownColumns})`;
   return [
     {
       source: `(SELECT ${picked.join(', ')} FROM ${json})`,

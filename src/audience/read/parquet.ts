@@ -3,7 +3,7 @@ import type { FileRows, FileValues } from '../../resources/resource.ts';
 import { typedId, typedValue } from './cells.ts';
 import { columnIndex } from './columns.ts';
 import type { Rows } from './rows.ts';
-import { files, identifier } from './sql.ts';
+import { files, identifier, ownColumns } from './sql.ts';
 import { explainUnreadable } from './unreadable.ts';
 
 /** Rows of Parquet files. DuckDB would use the first file's types for all, and read `007` as 7. */
@@ -52,5 +52,5 @@ async function columnTypes(
 
 function parquetSource(names: readonly string[]): string {
   // Older writers do not mark text as text.
-  return `read_parquet(${files(names)}, binary_as_string = true)`;
+  return `read_parquet(${files(names)}, binary_as_string = true, ${ownColumns})`;
 }

@@ -10,3 +10,6 @@ export function identifier(name: string): string {
 export function files(names: readonly string[]): string {
   return `[${names.map((name) => text(name.replace(/[*?[]/g, '[$&]'))).join(', ')}]`;
 }
+
+/** A column of the file wins over one that DuckDB would make of a folder's name, such as `tier=export`. */
+export const ownColumns = 'hive_partitioning = false';

@@ -32,6 +32,25 @@ test('no file outside of the folder of lists is read: by name, by .. or by a lin
   await assert.rejects(members({ file: 'linked/secret.csv', ...rows }), outside);
 });
 
+test('a column of the file wins over the name of its folder, in every format', async (t) => {
+  const { file, folder, sql, values } = await startReading(t);
+  for (const name of ['tier=export', 'ID=7', 'c0=x', 'c1=x']) {
+    await file(`${name}/csv/a.csv`, 'tier,id\ngold,u1\nsilver,u2\n');
+    await file(`${name}/json/a.ndjson`, '{"id":"u1","tier":"gold"}\n{"id":"u2","tier":"silver"}\n');
+    await mkdir(path.join(folder, name, 'parquet'));
+    const rows = "VALUES ('u1', 'gold'), ('u2', 'silver')) AS v(id, tier)";
+    await sql(`COPY (SELECT * FROM (${rows}) TO '${folder}/${name}/parquet/a.parquet'`);
+    for (const format of ['csv', 'json', 'parquet']) {
+      const { current } = await values({ file: `${name}/${format}`, userId: 'id', value: 'tier' });
+      const expected = new Map([
+        ['u1', '"gold"'],
+        ['u2', '"silver"'],
+      ]);
+      assert.deepEqual(current, expected, `${name}/${format}`);
+    }
+  }
+});
+
 test('links that stay in the folder are followed, as Kubernetes mounts its files', async (t) => {
   const { file, folder, members } = await startReading(t);
   await file('..2026/list.csv', 'id\n1\n');
