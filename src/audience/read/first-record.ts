@@ -14,6 +14,16 @@ export function openText(file: string): Readable {
   return bytes.pipe(text);
 }
 
+/** As many bytes as there are, at most `count`. */
+export async function firstBytes(stream: Readable, count: number): Promise<Buffer> {
+  let head: Buffer = Buffer.alloc(0);
+  for await (const chunk of stream) {
+    head = Buffer.concat([head, chunk as Buffer]);
+    if (head.length >= count) break;
+  }
+  return head.subarray(0, count);
+}
+
 /** A header of a thousand columns with long names is a tenth of this. */
 const maxRecordBytes = 1024 * 1024;
 

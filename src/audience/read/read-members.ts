@@ -13,6 +13,7 @@ import { fillCurrent } from './fill-current.ts';
 import { findFiles, type FoundFiles } from './find-files.ts';
 import { firstFields, ndjsonRows } from './ndjson.ts';
 import { parquetRows } from './parquet.ts';
+import { withPlainCopies } from './plain-copies.ts';
 import { copyRows, type CopiedColumns } from './postgres.ts';
 import { describeLeftOut, type ReadReport } from './report.ts';
 import type { Rows } from './rows.ts';
@@ -25,7 +26,7 @@ export interface ReadOptions {
   readonly folder: string;
   /** For one query of a database. */
   readonly queryTimeoutMs: number;
-  /** Holds the data of a database until it is in the table. */
+  /** Holds the data of a database, and copies of files, until they are in the table. */
   readonly tempFolder: string;
 }
 
@@ -58,15 +59,18 @@ export async function readMembers(
 async function readFiles(
   connection: DuckDBConnection,
   from: FileRows | FileValues,
-  { folder }: ReadOptions,
+  { folder, tempFolder }: ReadOptions,
 ): Promise<ReadReport> {
   const found = await findFiles(from, folder);
-  const { format, files, expectedRows } = found;
-  const rows = await rowsOf(connection, found, from);
-  const report = await fillCurrent(connection, rows).catch((error: unknown) =>
-    explainUnreadable(error, files, format),
-  );
-  if (format === 'ndjson') await requireFields(report, files, from);
+  const { expectedRows } = found;
+  const report = await withPlainCopies(found, tempFolder, async (plain) => {
+    const rows = await rowsOf(connection, plain, from);
+    const filled = await fillCurrent(connection, rows).catch((error: unknown) =>
+      explainUnreadable(error, plain.files, plain.format),
+    );
+    if (plain.format === 'ndjson') await requireFields(filled, plain.files, from);
+    return filled;
+  });
   if (expectedRows !== undefined && report.rows !== expectedRows)
     throw new PostriderError(
       'input-invalid',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { parseRecord } from '../../../src/audience/read/first-record.ts';
 import { reportOf, startReading } from './reading.ts';
 
@@ -72,6 +72,59 @@ test('a CSV file may have no header, another delimiter, Windows line ends, a BOM
   const parts = [gzipSync('id\n1\n'), gzipSync('2\n')];
   await file('parts.csv.gz', Buffer.concat(parts));
   assert.equal((await members({ file: 'parts.csv.gz', userId: 'id' })).report.members, 2);
+});
+
+/** A gzip file of RFC 1952, with what its header may hold. */
+function gzipWith(
+  text: string,
+  { extra, name, comment, hasChecksum }: Partial<GzipHeader>,
+): Buffer {
+  const flags = [
+    [hasChecksum, 2],
+    [extra, 4],
+    [name, 8],
+    [comment, 16],
+  ] as const;
+  const bits = flags.reduce((sum, [given, bit]) => (given === undefined ? sum : sum | bit), 0);
+  const parts = [Buffer.from([0x1f, 0x8b, 8, bits, 0, 0, 0, 0, 0, 3])];
+  if (extra !== undefined) parts.push(Buffer.from([extra.length, 0]), Buffer.from(extra));
+  for (const each of [name, comment]) if (each !== undefined) parts.push(Buffer.from(`${each}\0`));
+  if (hasChecksum !== undefined) {
+    const checksum = Buffer.alloc(2);
+    checksum.writeUInt16LE(crc32(Buffer.concat(parts)) & 0xffff);
+    parts.push(checksum);
+  }
+  const trailer = Buffer.alloc(8);
+  trailer.writeUInt32LE(crc32(text));
+  trailer.writeUInt32LE(text.length, 4);
+  return Buffer.concat([...parts, deflateRawSync(text), trailer]);
+}
+
+interface GzipHeader {
+  readonly extra: string;
+  readonly name: string;
+  readonly comment: string;
+  readonly hasChecksum: true;
+}
+
+test('a gzip file may have in its header all that RFC 1952 allows', async (t) => {
+  const { file, members } = await startReading(t);
+  const headers: readonly Partial<GzipHeader>[] = [
+    { name: 'members.csv' },
+    { extra: 'abcd' },
+    { comment: 'exported by night' },
+    { hasChecksum: true },
+    { extra: 'ab', name: 'm.csv', comment: 'c', hasChecksum: true },
+  ];
+  for (const header of headers) {
+    await file('m.csv.gz', gzipWith('id\nu1\nu2\n', header));
+    const { current } = await members({ file: 'm.csv.gz', userId: 'id' });
+    assert.deepEqual([...current.keys()].sort(), ['u1', 'u2'], JSON.stringify(header));
+  }
+  await file('short.csv.gz', gzipWith('id,v\nu1,2\nsecret\n', { comment: 'c' }));
+  await assert.rejects(members({ file: 'short.csv.gz', userId: 'id' }), {
+    message: /\/short\.csv\.gz:3: has more or fewer columns than the first line$/,
+  });
 });
 
 test('a folder or a glob is read whole, each file by its own header', async (t) => {

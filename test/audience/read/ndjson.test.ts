@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { reportOf, startReading } from './reading.ts';
@@ -84,6 +86,29 @@ test('values of NDJSON pass as they are, in one spelling', async (t) => {
     report,
     reportOf({ rows: 15, members: 11, numericIds: 11 }, { nullValues: 1, otherValues: 3 }),
   );
+});
+
+test('a byte order mark is no part of the first line, wherever its file comes in a folder', async (t) => {
+  const { file, members, folder } = await startReading(t);
+  await file('one/a.ndjson', '\ufeff{"id":"u1"}\r\n{"id":"u2"}\r\n');
+  await file('many/a.ndjson.gz', gzipSync('\ufeff{"id":"u1"}\n'));
+  await file('many/b.ndjson', '\ufeff{"id":"u2"}\n');
+  await file('many/c.ndjson', '{"id":"u3"}\n');
+  for (const [name, ids] of [
+    ['one', ['u1', 'u2']],
+    ['many', ['u1', 'u2', 'u3']],
+  ] as const) {
+    const { current } = await members({ file: name, userId: 'id' });
+    assert.deepEqual([...current.keys()].sort(), ids);
+  }
+  await assert.rejects(members({ file: 'one', userId: 'user' }), {
+    message: /\/one\/a\.ndjson has no column user; it has one column$/,
+  });
+  await file('wrong.ndjson', '\ufeff{"id":"u1"}\n["secret"]\n');
+  await assert.rejects(members({ file: 'wrong.ndjson', userId: 'id' }), {
+    message: /\/wrong\.ndjson:2: is not a JSON object in UTF-8$/,
+  });
+  assert.deepEqual(await readdir(path.join(folder, 'spilled')), [], 'copies that stay');
 });
 
 test('the id can be the value too', async (t) => {
