@@ -118,15 +118,13 @@ test('400 events of one user at once go out one after the other, and none is put
   t.diagnostic(`400 times ${answerMs['busy']} ms took ${spanMs('busy').toFixed(0)} ms`);
 });
 
-test('4,000 events of five users at once are delivered in their order, and none is put off', async (t) => {
-  const many = Array.from({ length: 2_000 }, (_, n) => `u${n}`);
-  await deliver('instant', many, 4_000);
+test('1,000 events of five users at once are delivered in their order, and none is put off', async (t) => {
+  const many = Array.from({ length: 500 }, (_, n) => `u${n}`);
+  await deliver('instant', many, 1_000);
   const manyMs = spanMs('instant');
-  await deliver('instant', ['a', 'b', 'c', 'd', 'e'], 4_000);
+  await deliver('instant', ['a', 'b', 'c', 'd', 'e'], 1_000);
   const share = manyMs / spanMs('instant');
-  t.diagnostic(
-    `${share.toFixed(2)} of the rate of 2,000 users, which take ${manyMs.toFixed(0)} ms`,
-  );
+  t.diagnostic(`${share.toFixed(2)} of the rate of 500 users, which take ${manyMs.toFixed(0)} ms`);
 });
 
 /** Five calls a second and half of the time as many for each of the slow endpoints: twice what slots allow. */
