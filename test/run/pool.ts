@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, setPriority, tmpdir } from 'node:os';
+import { availableParallelism, getPriority, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Job, JobResult, Report } from './job.ts';
 
@@ -58,7 +58,8 @@ async function run(job: Job, place: string): Promise<Omit<JobResult, 'startedS'>
     ['--import=./test/run/in-job.ts', ...(job.files.length > 0 ? reporting : []), ...job.args],
     { env: { ...process.env, RUN_USAGE_FILE: usageFile }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
-  if (job.kind === 'processor' && child.pid !== undefined)
+  // A run that gives way already, by `nice`, may not take that back.
+  if (job.kind === 'processor' && child.pid !== undefined && getPriority() < processorPriority)
     setPriority(child.pid, processorPriority);
   let output = '';
   for (const stream of [child.stdout, child.stderr])

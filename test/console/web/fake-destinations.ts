@@ -86,7 +86,7 @@ export function fakeDestinations(
       url: `${host}/postrider/${purpose.replace(' ', '-')}${mark}`,
       breaker: isBad ? 'open' : 'closed',
       lastAnswer,
-      ...(isBad ? { failingSince: before(minutes), nextProbe: later(3 + (index % 7)) } : {}),
+      ...(isBad ? { failingSince: before(minutes), nextProbe: later(13 + (index % 7)) } : {}),
     };
     const second: UrlStatus = {
       url: `${host.replace('hooks', 'backup')}/in`,
@@ -103,7 +103,7 @@ export function fakeDestinations(
       ...(isStill ? {} : { lastAnswer }),
       waiting,
       ...(waiting > 0 ? { oldest: before(isWaiting ? minutes : 1) } : {}),
-      ...(isBad ? { nextTry: later(3 + (index % 7)), deadline: later(240 - (minutes % 200)) } : {}),
+      ...(isBad ? { nextTry: later(13 + (index % 7)), deadline: later(240 - (minutes % 200)) } : {}),
       perMinute: {
         delivered: isBad || isStill ? 0 : perMinute,
         failed: isBad ? Math.round(perMinute / 4) : 0,

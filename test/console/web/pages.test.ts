@@ -112,9 +112,9 @@ visiting(
     );
     const harbor = rows.filter({ hasText: 'Harbor Bank warehouse' }).first();
     const text = await harbor.innerText();
-    assert.match(text, /for 4 h 23 min/);
+    assert.match(text, /for 4 h 2\d min/);
     assert.match(text, /no answer within 10 s/);
-    assert.match(text, /in \d min/);
+    assert.match(text, /in \d+ min/);
     await page.getByText('connection refused, 203.0.113.7:443').waitFor();
   },
 );
