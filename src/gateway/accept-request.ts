@@ -1,15 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallType } from '../event/call.ts';
-import type { Clock } from '../ops/clock.ts';
+import { writeKeyIn } from './body-write-key.ts';
+import type { SteadyClock } from '../ops/clock.ts';
 import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
 import { heldBytes, type IngestWriter } from './ingest-writer.ts';
 import type { KnownKeys } from './known-keys.ts';
 import { prepareCalls, type IngestTopics, type Prepared } from './prepare-call.ts';
-import type { RateLimits } from './rate-limits.ts';
-import { overloaded, unpackBody } from './read-body.ts';
+import { callsWorth, type RateLimits } from './rate-limits.ts';
+import { isPacked, overloaded, unpackBody } from './read-body.ts';
 import { readRequest } from './read-request.ts';
 import type { Refusal } from './refusal.ts';
+import type { StrangersTime } from './strangers-time.ts';
 import { basicWriteKey } from './write-key.ts';
 
 export interface AcceptDeps {
@@ -18,8 +20,9 @@ export interface AcceptDeps {
   readonly budget: ByteBudget;
   /** Undefined: no limits. */
   readonly rateLimits: RateLimits | undefined;
+  readonly strangersTime: StrangersTime;
   readonly topics: IngestTopics;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly events: GatewayEvents;
 }
 
@@ -35,6 +38,9 @@ export interface TrackingRequest {
 /** The holder of the bytes of requests without a known write key. Keys are never empty. */
 const strangers = '';
 
+/** People who try things out are told what is wrong with their JSON, although it shows no key. */
+const triedOutBytes = 4 * 1024;
+
 /**
  * Undefined once Kafka has acknowledged every call of the request, otherwise why the request is not accepted.
  */
@@ -42,95 +48,109 @@ export async function acceptRequest(
   deps: AcceptDeps,
   request: TrackingRequest,
 ): Promise<Refusal | undefined> {
-  const { budget, keys } = deps;
-  const headerKey = basicWriteKey(request.headers.authorization);
-  const lease = budget.lease(keys.find(headerKey) ?? strangers);
+  const { writer, rateLimits, events, keys, budget, clock } = deps;
+  if (!writer.takesWrites) return kafkaUnavailable;
+  const receivedMs = clock.now();
+  const lease = budget.lease(strangers);
   try {
-    return await accept(deps, request, headerKey, lease);
+    const calls = await receive(deps, request, receivedMs, lease);
+    if ('code' in calls) return calls;
+    const { count, worth, writeKey, rejections, oddities } = calls;
+    const notWritten = await write(writer, calls.records, lease);
+    if (notWritten !== undefined) {
+      rateLimits?.giveBack(writeKey, worth);
+      return notWritten;
+    }
+    events.accepted(count, rejections, receivedMs);
+    if (oddities.length > 0) events.odd(oddities, keys.sourceOf(writeKey));
+    return undefined;
   } finally {
     lease.release();
   }
 }
 
-async function accept(
-  deps: AcceptDeps,
-  request: TrackingRequest,
-  headerKey: string | undefined,
-  lease: Lease,
-): Promise<Refusal | undefined> {
-  const { writer, rateLimits, events, keys } = deps;
-  if (!writer.takesWrites) return kafkaUnavailable;
-  const received = { headerKey, receivedMs: deps.clock.now() };
-  const calls = await receive(deps, request, received, lease);
-  if ('code' in calls) return calls;
-
-  const { count, writeKey, rejections, oddities } = calls;
-  const notWritten = await write(writer, calls.records, lease);
-  if (notWritten !== undefined) {
-    rateLimits?.giveBack(writeKey, count);
-    return notWritten;
-  }
-  events.accepted(count, rejections, received.receivedMs);
-  if (oddities.length > 0) events.odd(oddities, keys.sourceOf(writeKey));
-  return undefined;
-}
-
-interface Received {
-  readonly headerKey: string | undefined;
-  /** Epoch milliseconds. */
-  readonly receivedMs: number;
-}
-
 interface ReceivedCalls extends Prepared {
   readonly count: number;
+  /** The calls that the request counts as, for the rate limit. */
+  readonly worth: number;
   readonly writeKey: string;
 }
 
-/** Of the given keys, none is known. */
-interface UnknownKeys {
-  readonly given: readonly (string | undefined)[];
-}
-
+/** A key in the header is judged before the body is read: nobody is to be charged for what strangers send. */
 async function receive(
   deps: AcceptDeps,
   request: TrackingRequest,
-  received: Received,
+  receivedMs: number,
   lease: Lease,
 ): Promise<ReceivedCalls | Refusal> {
-  const packed = await request.read(lease);
-  if (!Buffer.isBuffer(packed)) return packed;
-  const body = unpackBody(packed, request.headers['content-encoding']);
-  if (!Buffer.isBuffer(body)) return body;
-  if (body !== packed && !lease.grow(body.length)) return overloaded;
-  for (;;) {
-    const calls = readCalls(deps, body, { ...request, ...received }, lease);
-    if (!('given' in calls)) return calls;
-    const found = await deps.keys.findCurrent(...calls.given);
-    if (typeof found !== 'string') return found;
+  const headerKey = basicWriteKey(request.headers.authorization);
+  if (headerKey !== undefined) {
+    const known = await knownKey(deps.keys, headerKey);
+    if (typeof known !== 'string') return known;
+    lease.moveTo(known);
+    const body = await readBody(request, lease);
+    return Buffer.isBuffer(body) ? readCalls(deps, body, request, receivedMs, known) : body;
   }
+  const searched = await searchBody(deps, request, lease);
+  if ('code' in searched) return searched;
+  const { body, bodyKey } = searched;
+  const known = await knownKey(deps.keys, bodyKey);
+  if (typeof known !== 'string') return known;
+  if (!lease.moveTo(known)) return overloaded;
+  return readCalls(deps, body, request, receivedMs, known);
 }
 
-/**
- * What `JSON.parse` makes takes many times the memory of the body and of the records, so that nothing may wait that
- * holds it: a request whose key is unknown is parsed again later.
- */
-function readCalls(
-  { keys, rateLimits, topics }: AcceptDeps,
-  body: Buffer,
-  { type, clientIp, headerKey, receivedMs }: TrackingRequest & Received,
+async function knownKey(keys: KnownKeys, given: string | undefined): Promise<string | Refusal> {
+  return keys.find(given) ?? keys.findCurrent(given);
+}
+
+async function readBody(request: TrackingRequest, lease: Lease): Promise<Buffer | Refusal> {
+  const packed = await request.read(lease);
+  return Buffer.isBuffer(packed) ? unpack(packed, request, lease) : packed;
+}
+
+function unpack(packed: Buffer, { headers }: TrackingRequest, lease: Lease): Buffer | Refusal {
+  const body = unpackBody(packed, headers['content-encoding']);
+  if (!Buffer.isBuffer(body) || body === packed) return body;
+  return lease.grow(body.length) ? body : overloaded;
+}
+
+/** The body with the key in it, which need not be known. */
+async function searchBody(
+  { keys, strangersTime, clock }: AcceptDeps,
+  request: TrackingRequest,
   lease: Lease,
-): ReceivedCalls | Refusal | UnknownKeys {
+): Promise<{ readonly body: Buffer; readonly bodyKey: string | undefined } | Refusal> {
+  const packed = await request.read(lease);
+  if (!Buffer.isBuffer(packed)) return packed;
+  if (!strangersTime.allows(packed, isPacked(packed))) return tooManyStrangers;
+  const startedMs = clock.steadyNow();
+  const body = unpack(packed, request, lease);
+  const bodyKey = Buffer.isBuffer(body) ? writeKeyIn(body) : undefined;
+  const refusal =
+    Buffer.isBuffer(body) && bodyKey === undefined && body.length <= triedOutBytes
+      ? readRequest(body, request.type).refusal
+      : undefined;
+  if (keys.find(bodyKey) === undefined) strangersTime.spent(startedMs);
+  return Buffer.isBuffer(body) ? (refusal ?? { body, bodyKey }) : body;
+}
+
+/** What `JSON.parse` makes takes many times the memory of the body and of the records, so nothing waits that holds it. */
+function readCalls(
+  { rateLimits, topics }: AcceptDeps,
+  body: Buffer,
+  { type, clientIp }: TrackingRequest,
+  receivedMs: number,
+  writeKey: string,
+): ReceivedCalls | Refusal {
   const { submission, refusal } = readRequest(body, type);
   if (refusal !== undefined) return refusal;
-  const given = [headerKey, submission.writeKey];
-  const writeKey = keys.find(...given);
-  if (writeKey === undefined) return { given };
-  if (!lease.moveTo(writeKey)) return overloaded;
   const count = submission.calls.length;
-  const waitS = rateLimits?.take(writeKey, count);
+  const worth = callsWorth(count, submission.bytes);
+  const waitS = rateLimits?.take(writeKey, worth);
   if (waitS !== undefined) return rateLimited(waitS);
   const prepared = prepareCalls(submission, { receivedMs, writeKey, clientIp }, topics);
-  return { ...prepared, count, writeKey };
+  return { ...prepared, count, worth, writeKey };
 }
 
 /** Undefined once Kafka has acknowledged all. */
@@ -158,6 +178,13 @@ const partitionUnavailable: Refusal = {
   code: 'kafka-unavailable',
   message:
     'Kafka has not acknowledged some of the calls; send all again with the same message ids.',
+};
+
+const tooManyStrangers: Refusal = {
+  code: 'rate-limited',
+  message:
+    'The gateway is busy with requests that have no known write key; send this again later, or with the write key in Basic authentication.',
+  retryAfterS: 1,
 };
 
 function rateLimited(waitS: number): Refusal {

@@ -42,7 +42,8 @@ export function batchItems(body: Buffer): readonly Buffer[] {
   return items.length === 1 && items[0]?.length === 0 ? [] : items;
 }
 
-function endOfString(body: Buffer, start: number): number {
+/** The place of the quote that ends the string which begins at `start`. */
+export function endOfString(body: Buffer, start: number): number {
   let at = start + 1;
   while (body[at] !== quote && at < body.length) at += body[at] === backslash ? 2 : 1;
   return at;

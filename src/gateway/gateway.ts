@@ -10,6 +10,7 @@ import { IngestWriter, type IngestProducer } from './ingest-writer.ts';
 import { KnownKeys, type KeyConfig } from './known-keys.ts';
 import { exposeState, GatewayMetrics } from './metrics.ts';
 import { RateLimits } from './rate-limits.ts';
+import { StrangersTime } from './strangers-time.ts';
 import { createServer, useTls, type ServerOptions, type TlsKeyPair } from './server.ts';
 
 export interface GatewayDeps extends ServerOptions {
@@ -22,8 +23,8 @@ export interface GatewayDeps extends ServerOptions {
   readonly metrics: MetricsRegistry;
   /** 0: any free one. */
   readonly port: number;
-  /** Calls a second of one write key. */
-  readonly rateLimit: number | undefined;
+  /** Calls a second of one write key; 0: no limit. */
+  readonly rateLimit: number;
 }
 
 export interface Gateway extends Role {
@@ -59,10 +60,14 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     inFlightBytes: budget.usedBytes,
     kafkaAvailable: writer.isAvailable,
   }));
-  const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
+  const rateLimits = rateLimit === 0 ? undefined : new RateLimits(rateLimit, clock);
   const keys = new KnownKeys(config, clock);
   const topics = { ingest, ingestRejected };
-  const server = createServer({ keys, writer, budget, rateLimits, topics, clock, events }, deps);
+  const strangersTime = new StrangersTime(clock);
+  const server = createServer(
+    { keys, writer, budget, rateLimits, strangersTime, topics, clock, events },
+    deps,
+  );
   const port = await listenOnAll(server, 'GATEWAY_PORT', deps.port);
   let stopping = false;
   return {

@@ -21,11 +21,9 @@ export class KnownKeys {
     this.#clock = clock;
   }
 
-  /** The first of the given keys that has a source, as far as is known here. */
-  find(...given: readonly (string | undefined)[]): string | undefined {
-    return given.find(
-      (key) => key !== undefined && this.#config.sourceByWriteKey(key) !== undefined,
-    );
+  /** The given key if it has a source, as far as is known here. */
+  find(given: string | undefined): string | undefined {
+    return given !== undefined && this.sourceOf(given) !== undefined ? given : undefined;
   }
 
   /** The source's id. */
@@ -34,9 +32,9 @@ export class KnownKeys {
   }
 
   /** Like `find`, but after a refresh of the configuration, because the source may be new. */
-  async findCurrent(...given: readonly (string | undefined)[]): Promise<string | Refusal> {
-    if (given.every((key) => key === undefined)) return noWriteKey;
-    return (await this.#refreshed()) ? (this.find(...given) ?? unknownWriteKey) : configUnknown;
+  async findCurrent(given: string | undefined): Promise<string | Refusal> {
+    if (given === undefined) return noWriteKey;
+    return (await this.#refreshed()) ? (this.find(given) ?? unknownWriteKey) : configUnknown;
   }
 
   /**
@@ -81,7 +79,7 @@ export class KnownKeys {
 
 const noWriteKey: Refusal = {
   code: 'no-write-key',
-  message: 'Neither Basic authentication nor the field writeKey of the body names a source.',
+  message: 'Neither Basic authentication nor the field writeKey of a JSON body names a source.',
 };
 
 const unknownWriteKey: Refusal = {

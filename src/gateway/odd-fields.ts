@@ -29,26 +29,38 @@ const known: ReadonlySet<string> = new Set([
 /** Senders use the same few names in all their calls. */
 const mostRemembered = 1_000;
 const meantBy = new Map<string, string | undefined>();
+/** A known name with three letters too many, and a few characters that don't count. */
+const longestName = 32;
+/** A look takes as long as the whole rest of a small call. A sender chooses how many names there are. */
+const mostLooks = 20;
 
-/** Checks one call as it was sent, and appends to `found`. */
-export function findOddities(call: JsonObject, found: Oddity[]): void {
-  for (const field in call) {
-    if (known.has(field)) continue;
-    const meant = meaning(field);
-    if (meant !== undefined && call[meant] === undefined)
-      found.push({ reason: 'misspelt', field, meant });
-  }
-  for (const field of objects) {
-    const value = call[field];
-    if (value === undefined || value === null || isObject(value)) continue;
-    found.push({ reason: 'not-an-object', field, meant: field });
-  }
-}
+/** The suspicious fields of one request's calls. */
+export class Oddities {
+  readonly found: Oddity[] = [];
+  #looksLeft = mostLooks;
 
-function meaning(field: string): string | undefined {
-  if (meantBy.has(field)) return meantBy.get(field);
-  if (meantBy.size >= mostRemembered) meantBy.clear();
-  const meant = almost(field, known);
-  meantBy.set(field, meant);
-  return meant;
+  /** Checks one call as it was sent. */
+  check(call: JsonObject): void {
+    for (const field in call) {
+      if (known.has(field) || field.length > longestName) continue;
+      const meant = this.#meaning(field);
+      if (meant !== undefined && call[meant] === undefined)
+        this.found.push({ reason: 'misspelt', field, meant });
+    }
+    for (const field of objects) {
+      const value = call[field];
+      if (value === undefined || value === null || isObject(value)) continue;
+      this.found.push({ reason: 'not-an-object', field, meant: field });
+    }
+  }
+
+  #meaning(field: string): string | undefined {
+    if (meantBy.has(field)) return meantBy.get(field);
+    if (this.#looksLeft === 0) return undefined;
+    this.#looksLeft -= 1;
+    if (meantBy.size >= mostRemembered) meantBy.clear();
+    const meant = almost(field, known);
+    meantBy.set(field, meant);
+    return meant;
+  }
 }

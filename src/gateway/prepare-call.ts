@@ -8,7 +8,7 @@ import type { Rejection } from '../event/rejection.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { correctTime, timesOf, type RequestTimes } from './correct-time.ts';
-import { findOddities, type Oddity } from './odd-fields.ts';
+import { Oddities, type Oddity } from './odd-fields.ts';
 import { isObject, type Submission } from './read-request.ts';
 import { inFewRecords, type Rejected } from './rejected-together.ts';
 
@@ -45,10 +45,10 @@ export function prepareCalls(
   const headers = { [writeKeyHeader]: receipt.writeKey };
   const records: OutgoingRecord[] = [];
   const rejected: Rejected[] = [];
-  const oddities: Oddity[] = [];
+  const oddities = new Oddities();
   submission.calls.forEach((call, index) => {
     const beyond = submission.beyondLimits.get(index);
-    if (beyond === undefined && isObject(call)) findOddities(call, oddities);
+    if (beyond === undefined && isObject(call)) oddities.check(call);
     const rejection = beyond?.rejection ?? readyCall(call, submission, receipt, times);
     if (rejection !== undefined) {
       rejected.push({ key: userOf(call), value: beyond?.bytes ?? JSON.stringify(call), rejection });
@@ -63,7 +63,8 @@ export function prepareCalls(
     const own = { ...headers, [reasonHeader]: reason, [detailHeader]: detail };
     records.push({ topic: topics.ingestRejected, key, value, headers: own });
   }
-  return { records, rejections: rejected.map(({ rejection }) => rejection), oddities };
+  const rejections = rejected.map(({ rejection }) => rejection);
+  return { records, rejections, oddities: oddities.found };
 }
 
 /** Makes the call ready for Kafka, or returns why it is rejected. */

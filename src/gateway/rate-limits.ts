@@ -1,12 +1,20 @@
 import type { Clock } from '../ops/clock.ts';
 
+/** More than a usual call has. So large requests, which cost much of everything that follows, count as more calls. */
+const bytesOfCall = 2 * 1024;
+
+/** The calls that a request counts as. `bytes`: with the fields of its batch in each of its calls. */
+export function callsWorth(calls: number, bytes: number): number {
+  return Math.max(calls, Math.ceil(bytes / bytesOfCall));
+}
+
 interface Bucket {
   calls: number;
   updatedMs: number;
 }
 
 /**
- * A token bucket for each write key, in calls. It holds one second's worth, and one request may overdraw it,
+ * A token bucket for each write key, in calls, as `callsWorth` counts them. It holds one second's worth, and one request may overdraw it,
  * so that a batch larger than the bucket can be accepted at all. Later requests wait until the debt is paid.
  */
 export class RateLimits {

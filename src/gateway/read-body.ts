@@ -102,7 +102,7 @@ class IncomingBody implements PacedBody {
  * like that.
  */
 export function unpackBody(body: Buffer, contentEncoding: string | undefined): Buffer | Refusal {
-  const isGzip = body[0] === 0x1f && body[1] === 0x8b;
+  const isGzip = isPacked(body);
   const unpacked = isGzip ? gunzip(body) : body;
   if (!Buffer.isBuffer(unpacked)) return unpacked;
   if (unpacked.length > maxBodyBytes) {
@@ -114,6 +114,10 @@ export function unpackBody(body: Buffer, contentEncoding: string | undefined): B
     return { code: 'unknown-encoding', message };
   }
   return unpacked;
+}
+
+export function isPacked(body: Buffer): boolean {
+  return body[0] === 0x1f && body[1] === 0x8b;
 }
 
 function gunzip(body: Buffer): Buffer | Refusal {

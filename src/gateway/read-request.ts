@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { CallType } from '../event/call.ts';
-import { textOf } from '../event/check-call.ts';
 import { maxBatchFieldsBytes } from '../event/merged-call.ts';
 import { maxBatchCalls, maxDepth } from '../event/limits.ts';
 import { isDeeper, position, withoutByteOrderMark, type JsonObject } from '../event/read-json.ts';
@@ -14,7 +13,8 @@ export interface Submission {
   readonly beyondLimits: ReadonlyMap<number, BeyondLimits>;
   /** The type in the path; undefined for a batch, whose calls have their own types. */
   readonly type: CallType | undefined;
-  readonly writeKey: string | undefined;
+  /** The bytes of the request with the batch's fields in each of its calls. */
+  readonly bytes: number;
   /** Fields of the batch that apply to all its calls. */
   readonly context: JsonObject | undefined;
   readonly integrations: JsonObject | undefined;
@@ -59,13 +59,12 @@ const none: ReadonlyMap<number, BeyondLimits> = new Map();
 function readSingle(body: Buffer, call: JsonObject, type: CallType): ReadRequest {
   const objection = objectionTo(call, body.length);
   if (objection !== undefined) return refuse(objection.reason, objection.detail);
-  const writeKey = textOf(call['writeKey']);
   return {
     submission: {
       calls: [call],
       beyondLimits: none,
       type,
-      writeKey,
+      bytes: body.length,
       context: undefined,
       integrations: undefined,
       sentAt: null,
@@ -93,16 +92,12 @@ function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
   // Merged into a call, these fields are one level deeper.
   if (shared.some(isTooDeepBelow)) return refuse('too-deep', tooDeep);
   const sharedBytes = shared.reduce<number>((sum, field) => sum + lengthOf(field), 0);
-  if (
-    sharedBytes > maxBatchFieldsBytes ||
-    sharedBytes * calls.length + body.length > maxMergedRequestBytes
-  ) {
+  const bytes = sharedBytes * calls.length + body.length;
+  if (sharedBytes > maxBatchFieldsBytes || bytes > maxMergedRequestBytes)
     return fieldsTooLarge(sharedBytes);
-  }
   const beyondLimits = findBeyondLimits(body, calls);
-  const writeKey = textOf(fields['writeKey']);
   return {
-    submission: { calls, beyondLimits, type: undefined, writeKey, context, integrations, sentAt },
+    submission: { calls, beyondLimits, type: undefined, bytes, context, integrations, sentAt },
   };
 }
 

@@ -109,7 +109,7 @@ const groups: readonly Group[] = [
       gatewayTrustedProxies:
         'Networks of proxies whose `X-Forwarded-For` header is believed. It gives `context.ip` of browser calls.',
       gatewayRateLimit:
-        'Rate at which one gateway takes calls of one write key. Calls beyond it are answered with 429.',
+        'Rate at which one gateway takes calls of one write key; more are answered with 429. In a request that is larger than 2 KB a call, with the fields of its batch in each call, every 2 KB count as a call. 0: no limit.',
     },
   },
   {

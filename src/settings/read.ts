@@ -62,9 +62,11 @@ export function describeChosenSettings(settings: Settings): Record<string, strin
 function show(field: string, value: Exclude<Settings[keyof Settings], undefined>): string {
   const items = Array.isArray(value) ? value : [value];
   const spell = (item: unknown): string => {
+    const isRate = field.endsWith('RateLimit');
     // As it is written where it is off.
-    if (field.includes('Ms')) return item === 0 ? '0' : formatDuration(item as number);
-    return field.endsWith('RateLimit') ? formatRate(item as number) : String(item);
+    if (item === 0 && (isRate || field.includes('Ms'))) return '0';
+    if (field.includes('Ms')) return formatDuration(item as number);
+    return isRate ? formatRate(item as number) : String(item);
   };
   return items.map(spell).join(',');
 }

@@ -48,7 +48,8 @@ export interface Settings {
   readonly gatewayCorsOrigins: readonly string[];
   readonly gatewayTrustedProxies: readonly string[];
   /** Calls a second of one write key. */
-  readonly gatewayRateLimit: number | undefined;
+  /** Calls a second of one write key; 0: no limit. */
+  readonly gatewayRateLimit: number;
   readonly opsPort: number;
   readonly consolePort: number;
   /** Where the console listens: an address, or a name. */
@@ -169,11 +170,12 @@ export const settingsTable: Table = {
     allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
     parse: list(network),
   },
-  gatewayRateLimit: optional(
-    'GATEWAY_RATE_LIMIT',
-    'calls in a time, e.g. 1000/s or 30/m',
-    parseRate,
-  ),
+  gatewayRateLimit: {
+    name: 'GATEWAY_RATE_LIMIT',
+    fallback: 5_000,
+    allowed: 'calls in a time, e.g. 1000/s or 30/m; 0: no limit',
+    parse: (given) => (given === '0' ? 0 : parseRate(given)),
+  },
   opsPort: integer('OPS_PORT', 9464, 0, 65_535),
   consolePort: integer('CONSOLE_PORT', 8081, 0, 65_535),
   consoleHost: {

@@ -7,6 +7,7 @@ import { IngestWriter, type IngestProducer } from '../../src/gateway/ingest-writ
 import { KnownKeys } from '../../src/gateway/known-keys.ts';
 import { GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { RateLimits } from '../../src/gateway/rate-limits.ts';
+import { StrangersTime } from '../../src/gateway/strangers-time.ts';
 import { createServer, type ServerOptions } from '../../src/gateway/server.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { systemClock, type SteadyClock } from '../../src/ops/clock.ts';
@@ -96,7 +97,16 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
   const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
   const keys = new KnownKeys(config, clock);
   const server = createServer(
-    { keys, writer, budget, rateLimits, topics, clock, events },
+    {
+      keys,
+      writer,
+      budget,
+      rateLimits,
+      strangersTime: new StrangersTime(clock),
+      topics,
+      clock,
+      events,
+    },
     { tls: undefined, corsOrigins: [], trustedProxies: [], ...options },
   );
   const producer = producers[0] ?? new FakeProducer();

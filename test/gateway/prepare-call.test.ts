@@ -16,7 +16,7 @@ const emptySubmission: Submission = {
   calls: [],
   beyondLimits: new Map(),
   type: undefined,
-  writeKey: undefined,
+  bytes: 0,
   context: undefined,
   integrations: undefined,
   sentAt: null,

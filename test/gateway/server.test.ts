@@ -81,7 +81,7 @@ test('the write key alone is enough, in the header or in the body', async () => 
   for (const headers of inHeader)
     assertSuccess(await post(gateway, { batch: [page] }, { headers }));
   const inBody = { batch: [page], writeKey: 'wk_shop' };
-  for (const headers of [{}, basic(':'), basic('wk_other:'), { authorization: 'Bearer token' }]) {
+  for (const headers of [{}, basic(':'), { authorization: 'Bearer token' }]) {
     assertSuccess(await post(gateway, inBody, { headers }));
   }
   assertSuccess(
@@ -106,6 +106,58 @@ test('a request without a known write key is answered with 401', async () => {
     assert.equal(codeOf(response), '401 no-write-key');
   }
   assert.deepEqual(gateway.producer.records, []);
+});
+
+test('an unknown write key in the header is refused before anything of the body is read, whatever the body says', async () => {
+  const gateway = await createTestGateway();
+  for (const body of [{ batch: [page], writeKey: 'wk_shop' }, 'no JSON', Buffer.alloc(600_000)]) {
+    const response = await post(gateway, body, { headers: basic('wk_other:') });
+    assert.equal(codeOf(response), '401 unknown-write-key');
+  }
+});
+
+test('a body shows its write key before it is parsed, however the key is written', async () => {
+  const gateway = await createTestGateway();
+  const call = '{"type":"page","userId":"u","writeKey":"wk_other"}';
+  for (const body of [
+    `{"batch":[${call}],"writeKey":"wk_shop"}`,
+    `\ufeff { "writeKey" : "wk_other", "batch": [ ${call} ] , "write\\u004bey" : "wk\\u005fshop" }`,
+    `{"context":{"writeKey":"wk_other","a":["}",{"writeKey":"x"}]},"writeKey":"wk_shop","batch":[]}`,
+  ])
+    assertSuccess(await post(gateway, body, { headers: {} }));
+  for (const [body, code] of [
+    [`{"batch":[],"writeKey":"wk_shop","writeKey":"wk_other"}`, '401 unknown-write-key'],
+    [`{"batch":[],"writeKey":["wk_shop"]}`, '401 no-write-key'],
+    [`{"batch":["writeKey","wk_shop"]}`, '401 no-write-key'],
+    [`{"batch":[${call}]}`, '401 no-write-key'],
+    [`{"x":${'['.repeat(400_000)}`, '401 no-write-key'],
+  ] as const)
+    assert.equal(codeOf(await post(gateway, body, { headers: {} })), code);
+});
+
+test('strangers use up a share of the CPU time; then only their large and packed bodies are turned away', async () => {
+  let nowMs = 0;
+  /** Each look at the clock takes so long. */
+  let stepMs = 20;
+  const clock = {
+    now: () => nowMs,
+    steadyNow: () => (nowMs += stepMs),
+    after: () => ({ cancel: () => undefined }),
+  };
+  const gateway = await createTestGateway({ clock });
+  const packed = gzipSync(JSON.stringify({ batch: [page], writeKey: 'wk_other' }));
+  let refused = await post(gateway, packed, { headers: {} });
+  while (refused.statusCode === 401) refused = await post(gateway, packed, { headers: {} });
+  stepMs = 0;
+  assert.equal(codeOf(refused), '429 rate-limited');
+  assert.equal(refused.headers['retry-after'], '1');
+  const known = { batch: [page], writeKey: 'wk_shop' };
+  assertSuccess(await post(gateway, known, { headers: {} }));
+  assertSuccess(await post(gateway, gzipSync(JSON.stringify({ batch: [page] }))));
+  const large = JSON.stringify(known) + ' '.repeat(64 * 1024);
+  assert.equal(codeOf(await post(gateway, large, { headers: {} })), '429 rate-limited');
+  nowMs += 60_000;
+  assertSuccess(await post(gateway, gzipSync(JSON.stringify(known)), { headers: {} }));
 });
 
 test('a write key that was just added is known after one look at the configuration', async () => {
@@ -566,6 +618,26 @@ test('calls above the rate of a write key are answered with 429 until it has rec
   assert.equal(codeOf(await post(gateway, { batch })), '429 rate-limited');
   now += 100;
   assertSuccess(await post(gateway, { batch }));
+});
+
+test('large requests count as more calls, with the fields of their batch in each call', async () => {
+  const clock = { now: () => 0, steadyNow: () => 0, after: () => ({ cancel: () => undefined }) };
+  const gateway = await createTestGateway({ rateLimit: 100, clock });
+  const batch = Array.from({ length: 100 }, () => page);
+  assertSuccess(await post(gateway, { batch, context: { filler: 'x'.repeat(20_000) } }));
+  const refused = await post(gateway, { batch: [page] });
+  assert.equal(codeOf(refused), '429 rate-limited');
+  // A hundred calls with 20 KB each are worth about a thousand; the first hundred were there.
+  assert.ok(Number(refused.headers['retry-after']) >= 9, String(refused.headers['retry-after']));
+});
+
+test('hundreds of names that nobody can have meant cost a few looks at most', async () => {
+  const gateway = await createTestGateway();
+  const strange = Object.fromEntries(
+    Array.from({ length: 1_500 }, (_, index) => [`propertie${index}`, 1]),
+  );
+  assertSuccess(await post(gateway, { batch: [{ ...page, ...strange }] }));
+  assert.equal(gateway.metrics.oddFields.get('misspelt'), 20);
 });
 
 test('requests that the gateway could not take cost nothing of the rate', async () => {

@@ -23,7 +23,7 @@ const gateway = await startGateway({
   log: silentLogger,
   metrics,
   port: 0,
-  rateLimit: undefined,
+  rateLimit: 0,
   tls: undefined,
   corsOrigins: [],
   trustedProxies: [],

@@ -3,7 +3,10 @@ import { gzipSync } from 'node:zlib';
 import { callTypes } from '../../../../src/event/call.ts';
 import { maxBytesOf } from '../../../../src/event/merged-call.ts';
 import { parseCall } from '../../../../src/event/parse-call.ts';
+import { withoutByteOrderMark } from '../../../../src/event/read-json.ts';
+import { textOf } from '../../../../src/event/check-call.ts';
 import { batchItems } from '../../../../src/gateway/batch-items.ts';
+import { writeKeyIn } from '../../../../src/gateway/body-write-key.ts';
 import { prepareCalls } from '../../../../src/gateway/prepare-call.ts';
 import { unpackBody } from '../../../../src/gateway/read-body.ts';
 import { readRequest } from '../../../../src/gateway/read-request.ts';
@@ -30,7 +33,7 @@ export const target: Target = {
     ),
     seed(
       0,
-      `{"b\\u0061tch":[{"type":"page","userId":"u","x":${'['.repeat(66)}${']'.repeat(66)}}],"writeKey":"wk"}`,
+      `{"b\\u0061tch":[{"type":"page","userId":"u","x":${'['.repeat(66)}${']'.repeat(66)}}],"writeKey":"wk","wr\\u0069teKey":"wk2"}`,
     ),
     seed(
       0,
@@ -55,7 +58,14 @@ export const target: Target = {
       '"',
       '\ufeff',
     ],
-    ...['"__proto__":', '"proprties":{}', '\x1f\x8b\x08\0'],
+    ...[
+      '"writeKey":',
+      '"writeKe\\u0079"',
+      ':"wk"',
+      '"__proto__":',
+      '"proprties":{}',
+      '\x1f\x8b\x08\0',
+    ],
   ],
   mostBytes: 40_000,
   mostCpuMs: 1_000,
@@ -72,6 +82,8 @@ export const target: Target = {
       assertRefused(statusOf(refusal));
       return;
     }
+    const json = JSON.parse(withoutByteOrderMark(body.toString())) as { writeKey?: unknown };
+    assert.equal(writeKeyIn(body), textOf(json.writeKey), 'the key is as JSON.parse has it');
     if (type === undefined) {
       const items = batchItems(body).map((bytes) => JSON.parse(bytes.toString()) as unknown);
       assert.deepEqual(items, submission.calls);
