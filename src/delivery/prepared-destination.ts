@@ -1,10 +1,18 @@
+import { loopHeader, loopMark } from '../event/loop-mark.ts';
 import type { Destination, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/url.ts';
 import { providerOf } from './provider.ts';
 import { sign, signingKey } from './sign.ts';
 import type { SigningKey } from './sign.ts';
 
-const fixedHeaders = ['Content-Type', 'application/json', 'User-Agent', 'Postrider/1.0'];
+const fixedHeaders = [
+  'Content-Type',
+  'application/json',
+  'User-Agent',
+  'Postrider/1.0',
+  loopHeader,
+  loopMark,
+];
 
 /** One URL of a destination, parsed once for all its requests. */
 export interface PreparedEndpoint {

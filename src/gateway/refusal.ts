@@ -13,6 +13,7 @@ const statuses = {
   'too-large': 400,
   'too-many-calls': 400,
   'no-data': 400,
+  loop: 400,
   'no-write-key': 401,
   'unknown-write-key': 401,
   'not-found': 404,

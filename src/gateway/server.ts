@@ -11,6 +11,7 @@ import {
   type FastifyRequest,
 } from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
+import { isDelivery } from '../event/loop-mark.ts';
 import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
 import { BodyPace } from './body-pace.ts';
 import { ofQuery, pixel, pixelBody } from './pixel.ts';
@@ -146,8 +147,10 @@ function closeConnections(server: FastifyInstance): void {
 function takeAnyContentType(server: FastifyInstance, deps: AcceptDeps): void {
   server.addHook('onRequest', (request, reply, done) => {
     // Set, because V8 looks up fields of an object slowly after one was deleted.
-    request.raw.headers['content-type'] = undefined;
+    const { headers } = request.raw;
+    headers['content-type'] = undefined;
     if (request.is404) refuse(deps, reply, notFound);
+    else if (isDelivery(headers['cdn-loop'])) refuse(deps, reply, loop);
     else done();
   });
   server.removeAllContentTypeParsers();
@@ -228,6 +231,13 @@ const invalidRequest: Refusal = { code: 'invalid-request', message: 'This is not
 const unknownExpectation: Refusal = {
   code: 'unknown-expectation',
   message: 'The header Expect may only be 100-continue.',
+};
+
+/** A worker gives the event up at once, and keeps this sentence with it; any 5xx would be tried again for hours. */
+const loop: Refusal = {
+  code: 'loop',
+  message:
+    'This is an event that Postrider delivers, so it is not taken as a call: it would be delivered without end. Point the destination at another URL.',
 };
 
 const notFound: Refusal = {

@@ -695,6 +695,23 @@ test('the address of a client is believed only from trusted proxies', async () =
   assert.equal(await ipOf(['127.0.0.0/8'], '<script>'), undefined);
 });
 
+test('what a Postrider delivers is refused for good, also through proxies that add themselves', async () => {
+  const gateway = await createTestGateway();
+  for (const loop of ['postrider', 'edge.example;v="2", Postrider', 'postrider;a=b ,other']) {
+    const response = await post(
+      gateway,
+      { batch: [page] },
+      { headers: { ...auth, 'cdn-loop': loop } },
+    );
+    assert.equal(codeOf(response), '400 loop');
+  }
+  for (const loop of ['cloudflare', 'postrider.example', 'other;by=postrider', ''])
+    assertSuccess(
+      await post(gateway, { batch: [page] }, { headers: { ...auth, 'cdn-loop': loop } }),
+    );
+  assert.equal(gateway.producer.calls().length, 4);
+});
+
 test('other paths and methods are answered with 404 and both keys', async () => {
   const { server } = await createTestGateway();
   for (const request of ['GET /v1/track', 'POST /v1/delete', 'POST /', 'PUT /v1/batch']) {

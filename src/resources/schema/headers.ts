@@ -7,6 +7,7 @@ export const reservedHeaders: readonly string[] = [
   'content-type',
   'user-agent',
   'x-signature',
+  'cdn-loop',
   'content-length',
   'host',
   'connection',

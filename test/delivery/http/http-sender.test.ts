@@ -44,6 +44,7 @@ describe('a request', () => {
     assert.equal(arrived, body);
     assert.equal(request.headers['content-type'], 'application/json');
     assert.equal(request.headers['user-agent'], 'Postrider/1.0');
+    assert.equal(request.headers['cdn-loop'], 'postrider');
     assert.equal(request.headers['x-signature'], '6584c31d030ff167eca14a1042eb7e88c881b8e8');
     assert.equal(request.headers['x-team'], 'growth');
     assert.equal(request.headers['idempotency-key'], 'm1');

@@ -104,6 +104,8 @@ export class BareClient {
       'application/json',
       'User-Agent',
       'Postrider/1.0',
+      'CDN-Loop',
+      'postrider',
       'X-Signature',
       signature,
     ];

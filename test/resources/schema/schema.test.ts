@@ -205,7 +205,14 @@ test('only absolute http and https URLs are webhooks', () => {
 });
 
 test('the reserved headers are those of the contract, the hop-by-hop ones, and Expect', () => {
-  for (const name of ['content-type', 'user-agent', 'x-signature', 'content-length', 'host'])
+  for (const name of [
+    'content-type',
+    'user-agent',
+    'x-signature',
+    'cdn-loop',
+    'content-length',
+    'host',
+  ])
     assert.ok(reservedHeaders.includes(name), name);
   for (const name of ['connection', 'transfer-encoding', 'keep-alive', 'te', 'trailer', 'upgrade'])
     assert.ok(reservedHeaders.includes(name), name);
