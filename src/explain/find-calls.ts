@@ -5,6 +5,7 @@ import { withoutByteOrderMark } from '../event/read-json.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import { CallHash } from '../router/call-hash.ts';
 import { Duplicates } from '../router/duplicates.ts';
 import {
   readCall,
@@ -198,6 +199,8 @@ function callsOf(
     });
 }
 
+const hash = new CallHash();
+
 /**
  * The call that it repeats, by the router's own rule. Assumes that a destination wanted the first call,
  * because unwanted calls are not remembered.
@@ -209,8 +212,9 @@ function repeated(
   read: ReadCall,
 ): Place | undefined {
   const source = read.audience?.sourceId ?? read.writeKey;
-  const place = `${source} ${record.topic} ${record.partition}`;
-  const verdict = duplicates.judge(record, source, read.call, undefined);
+  hash.of(source, read.writeKey, read.call);
+  const place = `${hash.text} ${record.topic} ${record.partition}`;
+  const verdict = duplicates.judge(record, source, read, undefined);
   if (verdict === 'duplicate') return first.get(place);
   if (verdict !== undefined && verdict !== 'waiting') verdict.acknowledge();
   first.set(place, placed(record));

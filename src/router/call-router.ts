@@ -223,7 +223,7 @@ export class CallRouter {
       record.finish();
       return;
     }
-    const verdict = this.#duplicates.judge(record, source.id, read.call, { record, read });
+    const verdict = this.#duplicates.judge(record, source.id, read, { record, read });
     if (verdict === 'duplicate') this.#dropDuplicate(record);
     else if (verdict !== 'waiting') this.#send(record, copies, verdict);
   }

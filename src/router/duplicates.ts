@@ -1,5 +1,6 @@
-import type { Call } from '../event/call.ts';
 import type { IncomingRecord, TopicPartition } from '../kafka/record.ts';
+import { CallHash } from './call-hash.ts';
+import type { ReadCall } from './read-call.ts';
 import { RecentIds } from './recent-ids.ts';
 
 /** A call that is not a duplicate. Its end must be reported. */
@@ -20,8 +21,8 @@ export interface DuplicatesOptions {
 }
 
 /**
- * Recognizes a call that was sent again, which every client of this protocol does when it loses a response,
- * by its source and message id. Only a call at a larger offset than the routed one is a duplicate: a record
+ * Recognizes a call that was sent again, which every client of this protocol does when it loses a response.
+ * What makes two calls the same, `CallHash` says. Only a call at a larger offset than the routed one is a duplicate: a record
  * that is read again after a rebalance is not a duplicate of itself.
  *
  * A call whose original is still on its way waits for how that ends. Routing it at once would let every
@@ -31,6 +32,7 @@ export class Duplicates<T> {
   readonly #options: DuplicatesOptions;
   /** By topic, then by partition. */
   readonly #partitions = new Map<string, PartitionCalls<T>[]>();
+  readonly #hash = new CallHash();
 
   constructor(options: DuplicatesOptions) {
     this.#options = options;
@@ -40,7 +42,7 @@ export class Duplicates<T> {
   judge(
     record: IncomingRecord,
     sourceId: string,
-    call: Call,
+    { call, writeKey }: Pick<ReadCall, 'call' | 'writeKey'>,
     waiter: T,
   ): Admitted<T> | 'duplicate' | 'waiting' | undefined {
     const { windowMs, mostIds, onPushedOut } = this.#options;
@@ -50,14 +52,15 @@ export class Duplicates<T> {
     const { ids } = calls;
     const { offset, timestampMs } = record;
     ids.expire(timestampMs - windowMs);
-    const seen = ids.find(sourceId, call.messageId);
+    this.#hash.of(sourceId, writeKey, call);
+    const seen = ids.find(this.#hash);
     if (seen !== undefined && seen.offset < offset && seen.timeMs >= timestampMs - windowMs) {
       if (seen.acknowledged) return 'duplicate';
       calls.wait(seen.ticket, waiter);
       return 'waiting';
     }
     if (ids.isFull) onPushedOut();
-    return new Ticket(calls, ids.add(offset, timestampMs));
+    return new Ticket(calls, ids.add(this.#hash, offset, timestampMs));
   }
 
   /**

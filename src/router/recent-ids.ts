@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-
 /** The data that is kept of a call. */
 export interface Seen {
   /** Of its record. */
@@ -14,11 +12,16 @@ export interface Seen {
 const firstCapacity = 256;
 const wordsPerId = 3;
 
+/** 96 bits that identify a call. */
+export interface Hashed {
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+}
+
 /**
- * The message ids of one partition's calls; the oldest is dropped first. Arrays of numbers instead of a map
- * of strings, which would take more memory for each id and most of the time in garbage collection. An id is
- * identified by 96 bits of a hash with a new seed in every process: at 10,000 calls a second, one call would
- * be mistaken for another once in 10^16 years.
+ * The hashes of one partition's calls; the oldest is dropped first. Arrays of numbers instead of a map
+ * of strings, which would take more memory for each call and most of the time in garbage collection.
  */
 export class RecentIds {
   readonly #most: number;
@@ -37,7 +40,6 @@ export class RecentIds {
    */
   #index = new Int32Array(firstCapacity * 2);
   #indexed = 0;
-  readonly #hash = new IdHash();
 
   /** `most`: a power of two. */
   constructor(most: number) {
@@ -54,9 +56,8 @@ export class RecentIds {
     return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  find(sourceId: string, messageId: string): Seen | undefined {
-    this.#hash.of(sourceId, messageId);
-    const place = this.#find();
+  find(hashed: Hashed): Seen | undefined {
+    const place = this.#find(hashed);
     if (place === undefined) return undefined;
     return {
       offset: this.#offsets[place] ?? NaN,
@@ -66,19 +67,16 @@ export class RecentIds {
     };
   }
 
-  /**
-   * Adds the id that `find` was last called with, as the newest and not acknowledged, and returns its ticket.
-   * Earlier data of the id is dropped.
-   */
-  add(offset: number, timeMs: number): number {
-    const former = this.#find();
+  /** Adds a call as the newest and not acknowledged, and returns its ticket. Earlier data of it is dropped. */
+  add(hashed: Hashed, offset: number, timeMs: number): number {
+    const former = this.#find(hashed);
     if (former !== undefined) this.#offsets[former] = NaN;
     if (this.size === this.#capacity) this.#makeRoom();
     const ticket = this.#next;
     const place = ticket & (this.#capacity - 1);
-    this.#hashes[place * wordsPerId] = this.#hash.a;
-    this.#hashes[place * wordsPerId + 1] = this.#hash.b;
-    this.#hashes[place * wordsPerId + 2] = this.#hash.c;
+    this.#hashes[place * wordsPerId] = hashed.a;
+    this.#hashes[place * wordsPerId + 1] = hashed.b;
+    this.#hashes[place * wordsPerId + 2] = hashed.c;
     this.#offsets[place] = offset;
     this.#timesMs[place] = timeMs;
     this.#acknowledged[place] = 0;
@@ -109,9 +107,8 @@ export class RecentIds {
     return this.size === this.#most;
   }
 
-  #find(): number | undefined {
+  #find({ a, b, c }: Hashed): number | undefined {
     const mask = this.#index.length - 1;
-    const { a, b, c } = this.#hash;
     for (let cell = a & mask; ; cell = (cell + 1) & mask) {
       const entry = this.#index[cell] ?? 0;
       if (entry === 0) return undefined;
@@ -175,61 +172,4 @@ export class RecentIds {
     this.#index = new Int32Array(this.#capacity * 2);
     this.#reindex();
   }
-}
-
-const seeds = new Int32Array(randomBytes(wordsPerId * 4).buffer.slice(0, wordsPerId * 4));
-
-/**
- * Three multiplicative hashes computed together, and mixed at the end. The results are fields, because a
- * result object would be garbage.
- */
-class IdHash {
-  a = 0;
-  b = 0;
-  c = 0;
-
-  of(sourceId: string, messageId: string): void {
-    this.a = seeds[0] ?? 0;
-    this.b = seeds[1] ?? 0;
-    this.c = seeds[2] ?? 0;
-    this.#add(sourceId);
-    this.#add(messageId);
-    const { a, b, c } = this;
-    this.a = mix(a ^ (b >>> 16) ^ (c << 7));
-    this.b = mix(b ^ (c >>> 15) ^ (a << 9));
-    this.c = mix(c ^ (a >>> 14) ^ (b << 5));
-  }
-
-  /** Two characters a step. */
-  #add(text: string): void {
-    let { a, b, c } = this;
-    for (let i = 0; i < text.length; i += 2) {
-      // The code after the last character is NaN, which the shift makes 0. The length distinguishes such
-      // texts.
-      const codes = text.charCodeAt(i) | (text.charCodeAt(i + 1) << 16);
-      a = Math.imul(a ^ codes, 0x85ebca6b);
-      a ^= a >>> 15;
-      b = Math.imul(b + codes, 0xc2b2ae35);
-      b ^= b >>> 13;
-      c = Math.imul(c ^ codes, 0x27d4eb2f) + codes;
-      c = (c << 11) | (c >>> 21);
-    }
-    this.a = a;
-    this.b = b;
-    this.c = c | 0;
-    this.#addNumber(text.length);
-  }
-
-  #addNumber(number: number): void {
-    this.a = Math.imul(this.a ^ number, 0x85ebca6b);
-    this.b = Math.imul(this.b + number, 0xc2b2ae35);
-    this.c = Math.imul(this.c ^ number, 0x27d4eb2f);
-  }
-}
-
-/** The finaliser of MurmurHash3: every bit of its argument changes every bit of its result. */
-function mix(word: number): number {
-  let mixed = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return mixed ^ (mixed >>> 16);
 }

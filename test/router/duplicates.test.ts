@@ -10,6 +10,12 @@ import { appendTimeMs, incoming } from './fakes.ts';
 
 const windowMs = 600_000;
 
+/** Fields of a call, and the key that it came with. */
+interface Said {
+  readonly writeKey?: string;
+  readonly [field: string]: unknown;
+}
+
 interface Scene {
   pushedOut: number;
   readonly duplicates: Duplicates<number>;
@@ -19,6 +25,7 @@ interface Scene {
     offset: number,
     changes?: object,
     source?: string,
+    said?: Said,
   ) => string;
 }
 
@@ -37,9 +44,10 @@ function scene(options: { windowMs?: number; mostIds?: number } = {}): Scene {
       return counted.pushedOut;
     },
     duplicates,
-    take: (messageId, offset, changes = {}, source = 'shop') => {
-      const { record, call } = read(messageId, { offset, ...changes });
-      const verdict = duplicates.judge(record, source, call, offset);
+    take: (messageId, offset, changes = {}, source = 'shop', said = {}) => {
+      const { writeKey = 'wk_shop', ...fields } = said;
+      const { record, call } = read(messageId, { offset, ...changes }, fields);
+      const verdict = duplicates.judge(record, source, { call, writeKey }, offset);
       if (typeof verdict === 'string') return verdict;
       verdict?.acknowledge();
       return 'routed';
@@ -50,8 +58,9 @@ function scene(options: { windowMs?: number; mostIds?: number } = {}): Scene {
 function read(
   messageId: string | undefined,
   changes: object,
+  fields: object,
 ): { record: IncomingRecord; call: Call } {
-  const record = incoming({ type: 'identify', userId: 'u', messageId }, changes);
+  const record = incoming({ type: 'identify', userId: 'u', ...fields, messageId }, changes);
   const { topic, partition, offset } = record;
   const { call } = parseCall(record.value, { topic, partition, offset, appendTimeMs });
   return { record, call: call ?? assert.fail() };
@@ -73,6 +82,59 @@ test('the same message id of another source, partition or topic is another call'
   assert.equal(take('m', 2, { partition: 4 }), 'routed');
   assert.equal(take('m', 2, { topic: 'p.web' }), 'routed');
   assert.equal(take('', 3, {}, 'shopm'), 'routed');
+});
+
+const order = {
+  type: 'track',
+  event: 'Order Completed',
+  properties: { revenue: 39.95, items: [{ sku: 'a', count: 2 }, 'b'], paid: true, note: null },
+};
+
+for (const [what, other] of [
+  ['write key', { ...order, writeKey: 'wk_page' }],
+  ['user', { ...order, userId: 'v' }],
+  ['anonymous id', { ...order, anonymousId: 'a' }],
+  ['event', { ...order, event: 'Order Cancelled' }],
+  ['type', { ...order, type: 'page' }],
+  ['properties', { ...order, properties: { ...order.properties, revenue: 0 } }],
+  [
+    'order of items',
+    { ...order, properties: { ...order.properties, items: ['b', { sku: 'a', count: 2 }] } },
+  ],
+  [
+    'owner of a value',
+    { ...order, properties: { ...order.properties, items: [{ sku: 2, count: 'a' }, 'b'] } },
+  ],
+  [
+    'kind of a value',
+    { ...order, properties: { ...order.properties, paid: 'true', note: 'null' } },
+  ],
+  ['traits', { ...order, traits: { plan: 'pro' } }],
+] as const)
+  test(`whoever guesses a message id does not take the place of its call: another ${what}`, () => {
+    const { take } = scene();
+    assert.equal(take('order-1001', 1, {}, 'shop', other), 'routed');
+    assert.equal(take('order-1001', 2, {}, 'shop', order), 'routed');
+    assert.equal(take('order-1001', 3, {}, 'shop', order), 'duplicate');
+    assert.equal(take('order-1001', 4, {}, 'shop', other), 'duplicate');
+  });
+
+test('a client that sends a call again may change its times, its context and the order of its keys', () => {
+  const { take } = scene();
+  assert.equal(take('order-1001', 1, {}, 'shop', order), 'routed');
+  const again = {
+    properties: Object.fromEntries(Object.entries(order.properties).reverse()),
+    event: order.event,
+    type: order.type,
+    timestamp: '2026-11-24T10:00:00.000Z',
+    originalTimestamp: '2026-11-24T10:00:01.000Z',
+    sentAt: '2026-11-24T10:00:02.000Z',
+    receivedAt: '2026-11-24T10:00:03.000Z',
+    context: { ip: '203.0.113.7' },
+    integrations: {},
+    traits: null,
+  };
+  assert.equal(take('order-1001', 2, {}, 'shop', again), 'duplicate');
 });
 
 test('the window runs by append time, not by when the records are read', () => {
@@ -130,10 +192,7 @@ test('an id of the largest size takes no more memory than a short one', () => {
 
 test('40 bytes or less an id', () => {
   const ids = new RecentIds(65_536);
-  for (let i = 0; i < 65_536; i += 1) {
-    ids.find('shop', `m${i}`);
-    ids.add(i, appendTimeMs);
-  }
+  for (let i = 0; i < 65_536; i += 1) ids.add({ a: i, b: 0, c: 0 }, i, appendTimeMs);
   assert.ok(ids.bytes / ids.size <= 40, `${ids.bytes / ids.size} bytes`);
 });
 
