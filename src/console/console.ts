@@ -9,11 +9,12 @@ import type { Topology } from '../topology.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { PostriderError } from '../errors.ts';
 import { createAccess } from './access/create-access.ts';
-import type { IdentityOf } from './access/customer-link.ts';
+import { CustomerLinks, type IdentityOf } from './access/customer-link.ts';
 import type { AccessSettings } from './access/settings.ts';
 import { Audit } from './actions/audit.ts';
 import type { Operations } from './actions/operations.ts';
 import { addActions } from './actions/routes.ts';
+import { addLinkActions } from './actions/links.ts';
 import { Runs } from './actions/runs.ts';
 import type { RouteDeps } from './api/routes/route.ts';
 import { addDeploymentRoutes } from './api/routes/deployment.ts';
@@ -62,8 +63,22 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { operations, producer } = deps;
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
+  const links = new CustomerLinks();
   const identityOf: IdentityOf = (id) => live.identityOf(id);
-  const access = createAccess(deps.access, { log, clock, identityOf });
+  const access = createAccess(deps.access, {
+    log,
+    clock,
+    identityOf,
+    links,
+    audit: {
+      tell: (entry) => {
+        audit.tell(entry);
+      },
+      tellSeldom: (entry) => {
+        audit.tellSeldom(entry);
+      },
+    },
+  });
   const shared = { kafka, topology, log, clock };
   const live = await followLiveState(shared);
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
@@ -73,7 +88,20 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     throw error;
   });
   const runs = new Runs(clock);
-  const audit = await Audit.follow({ kafka, topic: topology.topics.audit, producer, clock, log });
+  const audit = await Audit.follow({
+    kafka,
+    topic: topology.topics.audit,
+    producer,
+    clock,
+    log,
+    onRecord: (record) => {
+      links.apply(record, clock.now());
+      access.audited(record);
+    },
+    onRestart: () => {
+      links.clear();
+    },
+  });
   const stop = async (graceMs: number): Promise<void> => {
     await server.close();
     await waitAtMost(graceMs, runs.stop());
@@ -91,6 +119,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addEventRoutes(api, parts);
       addDeploymentRoutes(api, parts);
       addActions(api, { operations, runs, audit });
+      addLinkActions(api, { links, audit, clock, identityOf });
     },
     onFailure: (error) => {
       index.failed(error);

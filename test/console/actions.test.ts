@@ -82,8 +82,9 @@ test('a test that takes too long is answered, and what became of it is in the au
   assert.match(body, /ten seconds.*may still be sent.*audit/);
   sending.reject(new PostriderError('not-found', 'there is no destination crm'));
   await turn();
-  const detail = 'failed: there is no destination crm';
-  assert.deepEqual(told.slice(1), [{ ...who, action: 'send-test', detail }]);
+  const detail = 'there is no destination crm';
+  const refused = { ...who, action: 'send-test', outcome: 'refused', detail };
+  assert.deepEqual(told.slice(1), [refused]);
 });
 
 test('what an unexpected error says is not in the audit', async (t) => {
@@ -94,11 +95,11 @@ test('what an unexpected error says is not in the audit', async (t) => {
   await asked;
   pausing.reject(new Error('secret'));
   await turn();
-  const detail = 'failed; the log says why';
-  assert.deepEqual(told.slice(1), [{ ...who, action: 'pause', detail }]);
+  const failed = { ...who, action: 'pause', outcome: 'failed', detail: 'the log says why' };
+  assert.deepEqual(told.slice(1), [failed]);
 });
 
-test('what ends in time is written once', async (t) => {
+test('what is done in time is written once, and what is refused is written as refused', async (t) => {
   const { told, ask } = await startStand(t, {
     pause: () => Promise.resolve(),
     sendTest: () => Promise.reject(new PostriderError('not-found', 'there is no destination crm')),
@@ -110,5 +111,6 @@ test('what ends in time is written once', async (t) => {
   assert.deepEqual(told, [
     { ...who, action: 'pause' },
     { ...who, action: 'send-test' },
+    { ...who, action: 'send-test', outcome: 'refused', detail: 'there is no destination crm' },
   ]);
 });

@@ -96,6 +96,7 @@ async function askAs(
     live,
     clock: { now: () => nowMs },
     saidNow: () => ({ workers: [], destinations: new Map() }),
+    audit: { tellSeldom: () => undefined },
     explain: () =>
       Promise.resolve({
         story: told,

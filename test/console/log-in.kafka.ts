@@ -4,6 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { AuditEntry, Page } from '../../src/console/api/model.ts';
 import { startReceiver } from '../../src/dev/receiver.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install } from '../harness/postrider.ts';
@@ -40,12 +41,45 @@ test('staff log in by a token, and a customer by a link that console-link prints
     const env = { CONSOLE_URL: role.consoleUrl };
     const { code, stdout, stderr } = await postrider.run(['console-link', 'crm'], { env });
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /^anyone with this link can see destination crm until \d{4}-.*Z\n$/);
+    assert.match(
+      stderr,
+      /^anyone with this link can see destination crm until \d{4}-.*Z; `postrider console-link --revoke \w+` ends it\n$/,
+    );
     const customer = new Browser(role.consoleUrl);
-    assert.equal((await customer.get(stdout.trim())).status, 200);
+    await eventually(async () => {
+      assert.equal((await customer.get(stdout.trim())).status, 200);
+    });
     assert.match((await customer.get('/api/v1/destinations/crm')).text, /"id":"crm"/);
     for (const route of ['/destinations', '/destinations/billing', '/events?message=m'])
       assert.equal((await customer.get(`/api/v1${route}`)).status, 403, route);
+
+    const [, id = ''] = /--revoke (\w+)/.exec(stderr) ?? [];
+    const listed = await postrider.run(['console-link', '--list'], { env });
+    assert.match(listed.stdout, new RegExp(`^${id} +crm +no +\\d{4}-.* system user `, 'm'));
+    assert.equal((await postrider.run(['console-link', '--revoke', id], { env })).code, 0);
+    await eventually(async () => {
+      assert.equal((await customer.get('/api/v1/destinations/crm')).status, 401);
+      assert.equal((await customer.get(stdout.trim())).status, 403);
+    });
+    const none = await postrider.run(['console-link', '--revoke', id], { env });
+    assert.match(none.stderr, /^postrider: no link \w+ works; --list prints those that do/);
+    assert.equal((await postrider.run(['pause', 'crn'])).code, 1);
+    const { items } = JSON.parse((await staff.get('/api/v1/audit')).text) as Page<AuditEntry>;
+    assert.deepEqual(
+      items.toReversed().map(({ user, via, action, destination, outcome }) => {
+        const who = user.replace(/^system user .*/, 'command').replace(/^link \w+/, 'link');
+        return [who, via, action, destination, outcome];
+      }),
+      [
+        ['command', 'command-line', 'apply', undefined, undefined],
+        ['vera', undefined, 'log-in', undefined, undefined],
+        ['command', 'command-line', 'make-link', 'crm', undefined],
+        ['link', undefined, 'open-link', 'crm', undefined],
+        ['command', 'command-line', 'revoke-link', 'crm', undefined],
+        ['command', 'command-line', 'pause', 'crn', undefined],
+        ['command', 'command-line', 'pause', 'crn', 'refused'],
+      ],
+    );
   } finally {
     await role.kill('SIGTERM');
   }
@@ -130,10 +164,7 @@ test('console-link says what it lacks', async () => {
     return stderr;
   };
   assert.match(await said(['crn']), /^postrider: there is no destination crn; did you mean crm\?/);
-  assert.match(
-    await said(['crm'], { CONSOLE_SESSION_KEY: '' }),
-    /^postrider: CONSOLE_SESSION_KEY is not set, allowed: 32 bytes in base64/,
-  );
+  assert.match(await said([]), /^postrider: name a destination, or give --list or --revoke/);
   assert.match(
     await said(['crm'], { CONSOLE_URL: '' }),
     /^postrider: CONSOLE_URL is not set, allowed: /,

@@ -127,7 +127,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
   topics: { reads: [t.config], writes: [], groups: [] },
   resources: {
     reads: [t.config, t.audienceSyncs, t.pauses],
-    writes: [t.config, t.pauses],
+    writes: [t.config, t.pauses, t.audit],
     groups: [],
   },
   operator: {
@@ -148,6 +148,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.deletions,
       t.audienceMembers,
       t.audienceSyncs,
+      t.audit,
       ...retries,
     ],
     writes: [
@@ -162,6 +163,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.deletions,
       t.audienceMembers,
       t.audienceSyncs,
+      t.audit,
     ],
     groups: [
       ...[t.deadLetter, t.ingestRejected, t.paused].map((topic) => topology.redriveGroup(topic)),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ParsedFile } from '../../resources/apply/document.ts';
 import { formatChange } from '../../resources/apply/plan.ts';
+import { audited, changesText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { printChanges, showDifferences } from '../resources/differences.ts';
 import {
@@ -45,7 +46,11 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     const removed = changes.filter(({ action }) => action === 'delete');
     await confirmRemoval(context, stored, removed, options);
     isWriting = true;
-    await write(context, changes);
+    const written = changes.filter(({ value }) => value !== undefined);
+    if (written.length > 0)
+      await audited(context, { action: 'apply', detail: changesText(written) }, () =>
+        write(context, changes),
+      );
     printChanges(context, options, { isCompared: true, changes }, formatChange);
   } catch (error) {
     // The log of a Job is all that its reader has.

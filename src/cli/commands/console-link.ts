@@ -1,16 +1,30 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { formatDuration, parseDuration } from '../../duration.ts';
+import { PostriderError } from '../../errors.ts';
+import {
+  CustomerLinks,
+  madeLink,
+  makeLink,
+  revokedLink,
+} from '../../console/access/customer-link.ts';
+import { decodeAuditEntry } from '../../event/audit-entry.ts';
+import { loadFollower } from '../../kafka/follow/follower.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { requireDestination } from '../../resources/find-destination.ts';
+import { requireTopics } from '../../resources/require-topics.ts';
+import { formatTable } from '../../resources/table.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
 import { longestLinkMs } from '../../topology.ts';
+import { writeAudit } from '../audit.ts';
 import type { Context } from '../context.ts';
 
 interface Options {
   readonly expires: number;
   readonly bodies?: true;
+  readonly list?: true;
+  readonly revoke?: string;
 }
 
 const minuteMs = 60_000;
@@ -20,14 +34,22 @@ export function registerConsoleLink(program: Command, context: Context): void {
   program
     .command('console-link')
     .description('print a link that shows a customer one destination in the console, read-only')
-    .argument('<destination>')
+    .argument('[destination]')
     .addOption(
       new Option('--expires <duration>', 'how long the link works')
         .argParser(parseExpires)
         .default(parseExpires('7d'), '7d'),
     )
     .option('--bodies', 'also show the bodies of events')
-    .action((id: string, options: Options) => printLink(context, id, options));
+    .option('--list', 'print the links that work, of one destination or all')
+    .option('--revoke <id>', 'end a link, and every session that was begun with it')
+    .action(async (destination: string | undefined, options: Options) => {
+      if (options.revoke !== undefined) await revoke(context, options.revoke);
+      else if (options.list === true) await list(context, destination);
+      else if (destination === undefined)
+        throw new PostriderError('usage', 'name a destination, or give --list or --revoke');
+      else await printLink(context, destination, options);
+    });
 }
 
 async function printLink(
@@ -36,19 +58,67 @@ async function printLink(
   { expires, bodies }: Options,
 ): Promise<void> {
   const { kafka, log, settings, environment } = context;
-  const { consoleSessionKey: key, consoleUrl } = settings;
-  const missing = key === undefined ? settingsTable.consoleSessionKey : settingsTable.consoleUrl;
-  if (key === undefined || consoleUrl === undefined)
-    throw notSet(missing.name, `${missing.allowed}, the same as for the console`, environment);
+  const { consoleUrl } = settings;
+  const { name, allowed } = settingsTable.consoleUrl;
+  if (consoleUrl === undefined)
+    throw notSet(name, `${allowed}, the same as for the console`, environment);
   const topology = await context.topology();
   const stored = await readStoredResources({ kafka, topology, log });
   const { uid = null } = requireDestination(stored, destination);
-  const { makeLink } = await import('../../console/access/customer-link.ts');
   const untilMs = systemClock.now() + expires;
-  const shown = { destination, uid, bodies: bodies === true, untilMs };
-  context.print(makeLink(key, consoleUrl, shown));
+  const { path, link } = makeLink({ destination, uid, bodies: bodies === true, untilMs });
+  await writeAudit(context, madeLink(link));
+  context.print(new URL(path, consoleUrl).href);
   const until = new Date(untilMs).toISOString();
-  context.note(`anyone with this link can see destination ${destination} until ${until}`);
+  context.note(
+    `anyone with this link can see destination ${destination} until ${until}; \`postrider console-link --revoke ${link.id}\` ends it`,
+  );
+}
+
+async function list(context: Context, destination: string | undefined): Promise<void> {
+  const all = (await readLinks(context)).list(systemClock.now());
+  const wanted = all.filter(
+    (link) => destination === undefined || link.destination === destination,
+  );
+  const rows = wanted.map(({ id, bodies, untilMs, at, user, name, ...link }) => [
+    id,
+    link.destination,
+    bodies ? 'yes' : 'no',
+    new Date(untilMs).toISOString(),
+    at,
+    name === undefined ? user : `${name} (${user})`,
+  ]);
+  if (rows.length === 0) context.note('no link works');
+  else context.print(formatTable(['ID', 'DESTINATION', 'BODIES', 'UNTIL', 'MADE', 'BY'], rows));
+}
+
+async function revoke(context: Context, id: string): Promise<void> {
+  const link = (await readLinks(context)).get(id, systemClock.now());
+  if (link === undefined)
+    throw new PostriderError('not-found', `no link ${id} works; --list prints those that do`);
+  await writeAudit(context, revokedLink(link));
+  context.print(`link ${id} of destination ${link.destination} is revoked`);
+}
+
+async function readLinks(context: Context): Promise<CustomerLinks> {
+  const { kafka, log } = context;
+  const { audit: topic } = (await context.topology()).topics;
+  await requireTopics(kafka, [{ name: topic }]);
+  const links = new CustomerLinks();
+  const nowMs = systemClock.now();
+  const follower = await loadFollower(kafka, {
+    topic,
+    log,
+    onRecord: ({ value }) => {
+      const record = decodeAuditEntry(value);
+      if (record !== undefined) links.apply(record, nowMs);
+    },
+    onRestart: () => {
+      links.clear();
+    },
+  });
+  await follower.stop();
+  return links;
 }
 
 function parseExpires(given: string): number {

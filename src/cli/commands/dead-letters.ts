@@ -11,6 +11,7 @@ import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { recordKey } from '../../resources/config/stored.ts';
 import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import { nameOfDestination } from '../../resources/notice-hook.ts';
+import { audited, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import {
   deadLetters,
@@ -142,7 +143,13 @@ async function redrive(
   await withWaysBack(context, async (ways) => {
     const { destination } = options;
     if (destination !== undefined) warnIfUnknown(context, destination, ways.config.resources);
-    await redriveDeadLetters(context, ways, selection, options);
+    const send = async (): Promise<unknown> =>
+      redriveDeadLetters(context, ways, selection, options);
+    if (options.dryRun === true) await send();
+    else {
+      const detail = selectionText({ ...options }, places);
+      await audited(context, { action: 'redrive', detail }, send);
+    }
   });
 }
 

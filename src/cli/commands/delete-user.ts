@@ -17,6 +17,7 @@ import {
 import { fenceMs } from '../../resources/fence/fence.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
 import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
@@ -60,7 +61,13 @@ async function deleteUser(
     // What cannot be notified is said before anything is written.
     const affected = affectedBy(config.resources, sourceIds);
     if (options.dryRun === true) report.add(users.ids.length, affected);
-    else await run(context, users.ids, sourceIds, config, report);
+    else {
+      // Without their ids: the audit outlives what is deleted.
+      const detail = `${counted(users.ids.length, 'user')} at ${sourceIds.join(', ')}`;
+      await audited(context, { action: 'delete-user', detail }, () =>
+        run(context, users.ids, sourceIds, config, report),
+      );
+    }
   } finally {
     await config.stop();
   }

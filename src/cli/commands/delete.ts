@@ -10,6 +10,7 @@ import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { planDeletion } from '../../resources/apply/delete.ts';
 import { formatChange } from '../../resources/apply/plan.ts';
 import { parseKind } from '../../resources/present.ts';
+import { audited, changesText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { write } from '../resources/plan-files.ts';
 import { confirmRemoval } from '../resources/removal.ts';
@@ -68,7 +69,9 @@ async function writeDeletion(
 ): Promise<void> {
   const change = planDeletion(stored, name);
   await confirmRemoval(context, stored, [name], options);
-  await write(context, [change]);
+  await audited(context, { action: 'delete', detail: changesText([change]) }, () =>
+    write(context, [change]),
+  );
   context.print(formatChange(change));
 }
 

@@ -12,6 +12,7 @@ import { readPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Topology } from '../../topology.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 
 /** `postrider pause`: nothing is sent to a destination until `resume`, and nothing is lost. */
@@ -20,7 +21,9 @@ export function registerPause(program: Command, context: Context): void {
     .command('pause')
     .description('send nothing to a destination until you resume it')
     .argument('<destination>')
-    .action((id: string) => pause(context, id));
+    .action((id: string) =>
+      audited(context, { action: 'pause', destination: id }, () => pause(context, id)),
+    );
 }
 
 /** @throws PostriderError `not-found` */

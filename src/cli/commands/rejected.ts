@@ -6,6 +6,7 @@ import { isSelectedCall, notMendable } from '../../dead-letter/select-rejected.t
 import { rejectReasons } from '../../event/rejection.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { findSource } from '../../resources/find-source.ts';
+import { audited, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import {
   againSendsThem,
@@ -86,7 +87,12 @@ async function redrive(
     judges: isNamed ? [] : [notMendable],
     sentAgain: (call: RejectedCall) => sentAgain(call, topology),
   };
-  await redriveLetters(context, rejectedCalls, task, options);
+  const send = async (): Promise<unknown> => redriveLetters(context, rejectedCalls, task, options);
+  if (options.dryRun === true) await send();
+  else {
+    const detail = selectionText({ ...options }, places);
+    await audited(context, { action: 'redrive-rejected', detail }, send);
+  }
 }
 
 async function selectionOf(

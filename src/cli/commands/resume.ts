@@ -7,6 +7,7 @@ import { ofKind, readableOfKind } from '../../resources/config/stored-resources.
 import { pauseRecord, resumedRecord, type Pause } from '../../resources/pauses/pause.ts';
 import { readPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { withWaysBack } from '../letters/events-again.ts';
 import { keptEvents, sendKept, type KeptOptions } from '../letters/kept-events.ts';
@@ -62,7 +63,10 @@ async function resumeAny(
       `this resumes ${counted(length, 'destination')} and sends what was kept`,
       'name destinations, or add --yes',
     );
-  await resume(context, wanted, { rate: rate ?? rateOfEach * length });
+  const done = { action: 'resume', detail: wanted.join(', ') } as const;
+  await audited(context, done, () =>
+    resume(context, wanted, { rate: rate ?? rateOfEach * length }),
+  );
 }
 
 /** The destinations that are paused, or whose resume was cut off, and still exist. */

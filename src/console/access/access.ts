@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { AuditRecord } from '../../event/audit-entry.ts';
 import type { Session } from '../api/model.ts';
 import { isMeant } from './meant.ts';
 
@@ -16,6 +17,8 @@ export interface Access {
   allowsHost(host: string | undefined): boolean;
   /** Of a request that changes something: whether a page of this console, or a program, sends it on purpose. */
   isMeant(request: FastifyRequest): boolean;
+  /** A record of the audit, of whoever wrote it: it may end a session. */
+  audited(record: AuditRecord): void;
   /** Log-in, log-out and links of customers. */
   addRoutes(server: FastifyInstance): Promise<void>;
 }
@@ -44,6 +47,7 @@ export function openAccess(): Access {
     },
     isMeant: (request) =>
       isMeant(request, session.csrf, request.headers['x-csrf-token'], undefined),
+    audited: () => undefined,
     addRoutes: () => Promise.resolve(),
   };
 }

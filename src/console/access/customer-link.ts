@@ -1,23 +1,7 @@
-import { z } from 'zod';
+import { randomBytes } from 'node:crypto';
+import type { AuditRecord, RecordedLink } from '../../event/audit-entry.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
-import { readSigned, sign } from './signed.ts';
-
-/** What a link shows, to whoever has it. */
-export interface CustomerLink {
-  readonly destination: string;
-  /** Which destination of the id; null: the first one. A link of a former release does not say. */
-  readonly uid: string | null;
-  /** Whether bodies of events are shown too. */
-  readonly bodies: boolean;
-  readonly untilMs: number;
-}
-
-const schema = z.object({
-  destination: z.string(),
-  uid: z.string().nullable(),
-  bodies: z.boolean(),
-  untilMs: z.number(),
-});
+import { sha256 } from './signed.ts';
 
 /** Which destination has an id now; undefined: none has. */
 export type IdentityOf = (destinationId: string) => Identity | undefined;
@@ -25,14 +9,84 @@ export type IdentityOf = (destinationId: string) => Identity | undefined;
 /** Where links begin, behind the console's address. */
 export const linkPath = '/l/';
 
-/** @param consoleUrl its public address, without a path */
-export function makeLink(key: Buffer, consoleUrl: string, link: CustomerLink): string {
-  return new URL(`${linkPath}${sign(key, 'customer-link', { ...link })}`, consoleUrl).href;
+/** What a link shows, to whoever has it. */
+export type CustomerLink = Omit<RecordedLink, 'id' | 'sha256'>;
+
+/**
+ * A link works once its record is in the topic `audit`, which has the hash of its token only. So making links needs no
+ * key, and no link works that the list of links does not show.
+ */
+export function makeLink(shown: CustomerLink): {
+  /** Behind the console's address. */
+  readonly path: string;
+  readonly link: RecordedLink;
+} {
+  const token = randomBytes(32).toString('base64url');
+  const id = randomBytes(6).toString('hex');
+  return { path: `${linkPath}${token}`, link: { id, sha256: hashOf(token), ...shown } };
 }
 
-/** Undefined where it has expired, or was not made with this key. */
-export function readLink(key: Buffer, token: string, nowMs: number): CustomerLink | undefined {
-  return readSigned(key, 'customer-link', schema, token, nowMs);
+/** What the audit has of the making of a link. */
+export function madeLink(
+  link: RecordedLink,
+): Pick<AuditRecord, 'action' | 'destination' | 'detail' | 'link'> {
+  const { id, destination, bodies, untilMs } = link;
+  const what = bodies ? 'with bodies, ' : '';
+  const detail = `link ${id}, ${what}until ${new Date(untilMs).toISOString()}`;
+  return { action: 'make-link', destination, detail, link };
+}
+
+export function revokedLink({
+  id,
+  destination,
+}: RecordedLink): Pick<AuditRecord, 'action' | 'destination' | 'detail' | 'revoked'> {
+  return { action: 'revoke-link', destination, detail: `link ${id}`, revoked: id };
+}
+
+/** A link, and who made it. */
+export interface ListedLink extends RecordedLink {
+  readonly user: string;
+  readonly name?: string | undefined;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** The links that were made and not revoked, by the records of the topic `audit`. */
+export class CustomerLinks {
+  readonly #byId = new Map<string, ListedLink>();
+  readonly #byHash = new Map<string, ListedLink>();
+
+  /** @param nowMs what had expired by then is left out */
+  apply({ link, revoked, user, name, at }: AuditRecord, nowMs: number): void {
+    if (link !== undefined && nowMs < link.untilMs) {
+      const listed = { ...link, user, name, at };
+      this.#byId.set(link.id, listed);
+      this.#byHash.set(link.sha256, listed);
+    }
+    const ended = revoked === undefined ? undefined : this.#byId.get(revoked);
+    if (ended === undefined) return;
+    this.#byId.delete(ended.id);
+    this.#byHash.delete(ended.sha256);
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#byHash.clear();
+  }
+
+  /** Undefined: it was revoked, has expired, or was never made. */
+  get(id: string, nowMs: number): ListedLink | undefined {
+    return untilItsEnd(this.#byId.get(id), nowMs);
+  }
+
+  byToken(token: string, nowMs: number): ListedLink | undefined {
+    return untilItsEnd(this.#byHash.get(hashOf(token)), nowMs);
+  }
+
+  /** The last made first. */
+  list(nowMs: number): readonly ListedLink[] {
+    return [...this.#byId.values()].filter(({ untilMs }) => nowMs < untilMs).toReversed();
+  }
 }
 
 /** Whether the destination that it shows was deleted, also where another one has its id since. */
@@ -42,4 +96,12 @@ export function isGone(
 ): boolean {
   const present = identityOf(destination);
   return present === undefined || !isOf(present, { uid: uid ?? undefined });
+}
+
+function untilItsEnd(link: ListedLink | undefined, nowMs: number): ListedLink | undefined {
+  return link !== undefined && nowMs < link.untilMs ? link : undefined;
+}
+
+function hashOf(token: string): string {
+  return sha256(token).toString('base64url');
 }

@@ -4,8 +4,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Session } from '../api/model.ts';
+import type { AuditRecord } from '../../event/audit-entry.ts';
+import type { Audit } from '../actions/audit.ts';
 import type { Access } from './access.ts';
-import { isGone, type IdentityOf } from './customer-link.ts';
+import { isGone, type CustomerLinks, type IdentityOf } from './customer-link.ts';
 import { addLinkRoute } from './link-route.ts';
 import { addLogInRoutes } from './log-in-routes.ts';
 import { isMeant } from './meant.ts';
@@ -20,6 +22,8 @@ export interface LogInDeps {
   readonly log: Logger;
   readonly clock: Clock;
   readonly identityOf: IdentityOf;
+  readonly links: CustomerLinks;
+  readonly audit: Pick<Audit, 'tell' | 'tellSeldom'>;
 }
 
 /**
@@ -61,12 +65,19 @@ export class LogInAccess implements Access {
       return { user: known.name, role: known.role, bodies: true, csrf: '', isOpen: false };
     }
     const claims = this.#cookies.of(request);
-    const role = claims === undefined ? undefined : this.#roleNow(claims);
-    if (claims === undefined || role === undefined) return undefined;
-    const { user, destination, bodies } = claims;
+    if (claims === undefined) return undefined;
+    const { user, subject } = claims;
     const csrf = this.#cookies.sessions.csrfOf(claims);
-    const session = { user, role, bodies, csrf, isOpen: false };
-    return destination === undefined ? session : { ...session, destination };
+    if (claims.role === 'customer') return this.#customerSession(claims, csrf);
+    const role = this.#roleNow(claims);
+    if (role === undefined) return undefined;
+    const session: Session = { user, role, bodies: true, csrf, isOpen: false };
+    return subject === undefined ? session : { ...session, subject };
+  }
+
+  /** A log-out of before this console was started, or of another one. */
+  audited({ session }: AuditRecord): void {
+    if (session !== undefined) this.#cookies.sessions.end(session);
   }
 
   /** A cookie is bound to the name that it was set for, and what a page of another name sends has none. */
@@ -85,22 +96,37 @@ export class LogInAccess implements Access {
 
   async addRoutes(server: FastifyInstance): Promise<void> {
     await server.register(fastifyCookie);
-    const { url, oidc, sessionKey } = this.#settings;
+    const { url, oidc } = this.#settings;
     const shared = { ...this.#deps, cookies: this.#cookies, consoleOrigin: url };
     const provider = oidc === undefined ? undefined : new URL(oidc.issuer).host;
     await addLogInRoutes(server, { ...shared, tokens: this.#tokens, provider });
     if (oidc !== undefined && url !== undefined)
       addOidcRoutes(server, { ...shared, key: this.#key, oidc, consoleUrl: url });
-    if (sessionKey !== undefined) addLinkRoute(server, { ...shared, key: sessionKey });
+    addLinkRoute(server, shared);
   }
 
   /** Undefined: what the session was begun with lets nobody in any more. */
-  #roleNow({ role, token, destination, uid }: Claims): Claims['role'] | undefined {
+  #roleNow({ role, token }: Claims): Claims['role'] | undefined {
     if (token !== undefined) return this.#tokens?.byMark(token)?.role;
-    if (role !== 'customer') return this.#settings.oidc === undefined ? undefined : role;
-    // A former release's session does not say for which destination of this id it is.
-    if (destination === undefined || uid === undefined) return undefined;
-    return isGone({ destination, uid }, this.#deps.identityOf) ? undefined : role;
+    return this.#settings.oidc === undefined ? undefined : role;
+  }
+
+  /** Undefined: the link was revoked or has expired, or the destination that it shows was deleted. */
+  #customerSession({ link: id }: Claims, csrf: string): Session | undefined {
+    const { links, clock, identityOf } = this.#deps;
+    const link = id === undefined ? undefined : links.get(id, clock.now());
+    if (link === undefined || isGone(link, identityOf)) return undefined;
+    const { destination, bodies } = link;
+    const subject = `link ${link.id}`;
+    return {
+      user: destination,
+      subject,
+      role: 'customer',
+      destination,
+      bodies,
+      csrf,
+      isOpen: false,
+    };
   }
 }
 

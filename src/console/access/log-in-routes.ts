@@ -1,10 +1,12 @@
 import fastifyFormbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from '../../ops/log.ts';
+import type { Audit } from '../actions/audit.ts';
 import { ProblemError } from '../api/problem.ts';
 import { isMeant, provenance, provenanceOf } from './meant.ts';
 import { nextPath } from './next-path.ts';
 import { logInPage, logOutPage, refusalPage, style, stylePath } from './page-html.ts';
+import { whoIs } from './sessions.ts';
 import type { SessionCookies } from './session-cookies.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -12,6 +14,7 @@ import type { Tokens } from './tokens.ts';
 export interface Entrance {
   readonly cookies: SessionCookies;
   readonly log: Logger;
+  readonly audit: Pick<Audit, 'tell' | 'tellSeldom'>;
   /** The public one. */
   readonly consoleOrigin: string | undefined;
 }
@@ -30,7 +33,7 @@ const fromElsewhere =
 /** The page to log in, its form for tokens, and the way out. */
 export async function addLogInRoutes(
   server: FastifyInstance,
-  { cookies, log, consoleOrigin, tokens, provider }: LogInRoutesDeps,
+  { cookies, log, audit, consoleOrigin, tokens, provider }: LogInRoutesDeps,
 ): Promise<void> {
   const page = (next: string, problem?: string): string =>
     logInPage({ provider, hasTokens: tokens !== undefined }, next, problem);
@@ -62,7 +65,8 @@ export async function addLogInRoutes(
         }
         const { name, role } = known;
         log.info({ user: name, role, address: request.ip }, 'logged in to the console');
-        cookies.begin(reply, { user: name, role, bodies: true, token: tokens.markOf(known) });
+        audit.tell({ user: name, action: 'log-in', detail: `as ${role}, with a token` });
+        cookies.begin(reply, { user: name, role, token: tokens.markOf(known) });
         return reply.redirect(to, 303);
       } catch (error) {
         if (!(error instanceof ProblemError)) throw error;
@@ -84,6 +88,10 @@ export async function addLogInRoutes(
         if (!isMeant(request, csrf, given, consoleOrigin))
           return sendPage(reply, 403, refusalPage(fromElsewhere, false));
         cookies.end(reply, claims);
+        const { id, untilMs, role } = claims;
+        // Of a customer's: whoever has the link could begin another.
+        if (role !== 'customer')
+          audit.tell({ ...whoIs(claims), action: 'log-out', session: { id, untilMs } });
       }
       return reply.redirect('/logout', 303);
     });

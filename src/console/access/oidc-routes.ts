@@ -7,7 +7,8 @@ import { nextPath } from './next-path.ts';
 import { goOnPage, refusalPage } from './page-html.ts';
 import { personName, roleOf } from './role-of.ts';
 import type { OidcSettings } from './settings.ts';
-import { readSigned, sha256, sign } from './signed.ts';
+import { whoIs } from './sessions.ts';
+import { keyFor, readSigned, sha256, sign } from './signed.ts';
 
 interface OidcRoutesDeps extends Entrance {
   readonly clock: Clock;
@@ -35,7 +36,8 @@ const underWayMs = 10 * 60_000;
 
 /** The way to the identity provider, and back. */
 export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): void {
-  const { cookies, log, clock, key, oidc, consoleUrl } = deps;
+  const { cookies, log, audit, clock, oidc, consoleUrl } = deps;
+  const key = keyFor(deps.key, 'log-in');
   const { roles } = oidc;
   const callback = new URL(callbackPath, consoleUrl).href;
   const provider = new IdentityProvider({ ...oidc, callback, roleClaim: roles.claim }, log);
@@ -58,7 +60,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
     const { state } = query as { readonly state?: unknown };
     const cookie = typeof state === 'string' ? given[cookieName(state)] : undefined;
     if (cookie === undefined) return undefined;
-    return readSigned(key, 'log-in', kept, cookie, clock.now());
+    return readSigned(key, kept, cookie, clock.now());
   };
 
   const refuse = (reply: FastifyReply, error: unknown): FastifyReply => {
@@ -72,7 +74,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       try {
         const { url, underWay } = await provider.begin();
         const untilMs = clock.now() + underWayMs;
-        const signed = sign(key, 'log-in', { ...underWay, next: nextPath(query.next), untilMs });
+        const signed = sign(key, { ...underWay, next: nextPath(query.next), untilMs });
         reply.setCookie(cookieName(underWay.state), signed, {
           ...attributes,
           maxAge: underWayMs / 1_000,
@@ -101,9 +103,12 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       const claims = await provider.finish(query, underWay);
       const role = roleOf(claims, roles);
       const user = personName(claims);
-      const who = { user, subject: claims['sub'], address: request.ip };
+      const subject = `${oidc.issuer} ${String(claims['sub'])}`;
+      const who = { user, subject, address: request.ip };
       if (role === undefined) {
         log.warn(who, 'the console refused a user without a role');
+        const refused = { action: 'log-in', outcome: 'refused', detail: 'without a role' } as const;
+        audit.tellSeldom({ ...whoIs(who), ...refused });
         return await sendPage(
           reply,
           403,
@@ -114,7 +119,8 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
         );
       }
       log.info({ ...who, role }, 'logged in to the console');
-      cookies.begin(reply, { user, role, bodies: true });
+      audit.tell({ ...whoIs(who), action: 'log-in', detail: `as ${role}` });
+      cookies.begin(reply, { user, subject, role });
       return await sendPage(reply, 200, goOnPage(underWay.next));
     } catch (error) {
       return refuse(reply, error);

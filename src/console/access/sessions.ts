@@ -1,19 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../../ops/clock.ts';
-import { macOf, readSigned, sign } from './signed.ts';
+import type { Session } from '../api/model.ts';
+import { ProblemError } from '../api/problem.ts';
+import { keyFor, macOf, readSigned, sign } from './signed.ts';
 
 /** What a session's cookie says. */
 export interface Claims {
   readonly id: string;
   readonly untilMs: number;
+  /** How a person is called; of a customer, the destination. */
   readonly user: string;
+  /** `<issuer> <sub>` of somebody who has logged in with the identity provider. */
+  readonly subject?: string | undefined;
   readonly role: 'viewer' | 'operator' | 'customer';
-  /** Of a customer. */
-  readonly destination?: string | undefined;
-  /** As their link has it. */
-  readonly uid?: string | null | undefined;
-  readonly bodies: boolean;
+  /** Of a customer: the id of the link, which says what is shown. */
+  readonly link?: string | undefined;
   /** Of somebody with a token: what it is known by, because the token may be taken away. */
   readonly token?: string | undefined;
 }
@@ -22,10 +25,9 @@ const schema: z.ZodType<Claims> = z.object({
   id: z.string(),
   untilMs: z.number(),
   user: z.string(),
+  subject: z.string().optional(),
   role: z.enum(['viewer', 'operator', 'customer']),
-  destination: z.string().optional(),
-  uid: z.string().nullable().optional(),
-  bodies: z.boolean(),
+  link: z.string().optional(),
   token: z.string().optional(),
 });
 
@@ -35,31 +37,37 @@ export const sessionMs: number = 8 * 3_600_000;
 const mostEnded = 100_000;
 
 /**
- * Sessions live in their cookies, so a console that starts again with the same key knows them. Those that
- * were logged out are remembered until they would have ended, by this process.
+ * Sessions live in their cookies, so a console that starts again with the same key knows them. Those that were logged
+ * out are remembered until they would have ended; those of staff are in the audit too, which a start reads again.
  */
 export class Sessions {
   readonly #key: Buffer;
+  readonly #csrfKey: Buffer;
   readonly #clock: Clock;
   readonly #ended = new Map<string, number>();
 
-  constructor(key: Buffer, clock: Clock) {
-    this.#key = key;
+  constructor(consoleKey: Buffer, clock: Clock) {
+    this.#key = keyFor(consoleKey, 'session');
+    this.#csrfKey = keyFor(consoleKey, 'csrf');
     this.#clock = clock;
   }
 
   /** A cookie's value. */
   begin(who: Omit<Claims, 'id'>): string {
-    return sign(this.#key, 'session', { id: randomUUID(), ...who });
+    return sign(this.#key, { id: randomUUID(), ...who });
   }
 
+  /** Undefined also for one that lasts longer than any that begins now. */
   read(cookie: string): Claims | undefined {
-    const claims = readSigned(this.#key, 'session', schema, cookie, this.#clock.now());
-    return claims === undefined || this.#ended.has(claims.id) ? undefined : claims;
+    const nowMs = this.#clock.now();
+    const claims = readSigned(this.#key, schema, cookie, nowMs);
+    if (claims === undefined || claims.untilMs > nowMs + sessionMs) return undefined;
+    return this.#ended.has(claims.id) ? undefined : claims;
   }
 
-  end({ id, untilMs }: Claims): void {
+  end({ id, untilMs }: Pick<Claims, 'id' | 'untilMs'>): void {
     const nowMs = this.#clock.now();
+    if (untilMs <= nowMs) return;
     for (const [ended, endMs] of this.#ended) {
       if (endMs > nowMs && this.#ended.size < mostEnded) continue;
       this.#ended.delete(ended);
@@ -68,6 +76,20 @@ export class Sessions {
   }
 
   csrfOf({ id }: Pick<Claims, 'id'>): string {
-    return macOf(this.#key, 'csrf', id);
+    return macOf(this.#csrfKey, id);
   }
+}
+
+/** How the audit calls somebody: by what cannot be chosen, with the name beside it. */
+export function whoIs({ user, subject }: Pick<Claims, 'user' | 'subject'>): {
+  readonly user: string;
+  readonly name?: string;
+} {
+  return subject === undefined ? { user } : { user: subject, name: user };
+}
+
+/** @throws ProblemError 403 */
+export function operatorOf({ session }: Pick<FastifyRequest, 'session'>): Session {
+  if (session?.role === 'operator') return session;
+  throw new ProblemError(403, 'Only operators may do this.');
 }

@@ -9,7 +9,7 @@ export interface AccessSettings {
   readonly host: string;
   /** Its public origin. */
   readonly url: string | undefined;
-  /** Undefined: one of this process alone, so a start ends all sessions, and links of customers are not read. */
+  /** Undefined: one of this process alone, so a start ends all sessions. */
   readonly sessionKey: Buffer | undefined;
   readonly tokensFile: string | undefined;
   /** Needs `url`, where the provider sends people back to. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Followed } from '../../ops/followed.ts';
 import { ProblemError } from '../api/problem.ts';
 import { GuessLimit } from './guess-limit.ts';
-import { macOf } from './signed.ts';
+import { keyFor, macOf } from './signed.ts';
 import { findToken, type KnownToken } from './tokens-file.ts';
 
 /** Whose a token is, for people who log in with one and for programs that send one along. */
@@ -13,7 +13,7 @@ export class Tokens {
 
   constructor(file: Followed<readonly KnownToken[]>, key: Buffer, clock: Clock) {
     this.#file = file;
-    this.#key = key;
+    this.#key = keyFor(key, 'token');
     this.#guesses = new GuessLimit(clock);
   }
 
@@ -34,7 +34,7 @@ export class Tokens {
 
   /** What a session remembers of the token that it was begun with. */
   markOf({ name, sha256 }: KnownToken): string {
-    return macOf(this.#key, 'token', `${name}.${sha256}`);
+    return macOf(this.#key, `${name}.${sha256}`);
   }
 
   /** Undefined: it was taken away, or exchanged. */

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { decodeAuditEntry, type AuditEntry } from '../../event/audit-entry.ts';
+import {
+  decodeAuditEntry,
+  shownEntry,
+  type AuditEntry,
+  type AuditRecord,
+} from '../../event/audit-entry.ts';
 import { loadFollower, type Follower } from '../../kafka/follow/follower.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
@@ -13,10 +18,18 @@ export interface AuditDeps {
   readonly producer: Pick<Producer, 'send'>;
   readonly clock: Clock;
   readonly log: Logger;
+  /** For each record, also of those that are too old to be shown. */
+  readonly onRecord: (record: AuditRecord) => void;
+  /** The topic was made again: what was told before is void. */
+  readonly onRestart: () => void;
 }
 
-/** People do this, not machines: a year of it fits. */
+type Unwritten = Omit<AuditRecord, 'id' | 'at'>;
+
+/** The topic has a year of them. */
 const mostShown = 10_000;
+const seldomMs = 3_600_000;
+const mostSeldom = 10_000;
 
 const notDone = 'not done: Kafka did not answer in time';
 
@@ -25,6 +38,8 @@ export class Audit {
   readonly #deps: AuditDeps;
   readonly #follower: Follower;
   readonly #entries: AuditEntry[];
+  /** When each was written, the oldest first. */
+  readonly #seldom = new Map<string, number>();
 
   private constructor(deps: AuditDeps, follower: Follower, entries: AuditEntry[]) {
     this.#deps = deps;
@@ -40,11 +55,14 @@ export class Audit {
       maxWaitMs: 500,
       onRecord: ({ value }) => {
         const entry = decodeAuditEntry(value);
-        if (entry !== undefined) entries.push(entry);
+        if (entry === undefined) return;
+        entries.push(shownEntry(entry));
+        deps.onRecord(entry);
         if (entries.length > mostShown) entries.shift();
       },
       onRestart: () => {
         entries.length = 0;
+        deps.onRestart();
       },
     });
     return new Audit(deps, follower, entries);
@@ -60,12 +78,15 @@ export class Audit {
    * that nothing was done.
    * @throws ProblemError 503 when Kafka has not taken it within ten seconds
    */
-  async write(entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+  async write(entry: Unwritten): Promise<void> {
     const writing = this.#append(entry);
     try {
       await inTime(writing);
     } catch (error) {
-      void writing.then(() => this.#append({ ...entry, detail: notDone })).catch(() => undefined);
+      // Not with what makes a link work.
+      const { user, action } = entry;
+      const late = { user, action, outcome: 'failed', detail: notDone } as const;
+      void writing.then(() => this.#append(late)).catch(() => undefined);
       throw error;
     }
   }
@@ -74,17 +95,32 @@ export class Audit {
    * How something ended that an operator did. However long Kafka is away, it is written when it is back: nobody waits
    * for it.
    */
-  tell(entry: Omit<AuditEntry, 'id' | 'at'>, error?: unknown): void {
+  tell(entry: Unwritten, error?: unknown): void {
     // What can never be written was logged by the producer, and the action is over in any case.
     this.#append(entry, error).catch(() => undefined);
   }
 
-  async #append(entry: Omit<AuditEntry, 'id' | 'at'>, error?: unknown): Promise<void> {
+  /** What somebody may do as often as they like: the same is written once an hour. */
+  tellSeldom(entry: Unwritten): void {
+    const key = JSON.stringify(entry);
+    const nowMs = this.#deps.clock.now();
+    const toldMs = this.#seldom.get(key);
+    if (toldMs !== undefined && Math.abs(nowMs - toldMs) < seldomMs) return;
+    this.#seldom.delete(key);
+    const [oldest] = this.#seldom.keys();
+    if (oldest !== undefined && this.#seldom.size >= mostSeldom) this.#seldom.delete(oldest);
+    this.#seldom.set(key, nowMs);
+    this.tell(entry);
+  }
+
+  async #append(entry: Unwritten, error?: unknown): Promise<void> {
     const { producer, topic, clock, log } = this.#deps;
     const at = new Date(clock.now()).toISOString();
     const why = error === undefined ? {} : { err: error };
-    log.info({ ...entry, ...why }, 'an operator acts in the console');
-    const value = JSON.stringify({ id: randomUUID(), at, ...entry } satisfies AuditEntry);
+    const { user, name, action, destination, detail, outcome } = entry;
+    const shown = { user, name, action, destination, detail, outcome };
+    log.info({ ...shown, ...why }, 'an entry is written to the audit');
+    const value = JSON.stringify({ id: randomUUID(), at, ...entry } satisfies AuditRecord);
     await producer.send([{ topic, key: entry.user, value }]);
   }
 

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { PostriderError } from '../../errors.ts';
 import type { AuditEntry } from '../../event/audit-entry.ts';
+import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';
 import { inTime } from '../api/in-time.ts';
 import { accept } from '../api/parameters.ts';
@@ -39,7 +40,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     },
     async (request) => {
       const destination = request.params.id;
-      const done = { user: operatorOf(request), action: 'send-test', destination } as const;
+      const done = { ...whoIs(operatorOf(request)), action: 'send-test', destination } as const;
       return { items: await act(audit, done, testIsLate, () => operations.sendTest(destination)) };
     },
   );
@@ -54,7 +55,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     },
     async (request) => {
       const destination = request.params.id;
-      const done = { user: operatorOf(request), action: 'pause', destination } as const;
+      const done = { ...whoIs(operatorOf(request)), action: 'pause', destination } as const;
       await act(audit, done, pauseIsLate, () => operations.pause(destination));
       return {};
     },
@@ -70,7 +71,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     },
     async (request) => {
       const destination = request.params.id;
-      const done = { user: operatorOf(request), action: 'resume', destination } as const;
+      const done = { ...whoIs(operatorOf(request)), action: 'resume', destination } as const;
       await audit.write(done);
       return runs.start(operations.resume(destination), endOf(audit, done));
     },
@@ -89,13 +90,13 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
       },
     },
     async (request): Promise<Redrive> => {
-      const user = operatorOf(request);
+      const who = whoIs(operatorOf(request));
       const { dryRun = false, ...selection } = request.body;
       if (dryRun) return runs.count(operations.count(selection));
       const work = operations.redrive(selection);
       const { destination, ...rest } = selection;
       const done = {
-        user,
+        ...who,
         action: 'redrive',
         ...(destination === undefined ? {} : { destination }),
       } as const;
@@ -119,12 +120,6 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
       throw new ProblemError(404, 'There is no such redrive, or the console was started since.');
     },
   );
-}
-
-/** @throws ProblemError 403 */
-function operatorOf({ session }: FastifyRequest): string {
-  if (session?.role === 'operator') return session.user;
-  throw new ProblemError(403, 'Only operators may do this.');
 }
 
 const pauseIsLate =
@@ -152,6 +147,7 @@ async function act<T>(
   } catch (error) {
     // Operations throw no such errors, so it is late.
     if (error instanceof ProblemError) tellLater(audit, done, work);
+    else tellFailure(audit, done, error);
     throw error;
   }
 }
@@ -162,18 +158,25 @@ function tellLater(audit: ActionDeps['audit'], done: Done, work: Promise<unknown
       audit.tell({ ...done, detail: 'done after all' });
     },
     (error: unknown) => {
-      const why = error instanceof PostriderError ? `: ${error.message}` : '; the log says why';
-      audit.tell({ ...done, detail: `failed${why}` }, error);
+      tellFailure(audit, done, error);
     },
   );
 }
 
-type Done = Pick<AuditEntry, 'user' | 'action' | 'destination'>;
+/** What the audit has said is done was not. */
+function tellFailure(audit: ActionDeps['audit'], done: Done, error: unknown): void {
+  if (error instanceof PostriderError)
+    audit.tell({ ...done, outcome: 'refused', detail: error.message }, error);
+  else audit.tell({ ...done, outcome: 'failed', detail: 'the log says why' }, error);
+}
+
+type Done = Pick<AuditEntry, 'user' | 'name' | 'action' | 'destination'>;
 
 function endOf(audit: ActionDeps['audit'], done: Done): (ended: Redrive) => void {
   return ({ state, sent, detail }) => {
     const end = state === 'failed' ? `stopped after ${sent} events` : `ended: ${sent} events sent`;
     const told = detail === undefined ? end : `${end}; ${detail}`;
-    audit.tell({ ...done, detail: told });
+    const outcome = state === 'failed' ? ({ outcome: 'failed' } as const) : {};
+    audit.tell({ ...done, ...outcome, detail: told });
   };
 }

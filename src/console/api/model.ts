@@ -13,6 +13,24 @@ import type {
  * is left out unless its type says null. Types only: the pages are built on them too.
  */
 
+/** A customer's link that works; its token is in the link alone. */
+export interface LinkRow {
+  readonly id: string;
+  readonly destination: string;
+  readonly bodies: boolean;
+  readonly until: string;
+  readonly made: string;
+  readonly by: string;
+  readonly name?: string;
+}
+
+export interface MadeLink {
+  readonly id: string;
+  /** Behind the console's address. Nothing shows it again. */
+  readonly path: string;
+  readonly until: string;
+}
+
 /** A list, a piece at a time: `next` is the cursor of the piece behind it; absent at the end. */
 export interface Page<T> {
   readonly items: readonly T[];
@@ -31,6 +49,8 @@ export interface Problem {
 
 export interface Session {
   readonly user: string;
+  /** By what the audit knows them, if that is not the name: `<issuer> <sub>`, or `link <id>` of a customer. */
+  readonly subject?: string;
   readonly role: 'viewer' | 'operator' | 'customer';
   /** Of a customer: the only destination that may be seen. */
   readonly destination?: string;

@@ -58,6 +58,8 @@ export const parameters: Readonly<Record<string, Parameter>> = {
   reason: text(1, 100, 'a reason as the summary has it, or http-4xx, at most 100 characters'),
   since: time,
   until: time,
+  expires: text(2, 20, 'a duration such as 12h or 7d'),
+  bodies: { type: 'boolean', description: 'true or false' },
   dryRun: { type: 'boolean', description: 'true or false' },
 };
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chromium, type Page } from 'playwright-core';
-import { makeLink } from '../../../src/console/access/customer-link.ts';
 import type { Session } from '../../../src/console/api/model.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
@@ -116,7 +115,7 @@ testInBrowser(
     const stand = await startStand(t, settings, { port });
     const untilMs = Date.now() + 60_000;
     const shown = { destination: 'crm', uid: null, bodies: false, untilMs };
-    const link = makeLink(sessionKey, url, shown);
+    const link = stand.linkTo(shown);
     await page.goto(await otherSite(t, `<a href="${link}">Look</a>`));
     const cookie = await cookieAt(page, '/', () =>
       page.getByRole('link', { name: 'Look' }).click(),

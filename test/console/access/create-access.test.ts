@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleAccess } from '../../../src/cli/console/access.ts';
+import { CustomerLinks } from '../../../src/console/access/customer-link.ts';
 import { createAccess } from '../../../src/console/access/create-access.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -18,7 +19,13 @@ const oidc = {
 function isOpen(env: Record<string, string>): boolean {
   const settings = consoleAccess(readSettings(env));
   const identityOf = (): undefined => undefined;
-  return createAccess(settings, { log: silentLogger, clock: systemClock, identityOf }).isOpen;
+  return createAccess(settings, {
+    log: silentLogger,
+    clock: systemClock,
+    identityOf,
+    links: new CustomerLinks(),
+    audit: { tell: () => undefined, tellSeldom: () => undefined },
+  }).isOpen;
 }
 
 test('without log-in it is open, on loopback alone', () => {

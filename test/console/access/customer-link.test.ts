@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { makeLink, type CustomerLink } from '../../../src/console/access/customer-link.ts';
-import { sign } from '../../../src/console/access/signed.ts';
-import type { Story } from '../../../src/console/api/model.ts';
+import { keyFor, sign } from '../../../src/console/access/signed.ts';
+import type { LinkRow, MadeLink, Page, Story } from '../../../src/console/api/model.ts';
 import {
   Browser,
   loggedIn,
@@ -19,10 +18,13 @@ import {
 const dayMs = 86_400_000;
 const settings = { tokensFile: tokensFile(twoTokens), sessionKey };
 
-function linkOf(stand: Stand, changes: Partial<CustomerLink> = {}, key = sessionKey): string {
+function shownBy(stand: Stand, changes: Partial<CustomerLink> = {}): CustomerLink {
   const untilMs = stand.clock.now() + 7 * dayMs;
-  const link = { destination: 'crm', uid: null, bodies: false, untilMs, ...changes };
-  return makeLink(key, stand.url, link);
+  return { destination: 'crm', uid: null, bodies: false, untilMs, ...changes };
+}
+
+function linkOf(stand: Stand, changes: Partial<CustomerLink> = {}): string {
+  return stand.linkTo(shownBy(stand, changes));
 }
 
 async function opened(stand: Stand, changes: Partial<CustomerLink> = {}): Promise<Browser> {
@@ -43,6 +45,7 @@ test('a link shows its destination, by a page that goes on by itself', async (t)
   assert.deepEqual(session, {
     csrf: session.csrf,
     user: 'crm',
+    subject: `link ${String(stand.told[0]?.link?.id)}`,
     role: 'customer',
     destination: 'crm',
     bodies: false,
@@ -162,26 +165,80 @@ test('a session ends with its link, and otherwise after eight hours', async (t) 
   assert.equal((await long.get('/api/v1/session')).status, 401);
 });
 
-test('one that has expired, was changed or is by another key opens nothing, and says so', async (t) => {
+test('one that has expired, was changed or was never recorded opens nothing, and says so', async (t) => {
   const stand = await startStand(t, settings);
   const link = linkOf(stand);
-  const [content = '', mac = ''] = (link.split('/l/')[1] ?? '').split('.');
-  const claims = JSON.parse(Buffer.from(content, 'base64url').toString()) as CustomerLink;
-  const changed = Buffer.from(JSON.stringify({ ...claims, destination: 'billing' }));
+  const session = sign(keyFor(sessionKey, 'session'), { untilMs: stand.clock.now() + dayMs });
   for (const [how, path] of Object.entries({
     expired: linkOf(stand, { untilMs: stand.clock.now() }),
-    'another key': linkOf(stand, {}, randomBytes(32)),
-    'another destination': `/l/${changed.toString('base64url')}.${mac}`,
-    'another purpose': `/l/${sign(sessionKey, 'session', { ...claims })}`,
+    'not in the audit': makeLink(shownBy(stand)).path,
+    'its hash': `/l/${String(stand.told.find((each) => each.link !== undefined)?.link?.sha256)}`,
+    'its id': `/l/${String(stand.told.find((each) => each.link !== undefined)?.link?.id)}`,
+    'of another purpose': `/l/${session}`,
     'cut off': link.slice(0, -5),
     empty: '/l/',
     markup: '/l/%3Cscript%3Ealert(1)%3C/script%3E',
   })) {
     const { status, setCookies, text } = await new Browser(stand.url).get(path);
     assert.deepEqual([status, setCookies], [403, []], how);
-    assert.match(text, /This link has expired or is incomplete\./);
+    assert.match(text, /This link has expired, was revoked, or is incomplete\./);
     assert.doesNotMatch(text, /<script/);
   }
+});
+
+test('an operator makes a link and revokes it, which ends its sessions, and the audit says who', async (t) => {
+  const stand = await startStand(t, settings);
+  const olga = await loggedIn(stand, 'olga');
+  const { csrf } = await olga.session();
+  const headers = { 'x-csrf-token': csrf };
+  const answer = await olga.post('/api/v1/destinations/crm/links', headers, { expires: '12h' });
+  assert.equal(answer.status, 200, answer.text);
+  const { id, path } = JSON.parse(answer.text) as MadeLink;
+  const [first, second] = [new Browser(stand.url), new Browser(stand.url)];
+  for (const each of [first, second]) assert.equal((await each.get(path)).status, 200);
+  assert.equal((await first.get('/api/v1/links')).status, 403);
+  const { items } = JSON.parse((await olga.get('/api/v1/links')).text) as Page<LinkRow>;
+  assert.deepEqual(
+    items.map((link) => [link.id, link.destination, link.by, link.bodies]),
+    [[id, 'crm', 'olga', false]],
+  );
+  assert.doesNotMatch(JSON.stringify(items), new RegExp(path.slice('/l/'.length)));
+
+  const vera = await loggedIn(stand, 'vera');
+  const asVera = { 'x-csrf-token': (await vera.session()).csrf };
+  assert.equal((await vera.post(`/api/v1/links/${id}/revoke`, asVera)).status, 403);
+  assert.equal((await vera.post('/api/v1/destinations/crm/links', asVera)).status, 403);
+  assert.equal((await olga.post(`/api/v1/links/${id}/revoke`, headers)).status, 200);
+  for (const each of [first, second])
+    assert.equal((await each.get('/api/v1/destinations/crm')).status, 401);
+  assert.equal((await new Browser(stand.url).get(path)).status, 403);
+  assert.equal((await olga.post(`/api/v1/links/${id}/revoke`, headers)).status, 404);
+  for (const [body, status] of [
+    [{ expires: '91d' }, 400],
+    [{ expires: '1s' }, 400],
+    [{ expires: 'soon' }, 400],
+  ] as const)
+    assert.equal((await olga.post('/api/v1/destinations/crm/links', headers, body)).status, status);
+  assert.equal((await olga.post('/api/v1/destinations/crn/links', headers)).status, 404);
+  const acts = stand.told.map(({ user, action }) => `${user}: ${action}`);
+  assert.deepEqual(acts, [
+    'olga: log-in',
+    'olga: make-link',
+    `link ${id}: open-link`,
+    `link ${id}: open-link`,
+    'vera: log-in',
+    'olga: revoke-link',
+  ]);
+});
+
+test('a console that starts again knows links that were made and those that were revoked', async (t) => {
+  const first = await startStand(t, settings);
+  const [kept, gone] = [linkOf(first), linkOf(first)].map((link) => new URL(link).pathname);
+  const link = first.told.findLast((each) => each.link !== undefined)?.link;
+  const revoked = { user: 'olga', action: 'revoke-link', revoked: String(link?.id) } as const;
+  const again = await startStand(t, settings, { earlier: [...first.told, revoked] });
+  assert.equal((await new Browser(again.url).get(String(kept))).status, 200);
+  assert.equal((await new Browser(again.url).get(String(gone))).status, 403);
 });
 
 test('a link and its session end with their destination, also where another one has its id', async (t) => {
@@ -202,23 +259,14 @@ test('a link and its session end with their destination, also where another one 
   assert.equal((await (await loggedIn(stand, 'vera')).get(path)).status, 200);
 });
 
-test('what a former release made, which does not say for which destination of the id, opens nothing', async (t) => {
+test('whoever makes links can make nothing else: a session needs a key that no link is made with', async (t) => {
   const stand = await startStand(t, settings);
-  const shown = { destination: 'crm', bodies: true, untilMs: stand.clock.now() + dayMs };
-  const browser = new Browser(stand.url);
-  const link = await browser.get(`/l/${sign(sessionKey, 'customer-link', shown)}`);
-  assert.deepEqual([link.status, link.setCookies], [403, []]);
-  assert.match(
-    link.text,
-    /This link has expired or is incomplete\. Ask the sender for a new one\./,
-  );
-  const claims = { id: 'a', user: 'crm', role: 'customer', ...shown };
-  browser.jar.set('postrider', sign(sessionKey, 'session', claims));
-  assert.equal((await browser.get('/api/v1/session')).status, 401);
-});
-
-test('without a key that lasts there are no links', async (t) => {
-  const stand = await startStand(t, { ...settings, sessionKey: undefined });
-  const { status } = await new Browser(stand.url).get(linkOf(stand));
-  assert.equal(status, 404);
+  const untilMs = stand.clock.now() + dayMs / 4;
+  const claims = { id: 'a', user: 'ceo@shop.example', role: 'operator', untilMs };
+  const link = new URL(linkOf(stand)).pathname.slice('/l/'.length);
+  for (const key of [sessionKey, Buffer.from(link, 'base64url'), keyFor(sessionKey, 'log-in')]) {
+    const browser = new Browser(stand.url);
+    browser.jar.set('postrider', sign(key, claims));
+    assert.equal((await browser.get('/api/v1/session')).status, 401);
+  }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { sign } from '../../../src/console/access/signed.ts';
+import { keyFor, sign } from '../../../src/console/access/signed.ts';
 import { Browser, loggedIn, sessionKey, startStand, tokensFile, twoTokens } from './stand.ts';
 
 const hourMs = 3_600_000;
@@ -63,8 +63,13 @@ test('a forged one lets nobody in', async (t) => {
     'without a signature': changed,
     'with an empty one': `${changed}.`,
     'with more behind it': `${cookie}.${mac}`,
-    'by another key': sign(randomBytes(32), 'session', whole),
-    'for another purpose': sign(sessionKey, 'customer-link', whole),
+    'by another key': sign(randomBytes(32), whole),
+    'by the key of another purpose': sign(keyFor(sessionKey, 'log-in'), whole),
+    "by the console's key itself": sign(sessionKey, whole),
+    'longer than a session lasts': sign(keyFor(sessionKey, 'session'), {
+      ...whole,
+      untilMs: whole.untilMs + 1,
+    }),
     'not even text': '%00%ff',
     empty: '',
   };
@@ -118,4 +123,22 @@ test('a console that starts again knows its sessions by the key', async (t) => {
   assert.equal((await other.get('/api/v1/session', { cookie })).status, 401);
   const keyless = new Browser((await startStand(t, { ...settings, sessionKey: undefined })).url);
   assert.equal((await keyless.get('/api/v1/session', { cookie })).status, 401);
+});
+
+test('a session that was logged out stays so when the console starts again', async (t) => {
+  const settings = { tokensFile: tokensFile(twoTokens), sessionKey };
+  const stand = await startStand(t, settings);
+  const browser = await loggedIn(stand, 'olga');
+  const cookies = [...browser.jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  await browser.submit('/logout', { csrf: (await browser.session()).csrf });
+  const again = await startStand(t, settings, { earlier: stand.told });
+  const { status } = await new Browser(again.url).get('/api/v1/session', { cookie: cookies });
+  assert.equal(status, 401);
+  assert.deepEqual(
+    stand.told.map(({ user, action }) => [user, action]),
+    [
+      ['olga', 'log-in'],
+      ['olga', 'log-out'],
+    ],
+  );
 });

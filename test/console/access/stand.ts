@@ -5,8 +5,16 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { createAccess } from '../../../src/console/access/create-access.ts';
-import type { IdentityOf } from '../../../src/console/access/customer-link.ts';
+import {
+  CustomerLinks,
+  madeLink,
+  makeLink,
+  type CustomerLink,
+  type IdentityOf,
+} from '../../../src/console/access/customer-link.ts';
+import { addLinkActions } from '../../../src/console/actions/links.ts';
 import type { AccessSettings } from '../../../src/console/access/settings.ts';
+import type { AuditRecord } from '../../../src/event/audit-entry.ts';
 import type { Session, Story } from '../../../src/console/api/model.ts';
 import { addActions, type ActionDeps } from '../../../src/console/actions/routes.ts';
 import { addEventRoutes } from '../../../src/console/api/routes/events.ts';
@@ -20,6 +28,8 @@ export interface Ending {
   after(end: () => unknown): void;
 }
 
+export type Told = Omit<AuditRecord, 'id' | 'at'>;
+
 /** A console without Kafka: its real server and access, and routes that answer something short. */
 export interface Stand {
   readonly url: string;
@@ -28,6 +38,10 @@ export interface Stand {
   readonly done: string[];
   /** Which destination has an id: the first one in the beginning. */
   readonly uids: Map<string, string | undefined>;
+  /** What the audit has. */
+  readonly told: Told[];
+  /** A link that another process made. */
+  linkTo(shown: CustomerLink): string;
 }
 
 const nothing: AccessSettings = {
@@ -84,6 +98,7 @@ export async function startStand(
     explain,
     actions,
     answer = ({ params }) => ({ params }),
+    earlier = [],
   }: {
     readonly log?: Logger;
     readonly port?: number;
@@ -92,6 +107,8 @@ export async function startStand(
     /** For the console's own routes of what operators may do. */
     readonly actions?: ActionDeps;
     /** To requests about destinations. */
+    /** What the audit has when the console starts. */
+    readonly earlier?: readonly Told[];
     readonly answer?: (request: { readonly params: unknown }) => unknown;
   } = {},
 ): Promise<Stand> {
@@ -110,7 +127,25 @@ export async function startStand(
     ['lab', undefined],
   ]);
   const identityOf: IdentityOf = (id) => (uids.has(id) ? { id, uid: uids.get(id) } : undefined);
-  const access = createAccess({ ...nothing, ...settings }, { log, clock, identityOf });
+  const links = new CustomerLinks();
+  const told: Told[] = [];
+  const tell = (entry: Told): void => {
+    told.push(entry);
+    const record = { id: '', at: new Date(nowMs).toISOString(), ...entry };
+    links.apply(record, nowMs);
+    access.audited(record);
+  };
+  const audit = {
+    tell,
+    tellSeldom: tell,
+    write: (entry: Told) => {
+      tell(entry);
+      return Promise.resolve();
+    },
+  };
+  const deps = { log, clock, identityOf, links, audit };
+  const access = createAccess({ ...nothing, ...settings }, deps);
+  for (const entry of earlier) tell(entry);
   const server = await createConsoleServer({
     access,
     trustedProxies: [],
@@ -121,8 +156,9 @@ export async function startStand(
       if (explain === undefined) api.get('/events', () => story);
       else {
         const live = { resources: new Map(), identityOf };
-        addEventRoutes(api, { explain, live } as unknown as RouteDeps);
+        addEventRoutes(api, { explain, live, audit } as unknown as RouteDeps);
       }
+      addLinkActions(api, { links, audit, clock, identityOf });
       if (actions !== undefined) {
         addActions(api, actions);
         return;
@@ -139,7 +175,12 @@ export async function startStand(
   await server.listen({ port, host: '127.0.0.1' });
   t.after(() => server.close());
   const { port: chosen } = server.server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${chosen}`, clock, done, uids };
+  const linkTo = (shown: CustomerLink): string => {
+    const { path, link } = makeLink(shown);
+    tell({ user: 'system user olga', via: 'command-line', ...madeLink(link) });
+    return `http://127.0.0.1:${chosen}${path}`;
+  };
+  return { url: `http://127.0.0.1:${chosen}`, clock, done, uids, told, linkTo };
 }
 
 export interface Reply {

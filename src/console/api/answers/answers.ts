@@ -4,6 +4,8 @@ import {
   audience,
   auditEntry,
   configuration,
+  linkRow,
+  madeLink,
   notice,
   pipeline,
   redrive,
@@ -59,6 +61,8 @@ type AnswerName =
   | 'auditPage'
   | 'configuration'
   | 'redrive'
+  | 'linkPage'
+  | 'madeLink'
   | 'tested'
   | 'nothing';
 
@@ -80,6 +84,8 @@ const answers: Readonly<Record<AnswerName, z.ZodType>> = {
   auditPage: pageOf('AuditPage', auditEntry),
   configuration: configuration,
   redrive: redrive,
+  linkPage: pageOf('LinkPage', linkRow),
+  madeLink: madeLink,
   tested: named('Tested', z.object({ items: z.array(testAnswer) })),
   nothing: named('Nothing', z.object({})),
 };

@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { auditActions } from '../../../event/audit-entry.ts';
 import type { WorkerStatus } from '../../../event/destination-status.ts';
 import {
   stages,
   type AudienceRow,
   type AuditEntry,
+  type LinkRow,
+  type MadeLink,
   type Configuration,
   type Notice,
   type Pipeline,
@@ -16,6 +19,7 @@ export const session: z.ZodType<Session> = named<Session>(
   'Session',
   z.object({
     user: z.string(),
+    subject: maybe(z.string().describe('By what the audit knows them, if not by `user`.')),
     role: z.enum(['viewer', 'operator', 'customer']),
     destination: maybe(z.string().describe('Of a customer: the only one that may be seen.')),
     bodies: z.boolean().describe('Whether bodies of events may be seen.'),
@@ -117,10 +121,34 @@ export const auditEntry: z.ZodType<AuditEntry> = named<AuditEntry>(
   z.object({
     id: z.string(),
     at: time,
-    user: z.string(),
-    action: z.enum(['send-test', 'pause', 'resume', 'redrive']),
+    user: z.string().describe('By what cannot be chosen, such as the issuer and `sub`.'),
+    name: maybe(z.string().describe('Their own name for themselves.')),
+    via: maybe(z.literal('command-line')),
+    action: z.enum(auditActions),
     destination: maybe(z.string()),
     detail: maybe(z.string()),
+    outcome: maybe(z.enum(['refused', 'failed']).describe('Absent: begun, or done.')),
+  }),
+);
+
+export const linkRow: z.ZodType<LinkRow> = named<LinkRow>(
+  'Link',
+  z.object({
+    id: z.string(),
+    destination: z.string(),
+    bodies: z.boolean().describe('Whether it shows bodies of events.'),
+    until: time,
+    made: time,
+    by: z.string(),
+    name: maybe(z.string()),
+  }),
+);
+export const madeLink: z.ZodType<MadeLink> = named<MadeLink>(
+  'MadeLink',
+  z.object({
+    id: z.string(),
+    path: z.string().describe("Behind the console's address. Nothing shows it again."),
+    until: time,
   }),
 );
 

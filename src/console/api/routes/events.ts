@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { isOf } from '../../../event/uid.ts';
 import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
 import type { LiveState } from '../../index/live-state.ts';
+import { whoIs } from '../../access/sessions.ts';
 import { answer } from '../answers/answers.ts';
 import { withCopies } from '../copies.ts';
 import { decodeCursor } from '../cursor.ts';
@@ -35,6 +36,15 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       }, session?.destination);
       if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
       const told = withCopies(explained, deps.live);
+      if (session?.bodies === true && told.copies !== undefined)
+        // A customer may read many, and is told once an hour.
+        deps.audit.tellSeldom({
+          ...whoIs(session),
+          action: 'read-bodies',
+          ...(session.destination === undefined
+            ? { detail: `event ${message}` }
+            : { destination: session.destination }),
+        });
       return session?.destination === undefined ? told : ofPresent(told, deps.live);
     },
   );

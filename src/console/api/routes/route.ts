@@ -15,7 +15,7 @@ import { ProblemError } from '../problem.ts';
 export interface RouteDeps {
   readonly index: Index;
   readonly live: LiveState;
-  readonly audit: Pick<Audit, 'entries'>;
+  readonly audit: Pick<Audit, 'entries' | 'tellSeldom'>;
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: Clock;

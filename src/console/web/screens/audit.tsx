@@ -17,24 +17,24 @@ export function AuditPage(): JSX.Element {
   );
   return (
     <>
-      <PageHead title="Audit" lead="What operators did here: who, what and when." />
+      <PageHead title="Audit" lead="What people and commands did: who, what and when." />
       <Shown of={entries}>
         {({ items, next }) =>
           items.length === 0 ? (
             <Nothing title="Nobody has done anything yet.">
-              Tests, pauses, resumes and redrives from this console are listed here.
+              Log-ins, links, and what is changed here or by commands are listed here.
             </Nothing>
           ) : (
             <>
               <Table
-                caption="What operators did, the newest first"
+                caption="What was done, the newest first"
                 rows={items}
                 keyOf={({ id }) => id}
                 asCards
                 columns={[
                   { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
-                  { title: 'Who', cell: ({ user }) => <Data text={user} /> },
-                  { title: 'What', cell: ({ action }) => <Data text={action} /> },
+                  { title: 'Who', cell: ({ user, name }) => <Data text={whoText(user, name)} /> },
+                  { title: 'What', cell: (entry) => <Data text={whatText(entry)} /> },
                   {
                     title: 'Destination',
                     cell: ({ destination }) =>
@@ -61,4 +61,13 @@ export function AuditPage(): JSX.Element {
       </Shown>
     </>
   );
+}
+
+function whoText(user: string, name: string | undefined): string {
+  return name === undefined ? user : `${name} (${user})`;
+}
+
+function whatText({ action, via, outcome }: AuditEntry): string {
+  const how = via === undefined ? action : `${action}, by command`;
+  return outcome === undefined ? how : `${how}: ${outcome}`;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { nextPath } from '../../../../src/console/access/next-path.ts';
-import { Sessions } from '../../../../src/console/access/sessions.ts';
+import { sessionMs, Sessions } from '../../../../src/console/access/sessions.ts';
 import { parseTokens } from '../../../../src/console/access/tokens-file.ts';
 import { decodeCursor, encodeCursor } from '../../../../src/console/api/cursor.ts';
 import { ProblemError } from '../../../../src/console/api/problem.ts';
@@ -9,7 +9,7 @@ import { systemClock } from '../../../../src/ops/clock.ts';
 import type { Target } from '../engine/target.ts';
 
 const sessions = new Sessions(Buffer.alloc(32, 1), systemClock);
-const good = sessions.begin({ user: 'u', role: 'viewer', bodies: false, untilMs: 8.64e15 });
+const good = sessions.begin({ user: 'u', role: 'viewer', untilMs: Date.now() + sessionMs });
 const here = 'https://console.example';
 
 export const target: Target = {

@@ -1,0 +1,114 @@
+import type { FastifyInstance } from 'fastify';
+import { formatDuration, parseDuration } from '../../duration.ts';
+import type { Clock } from '../../ops/clock.ts';
+import { longestLinkMs } from '../../topology.ts';
+import {
+  madeLink,
+  makeLink,
+  revokedLink,
+  type CustomerLinks,
+  type IdentityOf,
+  type ListedLink,
+} from '../access/customer-link.ts';
+import { operatorOf, whoIs } from '../access/sessions.ts';
+import { answer } from '../api/answers/answers.ts';
+import type { LinkRow, Page } from '../api/model.ts';
+import { accept } from '../api/parameters.ts';
+import { ProblemError } from '../api/problem.ts';
+import type { Audit } from './audit.ts';
+
+interface LinkDeps {
+  readonly links: CustomerLinks;
+  readonly audit: Pick<Audit, 'write'>;
+  readonly clock: Clock;
+  readonly identityOf: IdentityOf;
+}
+
+interface OfDestination {
+  readonly id: string;
+}
+
+interface Wishes {
+  readonly expires?: string;
+  readonly bodies?: boolean;
+}
+
+const shortestMs = 60_000;
+
+/** Links of customers: what the command `console-link` does. */
+export function addLinkActions(
+  api: FastifyInstance,
+  { links, audit, clock, identityOf }: LinkDeps,
+): void {
+  api.get(
+    '/links',
+    {
+      schema: {
+        summary: "Customers' links that work, the newest first",
+        response: answer('linkPage'),
+      },
+    },
+    (): Page<LinkRow> => ({ items: links.list(clock.now()).map(rowOf) }),
+  );
+  api.post<{ Params: OfDestination; Body: Wishes }>(
+    '/destinations/:id/links',
+    {
+      schema: {
+        summary: 'Make a link that shows a customer this destination',
+        response: answer('madeLink'),
+        params: accept(['id'], ['id']),
+        body: accept(['expires', 'bodies']),
+      },
+    },
+    async (request) => {
+      const who = operatorOf(request);
+      const { id: destination } = request.params;
+      const { expires = '7d', bodies = false } = request.body;
+      if (who.isOpen)
+        throw new ProblemError(409, 'Nobody logs in to this console, so it opens no links.');
+      const identity = identityOf(destination);
+      if (identity === undefined)
+        throw new ProblemError(404, `There is no destination ${destination}.`);
+      const lastsMs = parseDuration(expires) ?? NaN;
+      if (!(lastsMs >= shortestMs && lastsMs <= longestLinkMs)) {
+        const allowed = `from ${formatDuration(shortestMs)} to ${formatDuration(longestLinkMs)}`;
+        throw new ProblemError(400, `expires is ${expires}; allowed: a duration ${allowed}.`);
+      }
+      const untilMs = clock.now() + lastsMs;
+      const { path, link } = makeLink({ destination, uid: identity.uid ?? null, bodies, untilMs });
+      await audit.write({ ...whoIs(who), ...madeLink(link) });
+      return { id: link.id, path, until: new Date(untilMs).toISOString() };
+    },
+  );
+  api.post<{ Params: OfDestination }>(
+    '/links/:id/revoke',
+    {
+      schema: {
+        summary: 'End a link, and every session that was begun with it',
+        response: answer('nothing'),
+        params: accept(['id'], ['id']),
+      },
+    },
+    async (request) => {
+      const who = operatorOf(request);
+      const { id } = request.params;
+      const link = links.get(id, clock.now());
+      if (link === undefined) throw new ProblemError(404, `No link ${id} works.`);
+      await audit.write({ ...whoIs(who), ...revokedLink(link) });
+      return {};
+    },
+  );
+}
+
+function rowOf({ id, destination, bodies, untilMs, at, user, name }: ListedLink): LinkRow {
+  const until = new Date(untilMs).toISOString();
+  return {
+    id,
+    destination,
+    bodies,
+    until,
+    made: at,
+    by: user,
+    ...(name === undefined ? {} : { name }),
+  };
+}
