@@ -103,7 +103,9 @@ export function fakeDestinations(
       ...(isStill ? {} : { lastAnswer }),
       waiting,
       ...(waiting > 0 ? { oldest: before(isWaiting ? minutes : 1) } : {}),
-      ...(isBad ? { nextTry: later(13 + (index % 7)), deadline: later(240 - (minutes % 200)) } : {}),
+      ...(isBad
+        ? { nextTry: later(13 + (index % 7)), deadline: later(240 - (minutes % 200)) }
+        : {}),
       perMinute: {
         delivered: isBad || isStill ? 0 : perMinute,
         failed: isBad ? Math.round(perMinute / 4) : 0,
