@@ -32,6 +32,7 @@ export interface Installation {
 }
 
 export interface RunningRole {
+  readonly pid: number;
   /** Of its ops server. */
   readonly url: string;
   /** Empty for a role that is no gateway. */
@@ -105,6 +106,7 @@ async function startRole(role: string, env: Environment, build?: string): Promis
   const gatewayUrl = /"gateway":"([^"]+)"/.exec(log())?.[1] ?? '';
   const consoleUrl = /"console":"([^"]+)"/.exec(log())?.[1] ?? '';
   return {
+    pid: child.pid ?? NaN,
     url,
     gatewayUrl,
     consoleUrl,

@@ -21,6 +21,7 @@ import { benchLatency } from './latency.ts';
 import type { BenchResult } from './measure.ts';
 import { benchMemory } from './memory.ts';
 import { benchOutages } from './outages.ts';
+import { benchOrdinaryDays } from './ordinary-days/ordinary-days.ts';
 import { benchPeers } from './peers/peers.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchNames, writeReport, type BenchName } from './report.ts';
@@ -54,6 +55,7 @@ const benches: Readonly<Record<BenchName, Bench>> = {
   growth: benchGrowth,
   fleet: benchFleet,
   outages: benchOutages,
+  'ordinary-days': benchOrdinaryDays,
   audience: benchAudience,
   reading: benchReading,
   rebalance: benchRebalance,

@@ -17,6 +17,7 @@ export const benchNames = [
   'memory',
   'heap',
   'outages',
+  'ordinary-days',
   'rebalance',
   'crash',
   'reading',

@@ -1,3 +1,4 @@
+import { days } from './ordinary-days/days.ts';
 import { cells } from './peers/cells.ts';
 
 /** What makes a benchmark longer or shorter than usual: set in the environment, and recorded with its figures. */
@@ -12,20 +13,35 @@ export function variable(name: keyof typeof defaults): number {
   return refuse(`${name} is '${text ?? ''}'; allowed: a whole number from 1`);
 }
 
-/** Those cells of `peers` whose names begin with `PEERS_CELLS`; ends the process if there are none. */
+/** The cells of `peers` whose names begin with `PEERS_CELLS`; ends the process if there are none. */
 export function chosenCells(): typeof cells {
-  const beginning = process.env['PEERS_CELLS'] ?? '';
-  const chosen = cells.filter(({ name }) => name.startsWith(beginning));
+  return chosenBy('PEERS_CELLS', cells);
+}
+
+/** The days of `ordinary-days` whose names begin with `ORDINARY_DAYS`; ends the process if there are none. */
+export function chosenDays(): typeof days {
+  return chosenBy('ORDINARY_DAYS', days);
+}
+
+const choices = ['PEERS_CELLS', 'ORDINARY_DAYS'] as const;
+
+function chosenBy<T extends { readonly name: string }>(
+  variableName: (typeof choices)[number],
+  all: readonly T[],
+): readonly T[] {
+  const beginning = process.env[variableName] ?? '';
+  const chosen = all.filter(({ name }) => name.startsWith(beginning));
   if (chosen.length > 0) return chosen;
-  const all = cells.map(({ name }) => `'${name}'`).join(', ');
-  return refuse(`PEERS_CELLS is '${beginning}'; allowed: the beginning of one of ${all}`);
+  const allowed = all.map(({ name }) => `'${name}'`).join(', ');
+  return refuse(`${variableName} is '${beginning}'; allowed: the beginning of one of ${allowed}`);
 }
 
 /** Those that are set, as they stand before a command; ends the process if one is wrong. */
 export function givenVariables(): string {
   for (const name of names) variable(name);
   chosenCells();
-  const given = [...names, 'PEERS_CELLS'].filter((name) => process.env[name] !== undefined);
+  chosenDays();
+  const given = [...names, ...choices].filter((name) => process.env[name] !== undefined);
   return given.map((name) => `${name}='${process.env[name] ?? ''}' `).join('');
 }
 
