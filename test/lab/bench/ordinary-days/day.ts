@@ -27,13 +27,11 @@ export interface Felt {
   readonly told: string;
   /** Whether all else was as it has to be; what it says then is in `told`. */
   readonly isWell: boolean;
-  /** False where what is slow is what somebody has set: its p99 has no bar. */
-  readonly isBarred?: boolean;
 }
 
 /** Trouble that has begun. */
 export interface Trouble {
-  /** Resolves with what there is to tell of it, once there is no more of it, or `none` would show it. */
+  /** Resolves with what there is to tell of it, once there is no more of it. */
   end(): Promise<Pick<Felt, 'told'> & Partial<Pick<Felt, 'isWell'>>>;
 }
 
@@ -42,16 +40,13 @@ export interface DaySpec {
   readonly aloneSeconds?: number;
   readonly daySeconds?: number;
   begin(): Promise<Trouble>;
-  /** Whether healthy destinations are alone again after the end, so that they are measured a second time. */
-  readonly isOverThen?: boolean;
 }
 
 const warmUpMs = 5_000;
-const settlingMs = 3_000;
 
-/** The healthy destinations of one platform when they are alone, on the day, and, where it ends, alone again. */
+/** The healthy destinations of one platform when they are alone, and on the day. */
 export async function feltOn(platform: Platform, spec: DaySpec): Promise<Felt> {
-  const { what, aloneSeconds = 10, daySeconds = 20, isOverThen = false } = spec;
+  const { what, aloneSeconds = 10, daySeconds = 20 } = spec;
   const { healthy } = platform;
   await delay(warmUpMs);
   const alone = await healthy.latenciesMs(() => delay(aloneSeconds * 1_000));
@@ -62,10 +57,6 @@ export async function feltOn(platform: Platform, spec: DaySpec): Promise<Felt> {
     await delay(Math.max(0, endMs - performance.now()));
   });
   const { told = '', isWell = true } = (await trouble?.end()) ?? {};
-  if (isOverThen) {
-    await delay(settlingMs);
-    alone.push(...(await healthy.latenciesMs(() => delay(aloneSeconds * 1_000))));
-  }
   if (isLate(alone)) throw new Error(`${what}: events do not arrive even when nothing happens`);
   return {
     what,
@@ -82,8 +73,8 @@ function isLate(latenciesMs: readonly number[]): boolean {
 }
 
 /** Whether a day is as the bar wants it. */
-export function isPassed({ isWell, isBarred = true, aloneP99Ms, p99Ms }: Felt): boolean {
-  return isWell && (!isBarred || p99Ms <= mostMs(aloneP99Ms));
+export function isPassed({ isWell, aloneP99Ms, p99Ms }: Felt): boolean {
+  return isWell && p99Ms <= mostMs(aloneP99Ms);
 }
 
 /** The most that the p99 of healthy destinations may be on a day. */

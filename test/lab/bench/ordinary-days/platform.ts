@@ -14,15 +14,12 @@ export type DayRole = 'gateway' | 'router' | 'delivery';
 export const dayRoles: readonly DayRole[] = ['gateway', 'router', 'delivery'];
 
 export interface PlatformOptions {
-  readonly env?: Readonly<Record<string, string>>;
   readonly replicas?: number;
   readonly partitions?: number;
   /** Of all healthy destinations together. */
   readonly eventsPerSecond?: number;
   /** Besides the healthy destinations and their sources. */
   readonly resources?: (endpoints: DayEndpoints) => readonly object[];
-  /** Before the roles start. */
-  readonly prepare?: (platform: Pick<Platform, 'kafka' | 'topology' | 'producer'>) => Promise<void>;
 }
 
 /** A whole deployment with healthy destinations, all at one host, which have events all the time. */
@@ -34,8 +31,6 @@ export interface Platform {
   readonly endpoints: DayEndpoints;
   readonly roles: Readonly<Record<DayRole, RunningRole>>;
   readonly healthy: HealthyLoad;
-  /** One process more. */
-  start(role: DayRole): Promise<RunningRole>;
   close(): Promise<void>;
 }
 
@@ -47,7 +42,7 @@ export async function startPlatform(
   options: PlatformOptions = {},
 ): Promise<Platform> {
   const { brokers, prefix } = scene;
-  const { env = {}, replicas = 1, partitions = 6, eventsPerSecond = 100 } = options;
+  const { replicas = 1, partitions = 6, eventsPerSecond = 100 } = options;
   const postrider = await install({
     KAFKA_BROKERS: brokers.join(','),
     TOPIC_PREFIX: prefix,
@@ -57,7 +52,6 @@ export async function startPlatform(
     RETRY_WINDOW: '4h',
     DELETION_DELAY: '30s',
     NODE_OPTIONS: roleArgv.join(' '),
-    ...env,
   });
   const endpoints = await startDayEndpoints();
   await must(postrider, ['topics', '--create']);
@@ -72,7 +66,6 @@ export async function startPlatform(
     retryTiersMs: [],
     extraIngestTopics: [],
   });
-  await options.prepare?.({ kafka, topology, producer });
   const started: RunningRole[] = [];
   const start = async (role: DayRole): Promise<RunningRole> => {
     const running = await postrider.start(role);
@@ -100,7 +93,6 @@ export async function startPlatform(
     endpoints,
     roles: { gateway, router, delivery },
     healthy,
-    start,
     close: async () => {
       await healthy.stop();
       await Promise.all(started.map((role) => role.kill('SIGKILL')));
