@@ -7,7 +7,8 @@ import {
   originHeader,
   reasonHeader,
 } from '../event/rejected-headers.ts';
-import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
+import { textFieldIn } from '../event/text-field.ts';
+import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import type { Topology } from '../topology.ts';
 import type { Letter } from './letter.ts';
@@ -46,9 +47,10 @@ export function sentAgain({ record, origin }: RejectedCall, topology: Topology):
   };
 }
 
-/** Undefined if the record names no source, or its value is not even JSON. */
+/** Undefined if the record names no source. */
 export function writeKeyOf({ headers, value }: IncomingRecord): string | undefined {
-  return chooseWriteKey(headers[writeKeyHeader], fieldWriteKey(value));
+  const inCall = value === null ? undefined : textFieldIn(value, writeKeyField);
+  return chooseWriteKey(headers[writeKeyHeader], inCall);
 }
 
 /** Only records of other programs lack the header. Then the record's own place is the best origin. */
@@ -56,15 +58,4 @@ function originOf(record: IncomingRecord): Origin {
   const { topic, partition, offset, timestampMs } = record;
   const origin = decodeOrigin(record.headers[originHeader]);
   return origin ?? { topic, partition, offset, appendTimeMs: timestampMs };
-}
-
-function fieldWriteKey(value: Buffer | null): string | undefined {
-  try {
-    const json: unknown = JSON.parse(value?.toString() ?? '');
-    const isObject = typeof json === 'object' && json !== null;
-    const writeKey = isObject ? (json as Record<string, unknown>)['writeKey'] : undefined;
-    return typeof writeKey === 'string' ? writeKey : undefined;
-  } catch {
-    return undefined;
-  }
 }

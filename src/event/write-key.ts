@@ -3,6 +3,9 @@
  */
 export const writeKeyHeader = 'write-key';
 
+/** The field of a call, of a batch or of a record's value that names the source. */
+export const writeKeyField = 'writeKey';
+
 /** Undefined where neither the header nor the call names a source. */
 export function chooseWriteKey(
   header: Buffer | undefined,

@@ -2,6 +2,7 @@ import type { AttemptLine } from '../event/attempt-line.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { Rejection } from '../event/rejection.ts';
 import type { ReadCall } from '../router/read-call.ts';
+import type { SentBody } from './latest-bodies.ts';
 import type { Rulings } from './rulings.ts';
 
 /** The place of a record, and its append time. */
@@ -15,8 +16,10 @@ export interface Place {
 /** A record of an ingest topic with the message id. */
 export interface FoundCall {
   readonly place: Place;
-  /** Undefined: the record is not a call, or cannot be read here. */
-  readonly read: ReadCall | undefined;
+  /** False: the record is not a call, or cannot be read here. */
+  readonly isRead: boolean;
+  /** The call came back after it was rejected. */
+  readonly isSentAgain: boolean;
   /** Why it cannot be read here, although the router may have read it. */
   readonly unreadable: string | undefined;
   /** Why the router does not route the call. */
@@ -25,6 +28,12 @@ export interface FoundCall {
   readonly isAhead: boolean;
   /** For a call that the router drops: the call that it repeats. */
   readonly duplicateOf: Place | undefined;
+}
+
+/** A call with all that it says. Only one is held: what is parsed takes many times the memory of its bytes. */
+export interface WholeCall {
+  readonly place: Place;
+  readonly read: ReadCall;
 }
 
 /** A record of `ingest.rejected`. */
@@ -42,8 +51,6 @@ export interface FoundRejected {
 export interface FoundCopy {
   readonly place: Place;
   readonly envelope: Envelope;
-  /** The bytes that endpoints get; absent if a bundle has them. */
-  readonly body?: Buffer;
   /** The workers have not finished the record yet. */
   readonly isAhead: boolean;
 }
@@ -80,10 +87,14 @@ export interface Evidence {
   readonly nowMs: number;
   /** Oldest first, like all others. */
   readonly calls: readonly FoundCall[];
+  /** The first call that could be read, and is no duplicate. */
+  readonly first: WholeCall | undefined;
   readonly rejected: readonly FoundRejected[];
   /** Rulings for the first call that was not a duplicate. */
   readonly rulings: Rulings | undefined;
   readonly copies: readonly FoundCopy[];
+  /** What endpoints get; not of events in a bundle. */
+  readonly bodies: readonly SentBody[];
   readonly lines: readonly EventLine[];
   readonly waiting: readonly FoundWaiting[];
   readonly letters: readonly FoundLetter[];

@@ -2,6 +2,7 @@ import { readRejected } from '../dead-letter/rejected.ts';
 import { userOf } from '../event/envelope.ts';
 import { derivedMessageId } from '../event/parse-call.ts';
 import { withoutByteOrderMark } from '../event/read-json.ts';
+import { textFieldIn } from '../event/text-field.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
@@ -17,7 +18,7 @@ import type { Schemas } from '../schemas/schemas.ts';
 import { schemaIdOf } from '../schemas/wire-format.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
-import type { FoundCall, FoundRejected, Place } from './evidence.ts';
+import type { FoundCall, FoundRejected, Place, WholeCall } from './evidence.ts';
 import { looks, type Look } from './sought-id.ts';
 import type { TopicReader } from './topic-reader.ts';
 
@@ -32,6 +33,7 @@ export interface Question {
 
 export interface FoundRecords {
   readonly calls: readonly FoundCall[];
+  readonly first: WholeCall | undefined;
   readonly rejected: readonly Omit<FoundRejected, 'sentAgain'>[];
 }
 
@@ -57,42 +59,39 @@ export async function findCalls(deps: Deps, question: Question): Promise<FoundRe
   if (own !== undefined) {
     const since = { ...question, sinceMs: own.timestampMs };
     const { rejected } = sort(deps, question, await rejectedSince(deps, since));
-    return { calls: callsOf(deps, question, [own]), rejected };
+    return { ...callsOf(deps, question, [own]), rejected };
   }
   for (const look of looks) {
-    const records = await newestFirst(deps, question, look);
-    const found = sort(deps, question, records);
+    const found = await newestFirst(deps, question, look);
     const isFound = found.calls.length > 0 || found.rejected.length > 0;
     // Where everything was unpacked, another look finds no more.
     if (isFound || deps.reader.isThorough) return found;
   }
-  return { calls: [], rejected: [] };
+  return nothing;
 }
 
+const nothing: FoundRecords = { calls: [], first: undefined, rejected: [] };
+
 /** Goes back until the call is found, and then as far as the call that it may repeat. */
-async function newestFirst(
-  deps: Deps,
-  question: Question,
-  look: Look,
-): Promise<readonly IncomingRecord[]> {
+async function newestFirst(deps: Deps, question: Question, look: Look): Promise<FoundRecords> {
   const { nowMs } = deps;
   const { sinceMs: leastMs = -Infinity, dedupeWindowMs } = question;
   let untilMs: number | undefined = undefined;
   for (const stepMs of [...stepsMs, Infinity]) {
     const sinceMs = Math.max(nowMs - stepMs, leastMs);
     const found = await read(deps, question, { sinceMs, untilMs }, look);
-    const { calls, rejected } = sort(deps, question, found);
-    const firstMs = [...calls, ...rejected][0]?.place.timeMs;
+    const sorted = sort(deps, question, found);
+    const firstMs = [...sorted.calls, ...sorted.rejected][0]?.place.timeMs;
     if (firstMs !== undefined) {
       const before = { sinceMs: firstMs - dedupeWindowMs, untilMs: Math.min(firstMs, sinceMs) };
       const isLacking = before.sinceMs < sinceMs && sinceMs > leastMs;
       const older = isLacking ? await read(deps, question, before, look) : [];
-      return [...older, ...found];
+      return older.length === 0 ? sorted : sort(deps, question, [...older, ...found]);
     }
-    if (sinceMs <= leastMs) return [];
+    if (sinceMs <= leastMs) return nothing;
     untilMs = sinceMs;
   }
-  return [];
+  return nothing;
 }
 
 async function read(
@@ -156,7 +155,7 @@ function sort(deps: Deps, question: Question, records: readonly IncomingRecord[]
   const { ingestRejected } = deps.topology.topics;
   const isRejected = ({ topic }: IncomingRecord): boolean => topic === ingestRejected;
   return {
-    calls: callsOf(
+    ...callsOf(
       deps,
       question,
       records.filter((record) => !isRejected(record)),
@@ -172,14 +171,15 @@ function callsOf(
   { schemas, topology, routed }: Deps,
   { messageId, user, dedupeWindowMs }: Question,
   records: readonly IncomingRecord[],
-): readonly FoundCall[] {
+): Pick<FoundRecords, 'calls' | 'first'> {
   const duplicates = new Duplicates<undefined>({
     windowMs: dedupeWindowMs,
     mostIds,
     onPushedOut: () => undefined,
   });
-  const first = new Map<string, Place>();
-  return records
+  const originals = new Map<string, Place>();
+  let first: WholeCall | undefined;
+  const calls = records
     .toSorted((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset)
     .flatMap((record) => {
       const place = placed(record);
@@ -190,13 +190,16 @@ function callsOf(
         // Without a readable call, the user is not known.
         const unreadable = unreadableHere(read);
         const rejection = unreadable === undefined ? read.rejection : undefined;
-        return { ...common, read: undefined, unreadable, rejection };
+        return { ...common, isRead: false, isSentAgain: false, unreadable, rejection };
       }
       if (read.call.messageId !== messageId) return [];
       if (user !== undefined && userOf(read.call) !== user) return [];
-      const duplicateOf = repeated(duplicates, first, record, read);
-      return { ...common, read, rejection: undefined, duplicateOf };
+      const duplicateOf = repeated(duplicates, originals, record, read);
+      first ??= { place, read };
+      const isSentAgain = read.arrival.redrivenMs !== undefined;
+      return { ...common, isRead: true, isSentAgain, rejection: undefined, duplicateOf };
     });
+  return { calls, first };
 }
 
 const hash = new CallHash();
@@ -207,7 +210,7 @@ const hash = new CallHash();
  */
 function repeated(
   duplicates: Duplicates<undefined>,
-  first: Map<string, Place>,
+  originals: Map<string, Place>,
   record: IncomingRecord,
   read: ReadCall,
 ): Place | undefined {
@@ -215,9 +218,9 @@ function repeated(
   hash.of(source, read.writeKey, read.call);
   const place = `${hash.text} ${record.topic} ${record.partition}`;
   const verdict = duplicates.judge(record, source, read, undefined);
-  if (verdict === 'duplicate') return first.get(place);
+  if (verdict === 'duplicate') return originals.get(place);
   if (verdict !== undefined && verdict !== 'waiting') verdict.acknowledge();
-  first.set(place, placed(record));
+  originals.set(place, placed(record));
   return undefined;
 }
 
@@ -244,6 +247,8 @@ function mayBeAbout(messageId: string): (record: IncomingRecord) => boolean {
     if (messageId === derivedMessageId(record)) return true;
     if (value === null) return false;
     if (schemaIdOf(value) !== undefined) return forms.some((form) => value.includes(form));
+    const id = textFieldIn(value, 'messageId');
+    if (id !== undefined) return id === messageId;
     const text = value.toString();
     return idsIn(text)?.includes(messageId) ?? text.includes(asJson);
   };

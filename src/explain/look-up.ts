@@ -22,14 +22,16 @@ import type { Topology } from '../topology.ts';
 import type {
   Evidence,
   EventLine,
-  FoundCall,
   FoundCopy,
   FoundLetter,
   FoundRejected,
   FoundWaiting,
   Place,
+  WholeCall,
 } from './evidence.ts';
 import { findCalls, type FoundRecords, type Question } from './find-calls.ts';
+import { factsBytes } from './findings.ts';
+import { LatestBodies } from './latest-bodies.ts';
 import { decideAgain, type Rulings } from './rulings.ts';
 import { TopicReader } from './topic-reader.ts';
 
@@ -67,6 +69,7 @@ class LookUp {
   readonly #reader: TopicReader;
   readonly #topics: ReadonlySet<string>;
   readonly #history = new ConfigHistory();
+  readonly #bodies = new LatestBodies();
 
   constructor(
     options: LookUpOptions,
@@ -89,8 +92,8 @@ class LookUp {
       this.#readConfig(),
     ]);
     const found = await findCalls({ ...this.#options, reader: this.#reader, routed }, question);
-    const call = found.calls.find(({ read, duplicateOf }) => read && duplicateOf === undefined);
-    const user = question.user ?? (call?.read === undefined ? undefined : userOf(call.read.call));
+    const call = found.first;
+    const user = question.user ?? (call === undefined ? undefined : userOf(call.read.call));
     const sinceMs = firstMs(found) ?? question.sinceMs;
     const scene = new Scene(this.#history, topology, call, user);
     const [copies, lines, letters, rejected] = await Promise.all([
@@ -105,9 +108,11 @@ class LookUp {
       user,
       nowMs,
       calls: found.calls,
+      first: call,
       rejected,
       rulings: scene.rulings(copies[0]?.envelope.configOffset),
       copies,
+      bodies: this.#bodies.all,
       lines,
       waiting,
       letters,
@@ -128,7 +133,7 @@ class LookUp {
     messageId: string,
     sinceMs: number | undefined,
   ): Promise<readonly FoundCopy[]> {
-    const copies: FoundCopy[] = [];
+    const copies = this.#reader.findings<FoundCopy>();
     const { topology } = this.#options;
     const topics = scene.deliveryTopics().filter((topic) => this.#topics.has(topic));
     await Promise.all(
@@ -146,13 +151,19 @@ class LookUp {
           (record) => {
             const copy = copyOf(scene, record, messageId, committed);
             if (copy === undefined) return;
-            this.#reader.found(copies).push(copy);
+            copies.add(copy, factsBytes);
+            this.#keepBody(copy, record);
             missing.delete(copy.envelope.destinationId);
           },
         );
       }),
     );
-    return copies;
+    return copies.items;
+  }
+
+  #keepBody({ envelope, place }: FoundCopy, { value }: IncomingRecord): void {
+    const { destinationId: id, uid } = envelope;
+    if (value !== null) this.#bodies.add({ id, uid }, value, place.timeMs);
   }
 
   async #lines(
@@ -162,7 +173,7 @@ class LookUp {
   ): Promise<readonly EventLine[]> {
     const topic = this.#options.topology.topics.attempts;
     if (!this.#reader.has(topic)) return [];
-    const lines: EventLine[] = [];
+    const lines = this.#reader.findings<EventLine>();
     const open = new Set(scene.ids.filter((id) => scene.expects(id)));
     const partitions = scene.partitions(scene.ids, await this.#reader.partitionCount(topic), 'own');
     await this.#reader.findUntil(
@@ -172,13 +183,13 @@ class LookUp {
         for (const line of decodeAttemptLines(value)) {
           if (line.kind === 'bundle-deferred' || line.messageId !== messageId) continue;
           if (scene.user !== undefined && line.user !== scene.user) continue;
-          this.#reader.found(lines).push(line);
+          lines.add(line, factsBytes);
           const isDelivered = line.kind === 'attempt' && line.outcome === 'delivered';
           if (isDelivered || line.kind === 'dropped') open.delete(line.destination);
         }
       },
     );
-    return lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+    return lines.items.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   }
 
   async #allLetters(
@@ -277,7 +288,7 @@ class LookUp {
     const retries = [...this.#topics].filter((name) => topology.retryTierMs(name) !== undefined);
     if ((ids.length === 0 && scene.user !== undefined) || retries.length === 0) return [];
     const committed = await this.#admin.committedOffsets(topology.groups.delivery, retries);
-    const waiting: FoundWaiting[] = [];
+    const waiting = this.#reader.findings<FoundWaiting>();
     await Promise.all(
       retries.map(async (topic) => {
         const count = await this.#reader.partitionCount(topic);
@@ -287,12 +298,14 @@ class LookUp {
           start: Math.max(range.start, committed.get(topic)?.[range.partition] ?? range.start),
         }));
         await this.#reader.each(topic, ranges, (record) => {
-          for (const each of waitingIn(scene, record, messageId, committed))
-            this.#reader.found(waiting).push(each);
+          for (const each of waitingIn(scene, record, messageId, committed)) {
+            waiting.add(each, factsBytes);
+            if (each.events === 1) this.#keepBody(each, record);
+          }
         });
       }),
     );
-    return waiting.sort((a, b) => a.place.timeMs - b.place.timeMs);
+    return waiting.items.sort((a, b) => a.place.timeMs - b.place.timeMs);
   }
 }
 
@@ -300,7 +313,7 @@ class LookUp {
 class Scene {
   readonly #history: ConfigHistory;
   readonly #topology: Topology;
-  readonly #call: FoundCall | undefined;
+  readonly #call: WholeCall | undefined;
   readonly #then: ConfigMoment;
   readonly #now: ConfigMoment;
   readonly #wanted: ReadonlySet<string>;
@@ -311,7 +324,7 @@ class Scene {
   constructor(
     history: ConfigHistory,
     topology: Topology,
-    call: FoundCall | undefined,
+    call: WholeCall | undefined,
     user: string | undefined,
   ) {
     this.#history = history;
@@ -408,9 +421,7 @@ function copyOf(
   const header = record.headers[envelopeHeader];
   const envelope = header === undefined ? undefined : decodeEnvelope(header);
   if (envelope?.messageId !== messageId || !scene.isOfUser(envelope, record.key)) return undefined;
-  const copy = { place: placed(record), envelope, isAhead: isAhead(record, committed) };
-  // Copied, because a slice would keep the whole batch.
-  return record.value === null ? copy : { ...copy, body: Buffer.from(record.value) };
+  return { place: placed(record), envelope, isAhead: isAhead(record, committed) };
 }
 
 /** The event itself, or the events of a bundle with its id. */

@@ -33,8 +33,8 @@ export interface Receipt {
 }
 
 export function tellStory(evidence: Evidence): Story {
-  const { messageId, calls, lines, letters, copies, waiting, rulings } = evidence;
-  const call = calls.find(({ read }) => read !== undefined)?.read?.call;
+  const { messageId, lines, letters, copies, waiting, rulings } = evidence;
+  const call = evidence.first?.read.call;
   const line = lines[0];
   const envelope = [...copies, ...waiting, ...letters][0]?.envelope;
   const name = call?.fields['event'];
@@ -61,7 +61,7 @@ function receiptsOf({ calls, rejected, rulings }: Evidence): readonly Receipt[] 
 }
 
 function receiptOf(
-  { place, read, unreadable, rejection, isAhead, duplicateOf }: FoundCall,
+  { place, isRead, isSentAgain, unreadable, rejection, isAhead, duplicateOf }: FoundCall,
   rejected: readonly FoundRejected[],
   rulings: Rulings | undefined,
 ): Receipt {
@@ -70,14 +70,14 @@ function receiptOf(
   if (isAhead) return receipt(place, 'not-routed-yet', 'the router has not read it yet');
   if (rejection !== undefined)
     return receipt(place, 'rejected', `${rejection.reason}: ${rejection.detail}`);
-  if (read === undefined) return receipt(place, 'unreadable', unreadable ?? '');
+  if (!isRead) return receipt(place, 'unreadable', unreadable ?? '');
   if (duplicateOf !== undefined) {
     const detail = `it repeats the call of ${timeText(duplicateOf.timeMs)}, ${placeOf(duplicateOf)}`;
     return receipt(place, 'duplicate', detail);
   }
   const { source, all } = rulings ?? { source: undefined, all: [] };
   const wanted = all.filter(({ unwanted }) => unwanted === undefined).length;
-  const again = read.arrival.redrivenMs === undefined ? '' : ', sent again after it was rejected';
+  const again = isSentAgain ? ', sent again after it was rejected' : '';
   const nobody = source === undefined ? 'it has no source now' : 'no destination wants it';
   if (wanted === 0) return receipt(place, 'unwanted', `${nobody}${again}`);
   return receipt(place, 'routed', `to ${wanted} of ${all.length} destinations${again}`);

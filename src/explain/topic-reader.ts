@@ -1,9 +1,9 @@
-import { PostriderError } from '../errors.ts';
 import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import { copied, type IncomingRecord } from '../kafka/record.ts';
+import { bytesOf, Findings } from './findings.ts';
 import { SoughtId, type Look } from './sought-id.ts';
 
 /** The part of a topic to read. */
@@ -39,8 +39,6 @@ const leastRecords = 20_000;
 const mostThoroughRecords = 100_000;
 /** Most things happen to an event soon. */
 const stepsMs = [60_000, 15 * 60_000];
-/** A story of more is read by nobody, and a sender may give all its calls one id. */
-const mostFound = 2_000;
 
 /** Reads parts of topics for records with one message id. */
 export class TopicReader {
@@ -80,15 +78,15 @@ export class TopicReader {
    * The records that are about the id, ordered by time.
    * @param isAbout exact, or nearly: all that it lets through is held in memory
    * @param look where there are too many records for a thorough one; default: `end`
-   * @throws PostriderError `input-invalid` where there are thousands
+   * @throws PostriderError `input-invalid` where there are too many
    */
   async find(part: Part, isAbout: IsAbout, look?: Look): Promise<readonly IncomingRecord[]> {
-    const found: IncomingRecord[] = [];
+    const found = this.findings<IncomingRecord>();
     const visit = (record: IncomingRecord): void => {
-      if (isAbout(record)) this.found(found).push(copied(record));
+      if (isAbout(record)) found.add(copied(record), bytesOf(record));
     };
     await this.#search(part, visit, look);
-    return found.sort((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset);
+    return found.items.sort((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset);
   }
 
   /** Visits all records that may contain the id in steps, oldest first, until enough is found. */
@@ -103,17 +101,9 @@ export class TopicReader {
     }
   }
 
-  /**
-   * The same list, to which one more is about to be added.
-   * @throws PostriderError `input-invalid` where it is full
-   */
-  found<T>(found: T[]): T[] {
-    if (found.length < mostFound) return found;
-    const { messageId } = this.#options;
-    throw new PostriderError(
-      'input-invalid',
-      `more than ${mostFound} records have the message id ${messageId}; ask with the user of the call, or for a shorter time`,
-    );
+  /** A list of what is found, which is bounded. */
+  findings<T>(): Findings<T> {
+    return new Findings(this.#options.messageId);
   }
 
   /** Every record of these ranges. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallType } from '../event/call.ts';
-import { writeKeyIn } from './body-write-key.ts';
+import { textFieldIn } from '../event/text-field.ts';
+import { writeKeyField } from '../event/write-key.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
@@ -126,7 +127,7 @@ async function searchBody(
   if (!strangersTime.allows(packed, isPacked(packed))) return tooManyStrangers;
   const startedMs = clock.steadyNow();
   const body = unpack(packed, request, lease);
-  const bodyKey = Buffer.isBuffer(body) ? writeKeyIn(body) : undefined;
+  const bodyKey = Buffer.isBuffer(body) ? textFieldIn(body, writeKeyField) : undefined;
   const refusal =
     Buffer.isBuffer(body) && bodyKey === undefined && body.length <= triedOutBytes
       ? readRequest(body, request.type).refusal

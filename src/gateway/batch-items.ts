@@ -1,5 +1,6 @@
+import { endOfString } from '../event/text-field.ts';
+
 const quote = 0x22;
-const backslash = 0x5c;
 const [comma, colon] = [0x2c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 /** The body and its batch. */
@@ -40,13 +41,6 @@ export function batchItems(body: Buffer): readonly Buffer[] {
     } else if (depth === 1 && (byte === comma || byte === colon)) isKey = byte === comma;
   }
   return items.length === 1 && items[0]?.length === 0 ? [] : items;
-}
-
-/** The place of the quote that ends the string which begins at `start`. */
-export function endOfString(body: Buffer, start: number): number {
-  let at = start + 1;
-  while (body[at] !== quote && at < body.length) at += body[at] === backslash ? 2 : 1;
-  return at;
 }
 
 function trimmed(body: Buffer, start: number, end: number): Buffer {

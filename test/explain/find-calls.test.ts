@@ -94,6 +94,37 @@ test('of an id that thousands of calls have, it is said how to ask', async () =>
   });
 });
 
+test('of hundreds of calls with one id, the content of one is held', async () => {
+  const objects = Array<unknown>(10_000).fill({});
+  const large = JSON.stringify({
+    ...(JSON.parse(call('same')) as object),
+    writeKey: 'wk',
+    context: { objects },
+  });
+  const { calls, first } = await find('same', Array<string>(500).fill(large));
+  assert.equal(calls.length, 500);
+  assert.equal(calls.filter(({ duplicateOf }) => duplicateOf !== undefined).length, 499);
+  assert.ok(heldObjects(calls) < 10_000);
+  assert.ok(heldObjects(first) > 10_000);
+});
+
+test('of an id that calls with too many bytes have, it is said how to ask', async () => {
+  const large = JSON.stringify({
+    ...(JSON.parse(call('same')) as object),
+    filler: 'x'.repeat(30_000),
+  });
+  await assert.rejects(find('same', Array<string>(1_000).fill(large)), {
+    code: 'input-invalid',
+    message:
+      'records with more than 24 MB have the message id same; ask with the user of the call, or for a shorter time',
+  });
+});
+
+function heldObjects(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, each) => sum + heldObjects(each), 1);
+}
+
 for (const messageId of ['m-1', 'of-no-call'])
   test(`nothing more is read once nobody waits: ${messageId}`, async () => {
     await assert.rejects(find(messageId, ids.map(call), AbortSignal.abort()), { code: 'stopped' });

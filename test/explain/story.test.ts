@@ -9,6 +9,7 @@ import type {
   FoundLetter,
   FoundWaiting,
   Place,
+  WholeCall,
 } from '../../src/explain/evidence.ts';
 import { presentStory } from '../../src/explain/present.ts';
 import type { Ruling } from '../../src/explain/rulings.ts';
@@ -29,11 +30,16 @@ function place(topic: string, minutes: number, offset: number = 7): Place {
 }
 
 function called(more: Partial<FoundCall> = {}): FoundCall {
+  const none = { unreadable: undefined, rejection: undefined, duplicateOf: undefined };
+  const is = { isRead: true, isSentAgain: false, isAhead: false };
+  return { place: place('p.ingest', 0), ...is, ...none, ...more };
+}
+
+function wholeCall(): WholeCall {
   const fields = { type: 'track', event: 'Order', userId: 'u1', messageId: 'm', writeKey: 'wk' };
   const read = readCall(incoming(fields), noRegistry, audienceTopic);
   assert.ok('call' in read);
-  const none = { unreadable: undefined, rejection: undefined, duplicateOf: undefined };
-  return { place: place('p.ingest', 0), read, isAhead: false, ...none, ...more };
+  return { place: place('p.ingest', 0), read };
 }
 
 const common = {
@@ -98,6 +104,8 @@ function evidence(more: Partial<Evidence> = {}): Evidence {
     user: 'u1',
     nowMs: appendTimeMs + 300 * minute,
     calls: [called()],
+    first: wholeCall(),
+    bodies: [],
     rejected: [],
     rulings: { source: undefined, all: [wants] },
     copies: [{ place: place('p.delivery', 0), envelope: envelope(0), isAhead: false }],
@@ -270,8 +278,8 @@ test('each record that came in says what became of it', () => {
   const calls = [
     called(),
     called({ place: place('p.ingest', 1), duplicateOf: first }),
-    called({ place: place('p.ingest', 2), read: undefined, rejection }),
-    called({ place: place('p.ingest', 3), read: undefined, unreadable: 'it has no schema' }),
+    called({ place: place('p.ingest', 2), isRead: false, rejection }),
+    called({ place: place('p.ingest', 3), isRead: false, unreadable: 'it has no schema' }),
     called({ place: place('p.ingest', 4), isAhead: true }),
     called({ place: place('p.ingest', 5, 8) }),
   ];
@@ -309,7 +317,7 @@ test('each record that came in says what became of it', () => {
 
 test('a notification of a deletion, which no call was, is told by its lines', () => {
   const line = { ...attempt(1, 'delivered'), type: 'delete' } as EventLine;
-  const found = { calls: [], copies: [], rulings: undefined, lines: [line] };
+  const found = { calls: [], first: undefined, copies: [], rulings: undefined, lines: [line] };
   const { type, source, received, destinations } = tellStory(evidence(found));
   assert.deepEqual(
     [type, source, received, destinations[0]?.state],

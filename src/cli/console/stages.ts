@@ -1,6 +1,5 @@
 import type { ExplainedEvent } from '../../console/api/copies.ts';
 import type { ConsoleDeps } from '../../console/console.ts';
-import { identityText } from '../../event/uid.ts';
 import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';
 import { tellStory } from '../../explain/story.ts';
@@ -12,15 +11,8 @@ import type { Topology } from '../../topology.ts';
 import { registryAccess } from '../connect/registry-access.ts';
 import type { Context } from '../context.ts';
 
-/** What was sent to each destination, or is. */
-function bodiesOf({ copies, waiting }: Evidence): ExplainedEvent['bodies'] {
-  const bodies = new Map<string, ExplainedEvent['bodies'][number]>();
-  for (const { envelope, body } of [...waiting, ...copies]) {
-    const destination = { id: envelope.destinationId, uid: envelope.uid };
-    if (body !== undefined)
-      bodies.set(identityText(destination), { ...destination, body: body.toString() });
-  }
-  return [...bodies.values()];
+function bodiesOf({ bodies }: Evidence): ExplainedEvent['bodies'] {
+  return bodies.map(({ id, uid, body }) => ({ id, uid, body: body.toString() }));
 }
 
 /** What the console shows of other stages, none of which it imports. */

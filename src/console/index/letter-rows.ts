@@ -8,7 +8,8 @@ import {
   originHeader,
   reasonHeader,
 } from '../../event/rejected-headers.ts';
-import { chooseWriteKey, writeKeyHeader } from '../../event/write-key.ts';
+import { textFieldIn } from '../../event/text-field.ts';
+import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../../event/write-key.ts';
 import { idIn, identityText } from '../../event/uid.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { DeadLetter, RejectedCall } from '../api/model.ts';
@@ -80,7 +81,8 @@ export function rowOfRejected(
     bytes: value?.length ?? 0,
     sample: value === null ? '' : beginningOf(value, mostSampleBytes),
   };
-  const writeKey = chooseWriteKey(headers[writeKeyHeader], fieldWriteKey(value));
+  const inCall = value === null ? undefined : textFieldIn(value, writeKeyField);
+  const writeKey = chooseWriteKey(headers[writeKeyHeader], inCall);
   const source = writeKey === undefined ? undefined : sourceOf(writeKey);
   return rowOf(record, words.idOf(source ?? ''), words, rest);
 }
@@ -124,14 +126,4 @@ function beginningOf(bytes: Buffer, most: number): string {
 function timeOf(timeMs: number): string {
   const date = new Date(timeMs);
   return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString();
-}
-
-function fieldWriteKey(value: Buffer | null): string | undefined {
-  try {
-    const json: unknown = JSON.parse(value?.toString() ?? '');
-    const key = typeof json === 'object' && json !== null && 'writeKey' in json && json.writeKey;
-    return typeof key === 'string' ? key : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -5,8 +5,8 @@ import { maxBytesOf } from '../../../../src/event/merged-call.ts';
 import { parseCall } from '../../../../src/event/parse-call.ts';
 import { withoutByteOrderMark } from '../../../../src/event/read-json.ts';
 import { textOf } from '../../../../src/event/check-call.ts';
+import { textFieldIn } from '../../../../src/event/text-field.ts';
 import { batchItems } from '../../../../src/gateway/batch-items.ts';
-import { writeKeyIn } from '../../../../src/gateway/body-write-key.ts';
 import { prepareCalls } from '../../../../src/gateway/prepare-call.ts';
 import { unpackBody } from '../../../../src/gateway/read-body.ts';
 import { readRequest } from '../../../../src/gateway/read-request.ts';
@@ -83,7 +83,11 @@ export const target: Target = {
       return;
     }
     const json = JSON.parse(withoutByteOrderMark(body.toString())) as { writeKey?: unknown };
-    assert.equal(writeKeyIn(body), textOf(json.writeKey), 'the key is as JSON.parse has it');
+    assert.equal(
+      textFieldIn(body, 'writeKey'),
+      textOf(json.writeKey),
+      'the key is as JSON.parse has it',
+    );
     if (type === undefined) {
       const items = batchItems(body).map((bytes) => JSON.parse(bytes.toString()) as unknown);
       assert.deepEqual(items, submission.calls);
