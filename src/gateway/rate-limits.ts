@@ -14,8 +14,9 @@ interface Bucket {
 }
 
 /**
- * A token bucket for each write key, in calls, as `callsWorth` counts them. It holds one second's worth, and one request may overdraw it,
- * so that a batch larger than the bucket can be accepted at all. Later requests wait until the debt is paid.
+ * A token bucket for each write key, in calls, as `callsWorth` counts them. It holds one second's worth, and one request
+ * may overdraw it, so that a batch larger than the bucket can be accepted at all. Later requests wait until the debt is
+ * paid.
  */
 export class RateLimits {
   readonly #perSecond: number;

@@ -47,7 +47,6 @@ export interface Settings {
   readonly gatewayTlsKeyFile: string | undefined;
   readonly gatewayCorsOrigins: readonly string[];
   readonly gatewayTrustedProxies: readonly string[];
-  /** Calls a second of one write key. */
   /** Calls a second of one write key; 0: no limit. */
   readonly gatewayRateLimit: number;
   readonly opsPort: number;
