@@ -56,30 +56,48 @@ export async function copyRows(
   }
 }
 
+/** A transaction that begins after ours, if one can, only reads too. */
+const readingOnly = '-c default_transaction_read_only=on';
+/** SQLSTATE; what a pooler answers that knows no such options. */
+const protocolViolation = '08P01';
+
 async function connect(url: string): Promise<Client> {
-  const { Client: PostgresClient } = await import('pg');
   try {
-    const client = new PostgresClient({
-      connectionString: url,
-      connectionTimeoutMillis: connectTimeoutMs,
-      keepAlive: true,
-      application_name: 'postrider audience-sync',
+    return await open(url, readingOnly).catch((error: unknown) => {
+      if ((error as { code?: string }).code === protocolViolation) return open(url, undefined);
+      throw error;
     });
-    // A connection that breaks ends the query with the same error.
-    client.on('error', () => undefined);
-    await client.connect();
-    return client;
   } catch (error) {
     throw explain(error, url, 'refused the connection');
   }
 }
 
+async function open(url: string, options: string | undefined): Promise<Client> {
+  const { Client: PostgresClient } = await import('pg');
+  const client = new PostgresClient({
+    connectionString: url,
+    options,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    application_name: 'postrider audience-sync',
+  });
+  // A connection that breaks ends the query with the same error.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+/**
+ * The columns of the query, which is one statement afterwards: the extended protocol refuses several, so there is no
+ * semicolon in it that ends one. COPY wants the simple protocol, which would run them all, a COMMIT among them.
+ */
 async function describe(
   client: Client,
   asked: string,
   rows: 'members' | 'values',
 ): Promise<CopiedColumns> {
-  const { fields } = await client.query(`SELECT * FROM ${asked} AS picked LIMIT 0`);
+  const one = { text: `SELECT * FROM ${asked} AS picked LIMIT 0`, queryMode: 'extended' };
+  const { fields } = await client.query(one);
   const [id, value] = fields;
   const wanted = rows === 'members' ? 1 : 2;
   if (id === undefined || fields.length !== wanted) {

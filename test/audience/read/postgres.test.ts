@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { after, before, test } from 'node:test';
@@ -141,6 +142,51 @@ test('the query can only read', async (t) => {
     code: 'input-invalid',
     message: 'PostgreSQL refused the query: cannot execute DELETE in a read-only transaction',
   });
+});
+
+test('a query cannot leave its transaction', async (t) => {
+  const { members } = await startReading(t);
+  await server.run("CREATE TABLE held (id text); INSERT INTO held VALUES ('u')");
+  const leaving = 'delete from held; create table made (id text)';
+  for (const query of [
+    `select id from held) as picked; commit; ${leaving}; select * from (select id from held`,
+    `select id from held) as picked(id)) to stdout; commit; ${leaving}; copy (select 1 from (select 1`,
+    `select id from held) as picked limit 0; commit; begin; ${leaving}; commit; --`,
+    `select 'u'; commit; ${leaving}`,
+  ])
+    await assert.rejects(members({ postgres: server.url, query }), {
+      code: 'input-invalid',
+      message: /^PostgreSQL refused the query: (cannot insert multiple commands|syntax error)/,
+    });
+  const setting = "select current_setting('default_transaction_read_only')";
+  const { current } = await members({ postgres: server.url, query: setting });
+  assert.deepEqual([...current.keys()], ['on']);
+  const [row] = await server.run("SELECT count(*), to_regclass('made') AS made FROM held");
+  assert.deepEqual(row, { count: '1', made: null });
+});
+
+test('a pooler that knows no options of a session is asked without them', async (t) => {
+  const { members } = await startReading(t);
+  const asked: boolean[] = [];
+  const pooler = createServer((socket) => {
+    socket.once('data', (startup) => {
+      const hasOptions = startup.includes('default_transaction_read_only');
+      asked.push(hasOptions);
+      const code = hasOptions ? '08P01' : '28000';
+      const fields = Buffer.from(`SFATAL\0C${code}\0Mno such login\0\0`);
+      const head = Buffer.from('E\0\0\0\0');
+      head.writeInt32BE(fields.length + 4, 1);
+      socket.end(Buffer.concat([head, fields]));
+    });
+  });
+  await new Promise<void>((resolve) => pooler.listen(0, '127.0.0.1', resolve));
+  t.after(() => pooler.close());
+  const { port } = pooler.address() as AddressInfo;
+  const postgres = `postgres://u:p@127.0.0.1:${port}/db`;
+  await assert.rejects(members({ postgres, query: 'select 1' }), {
+    message: 'PostgreSQL refused the connection: no such login',
+  });
+  assert.deepEqual(asked, [true, false]);
 });
 
 test('what goes wrong is a sentence with what the server said, and nothing secret', async (t) => {
