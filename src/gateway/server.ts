@@ -12,6 +12,7 @@ import {
 } from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
 import { isDelivery } from '../event/loop-mark.ts';
+import { limitConnections } from '../ops/connection-limit.ts';
 import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
 import { BodyPace } from './body-pace.ts';
 import { ofQuery, pixel, pixelBody } from './pixel.ts';
@@ -39,6 +40,9 @@ const timeouts: Timeouts = {
   checkEveryMs: 2_000,
   bodyWindowMs: 5_000,
 };
+
+/** Without named proxies, a load balancer is one client: its connections are kept, and are some hundreds. */
+const connections = { most: 16_384, mostOfClient: 4_096 };
 
 /** PEM. */
 export interface TlsKeyPair {
@@ -97,6 +101,7 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   }) as unknown as FastifyInstance;
 
   if (corsOrigins.length > 0) allowOrigins(server, corsOrigins);
+  limitConnections(server.server, { ...connections, exempt: trustedProxies });
   closeConnections(server);
   takeAnyContentType(server, deps);
   answerErrors(server, deps);

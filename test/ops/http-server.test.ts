@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Counter } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
 import { startOpsServer } from '../../src/ops/http-server.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 
@@ -31,4 +31,28 @@ test('a port that is taken is told in one sentence', async (t) => {
     code: 'setting-invalid',
     message: `OPS_PORT is ${port}, which another process uses; allowed: a free port, or 0 for any`,
   });
+});
+
+test('whoever reads the metrics again and again has them written twenty times a second', async (t) => {
+  const metrics = createMetrics();
+  let written = 0;
+  const counted = new Gauge({
+    name: 'postrider_things',
+    help: 'Things',
+    registers: [metrics],
+    collect() {
+      written += 1;
+      this.set(written);
+    },
+  });
+  assert.ok(counted);
+  const server = await startOpsServer({ port: 0, metrics, ready: () => true });
+  t.after(() => server.close());
+  const beganMs = performance.now();
+  const texts = Array.from({ length: 300 }, async () =>
+    (await fetch(`${server.url}/metrics`)).text(),
+  );
+  for (const text of await Promise.all(texts)) assert.match(text, /^postrider_things \d+$/m);
+  const seconds = Math.ceil((performance.now() - beganMs) / 1_000) + 1;
+  assert.ok(written <= 20 * seconds, `${written} times in ${seconds} s`);
 });

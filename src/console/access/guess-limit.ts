@@ -1,5 +1,5 @@
-import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../ops/clock.ts';
+import { networkOf } from '../../ops/connection-limit.ts';
 import { sha256 } from './signed.ts';
 
 const mostWrong = 10;
@@ -12,7 +12,7 @@ interface Guesses {
 }
 
 /**
- * Ten wrong tokens of one address, and for ten minutes none of it is looked at. The same one again is not
+ * Ten wrong tokens of one address, and for ten minutes no other wrong one of it is answered. The same one again is not
  * counted: it is a program whose token was taken away, and guesses nothing.
  */
 export class GuessLimit {
@@ -28,10 +28,13 @@ export class GuessLimit {
     return (this.#of(networkOf(address))?.wrong.size ?? 0) >= mostWrong;
   }
 
-  wasWrong(address: string, token: string): void {
+  /** @returns whether it is the first time that this one is wrong */
+  wasWrong(address: string, token: string): boolean {
     const network = networkOf(address);
     const guesses = this.#of(network) ?? this.#begin(network);
+    const before = guesses.wrong.size;
     guesses.wrong.add(sha256(token).toString('base64'));
+    return guesses.wrong.size > before;
   }
 
   #of(network: string): Guesses | undefined {
@@ -47,12 +50,4 @@ export class GuessLimit {
     this.#guesses.set(network, guesses);
     return guesses;
   }
-}
-
-/** Whoever has one IPv6 address has its /64. */
-function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
-  const parsed = ipaddr.process(address);
-  if (parsed.kind() === 'ipv4') return parsed.toString();
-  return ipaddr.IPv6.networkAddressFromCIDR(`${address.split('%')[0] ?? ''}/64`).toString();
 }
