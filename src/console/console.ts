@@ -79,6 +79,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       },
     },
   });
+  warnOfProxies(deps, log);
   const shared = { kafka, topology, log, clock };
   const live = await followLiveState(shared);
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
@@ -136,6 +137,15 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     await stop(0);
     throw hostProblem(error, deps.access.host) ?? portProblem(error, 'CONSOLE_PORT', port);
   }
+}
+
+/** Without their names, the console takes a proxy for the only client that it has. */
+function warnOfProxies({ access, trustedProxies }: ConsoleDeps, log: Logger): void {
+  if (access.url?.startsWith('https:') !== true || trustedProxies.length > 0) return;
+  log.warn(
+    {},
+    'CONSOLE_URL is https, so a proxy is in front of the console, and CONSOLE_TRUSTED_PROXIES names none: everybody seems to come from the proxy, and ten wrong tokens of one person refuse the wrong ones of all',
+  );
 }
 
 function hostProblem(error: unknown, host: string): PostriderError | undefined {

@@ -9,6 +9,8 @@ import type {
   DeadLetter,
   DestinationDetail,
   DestinationList,
+  LinkRow,
+  MadeLink,
   Page,
   Pipeline,
   Problem,
@@ -283,6 +285,15 @@ test('every route answers as the API describes it', async () => {
   await eventually(async () => {
     assert.equal((await get<Redrive>(`/redrives/${id}`)).state, 'done');
   });
+  const made = (await post('/destinations/described/links', { expires: '1h' })) as MadeLink;
+  await eventually(async () => {
+    const { items } = await get<Page<LinkRow>>('/links');
+    assert.deepEqual(
+      items.map((each) => [each.id, each.destination, each.until]),
+      [[made.id, 'described', made.until]],
+    );
+  });
+  await post(`/links/${made.id}/revoke`);
   const checked = [...api.checked, 'post /destinations/{id}/test'];
   assert.deepEqual([...api.routes].sort(), checked.sort());
 });

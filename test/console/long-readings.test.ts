@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-// Its timers are looked up when it is imported.
+import { test, type TestContext } from 'node:test';
+import type { LongReadings } from '../../src/console/api/in-time.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('a reading that was given up counts until it has ended', async (t) => {
+/** Its timers are looked up when it is imported. */
+async function readingsOf(t: TestContext, most: number): Promise<LongReadings> {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const { LongReadings } = await import('../../src/console/api/in-time.ts');
-  const readings = new LongReadings(1);
+  const module = await import('../../src/console/api/in-time.ts');
+  return new module.LongReadings(most);
+}
+
+test('a reading that was given up counts until it has ended', async (t) => {
+  const readings = await readingsOf(t, 1);
   const slow = Promise.withResolvers<string>();
   const first = assert.rejects(
     readings.run(() => slow.promise),
@@ -17,13 +22,29 @@ test('a reading that was given up counts until it has ended', async (t) => {
   t.mock.timers.tick(10_000);
   await first;
   const next = (): Promise<string> => readings.run(() => Promise.resolve('read'));
-  await assert.rejects(next(), { status: 503, message: /^Several are being looked up/ });
-  slow.resolve('at last');
+  const waiting = assert.rejects(next(), { status: 503, message: /^Many events are being/ });
   await turn();
-  assert.equal(await next(), 'read');
+  t.mock.timers.tick(10_000);
+  await waiting;
+  const second = next();
+  slow.resolve('at last');
+  assert.equal(await second, 'read', 'it waited for its turn');
   await assert.rejects(
     readings.run(() => Promise.reject(new Error('broken'))),
     /broken/,
   );
   assert.equal(await next(), 'read');
+});
+
+test('customers beyond so many are refused at once, and staff is not', async (t) => {
+  const readings = await readingsOf(t, 2);
+  const slow = Promise.withResolvers<string>();
+  const all = Array.from({ length: 66 }, (_, place) =>
+    readings.run(() => slow.promise, `customer-${place}`).catch((error: unknown) => String(error)),
+  );
+  assert.match(await Promise.race(all), /Many events are being looked up/);
+  assert.equal(await readings.run(() => Promise.resolve('staff')), 'staff');
+  slow.resolve('read');
+  const ended = await Promise.all(all);
+  assert.equal(ended.filter((each) => each === 'read').length, 65);
 });

@@ -11,9 +11,11 @@ import type {
   Place,
   WholeCall,
 } from '../../src/explain/evidence.ts';
+import { ownStory } from '../../src/explain/own-story.ts';
 import { presentStory } from '../../src/explain/present.ts';
 import type { Ruling } from '../../src/explain/rulings.ts';
 import { tellStory } from '../../src/explain/story.ts';
+import type { Source } from '../../src/resources/resource.ts';
 import { noRegistry } from '../../src/schemas/schemas.ts';
 import { readCall } from '../../src/router/read-call.ts';
 import { appendTimeMs, audienceTopic, incoming } from '../router/fakes.ts';
@@ -312,6 +314,32 @@ test('each record that came in says what became of it', () => {
       ['rejected', `unwritable: Too large. (rejected show 2:7); sent again ${at(9)}`],
       ['rejected', 'no-user: No user. (rejected show 2:7)'],
     ],
+  );
+});
+
+test("a customer's story is made from what came to their destination alone", () => {
+  const source = { id: 'press' } as unknown as Source;
+  const ofPress = { ...common, destination: 'newsletter', source: 'press' } as const;
+  const all = evidence({
+    rulings: { source, all: [wants, { destination: 'newsletter', detail: '', by: 'then' }] },
+    lines: [attempt(1, 'delivered'), { ...attempt(2, 'failed'), ...ofPress }],
+    letters: [letter(20, 25), letter(20, undefined, 'kept')],
+  });
+  const story = ownStory(all, { id: 'crm' }) ?? assert.fail();
+  assert.deepEqual([story.source, story.type, story.event], ['shop', 'track', null]);
+  assert.deepEqual(
+    story.destinations.map(({ destination, place: where }) => [destination, where]),
+    [['crm', null]],
+  );
+  assert.doesNotMatch(JSON.stringify(story), /press|newsletter|p\.delivery|p\.dead|:7/);
+  assert.equal(ownStory(all, { id: 'billing' }), undefined);
+  assert.equal(ownStory(all, { id: 'crm', uid: 'later' }), undefined);
+  const own = { ...all, rulings: { source: { id: 'shop' } as unknown as Source, all: [wants] } };
+  assert.equal(ownStory(own, { id: 'crm' })?.event, 'Order');
+  const kept = { ...own, lines: [], copies: [], letters: [letter(20, undefined, 'kept')] };
+  assert.equal(
+    ownStory(kept, { id: 'crm' })?.destinations[0]?.detail,
+    'kept: its destination is paused',
   );
 });
 

@@ -2,6 +2,7 @@ import type { ExplainedEvent } from '../../console/api/copies.ts';
 import type { ConsoleDeps } from '../../console/console.ts';
 import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';
+import { ownEvidence, ownStory } from '../../explain/own-story.ts';
 import { tellStory } from '../../explain/story.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { openSchemas } from '../../schemas/open-schemas.ts';
@@ -25,13 +26,17 @@ export async function consoleStages(
   return {
     saidNow,
     readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
-    explain: async (messageId, user, signal) => {
+    explain: async (messageId, user, signal, destination) => {
       const { dedupeWindowMs } = settings;
       const nowMs = systemClock.now();
       const evidence = await lookUp(
         { kafka, topology, nowMs, schemas, onReader: () => undefined, signal },
         { messageId, user, sinceMs: undefined, dedupeWindowMs },
       );
+      if (destination !== undefined) {
+        const story = ownStory(evidence, destination);
+        return story && { story, bodies: bodiesOf(ownEvidence(evidence, destination)) };
+      }
       const { calls, rejected, lines, letters, waiting } = evidence;
       const found = [calls, rejected, lines, letters, waiting].some(({ length }) => length > 0);
       return found ? { story: tellStory(evidence), bodies: bodiesOf(evidence) } : undefined;

@@ -3,9 +3,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AuditRecord } from '../../event/audit-entry.ts';
 import type { Session } from '../api/model.ts';
 import { isMeant } from './meant.ts';
+import { Veil } from './veil.ts';
 
 /** Who may use the console: everything that decides it is asked here, for every request. */
 export interface Access {
+  /** For what customers see of places in topics. */
+  readonly veil: Veil;
   /** Nobody logs in, so it may listen on loopback only. */
   readonly isOpen: boolean;
   /**
@@ -40,6 +43,7 @@ export function openAccess(): Access {
   };
   return {
     isOpen: true,
+    veil: new Veil(randomBytes(32)),
     sessionOf: () => session,
     allowsHost: (host) => {
       const name = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d{1,5})?$/i.exec(host ?? '')?.[1];

@@ -17,6 +17,7 @@ import {
   type ClientAuth,
   type Configuration,
 } from 'openid-client';
+import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { claimValues, type IdentityClaims } from './role-of.ts';
 
@@ -52,15 +53,19 @@ export class LogInError extends Error {
 
 /** Somebody waits for it. */
 const timeoutS = 10;
+const failedForMs = 5_000;
 
 /** OpenID Connect: the authorization code flow, with PKCE, `state` and `nonce`. */
 export class IdentityProvider {
   readonly #settings: ProviderSettings;
   readonly #log: Logger;
-  #found: Configuration | undefined;
+  readonly #clock: Clock;
+  /** What was asked last; a failure counts for some seconds. */
+  #asked: { readonly answer: Promise<Configuration>; failedMs: number } | undefined;
 
-  constructor(settings: ProviderSettings, log: Logger) {
+  constructor(settings: ProviderSettings, clock: Clock, log: Logger) {
     this.#settings = settings;
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -117,20 +122,32 @@ export class IdentityProvider {
     }
   }
 
-  /** Found at the first log-in, or the first one for which it answers. */
-  async #configuration(): Promise<Configuration> {
-    if (this.#found !== undefined) return this.#found;
+  /**
+   * Found at the first log-in, or the first one for which it answers. However many strangers want to log in while it is
+   * away, it is asked once in a few seconds.
+   */
+  #configuration(): Promise<Configuration> {
+    if (this.#asked !== undefined && this.#clock.now() - this.#asked.failedMs < failedForMs)
+      return this.#asked.answer;
+    const asked = { answer: this.#find(), failedMs: Infinity };
+    asked.answer.catch(() => {
+      asked.failedMs = this.#clock.now();
+    });
+    this.#asked = asked;
+    return asked.answer;
+  }
+
+  async #find(): Promise<Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
     const url = new URL(issuer);
     const isPlain = url.protocol === 'http:';
     try {
-      this.#found = await discovery(url, clientId, undefined, clientAuth(clientSecret), {
+      return await discovery(url, clientId, undefined, clientAuth(clientSecret), {
         timeout: timeoutS,
         // The settings allow it on loopback only.
         // eslint-disable-next-line @typescript-eslint/no-deprecated -- its author's way to warn
         execute: [enableNonRepudiationChecks, ...(isPlain ? [allowInsecureRequests] : [])],
       });
-      return this.#found;
     } catch (error) {
       throw this.#failure(error);
     }

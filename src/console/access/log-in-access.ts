@@ -16,7 +16,9 @@ import { SessionCookies } from './session-cookies.ts';
 import { Sessions, type Claims } from './sessions.ts';
 import type { AccessSettings } from './settings.ts';
 import { followTokens } from './tokens-file.ts';
+import { keyFor } from './signed.ts';
 import { Tokens } from './tokens.ts';
+import { Veil } from './veil.ts';
 
 export interface LogInDeps {
   readonly log: Logger;
@@ -32,6 +34,7 @@ export interface LogInDeps {
  */
 export class LogInAccess implements Access {
   readonly isOpen = false;
+  readonly veil: Veil;
   readonly #settings: AccessSettings;
   readonly #deps: LogInDeps;
   readonly #key: Buffer;
@@ -52,9 +55,10 @@ export class LogInAccess implements Access {
         'CONSOLE_URL is not https, so anyone who can read the traffic can take over tokens and sessions',
       );
     this.#key = sessionKey ?? randomBytes(32);
+    this.veil = new Veil(keyFor(this.#key, 'place'));
     this.#cookies = new SessionCookies(new Sessions(this.#key, clock), clock, isSecure);
     if (tokensFile !== undefined)
-      this.#tokens = new Tokens(followTokens(tokensFile, log), this.#key, clock);
+      this.#tokens = new Tokens(followTokens(tokensFile, log), { key: this.#key, clock, log });
   }
 
   sessionOf(request: FastifyRequest): Session | undefined {

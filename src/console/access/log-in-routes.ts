@@ -59,10 +59,7 @@ export async function addLogInRoutes(
         return sendPage(reply, 400, page(to, 'Give a token.'));
       try {
         const known = tokens.whose(given, request.ip);
-        if (known === undefined) {
-          log.warn({ address: request.ip }, 'a wrong token was given to the console');
-          return sendPage(reply, 401, page(to, 'This token is not known.'));
-        }
+        if (known === undefined) return sendPage(reply, 401, page(to, 'This token is not known.'));
         const { name, role } = known;
         log.info({ user: name, role, address: request.ip }, 'logged in to the console');
         audit.tell({ user: name, action: 'log-in', detail: `as ${role}, with a token` });

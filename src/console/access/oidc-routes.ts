@@ -40,7 +40,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
   const key = keyFor(deps.key, 'log-in');
   const { roles } = oidc;
   const callback = new URL(callbackPath, consoleUrl).href;
-  const provider = new IdentityProvider({ ...oidc, callback, roleClaim: roles.claim }, log);
+  const provider = new IdentityProvider({ ...oidc, callback, roleClaim: roles.claim }, clock, log);
   // Said in the log where it is away; the console starts all the same.
   void provider.check();
 

@@ -2,7 +2,7 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { ZodType } from 'zod';
 
 /** Each has a key of its own, so what is signed for one is worth nothing for another. */
-export type Purpose = 'session' | 'log-in' | 'csrf' | 'token';
+export type Purpose = 'session' | 'log-in' | 'csrf' | 'token' | 'place';
 
 /** The key of one purpose. Who has it learns neither the console's key nor that of another purpose. */
 export function keyFor(consoleKey: Buffer, purpose: Purpose): Buffer {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../ops/clock.ts';
 import type { Followed } from '../../ops/followed.ts';
+import type { Logger } from '../../ops/log.ts';
 import { ProblemError } from '../api/problem.ts';
 import { GuessLimit } from './guess-limit.ts';
 import { keyFor, macOf } from './signed.ts';
@@ -9,27 +10,34 @@ import { findToken, type KnownToken } from './tokens-file.ts';
 export class Tokens {
   readonly #file: Followed<readonly KnownToken[]>;
   readonly #key: Buffer;
+  readonly #log: Logger;
   readonly #guesses: GuessLimit;
 
-  constructor(file: Followed<readonly KnownToken[]>, key: Buffer, clock: Clock) {
+  constructor(
+    file: Followed<readonly KnownToken[]>,
+    { key, clock, log }: { readonly key: Buffer; readonly clock: Clock; readonly log: Logger },
+  ) {
     this.#file = file;
     this.#key = keyFor(key, 'token');
+    this.#log = log;
     this.#guesses = new GuessLimit(clock);
   }
 
   /**
-   * Undefined: nobody's.
-   * @throws ProblemError 429 for an address that has guessed too often, whatever it guesses now
+   * Undefined: nobody's. A right token is right from any address: behind a proxy, all people may have the same.
+   * @throws ProblemError 429 for a wrong token of an address that has guessed too often
    */
   whose(token: string, address: string): KnownToken | undefined {
+    const found = findToken(this.#file.current(), token);
+    if (found !== undefined) return found;
     if (this.#guesses.isReached(address))
       throw new ProblemError(
         429,
         'Too many wrong tokens came from your address; try again in ten minutes.',
       );
-    const found = findToken(this.#file.current(), token);
-    if (found === undefined) this.#guesses.wasWrong(address, token);
-    return found;
+    if (this.#guesses.wasWrong(address, token))
+      this.#log.warn({ address }, 'a wrong token was given to the console');
+    return undefined;
   }
 
   /** What a session remembers of the token that it was begun with. */

@@ -1,14 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ProblemError } from './problem.ts';
 
+interface Waiting {
+  /** Undefined: staff. */
+  readonly customer: string | undefined;
+  readonly begin: () => void;
+}
+
+/** Of customers. Each may have two requests at a time, so these are many customers. */
+const mostWaiting = 64;
+/** A customer rests as long as the last reading took, and no longer. */
+const mostRestMs = 1_000;
+
 /**
- * Readings of Kafka that may take long. One that nobody waits for any more counts until it ends: whoever has waited
- * in vain asks again.
+ * Readings of Kafka that may take long. What comes while too many run waits for its turn: staff first, and one of the
+ * places is theirs alone, or a few customers would keep them out. One that nobody waits for any more counts until it
+ * ends: whoever has waited in vain asks again.
  */
 export class LongReadings {
   readonly #most: number;
-  /** For whom each is. */
-  readonly #running = new Set<string | symbol>();
+  #running = 0;
+  /** Those that read, and those that rest. */
+  readonly #busy = new Set<string>();
+  #customers = 0;
+  readonly #waiting = new Set<Waiting>();
 
   /** @param most at a time */
   constructor(most: number) {
@@ -17,30 +32,86 @@ export class LongReadings {
 
   /**
    * @param read is told when nobody waits for it any more
-   * @param customer has one at a time, or a few requests of one would keep all others waiting
-   * @throws ProblemError 503 while so many are running, and after ten seconds
+   * @param customer has one at a time, and rests after it
+   * @throws ProblemError 503 after ten seconds, and at once for a customer while too many customers wait
    */
   async run<T>(read: (over: AbortSignal) => Promise<T>, customer?: string): Promise<T> {
-    const whose = customer ?? Symbol('of staff');
-    if (this.#running.size >= this.#most || this.#running.has(whose))
-      throw new ProblemError(503, 'Several are being looked up; try again in a moment.');
     const over = new AbortController();
     try {
-      return await inTime(this.#counted(whose, () => read(over.signal)));
+      await this.#turn(customer);
+      return await inTime(this.#counted(customer, () => read(over.signal)));
     } finally {
       over.abort();
     }
   }
 
-  async #counted<T>(whose: string | symbol, read: () => Promise<T>): Promise<T> {
-    this.#running.add(whose);
+  async #turn(customer: string | undefined): Promise<void> {
+    const waiting = [...this.#waiting];
+    const customers = waiting.filter((each) => each.customer !== undefined).length;
+    if (customer !== undefined && customers >= mostWaiting) throw new ProblemError(503, isBusy);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const mine = {
+      customer,
+      begin: () => {
+        resolve(undefined);
+      },
+    };
+    this.#waiting.add(mine);
+    this.#beginNext();
+    try {
+      await inTime(promise, isBusy);
+    } catch (error) {
+      this.#waiting.delete(mine);
+      throw error;
+    }
+  }
+
+  #beginNext(): void {
+    for (;;) {
+      const next = this.#next();
+      if (next === undefined) return;
+      const { customer } = next;
+      this.#waiting.delete(next);
+      this.#running += 1;
+      if (customer !== undefined) {
+        this.#customers += 1;
+        this.#busy.add(customer);
+      }
+      next.begin();
+    }
+  }
+
+  /** The first of staff, else of customers whose turn it can be. */
+  #next(): Waiting | undefined {
+    if (this.#running >= this.#most) return undefined;
+    const waiting = [...this.#waiting];
+    const staff = waiting.find(({ customer }) => customer === undefined);
+    if (staff !== undefined) return staff;
+    // With one place in all, it is everybody's.
+    if (this.#customers >= Math.max(1, this.#most - 1)) return undefined;
+    return waiting.find(({ customer = '' }) => !this.#busy.has(customer));
+  }
+
+  async #counted<T>(customer: string | undefined, read: () => Promise<T>): Promise<T> {
+    const beganMs = performance.now();
     try {
       return await read();
     } finally {
-      this.#running.delete(whose);
+      this.#running -= 1;
+      if (customer !== undefined) {
+        this.#customers -= 1;
+        const restMs = Math.min(mostRestMs, performance.now() - beganMs);
+        setTimeout(() => {
+          this.#busy.delete(customer);
+          this.#beginNext();
+        }, restMs).unref();
+      }
+      this.#beginNext();
     }
   }
 }
+
+const isBusy = 'Many events are being looked up; try again in a moment.';
 
 /** As long as a command of the command line tries. */
 const mostMs = 10_000;

@@ -1,9 +1,10 @@
 import swagger from '@fastify/swagger';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { limitConnections } from '../../ops/connection-limit.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Access } from '../access/access.ts';
 import { hasRule, mayAsk } from '../access/may-ask.ts';
-import { seenBy } from '../access/seen-by.ts';
+import { seenBy, unveiledQuery } from '../access/seen-by.ts';
 import type { PageFile } from '../build-pages.ts';
 import { answer, answerSchemas } from './answers/answers.ts';
 import type { Problem, Session } from './model.ts';
@@ -53,6 +54,9 @@ const headers: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
+/** A browser opens six. */
+const connections = { most: 2_048, mostOfClient: 256 };
+
 const apiPath = '/api/v1';
 /** Nothing that is read here needs a body. */
 const mostBodyBytes = 64 * 1024;
@@ -72,6 +76,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
     forceCloseConnections: true,
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true } },
   });
+  limitConnections(server.server, { ...connections, exempt: trustedProxies });
   // The schemas of answers are for whoever reads the document.
   server.setSerializerCompiler(() => (data) => JSON.stringify(data));
   for (const schema of answerSchemas()) server.addSchema(schema);
@@ -129,6 +134,11 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         if (objection === undefined) next();
         else sendProblem(reply, objection);
       });
+      api.addHook('preValidation', (request, _reply, next) => {
+        if (request.session?.role === 'customer')
+          request.query = unveiledQuery(request.query as Record<string, unknown>, access.veil);
+        next();
+      });
       const turns = new Turns();
       api.addHook('preHandler', async (request) => {
         const customer = request.session?.destination;
@@ -145,7 +155,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         done();
       });
       api.addHook('preSerialization', async ({ session, routeOptions }, _reply, answer) =>
-        session === null ? answer : seenBy(session, routeOf(routeOptions.url), answer),
+        session === null ? answer : seenBy(session, routeOf(routeOptions.url), answer, access.veil),
       );
       api.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
       api.get(

@@ -124,13 +124,20 @@ async function reachingBack(
   return 0;
 }
 
-/** The user and the source that a line of this message names; the newest. */
+/**
+ * The user that the newest line of this message names.
+ * @param destination its word: of its lines alone
+ */
 export async function whoseMessage(
-  { database }: OpenIndex,
+  { database, words }: OpenIndex,
   message: string,
+  destination?: string,
 ): Promise<string | undefined> {
+  const word = destination === undefined ? undefined : words.find(destination);
+  if (destination !== undefined && word === undefined) return undefined;
+  const where = word === undefined ? [] : [`destination = ${word}`];
   const [row] = await database.rows<{ user: string | null }>(
-    `${found('message')} select usr as "user" from found order by at_ms desc limit 1`,
+    `${found('message', where)} select usr as "user" from found order by at_ms desc limit 1`,
     { hash: hashOf(message), text: message },
   );
   return row?.user ?? undefined;

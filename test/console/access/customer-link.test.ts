@@ -89,36 +89,62 @@ test('one with bodies shows of an event what became of it at this destination', 
   assert.match(nothing.text, /There is no event m1\./);
 });
 
-test('a customer who asks for many events at a time keeps nobody else from them', async (t) => {
-  const asked = new Map(
-    ['m2', 'm3', 'm4', 'm5'].map((id) => [id, Promise.withResolvers<undefined>()]),
-  );
+test('customers who look up many events at a time wait for each other, and staff does not wait', async (t) => {
+  const full = Promise.withResolvers<undefined>();
   const answered = Promise.withResolvers<undefined>();
+  let begun = 0;
   const stand = await startStand(t, settings, {
-    explain: async (messageId) => {
-      asked.get(messageId)?.resolve(undefined);
-      if (asked.has(messageId)) await answered.promise;
-      return { story, bodies: [] };
+    explain: async (messageId, _user, _over, own) => {
+      if (own !== undefined) {
+        begun += 1;
+        if (begun === 3) full.resolve(undefined);
+        await answered.promise;
+      }
+      return { story: { ...story, messageId }, bodies: [] };
     },
   });
-  const browser = await opened(stand, { bodies: true });
-  const many: Promise<Reply>[] = [];
-  for (const [id, { promise }] of asked) {
-    const reply = browser.get(`/api/v1/events?message=${id}&user=u1`);
-    many.push(reply);
-    await Promise.race([promise, reply]);
-  }
-  const others = [
-    await loggedIn(stand, 'vera'),
-    await opened(stand, { bodies: true, destination: 'billing' }),
-  ];
-  const answers: number[] = [];
-  for (const other of others)
-    answers.push((await other.get('/api/v1/events?message=m1&user=u1')).status);
+  const customers = await Promise.all(
+    ['crm', 'billing', 'lab', 'crm', 'billing'].map((destination) =>
+      opened(stand, { bodies: true, destination }),
+    ),
+  );
+  const many: Promise<Reply>[] = customers.map((each) =>
+    each.get('/api/v1/events?message=m1&user=u1'),
+  );
+  await full.promise;
+  const vera = await loggedIn(stand, 'vera');
+  const staff = Array.from({ length: 8 }, () => vera.get('/api/v1/events?message=m1&user=u1'));
+  for (const { status } of await Promise.all(staff)) assert.equal(status, 200);
+  assert.equal(begun, 3, 'the last place is kept for staff, and a customer has one');
   answered.resolve(undefined);
-  const own = (await Promise.all(many)).map(({ status }) => status);
-  assert.deepEqual({ others: answers, own }, { others: [200, 200], own: [200, 503, 503, 503] });
-  assert.equal((await browser.get('/api/v1/events?message=m2&user=u1')).status, 200);
+  const statuses = (await Promise.all(many)).map(({ status }) => status);
+  assert.deepEqual(statuses, [200, 200, 404, 200, 200]);
+});
+
+test('a customer sees no number of a record that others share, and no address of our network', async (t) => {
+  const detail = 'crm.example resolves to 10.0.0.7, which is not public; connect fd00::7:443';
+  const queries: unknown[] = [];
+  const items = [{ seq: '123456', place: '3:987654', at: '2026-01-31T12:00:00.000Z', detail }];
+  const stand = await startStand(t, settings, {
+    answer: ({ query }) => {
+      queries.push(query);
+      return { items, next: 'WzEsMl0', resource: { url: 'https://crm.example/?t=1' } };
+    },
+  });
+  const browser = await opened(stand);
+  const { text } = await browser.get('/api/v1/destinations/crm');
+  assert.doesNotMatch(text, /123456|987654|WzEsMl0|10\.0\.0\.7|fd00|resource/);
+  assert.match(text, /resolves to \(an address\), which is not public/);
+  assert.match(text, /2026-01-31T12:00:00\.000Z/);
+  const { items: seen, next } = JSON.parse(text) as { items: { seq: string }[]; next: string };
+  const again = `after=${String(seen[0]?.seq)}&cursor=${next}`;
+  assert.equal((await browser.get(`/api/v1/destinations/crm?${again}`)).status, 200);
+  assert.deepEqual(queries.at(-1), { after: '123456', cursor: 'WzEsMl0' });
+  const guessed = await browser.get('/api/v1/destinations/crm?after=123456');
+  assert.equal(guessed.status, 400);
+  assert.match(guessed.text, /after is none that this console gave/);
+  const vera = await loggedIn(stand, 'vera');
+  assert.match((await vera.get('/api/v1/destinations/crm')).text, /123456.*10\.0\.0\.7/);
 });
 
 test('a customer who asks very often waits for their own answers, and staff does not', async (t) => {

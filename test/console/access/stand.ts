@@ -109,7 +109,7 @@ export async function startStand(
     /** To requests about destinations. */
     /** What the audit has when the console starts. */
     readonly earlier?: readonly Told[];
-    readonly answer?: (request: { readonly params: unknown }) => unknown;
+    readonly answer?: (request: { readonly params: unknown; readonly query: unknown }) => unknown;
   } = {},
 ): Promise<Stand> {
   let nowMs = Date.now();

@@ -4,8 +4,11 @@ import { once } from 'node:events';
 import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationStates } from '../../../src/event/destination-state.ts';
 import { seenBy } from '../../../src/console/access/seen-by.ts';
+import { Veil } from '../../../src/console/access/veil.ts';
 import type { Redrive, Session } from '../../../src/console/api/model.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
+
+const veil = new Veil(Buffer.alloc(32, 1));
 
 /** As the console's own server sends it. */
 const contentSecurityPolicy =
@@ -158,7 +161,7 @@ function answerTo(
       return { items: data.deadLetterCounts };
     case '/events':
       return query.get('message') === data.story.messageId
-        ? (seenBy(session, path, data.story) as object)
+        ? (seenBy(session, path, data.story, veil) as object)
         : undefined;
     case '/events/search':
       return list(data.events);
@@ -192,7 +195,7 @@ function ofDestination(
   if (destination === undefined) return undefined;
   switch (what) {
     case undefined:
-      return seenBy(session, '/destinations/:id', destination) as object;
+      return seenBy(session, '/destinations/:id', destination, veil) as object;
     case 'series':
       return data.series(id, query.get('range') ?? '1h');
     case 'attempts': {

@@ -10,7 +10,7 @@ import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
 import type { Story } from '../model.ts';
 import { ProblemError } from '../problem.ts';
-import { opened, page, type Paged, type RouteDeps } from './route.ts';
+import { opened, page, wordOf, type Paged, type RouteDeps } from './route.ts';
 
 /** At a time: a story reads Kafka for a second or more. */
 const mostStories = 4;
@@ -29,10 +29,13 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       },
     },
     async ({ query: { message, user }, session }) => {
+      const whose = session?.destination;
+      const own = whose === undefined ? undefined : deps.live.identityOf(whose);
+      const word = whose === undefined ? undefined : wordOf(deps.live, whose);
       const explained = await stories.run(async (over) => {
         // With the user, only one partition of each topic has to be read.
-        const known = user ?? (await whoseMessage(opened(index), message));
-        return deps.explain(message, known, over);
+        const known = user ?? (await whoseMessage(opened(index), message, word));
+        return deps.explain(message, known, over, own);
       }, session?.destination);
       if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
       const told = withCopies(explained, deps.live);

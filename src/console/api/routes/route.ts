@@ -1,4 +1,4 @@
-import { identityText } from '../../../event/uid.ts';
+import { identityText, type Identity } from '../../../event/uid.ts';
 import type { KafkaClient } from '../../../kafka/client.ts';
 import type { Clock } from '../../../ops/clock.ts';
 import type { Topology } from '../../../topology.ts';
@@ -24,11 +24,13 @@ export interface RouteDeps {
   /**
    * As `postrider explain` tells it; undefined where nothing of the call is kept.
    * @param signal ends it early
+   * @param destination of a customer: nothing that did not come to it is in the answer
    */
   explain(
     messageId: string,
     user: string | undefined,
     signal: AbortSignal,
+    destination: Identity | undefined,
   ): Promise<ExplainedEvent | undefined>;
 }
 

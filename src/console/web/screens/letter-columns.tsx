@@ -7,9 +7,12 @@ import type { Column } from '../parts/table.tsx';
 export function letterColumns({
   isLinked,
   hasDestination,
+  hasPlace,
 }: {
   readonly isLinked: boolean;
   readonly hasDestination: boolean;
+  /** Not for customers. */
+  readonly hasPlace: boolean;
 }): readonly Column<DeadLetter>[] {
   const destination: Column<DeadLetter> = {
     title: 'Destination',
@@ -18,6 +21,10 @@ export function letterColumns({
         <Id text={letter.destination} />
       </a>
     ),
+  };
+  const place: Column<DeadLetter> = {
+    title: 'Place',
+    cell: (letter) => <Id text={letter.place} />,
   };
   return [
     { title: 'Given up', kind: 'name', cell: ({ at }) => <Time at={at} /> },
@@ -77,6 +84,6 @@ export function letterColumns({
       kind: 'number',
       cell: ({ attempts }) => attempts ?? <None />,
     },
-    { title: 'Place', cell: ({ place }) => <Id text={place} /> },
+    ...(hasPlace ? [place] : []),
   ];
 }

@@ -32,7 +32,11 @@ export function Letters({
           ) : (
             <Table
               caption={`Dead letters, the last ${items.length}`}
-              columns={letterColumns({ isLinked: mayOpenEvents(session), hasDestination: false })}
+              columns={letterColumns({
+                isLinked: mayOpenEvents(session),
+                hasDestination: false,
+                hasPlace: !isCustomer,
+              })}
               rows={items}
               keyOf={({ place }) => place}
               asCards

@@ -1,0 +1,55 @@
+import { describeLine } from '../attempts/describe.ts';
+import { isOf, type Identity } from '../event/uid.ts';
+import type { Evidence } from './evidence.ts';
+import { tellStory, type Story } from './story.ts';
+
+/**
+ * The story for whom one destination belongs: from the records and lines of that destination alone, because another
+ * source may have sent another event with the same message id. No place is in it, because topics are shared.
+ * @returns undefined if nothing of the event has come to the destination
+ */
+export function ownStory(evidence: Evidence, destination: Identity): Story | undefined {
+  const own = ownEvidence(evidence, destination);
+  const told = tellStory(own).destinations[0];
+  if (told === undefined) return undefined;
+  const happened = own.lines.map((line) => ({ at: line.at, what: describeLine(line) }));
+  const detail = told.state === 'paused' ? 'kept: its destination is paused' : told.detail;
+  return {
+    ...tellStory(own),
+    received: [],
+    destinations: [{ ...told, detail, place: null, happened }],
+  };
+}
+
+/** What is known of the event from this destination, and of the calls of the sources that it came from. */
+export function ownEvidence(evidence: Evidence, { id, uid }: Identity): Evidence {
+  const isOwn = ({
+    envelope,
+  }: {
+    readonly envelope: { readonly destinationId: string; readonly uid?: string | undefined };
+  }): boolean => envelope.destinationId === id && isOf({ uid }, envelope);
+  const lines = evidence.lines.filter((line) => line.destination === id && isOf({ uid }, line));
+  const copies = evidence.copies.filter(isOwn);
+  const waiting = evidence.waiting.filter(isOwn);
+  const letters = evidence.letters.filter(isOwn);
+  const sources = new Set([
+    ...lines.map(({ source }) => source),
+    ...[...copies, ...waiting, ...letters].map(({ envelope }) => envelope.sourceId),
+  ]);
+  const source = evidence.rulings?.source?.id;
+  // The source is that of the first call that is routed; the others may be of others.
+  const routed = evidence.calls.filter(
+    ({ read, duplicateOf }) => read && duplicateOf === undefined,
+  );
+  const isOwnCall = source !== undefined && sources.has(source);
+  return {
+    ...evidence,
+    calls: isOwnCall ? routed.slice(0, 1) : [],
+    rejected: [],
+    rulings: undefined,
+    lines,
+    copies,
+    waiting,
+    letters,
+  };
+}
