@@ -29,7 +29,7 @@ export interface Topic {
 }
 
 const dayMs = 86_400_000;
-/** Of a customer's link to the console: only another key takes one back, so none is for ever. */
+/** Of a customer's link to the console: shorter than the audit is kept, which has the list of them. */
 export const longestLinkMs: number = 90 * dayMs;
 const deliveryDays = 7;
 const deadLetterDays = 30;
@@ -302,7 +302,12 @@ export function createTopology(options: TopologyOptions): Topology {
         'audience',
         compacted,
       ),
-      topic(topics.audit, 'what operators did in the console', 'user', kept(auditDays, 0)),
+      topic(
+        topics.audit,
+        'who did what, and which customers have links',
+        'user',
+        kept(auditDays, 0),
+      ),
     ],
     usedBy: {
       gateway: [topics.config, topics.ingest, topics.ingestRejected],

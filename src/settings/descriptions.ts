@@ -162,9 +162,9 @@ const groups: readonly Group[] = [
       consoleUrl:
         'Public address of the console, without a path. If it begins with `https:`, cookies are sent over HTTPS only.',
       consoleTrustedProxies:
-        'Networks of proxies whose `X-Forwarded-For` header is believed. It is used to count wrong tokens by sender.',
+        'Networks of proxies whose `X-Forwarded-For` header is believed. Wrong tokens and connections are counted by sender. Set it if a proxy is in front of the console.',
       consoleSessionKey:
-        "Signs sessions and customers' links. If it is not set, a restart ends all sessions. Another key ends all links.",
+        'Signs sessions. If it is not set, a restart ends all sessions. Another key ends them too.',
       consoleTokensFile:
         'Who may log in with a token, or send it as `Authorization: Bearer`: a YAML list of `name`, `role` (`viewer` or `operator`) and `sha256` of the token. The file is read again when it changes.',
       consoleOidcIssuer:
