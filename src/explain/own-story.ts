@@ -1,6 +1,6 @@
 import { describeLine } from '../attempts/describe.ts';
 import { isOf, type Identity } from '../event/uid.ts';
-import type { Evidence } from './evidence.ts';
+import { placeOf, type Evidence, type FoundCall } from './evidence.ts';
 import { tellStory, type Story } from './story.ts';
 
 /**
@@ -37,14 +37,16 @@ export function ownEvidence(evidence: Evidence, { id, uid }: Identity): Evidence
     ...[...copies, ...waiting, ...letters].map(({ envelope }) => envelope.sourceId),
   ]);
   const source = evidence.rulings?.source?.id;
-  // The source is that of the first call that is routed; the others may be of others.
-  const routed = evidence.calls.filter(
-    ({ read, duplicateOf }) => read && duplicateOf === undefined,
-  );
+  const { first } = evidence;
+  const isFirst = ({ place }: FoundCall): boolean =>
+    first !== undefined && placeOf(place) === placeOf(first.place);
   const isOwnCall = source !== undefined && sources.has(source);
   return {
     ...evidence,
-    calls: isOwnCall ? routed.slice(0, 1) : [],
+    // The source is that of the first call; the others may be of others.
+    calls: isOwnCall ? evidence.calls.filter(isFirst) : [],
+    first: isOwnCall ? first : undefined,
+    bodies: evidence.bodies.filter((body) => body.id === id && isOf({ uid }, body)),
     rejected: [],
     rulings: undefined,
     lines,
