@@ -67,7 +67,8 @@ export async function redrive<L extends Letter>(options: RedriveOptions<L>): Pro
   const signal = AbortSignal.any([options.signal, ending.signal]);
   const pace = new Pace(options.rate, clock);
   const inFlight = new SendWindow(mostBytes);
-  const leastBytes = mostBytes / mostInFlight(options.rate);
+  // A whole number: what is left of fractions that enter and leave keeps the window from being empty, and the run from ending.
+  const leastBytes = Math.ceil(mostBytes / mostInFlight(options.rate));
   const sizeOf = ({ record }: L): number =>
     Math.max(leastBytes, overheadBytes + (record.value?.length ?? 0));
   const copies = new SendWindow(Infinity);

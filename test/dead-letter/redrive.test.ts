@@ -89,6 +89,33 @@ test('a run is not over before everything is written down', async () => {
   await ended;
 });
 
+test('a run ends at any rate, however the window is divided among letters', async () => {
+  for (const rate of [7, 100, 200, 300, 700]) {
+    const answers: (() => void)[] = [];
+    let isOver = false;
+    const { done } = run({
+      rate,
+      clock: new WaitingClock(),
+      letters: lettersOf(1, 2, 3, 4, 5, 6, 7, 8, 9),
+      producer: {
+        produce: (_, answer) => {
+          answers.push(answer);
+        },
+      },
+    });
+    void done.then(() => {
+      isOver = true;
+    });
+    for (let turn = 0; turn < 50; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      answers.splice(0).forEach((answer) => {
+        answer();
+      });
+    }
+    assert.ok(isOver, `at ${rate} a second`);
+  }
+});
+
 test('a letter that Kafka refuses is reported, not written down, and the others go on', async () => {
   const error = new PostriderError('record-refused', 'too large');
   const reported: number[] = [];

@@ -10,7 +10,7 @@ export class SendWindow {
 
   /**
    * Takes a place, once there is one. Only one caller may wait.
-   * @param size of what is sent, where the bound is not one of records; the last may exceed it
+   * @param size of what is sent, a whole number, where the bound is not one of records; the last may exceed it
    */
   async enter(size: number = 1): Promise<void> {
     while (this.#open >= this.#most) await this.#change();
