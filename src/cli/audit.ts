@@ -4,6 +4,7 @@ import { asError, PostriderError } from '../errors.ts';
 import type { AuditRecord } from '../event/audit-entry.ts';
 import { systemClock } from '../ops/clock.ts';
 import type { Change } from '../resources/apply/plan.ts';
+import { requireTopics } from '../resources/require-topics.ts';
 import { withProducer } from './connect/with-producer.ts';
 import type { Context } from './context.ts';
 import type { RedriveOptions } from './letters/options.ts';
@@ -18,6 +19,7 @@ type Done = Omit<AuditRecord, 'id' | 'at' | 'user' | 'via'>;
  */
 export async function writeAudit(context: Context, done: Done): Promise<void> {
   const topic = (await context.topology()).topics.audit;
+  await requireTopics(context.kafka, [{ name: topic }]);
   const user = userOf(context);
   const entry: AuditRecord = {
     id: randomUUID(),

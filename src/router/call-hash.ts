@@ -98,17 +98,13 @@ const halves = new Int32Array(double.buffer);
  * send a call again. Each step is mixed whole, so that nobody who doesn't know the seed can make two values alike.
  */
 function contentOf(value: unknown): number {
-  switch (typeof value) {
-    case 'string':
-      return contentOfText(value);
-    case 'number':
-      double[0] = value;
-      return mix(mix(contentSeed ^ (halves[0] ?? 0)) ^ (halves[1] ?? 0));
-    case 'object':
-      return value === null ? contentOfText('null') : contentOfItems(value);
-    default:
-      return ~contentOfText(String(value));
+  if (typeof value === 'string') return contentOfText(value);
+  if (typeof value === 'number') {
+    double[0] = value;
+    return mix(mix(contentSeed ^ (halves[0] ?? 0)) ^ (halves[1] ?? 0));
   }
+  if (typeof value === 'object' && value !== null) return contentOfItems(value);
+  return ~contentOfText(String(value));
 }
 
 function contentOfText(text: string): number {

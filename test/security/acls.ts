@@ -287,6 +287,7 @@ test('each role and each command does its whole work with the rights of its user
     const { stdout } = await run('operator', ['rejected', 'list', '-o', 'json']);
     assert.equal(stdout.match(/"reason": "no-user"/g)?.length, 2, stdout);
   });
+  await run('operator', ['console-link', '--list']);
   await run('operator', ['delete-user', 'u3']);
   await eventually(() => {
     assert.equal(arrived.get('/taking'), 3);
