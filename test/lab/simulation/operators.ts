@@ -187,6 +187,8 @@ export class SimulatedOperators {
     const parts: Partial<Context> = {
       kafka,
       log,
+      // No login: the audit names the user of the system.
+      settings: {} as Context['settings'],
       topology: () => Promise.resolve(topology),
       print,
       note: print,
