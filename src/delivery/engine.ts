@@ -5,12 +5,11 @@ import {
   isFromNewerRelease,
 } from '../event/envelope.ts';
 import type { EventFormat } from '../event/formats.ts';
-import { isOf, type Identity } from '../event/uid.ts';
+import { isOf } from '../event/uid.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { partitionKeyOf } from '../resources/partition-key.ts';
-import type { Destination } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
@@ -23,6 +22,7 @@ import type { DeliveryEvents } from './events.ts';
 import { Fencing } from './fencing.ts';
 import { Job, releaseRevoked } from './job.ts';
 import type { Claim, TakenRecord } from './job.ts';
+import { KnownDestinations, ofEarlier, type Destinations } from './known-destinations.ts';
 import { Lane } from './lane/lane.ts';
 import { Lanes } from './lane/lanes.ts';
 import type { LaneContext } from './lane/lane-context.ts';
@@ -42,17 +42,6 @@ import { decide, decideOnBundle, isEnding, unreadableDeferral } from './verdict.
 import type { Happened, Over } from './verdict.ts';
 import { WorkShares } from './lane/work-shares.ts';
 import type { OwnedIndexes } from './lane/work-shares.ts';
-
-/** The part of the configuration that deliveries need. */
-export interface Destinations {
-  /** How far the config topic has been read. */
-  readonly offset: number;
-  destination(id: string): Destination | undefined;
-  destinations(): Iterable<Destination>;
-  isUnreadable(destinationId: string): boolean;
-  uidOf(destinationId: string): string | undefined;
-  isFresh(): boolean;
-}
 
 export interface EngineDeps {
   readonly clock: SteadyClock;
@@ -82,11 +71,6 @@ const tickMs = bucketMs;
 const fullyBusy = 0.95;
 const configResetMs = 10_000;
 const unpackAgainMs = 100;
-const ofEarlier: Over = {
-  kind: 'unwanted',
-  reason: 'destination-deleted',
-  cause: 'another destination has its id since',
-};
 
 /**
  * Delivers records: from being taken to being finished, in whatever way. It contains no Kafka, no HTTP and no
@@ -94,6 +78,7 @@ const ofEarlier: Over = {
  */
 export class DeliveryEngine {
   readonly #deps: EngineDeps;
+  readonly #known: KnownDestinations;
   readonly #laneContext: LaneContext;
   readonly #disposal: Disposal;
   readonly #gate: DueGate;
@@ -115,6 +100,7 @@ export class DeliveryEngine {
 
   constructor(deps: EngineDeps) {
     this.#deps = deps;
+    this.#known = new KnownDestinations(deps.destinations, deps.paused);
     this.#lanes = new Lanes(deps.clock.steadyNow());
     this.#disposal = new Disposal({
       ...deps,
@@ -148,7 +134,7 @@ export class DeliveryEngine {
     this.#watch = new DestinationWatch({
       clock: deps.clock,
       heldUp: this.heldUp,
-      waitingLater: (id) => this.#waitingLater.eventsOf(this.#identityOf(id)),
+      waitingLater: (id) => this.#waitingLater.eventsOf(this.#known.identityOf(id)),
       isUnreadable: (id) => deps.destinations.isUnreadable(id),
       onChange: (change) => {
         deps.events.destinationChanged(change);
@@ -214,16 +200,16 @@ export class DeliveryEngine {
   /** The destination has a new version, or was paused or resumed. */
   destinationChanged(id: string): void {
     if (this.#stopped) return;
-    const destination = this.#deps.destinations.destination(id);
     let lane = this.#lanes.use(id);
-    if (lane !== undefined && destination !== undefined && !isOf(destination, lane.destination)) {
+    if (lane !== undefined && this.#known.isAnother(id, lane.destination)) {
       // This worker has missed the deletion in between.
       this.#lanes.end(id, lane, ofEarlier);
       this.#watch.forget(id);
       lane = undefined;
     }
-    const over = this.#whyNothingIsSent(id);
+    const over = this.#known.whyNothingIsSent(id);
     if (over === undefined) {
+      const destination = this.#deps.destinations.destination(id);
       if (destination?.enabled === true) this.#lanes.update(destination);
       this.#watch.switchedOn(id);
       return;
@@ -232,7 +218,7 @@ export class DeliveryEngine {
       this.#lanes.end(id, lane, over);
       this.#watch.forget(id);
     }
-    if (lane !== undefined || this.#waitingLater.eventsOf(this.#identityOf(id)) > 0)
+    if (lane !== undefined || this.#waitingLater.eventsOf(this.#known.identityOf(id)) > 0)
       this.#sayItIsOff(id, over);
   }
 
@@ -312,7 +298,7 @@ export class DeliveryEngine {
     const waiting = waitingOf(taken);
     this.#waitingLater.held(claim, waiting, dueMs);
     const id = waiting.destinationId;
-    if (this.#isPaused(id)) this.#sayItIsOff(id, { kind: 'paused' });
+    if (this.#known.isPaused(id)) this.#sayItIsOff(id, { kind: 'paused' });
     this.#gate.hold(record, claim, dueMs);
   }
 
@@ -355,39 +341,17 @@ export class DeliveryEngine {
     const { destinationId, configOffset } = job.envelope;
     const { destinations } = this.#deps;
     if (configOffset > destinations.offset && !this.#isConfigReset(job)) return false;
-    const destination = destinations.destination(destinationId);
-    if (destination !== undefined && !isOf(destination, job.envelope))
-      return this.#end(job, ofEarlier);
+    if (this.#known.isAnother(destinationId, job.envelope)) return this.#end(job, ofEarlier);
     const lane = this.#lanes.use(destinationId) ?? this.#openLane(destinationId);
     if (lane !== undefined) {
       lane.offer(job);
       return true;
     }
-    const over = this.#whyNothingIsSent(destinationId);
+    const over = this.#known.whyNothingIsSent(destinationId);
     // It may be resumed by now, and nobody looks for what is kept for a destination that is not paused.
     if (over?.kind === 'paused' && !this.#deps.paused.isFresh()) return false;
     if (over !== undefined) return this.#end(job, over);
     return this.#isKnownUnreadable(destinationId) && this.#end(job, { kind: 'unreadable' });
-  }
-
-  /** Undefined: events are sent, or the destination's present version cannot be read here. */
-  #whyNothingIsSent(id: string): Over | undefined {
-    const { destinations } = this.#deps;
-    const destination = destinations.destination(id);
-    const isUnreadable = destinations.isUnreadable(id);
-    if (destination === undefined && !isUnreadable)
-      return { kind: 'unwanted', reason: 'destination-deleted' };
-    if (this.#isPaused(id)) return { kind: 'paused' };
-    if (destination?.enabled !== false || isUnreadable) return undefined;
-    return { kind: 'unwanted', reason: 'destination-disabled' };
-  }
-
-  #isPaused(id: string): boolean {
-    return this.#deps.paused.has(this.#identityOf(id));
-  }
-
-  #identityOf(id: string): Identity {
-    return { id, uid: this.#deps.destinations.uidOf(id) };
   }
 
   #sayItIsOff(id: string, over: Over): void {
@@ -397,7 +361,7 @@ export class DeliveryEngine {
 
   #openLane(id: string): Lane | undefined {
     const destination = this.#deps.destinations.destination(id);
-    if (destination?.enabled !== true || this.#isPaused(id)) return undefined;
+    if (destination?.enabled !== true || this.#known.isPaused(id)) return undefined;
     const former = this.#lanes.again(destination);
     return former ?? this.#lanes.add(id, new Lane(destination, this.#laneContext));
   }
@@ -410,10 +374,8 @@ export class DeliveryEngine {
     return true;
   }
 
-  /** The destination cannot be read, and there is no newer version that this worker has not seen yet. */
   #isKnownUnreadable(destinationId: string): boolean {
-    const { destinations } = this.#deps;
-    const isKnown = destinations.isFresh() && destinations.isUnreadable(destinationId);
+    const isKnown = this.#known.isSurelyUnreadable(destinationId);
     if (isKnown) this.#watch.unreadable(destinationId);
     return isKnown;
   }
@@ -448,16 +410,11 @@ export class DeliveryEngine {
   /** Whether a lane that is behind may be so by itself. Where this worker is, putting off would add to its work. */
   #areLanesCompared(): boolean {
     const hasTimeLeft = this.#deps.busyShare() < fullyBusy;
-    return hasTimeLeft && !this.#pool.isRampingUp && this.#hasSeveralDestinations();
+    return hasTimeLeft && !this.#pool.isRampingUp && this.#known.areSeveral;
   }
 
   get #idle(): Idle {
     return { areSlots: this.#pool.hasRoom, isSomeLane: this.#lanes.isSomeIdle };
-  }
-
-  #hasSeveralDestinations(): boolean {
-    const destinations = this.#deps.destinations.destinations()[Symbol.iterator]();
-    return destinations.next().done !== true && destinations.next().done !== true;
   }
 }
 

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { decodeBundleHeader, decompressEvents } from '../../src/delivery/bundle/format.ts';
 import { DeliveryEngine } from '../../src/delivery/engine.ts';
-import type { Destinations } from '../../src/delivery/engine.ts';
+import type { Destinations } from '../../src/delivery/known-destinations.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
 import type { AttemptJournal } from '../../src/delivery/journal/journal.ts';
