@@ -3,20 +3,12 @@ import { placeText } from '../dead-letter/letter.ts';
 import { Redrives } from '../dead-letter/redrives.ts';
 import { decodeBundleHeader, decompressEvents } from '../delivery/bundle/format.ts';
 import { decodeAttemptLines } from '../event/attempt-line.ts';
-import {
-  decodeEnvelope,
-  deliveryKey,
-  envelopeHeader,
-  userOf,
-  type Envelope,
-} from '../event/envelope.ts';
+import { decodeEnvelope, envelopeHeader, userOf } from '../event/envelope.ts';
 import { beginningOf } from '../event/last-answer.ts';
 import { withAdmin, type KafkaAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
-import { ConfigHistory, type ConfigMoment } from '../resources/config/config-history.ts';
-import { partitionKeyOf } from '../resources/partition-key.ts';
+import { ConfigHistory } from '../resources/config/config-history.ts';
 import type { Schemas } from '../schemas/schemas.ts';
 import type { Topology } from '../topology.ts';
 import type {
@@ -27,12 +19,11 @@ import type {
   FoundRejected,
   FoundWaiting,
   Place,
-  WholeCall,
 } from './evidence.ts';
 import { findCalls, type FoundRecords, type Question } from './find-calls.ts';
 import { factsBytes } from './findings.ts';
 import { LatestBodies } from './latest-bodies.ts';
-import { decideAgain, type Rulings } from './rulings.ts';
+import { Scene } from './scene.ts';
 import { TopicReader } from './topic-reader.ts';
 
 export interface LookUpOptions {
@@ -306,100 +297,6 @@ class LookUp {
       }),
     );
     return waiting.items.sort((a, b) => a.place.timeMs - b.place.timeMs);
-  }
-}
-
-/** The destinations that an event may have gone to, and the places of their records. */
-class Scene {
-  readonly #history: ConfigHistory;
-  readonly #topology: Topology;
-  readonly #call: WholeCall | undefined;
-  readonly #then: ConfigMoment;
-  readonly #now: ConfigMoment;
-  readonly #wanted: ReadonlySet<string>;
-  readonly user: string | undefined;
-  /** All destinations if the call is not known, otherwise those that are connected to its source. */
-  readonly ids: readonly string[];
-
-  constructor(
-    history: ConfigHistory,
-    topology: Topology,
-    call: WholeCall | undefined,
-    user: string | undefined,
-  ) {
-    this.#history = history;
-    this.#topology = topology;
-    this.#call = call;
-    this.user = user;
-    this.#now = history.now();
-    const then = call === undefined ? this.#now : history.at(call.place.timeMs);
-    // The router waits for the configuration before it treats a source as unknown.
-    const isKnown = this.#rulingsAt(then)?.source !== undefined;
-    this.#then = isKnown ? then : this.#now;
-    const rulings = this.#rulingsAt(this.#then);
-    const wanted = rulings?.all.filter(({ unwanted }) => unwanted === undefined) ?? [];
-    this.#wanted = new Set(wanted.map(({ destination }) => destination));
-    this.ids =
-      rulings?.source === undefined
-        ? history.destinationIds()
-        : rulings.all.map(({ destination }) => destination);
-  }
-
-  get hasCall(): boolean {
-    return this.#call !== undefined;
-  }
-
-  /** Whether the destination should have a record of the event. */
-  expects(id: string): boolean {
-    return this.#wanted.has(id);
-  }
-
-  /** Calls of other users may have the same message id, and their events lie in the same partition. */
-  isOfUser({ destinationId }: Envelope, key: Buffer | null): boolean {
-    return this.user === undefined || key?.toString() === deliveryKey(destinationId, this.user);
-  }
-
-  /** @param configOffset how far the router had read the configuration; undefined: not known */
-  rulings(configOffset: number | undefined): Rulings | undefined {
-    return this.#rulingsAt(
-      configOffset === undefined ? this.#then : this.#history.beforeOffset(configOffset),
-    );
-  }
-
-  deliveryTopics(): readonly string[] {
-    const dedicated = this.ids.map((id) => this.#topology.dedicatedTopic(id).name);
-    return [this.#topology.topics.delivery, ...dedicated];
-  }
-
-  /**
-   * Undefined: all partitions, because the user is not known.
-   * @param where `home`: also the partitions of rate limits; `own`: only those of the events' keys
-   */
-  partitions(
-    ids: readonly string[],
-    count: number,
-    where: 'home' | 'own',
-  ): ReadonlySet<number> | undefined {
-    const { user } = this;
-    if (user === undefined) return undefined;
-    const keys = ids.flatMap((id) => {
-      const homes = [this.#then, this.#now].map(({ destinations }) => {
-        const destination = destinations.get(id);
-        return destination === undefined ? undefined : partitionKeyOf(destination);
-      });
-      const own = deliveryKey(id, user);
-      return where === 'own' ? [own] : [own, ...homes.filter((home) => home !== undefined)];
-    });
-    return new Set(keys.map((key) => partitionOf(key, count)));
-  }
-
-  #rulingsAt(moment: ConfigMoment): Rulings | undefined {
-    const read = this.#call?.read;
-    if (read === undefined) return undefined;
-    return decideAgain(read, moment, this.#now, {
-      shared: this.#topology.topics.delivery,
-      dedicated: (id) => this.#topology.dedicatedTopic(id).name,
-    });
   }
 }
 

@@ -1,33 +1,34 @@
 import { describeLine } from '../attempts/describe.ts';
+import type { Envelope } from '../event/envelope.ts';
 import { isOf, type Identity } from '../event/uid.ts';
 import { placeOf, type Evidence, type FoundCall } from './evidence.ts';
 import { tellStory, type Story } from './story.ts';
 
 /**
- * The story for whom one destination belongs: from the records and lines of that destination alone, because another
- * source may have sent another event with the same message id. No place is in it, because topics are shared.
+ * The story for whom one destination belongs. No place is in it, because topics are shared.
+ * @param own of `ownEvidence`
  * @returns undefined if nothing of the event has come to the destination
  */
-export function ownStory(evidence: Evidence, destination: Identity): Story | undefined {
-  const own = ownEvidence(evidence, destination);
-  const told = tellStory(own).destinations[0];
+export function ownStory(own: Evidence): Story | undefined {
+  const story = tellStory(own);
+  const told = story.destinations[0];
   if (told === undefined) return undefined;
   const happened = own.lines.map((line) => ({ at: line.at, what: describeLine(line) }));
   const detail = told.state === 'paused' ? 'kept: its destination is paused' : told.detail;
   return {
-    ...tellStory(own),
+    ...story,
     received: [],
     destinations: [{ ...told, detail, place: null, happened }],
   };
 }
 
-/** What is known of the event from this destination, and of the calls of the sources that it came from. */
+/**
+ * What is known of the event from the records and lines of one destination alone, because another source may have sent
+ * another event with the same message id.
+ */
 export function ownEvidence(evidence: Evidence, { id, uid }: Identity): Evidence {
-  const isOwn = ({
-    envelope,
-  }: {
-    readonly envelope: { readonly destinationId: string; readonly uid?: string | undefined };
-  }): boolean => envelope.destinationId === id && isOf({ uid }, envelope);
+  const isOwn = ({ envelope }: { readonly envelope: Envelope }): boolean =>
+    envelope.destinationId === id && isOf({ uid }, envelope);
   const lines = evidence.lines.filter((line) => line.destination === id && isOf({ uid }, line));
   const copies = evidence.copies.filter(isOwn);
   const waiting = evidence.waiting.filter(isOwn);

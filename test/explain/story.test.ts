@@ -11,7 +11,7 @@ import type {
   Place,
   WholeCall,
 } from '../../src/explain/evidence.ts';
-import { ownStory } from '../../src/explain/own-story.ts';
+import { ownEvidence, ownStory } from '../../src/explain/own-story.ts';
 import { presentStory } from '../../src/explain/present.ts';
 import type { Ruling } from '../../src/explain/rulings.ts';
 import { tellStory } from '../../src/explain/story.ts';
@@ -325,20 +325,20 @@ test("a customer's story is made from what came to their destination alone", () 
     lines: [attempt(1, 'delivered'), { ...attempt(2, 'failed'), ...ofPress }],
     letters: [letter(20, 25), letter(20, undefined, 'kept')],
   });
-  const story = ownStory(all, { id: 'crm' }) ?? assert.fail();
+  const story = ownStory(ownEvidence(all, { id: 'crm' })) ?? assert.fail();
   assert.deepEqual([story.source, story.type, story.event], ['shop', 'track', null]);
   assert.deepEqual(
     story.destinations.map(({ destination, place: where }) => [destination, where]),
     [['crm', null]],
   );
   assert.doesNotMatch(JSON.stringify(story), /press|newsletter|p\.delivery|p\.dead|:7/);
-  assert.equal(ownStory(all, { id: 'billing' }), undefined);
-  assert.equal(ownStory(all, { id: 'crm', uid: 'later' }), undefined);
+  assert.equal(ownStory(ownEvidence(all, { id: 'billing' })), undefined);
+  assert.equal(ownStory(ownEvidence(all, { id: 'crm', uid: 'later' })), undefined);
   const own = { ...all, rulings: { source: { id: 'shop' } as unknown as Source, all: [wants] } };
-  assert.equal(ownStory(own, { id: 'crm' })?.event, 'Order');
+  assert.equal(ownStory(ownEvidence(own, { id: 'crm' }))?.event, 'Order');
   const kept = { ...own, lines: [], copies: [], letters: [letter(20, undefined, 'kept')] };
   assert.equal(
-    ownStory(kept, { id: 'crm' })?.destinations[0]?.detail,
+    ownStory(ownEvidence(kept, { id: 'crm' }))?.destinations[0]?.detail,
     'kept: its destination is paused',
   );
 });

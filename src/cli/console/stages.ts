@@ -34,8 +34,9 @@ export async function consoleStages(
         { messageId, user, sinceMs: undefined, dedupeWindowMs },
       );
       if (destination !== undefined) {
-        const story = ownStory(evidence, destination);
-        return story && { story, bodies: bodiesOf(ownEvidence(evidence, destination)) };
+        const own = ownEvidence(evidence, destination);
+        const story = ownStory(own);
+        return story && { story, bodies: bodiesOf(own) };
       }
       const { calls, rejected, lines, letters, waiting } = evidence;
       const found = [calls, rejected, lines, letters, waiting].some(({ length }) => length > 0);
