@@ -155,7 +155,7 @@ function takeAnyContentType(server: FastifyInstance, deps: AcceptDeps): void {
     const { headers } = request.raw;
     headers['content-type'] = undefined;
     if (request.is404) refuse(deps, reply, notFound);
-    else if (isDelivery(headers['cdn-loop'])) refuse(deps, reply, loop);
+    else if (isDelivery(headers)) refuse(deps, reply, loop);
     else done();
   });
   server.removeAllContentTypeParsers();

@@ -1,10 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { formatDuration, parseDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
 import {
   CustomerLinks,
+  linkDurations,
   madeLink,
   makeLink,
+  readLinkDuration,
   revokedLink,
 } from '../../console/access/customer-link.ts';
 import { decodeAuditEntry } from '../../event/audit-entry.ts';
@@ -16,7 +17,6 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
-import { longestLinkMs } from '../../topology.ts';
 import { writeAudit } from '../audit.ts';
 import type { Context } from '../context.ts';
 
@@ -26,8 +26,6 @@ interface Options {
   readonly list?: true;
   readonly revoke?: string;
 }
-
-const minuteMs = 60_000;
 
 /** `postrider console-link`: what a customer sees of their own destination. */
 export function registerConsoleLink(program: Command, context: Context): void {
@@ -122,9 +120,7 @@ async function readLinks(context: Context): Promise<CustomerLinks> {
 }
 
 function parseExpires(given: string): number {
-  const valueMs = parseDuration(given) ?? NaN;
-  if (valueMs >= minuteMs && valueMs <= longestLinkMs) return valueMs;
-  throw new InvalidArgumentError(
-    `Allowed: a duration such as 12h or 7d, from ${formatDuration(minuteMs)} to ${formatDuration(longestLinkMs)}.`,
-  );
+  const lastsMs = readLinkDuration(given);
+  if (lastsMs !== undefined) return lastsMs;
+  throw new InvalidArgumentError(`Allowed: a duration such as 12h or 7d, ${linkDurations}.`);
 }

@@ -1,12 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditRecord, RecordedLink } from '../../event/audit-entry.ts';
+import { formatDuration, parseDuration } from '../../duration.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
+import { longestLinkMs } from '../../topology.ts';
 import { sha256 } from './signed.ts';
 
 /** Which destination has an id now; undefined: none has. */
 export type IdentityOf = (destinationId: string) => Identity | undefined;
 
-/** Where links begin, behind the console's address. */
+const shortestLinkMs = 60_000;
+/** What somebody who makes a link may say. */
+export const linkDurations: string = `from ${formatDuration(shortestLinkMs)} to ${formatDuration(longestLinkMs)}`;
+
+/** Undefined for text that is no duration, or not one of `linkDurations`. */
+export function readLinkDuration(given: string): number | undefined {
+  const lastsMs = parseDuration(given) ?? NaN;
+  return lastsMs >= shortestLinkMs && lastsMs <= longestLinkMs ? lastsMs : undefined;
+}
+
+/** A link's path on the console begins with this. */
 export const linkPath = '/l/';
 
 /** What a link shows, to whoever has it. */
@@ -26,7 +38,7 @@ export function makeLink(shown: CustomerLink): {
   return { path: `${linkPath}${token}`, link: { id, sha256: hashOf(token), ...shown } };
 }
 
-/** What the audit has of the making of a link. */
+/** The record of the audit that makes the link work. */
 export function madeLink(
   link: RecordedLink,
 ): Pick<AuditRecord, 'action' | 'destination' | 'detail' | 'link'> {

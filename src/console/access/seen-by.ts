@@ -11,7 +11,7 @@ import type { Veil } from './veil.ts';
  */
 export function seenBy(asking: Asking, route: string, answer: unknown, veil: Veil): unknown {
   if (asking.role !== 'customer') return answer;
-  const own = route === '/events' ? ownStory(asking, answer as Story) : answer;
+  const own = route === '/events' ? storyFor(asking, answer as Story) : answer;
   return isDocument(route) ? own : veiled(own, veil);
 }
 
@@ -66,7 +66,7 @@ function withoutAddresses(text: string): string {
     .join('');
 }
 
-function ownStory(asking: Asking, story: Story): Story {
+function storyFor(asking: Asking, story: Story): Story {
   const { messageId, user, source, type, event, destinations, copies } = story;
   const isOwn = ({ destination }: { readonly destination: string }): boolean =>
     destination === asking.destination;

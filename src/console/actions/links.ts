@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { formatDuration, parseDuration } from '../../duration.ts';
 import type { Clock } from '../../ops/clock.ts';
-import { longestLinkMs } from '../../topology.ts';
 import {
+  linkDurations,
   madeLink,
   makeLink,
+  readLinkDuration,
   revokedLink,
   type CustomerLinks,
   type IdentityOf,
@@ -32,8 +32,6 @@ interface Wishes {
   readonly expires?: string;
   readonly bodies?: boolean;
 }
-
-const shortestMs = 60_000;
 
 /** Links of customers: what the command `console-link` does. */
 export function addLinkActions(
@@ -67,11 +65,9 @@ export function addLinkActions(
       const identity = identityOf(destination);
       if (identity === undefined)
         throw new ProblemError(404, `There is no destination ${destination}.`);
-      const lastsMs = parseDuration(expires) ?? NaN;
-      if (!(lastsMs >= shortestMs && lastsMs <= longestLinkMs)) {
-        const allowed = `from ${formatDuration(shortestMs)} to ${formatDuration(longestLinkMs)}`;
-        throw new ProblemError(400, `expires is ${expires}; allowed: a duration ${allowed}.`);
-      }
+      const lastsMs = readLinkDuration(expires);
+      if (lastsMs === undefined)
+        throw new ProblemError(400, `expires is ${expires}; allowed: a duration ${linkDurations}.`);
       const untilMs = clock.now() + lastsMs;
       const { path, link } = makeLink({ destination, uid: identity.uid ?? null, bodies, untilMs });
       await audit.write({ ...whoIs(who), ...madeLink(link) });

@@ -1,3 +1,5 @@
+import { loopHeader } from '../../event/loop-mark.ts';
+
 /**
  * Header names that a resource must not set, in lower case: those that the pipeline sets itself, and
  * those that belong to one connection and not to the request (RFC 9110 7.6.1), with `Expect`, which
@@ -7,7 +9,7 @@ export const reservedHeaders: readonly string[] = [
   'content-type',
   'user-agent',
   'x-signature',
-  'cdn-loop',
+  loopHeader.toLowerCase(),
   'content-length',
   'host',
   'connection',
