@@ -14,7 +14,7 @@ export function openText(file: string): Readable {
   return bytes.pipe(text);
 }
 
-/** As many bytes as there are, at most `count`. */
+/** Resolves with the first `count` bytes of the stream, or with all of a shorter one. */
 export async function firstBytes(stream: Readable, count: number): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   for await (const chunk of stream) {

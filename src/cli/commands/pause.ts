@@ -50,7 +50,7 @@ export async function pause(context: Context, id: string): Promise<void> {
 interface Known {
   readonly topology: Topology;
   readonly stored: StoredResources;
-  /** As they were named. */
+  /** The destinations, as the command line names them. */
   readonly destinations: readonly Identity[];
 }
 

@@ -152,7 +152,7 @@ interface Known {
   readonly notices: ReadonlyMap<string, Notice>;
 }
 
-/** What is known of destinations, without what is said of earlier ones of their ids. */
+/** The facts about destinations, without those about earlier ones of their ids. */
 async function readKnown(context: Context, nowMs: number): Promise<Known> {
   const { kafka } = context;
   const { topics } = await context.topology();

@@ -7,7 +7,7 @@ import { destinationIdOf } from '../../resources/notice-hook.ts';
 import { Pauses, readStoredPauses } from '../../resources/pauses/pauses.ts';
 import type { Context } from '../context.ts';
 
-/** What `pauses` has under the ids of destinations that are made or deleted. */
+/** Commands that make or delete destinations read and write here what `pauses` has under their ids. */
 
 /**
  * Says on stderr for which destinations, which are to be deleted, events may be kept. Counting them would mean to
@@ -30,7 +30,7 @@ export async function noteKept(
   }
 }
 
-/** What is to be written to `pauses` with the changes. */
+/** These records of `pauses` are written with the changes. */
 export async function recordsFor(
   context: Context,
   changes: readonly Change[],

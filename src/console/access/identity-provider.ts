@@ -60,7 +60,7 @@ export class IdentityProvider {
   readonly #settings: ProviderSettings;
   readonly #log: Logger;
   readonly #clock: Clock;
-  /** What was asked last; a failure counts for some seconds. */
+  /** The last question to the provider. Its failure is the answer for some seconds. */
   #asked: { readonly answer: Promise<Configuration>; failedMs: number } | undefined;
 
   constructor(settings: ProviderSettings, clock: Clock, log: Logger) {

@@ -33,7 +33,7 @@ export class LongReadings {
   /**
    * @param read is told when nobody waits for it any more
    * @param customer has one at a time, and rests after it
-   * @throws ProblemError 503 after ten seconds, and at once for a customer while too many customers wait
+   * @throws ProblemError 503 after ten seconds of waiting for its turn or of reading, and at once for a customer while too many customers wait
    */
   async run<T>(read: (over: AbortSignal) => Promise<T>, customer?: string): Promise<T> {
     const over = new AbortController();
