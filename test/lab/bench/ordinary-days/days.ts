@@ -1,8 +1,11 @@
+import { configArriving, configHistory } from './config.ts';
 import type { Day } from './day.ts';
 import { deadDomains, packetDroppers } from './dead-customers.ts';
 import { dedicatedBacklogs, failingDestinations } from './failing.ts';
 import { idleTopics } from './idle.ts';
 import { lostBroker } from './lost-broker.ts';
+import { quotas } from './quota.ts';
+import { resumeOfMany } from './resume.ts';
 import { unwritableTopic } from './unwritable-topic.ts';
 
 export const days: readonly Day[] = [
@@ -12,5 +15,9 @@ export const days: readonly Day[] = [
   dedicatedBacklogs,
   unwritableTopic,
   lostBroker,
+  resumeOfMany,
+  configHistory,
+  configArriving,
   idleTopics,
+  quotas,
 ];

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { feltOn, type Day } from './day.ts';
 import { destinationOf, eventFor, metricOf, startPlatform } from './platform.ts';
 
@@ -69,10 +70,12 @@ export const dedicatedBacklogs: Day = {
       what: `${dedicated} dedicated topics of ${dedicatedPartitions} partitions with ${backlogOfEach} events each, whose endpoints take a second for one`,
       begin: async () => {
         for (let sent = 0; sent < backlogOfEach; sent += chunk)
-          for (const id of ids)
+          for (const id of ids) {
             await producer.send(
               Array.from({ length: chunk }, () => eventFor(topology.dedicatedTopic(id).name, id)),
             );
+            await delay(chunkEveryMs / 4);
+          }
         return {
           end: async () => {
             const left = dedicated * backlogOfEach - endpoints.requests.slow;

@@ -5,6 +5,8 @@ import { feltOn, type Day } from './day.ts';
 import { destinationOf, dayRoles, must, startPlatform, type DayRole } from './platform.ts';
 
 const dedicated = 20;
+/** Customers do not come all at once. */
+const inACommand = 4;
 const dedicatedPartitions = 6;
 const restMs = 10_000;
 const established = '01';
@@ -29,8 +31,11 @@ export const idleTopics: Day = {
             topic: 'dedicated',
             partitions: dedicatedPartitions,
           }),
-        ).flat();
-        await must(postrider, ['apply', '-f', '-'], added);
+        );
+        for (let at = 0; at < dedicated; at += inACommand) {
+          const some = added.slice(at, at + inACommand).flat();
+          await must(postrider, ['apply', '-f', '-'], some);
+        }
         return {
           end: async () => {
             await delay(restMs);

@@ -6,9 +6,12 @@ import { startDayEndpoints, type DayEndpoints } from './endpoints.ts';
 import { destinationOf, eventFor, startPlatform, type Platform } from './platform.ts';
 
 const partitions = 12;
-/** More than a worker holds of a partition during an election, so that it has to fetch. */
-const eventsPerSecond = 100;
-const backlogOfEach = 4_000;
+/**
+ * A hundred events a second for each partition, so that a worker has to fetch during an election. All slots are taken:
+ * a worker puts nothing off then, because it is itself what is slow.
+ */
+const slots = 10 * partitions;
+const backlogOfEach = 5_000;
 const chunk = 1_000;
 const aloneMs = 10_000;
 const mostElectingMs = 60_000;
@@ -134,11 +137,10 @@ async function startBacklog(scene: Scene): Promise<Backlog> {
     replicas: 3,
     partitions,
     eventsPerSecond: 1,
+    slots,
     resources: () =>
       Array.from({ length: partitions }, (_, index) =>
-        destinationOf(`d${index}`, endpoints.url('127.0.0.1', 'healthy'), {
-          rateLimit: `${eventsPerSecond}/s`,
-        }),
+        destinationOf(`d${index}`, endpoints.url('127.0.0.1', 'paced')),
       ).flat(),
   });
   const backlog = new Backlog(platform, endpoints);

@@ -18,8 +18,12 @@ export interface PlatformOptions {
   readonly partitions?: number;
   /** Of all healthy destinations together. */
   readonly eventsPerSecond?: number;
+  /** Deliveries that a worker has in flight at most. */
+  readonly slots?: number;
   /** Besides the healthy destinations and their sources. */
   readonly resources?: (endpoints: DayEndpoints) => readonly object[];
+  /** Is done before the roles start. */
+  readonly prepare?: (platform: Pick<Platform, 'kafka' | 'topology' | 'producer'>) => Promise<void>;
 }
 
 /** A whole deployment with healthy destinations, all at one host, which have events all the time. */
@@ -31,6 +35,8 @@ export interface Platform {
   readonly endpoints: DayEndpoints;
   readonly roles: Readonly<Record<DayRole, RunningRole>>;
   readonly healthy: HealthyLoad;
+  /** Starts one process more of a role. */
+  start(role: DayRole): Promise<RunningRole>;
   close(): Promise<void>;
 }
 
@@ -42,7 +48,7 @@ export async function startPlatform(
   options: PlatformOptions = {},
 ): Promise<Platform> {
   const { brokers, prefix } = scene;
-  const { replicas = 1, partitions = 6, eventsPerSecond = 100 } = options;
+  const { replicas = 1, partitions = 6, eventsPerSecond = 100, slots } = options;
   const postrider = await install({
     KAFKA_BROKERS: brokers.join(','),
     TOPIC_PREFIX: prefix,
@@ -52,6 +58,7 @@ export async function startPlatform(
     RETRY_WINDOW: '4h',
     DELETION_DELAY: '30s',
     NODE_OPTIONS: roleArgv.join(' '),
+    ...(slots === undefined ? {} : { DELIVERY_MAX_IN_FLIGHT: String(slots) }),
   });
   const endpoints = await startDayEndpoints();
   await must(postrider, ['topics', '--create']);
@@ -66,6 +73,7 @@ export async function startPlatform(
     retryTiersMs: [],
     extraIngestTopics: [],
   });
+  await options.prepare?.({ kafka, topology, producer });
   const started: RunningRole[] = [];
   const start = async (role: DayRole): Promise<RunningRole> => {
     const running = await postrider.start(role);
@@ -93,6 +101,7 @@ export async function startPlatform(
     endpoints,
     roles: { gateway, router, delivery },
     healthy,
+    start,
     close: async () => {
       await healthy.stop();
       await Promise.all(started.map((role) => role.kill('SIGKILL')));
