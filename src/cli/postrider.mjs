@@ -1,18 +1,22 @@
 #!/usr/bin/env node
 // In a clone, `npx postrider` starts here with whatever Node the system has. The sources are TypeScript
-// and need the one that `npm ci` brought.
+// and need the one that `npm ci` brought, which starts here again.
 import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
+import module from 'node:module';
+import { constants, homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const wantedMajor = 24;
 
 if (Number(process.versions.node.split('.')[0]) >= wantedMajor) {
+  // Not where Node.js would have it, in a folder that all users of the machine may write to.
+  module.enableCompileCache(join(homedir(), '.cache', 'postrider', 'compiled'));
   await import('./main.ts');
 } else {
   const node = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
-  const main = fileURLToPath(new URL('./main.ts', import.meta.url));
-  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const here = fileURLToPath(import.meta.url);
+  const child = spawn(node, [here, ...process.argv.slice(2)], { stdio: 'inherit' });
   child.on('error', () => {
     process.stderr.write(`postrider: Node.js ${wantedMajor} is missing; run npm ci first\n`);
     process.exitCode = 1;

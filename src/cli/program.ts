@@ -70,8 +70,9 @@ export async function createProgram(context: Context, wanted = ''): Promise<Comm
     .exitOverride();
   const forAnswer = context.forAnswer(() => program.opts<{ verbose?: true }>().verbose === true);
   const isOne = Object.hasOwn(running, wanted) || Object.hasOwn(answering, wanted);
+  const areAll = !isOne && wanted !== '--version';
   const load = async (loaders: Loaders): Promise<Set<Register>> => {
-    const needed = Object.entries(loaders).filter(([name]) => name === wanted || !isOne);
+    const needed = Object.entries(loaders).filter(([name]) => name === wanted || areAll);
     return new Set(await Promise.all(needed.map(([, loader]) => loader())));
   };
   for (const register of await load(running)) register(program, context);
