@@ -43,7 +43,7 @@ test('nothing stands before the answer of a command, not even right after the to
   const stdin = JSON.stringify({ kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] });
   for (const [args, answer, notes = ''] of [
     [['topics', '--create'], /^TOPIC /],
-    [['apply', '-f', '-'], /^create Source shop\n$/],
+    [['apply', '-f', '-'], /^create Source shop\n1 created\n$/],
     [['get', 'source'], /^ID /],
     [['rejected', 'list'], /^PLACE /, 'reading all 3 partitions (0 records)\nno call matches\n'],
   ] as const) {

@@ -190,6 +190,7 @@ test('apply --prune says and asks for all that it deletes, before it writes anyt
   assert.equal(pruned.code, 0, pruned.stderr);
   assert.match(pruned.stdout, /^update Source shop: name$/m);
   assert.match(pruned.stdout, /^delete Destination crm$/m);
+  assert.match(pruned.stdout, /^1 updated, 2 deleted, 2 unchanged$/m);
   const again = await apply(rest, '--prune');
   assert.deepEqual([again.code, again.stderr], [0, '']);
   assert.equal((await apply(all)).code, 0);
@@ -232,4 +233,20 @@ test('what cannot be counted in time is told as so many at least', async () => {
   const options = { kafka, topology, clock: systemClock, untilMs, onProgress: () => undefined };
   const counted = await countEvents(options, ['crm']);
   assert.deepEqual(counted, new Map([['crm', { count: 0, isAll: false }]]));
+});
+
+test('what is missing from the files is not deleted where that is more than anybody expects', async () => {
+  const many = Array.from({ length: 6 }, (_, n) => ({
+    ...app,
+    id: `app-${n}`,
+    writeKeys: [`wk-app-${n}`],
+  }));
+  assert.equal((await apply(many)).code, 0);
+  const refused = await apply([shop], '--prune', '--yes');
+  assert.equal(refused.code, 2);
+  const [, asked = ''] = /would delete .* add --max-deleted (\d+)$/m.exec(refused.stderr) ?? [];
+  assert.match(await stored('source'), /app-5/);
+  const done = await apply([shop], '--prune', '--yes', '--max-deleted', asked);
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stdout, new RegExp(`\\b${asked} deleted$`, 'm'));
 });

@@ -83,12 +83,9 @@ test('resources are applied, shown without their secrets, and deleted', async (t
   assert.equal(await postrider('get', 'source', '-o', 'json'), '[]');
   assert.equal(
     await postrider('apply', '-f', resources),
-    'create Source shop\ncreate Destination crm',
+    'create Source shop\ncreate Destination crm\n2 created',
   );
-  assert.equal(
-    await postrider('apply', '-f', resources),
-    'unchanged Source shop\nunchanged Destination crm',
-  );
+  assert.equal(await postrider('apply', '-f', resources), '2 unchanged');
 
   for (const format of ['table', 'yaml', 'json']) {
     const shown = await postrider('get', 'destination', 'crm', '-o', format);

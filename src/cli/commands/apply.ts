@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { ParsedFile } from '../../resources/apply/document.ts';
-import { formatChange } from '../../resources/apply/plan.ts';
+import { formatChange, type Change } from '../../resources/apply/plan.ts';
 import { audited, changesText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { printChanges, showDifferences } from '../resources/differences.ts';
@@ -14,11 +14,14 @@ import {
   write,
   type FileOptions,
 } from '../resources/plan-files.ts';
-import { confirmRemoval } from '../resources/removal.ts';
+import { confirmRemoval, refuseMassRemoval } from '../resources/removal.ts';
+import { parseCount } from '../terminal/counted.ts';
+import { isForPrograms } from '../terminal/output.ts';
 
 interface ApplyOptions extends FileOptions {
   readonly dryRun?: true;
   readonly yes?: true;
+  readonly maxDeleted?: number;
 }
 
 /** `postrider apply`: create or update resources. */
@@ -27,6 +30,12 @@ export function registerApply(program: Command, context: Context): void {
     .description('create or update resources from YAML or JSON files')
     .option('--dry-run', 'write nothing, and show what would change, like `diff`')
     .option('--yes', 'with --prune: do not ask before deleting')
+    .addOption(
+      new Option(
+        '--max-deleted <number>',
+        'with --prune: delete up to that many resources (default: a fifth of those that are stored, or five)',
+      ).argParser(parseCount),
+    )
     .action(async (options: ApplyOptions) => {
       if (options.dryRun !== true) {
         await apply(context, options);
@@ -44,6 +53,7 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     const files = await load(context, options);
     const { changes, stored } = await planFrom(context, files, options);
     const removed = changes.filter(({ action }) => action === 'delete');
+    refuseMassRemoval(removed.length, stored.size, options.maxDeleted);
     await confirmRemoval(context, stored, removed, options);
     isWriting = true;
     const written = changes.filter(({ value }) => value !== undefined);
@@ -51,7 +61,8 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
       await audited(context, { action: 'apply', detail: changesText(written) }, () =>
         write(context, changes),
       );
-    printChanges(context, options, { isCompared: true, changes }, formatChange);
+    printChanges(context, options, { isCompared: true, changes }, changedLine);
+    if (!isForPrograms(options)) context.print(totalsOf(changes));
   } catch (error) {
     // The log of a Job is all that its reader has.
     context.note(
@@ -61,6 +72,27 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
     );
     throw error;
   }
+}
+
+/** Thousands of lines that say that nothing changed would hide the others. */
+function changedLine(change: Change): string | undefined {
+  return change.action === 'unchanged' ? undefined : formatChange(change);
+}
+
+const pastTenses = {
+  create: 'created',
+  update: 'updated',
+  delete: 'deleted',
+  unchanged: 'unchanged',
+};
+
+/** For example `2 created, 1 updated, 4,997 unchanged`. */
+function totalsOf(changes: readonly Change[]): string {
+  const counts = Object.entries(pastTenses).map(([action, past]) => {
+    const count = changes.filter((change) => change.action === action).length;
+    return count === 0 ? [] : [`${count.toLocaleString('en')} ${past}`];
+  });
+  return counts.flat().join(', ');
 }
 
 /** Needs no Kafka, so that a build can do it. */

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { parseCount } from '../terminal/counted.ts';
 import type { Place } from '../../dead-letter/letter.ts';
 import type { SearchArea } from '../../dead-letter/read-letters.ts';
 import { parseDuration } from '../../duration.ts';
@@ -40,7 +41,7 @@ export function withSearchOptions(command: Command): Command {
 }
 
 export function withListOptions(command: Command): Command {
-  return withOutput(command).option('--limit <count>', 'show at most this many', parseLimit, 1_000);
+  return withOutput(command).option('--limit <count>', 'show at most this many', parseCount, 1_000);
 }
 
 export function withRedriveOptions(command: Command, rate: string): Command {
@@ -115,12 +116,6 @@ function parsePace(text: string): number {
   const perSecond = parseRate(text);
   if (perSecond !== undefined) return perSecond;
   throw new InvalidArgumentError('Allowed: a rate such as 100/s or 30/m.');
-}
-
-function parseLimit(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (limit > 0) return limit;
-  throw new InvalidArgumentError('Allowed: a whole number from 1 on.');
 }
 
 export function parsePlace(text: string): Place {

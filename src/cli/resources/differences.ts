@@ -39,17 +39,17 @@ export interface Outcome {
   readonly changes: readonly Change[];
 }
 
-/** @param textOf a change, for people */
+/** @param textOf a change, for people; undefined: they need not see it */
 export function printChanges(
   context: Context,
   { output }: OutputOptions,
   { isCompared, changes }: Outcome,
-  textOf: (change: Change) => string,
+  textOf: (change: Change) => string | undefined,
 ): void {
   const answer = present(
     output,
     () => ({ compared: isCompared, changes: changes.map(dataOf) }),
-    () => changes.map(textOf).join('\n'),
+    () => changes.flatMap((change) => textOf(change) ?? []).join('\n'),
   );
   if (answer !== '') context.print(answer);
 }

@@ -1,10 +1,24 @@
 import { systemClock } from '../../ops/clock.ts';
+import { PostriderError } from '../../errors.ts';
 import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
 import type { StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { noteKept } from './left-pauses.ts';
 import type { Waiting, WaitingById, WaitingOptions } from './waiting.ts';
+
+/** A folder that is missing from a checkout must not end all that it had. */
+const mostRemoved = { share: 0.2, count: 5 };
+
+/** @throws PostriderError `usage` if more would be deleted than anybody expects, or than `most` */
+export function refuseMassRemoval(removed: number, stored: number, most?: number): void {
+  const allowed = most ?? Math.max(mostRemoved.count, Math.floor(mostRemoved.share * stored));
+  if (removed <= allowed) return;
+  throw new PostriderError(
+    'usage',
+    `this would delete ${removed} of ${stored} stored resources, and ${allowed} may be deleted at once; if they are to go, add --max-deleted ${removed}`,
+  );
+}
 
 /** Time limit, because a person waits for the question. */
 const countMs = 10_000;
