@@ -42,7 +42,7 @@ test(
 
     const call = `${JSON.stringify({ type: 'page', userId: 'u' })}\n`;
     const produce = postrider.begin(['produce', '--source', 'shop']);
-    const deleteUser = postrider.begin(['delete-user', '--file', '-']);
+    const deleteUser = postrider.begin(['delete-user', '--yes', '--file', '-']);
     const commands = [produce, deleteUser];
     t.after(() => {
       for (const command of commands) command.kill('SIGKILL');

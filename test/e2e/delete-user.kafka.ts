@@ -165,7 +165,7 @@ test('what a deleted user did before never arrives after the notification, where
   await stop('router');
   await produce('wk_shop', track('unrouted', gone), track('unrouted-other', 'stays'));
 
-  const answer = await run(['delete-user', gone, '--source', 'shop', '--json']);
+  const answer = await run(['delete-user', gone, '--source', 'shop', '--json', '--yes']);
   const { effectiveAt, ...told } = JSON.parse(answer) as { effectiveAt: string };
   assert.deepEqual(told, {
     dryRun: false,
@@ -231,9 +231,12 @@ test('every source and enabled destination is notified, whatever the destination
   const dry = await run(['delete-user', 'u2', 'u3', '--dry-run']);
   assert.match(dry, /^shop +crm +2\nshop +pages +2$/m);
   assert.match(dry, /^nothing written; .*2 users at 2 sources deleted, 6 notifications such as/m);
-  const { stdout, stderr, code } = await postrider.run(['delete-user', '--file', '-', 'u2'], {
-    stdin: '\ufeffu2\r\n\r\nü:3\r\n',
-  });
+  const { stdout, stderr, code } = await postrider.run(
+    ['delete-user', '--yes', '--file', '-', 'u2'],
+    {
+      stdin: '\ufeffu2\r\n\r\nü:3\r\n',
+    },
+  );
   assert.equal(code, 0, stderr);
   assert.match(
     stdout,
@@ -245,12 +248,15 @@ test('every source and enabled destination is notified, whatever the destination
   await eventually(() => {
     assert.deepEqual([arrivedDeletes('u2').length, arrivedDeletes('ü:3').length], [3, 3]);
   });
+  const unasked = await postrider.run(['delete-user', 'u3']);
+  assert.equal(unasked.code, 2);
+  assert.match(unasked.stderr, /this deletes 1 user at app, .*shop, for good: .*--yes$/m);
   assert.equal(arrivedDeletes('u3').length, 0, 'the dry run has written something');
 });
 
 test('a notification that an endpoint refuses at first is tried again', async () => {
   notificationStatuses.push(503, 503);
-  await run(['delete-user', 'u4', '--source', 'app']);
+  await run(['delete-user', 'u4', '--source', 'app', '--yes']);
   await eventually(() => {
     assert.equal(arrivedDeletes('u4').length, 3);
   });
@@ -271,7 +277,7 @@ test('a run over thousands that was killed is taken up by the same command', asy
     { kind: 'Destination', ...bulk, sources: ['bulk'], webhooks: [{ url: receiver.url }] },
   );
   const users = Array.from({ length: 6_000 }, (_, n) => `bulk-${n}`);
-  const args = ['delete-user', '--file', '-', '--source', 'bulk'];
+  const args = ['delete-user', '--yes', '--file', '-', '--source', 'bulk'];
   const first = postrider.begin(args);
   first.stdin.end(users.join('\n'));
   const deleted = async (): Promise<string[]> => {
@@ -296,7 +302,7 @@ test('a run over thousands that was killed is taken up by the same command', asy
 
 test('without Kafka it says so and gives up', async () => {
   const env = { KAFKA_BROKERS: '127.0.0.1:1' };
-  const { code, stdout, stderr } = await postrider.run(['delete-user', 'u'], { env });
+  const { code, stdout, stderr } = await postrider.run(['delete-user', 'u', '--yes'], { env });
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(stderr.trimEnd().split('\n').at(-1) ?? '', /^postrider: Kafka cannot be reached/);
 });
@@ -355,7 +361,7 @@ test('a deletion that fails between its two writes says from which user on it is
       })),
     }),
   );
-  const { code, stderr } = await other.run(['delete-user', 'ada', 'bob']);
+  const { code, stderr } = await other.run(['delete-user', 'ada', 'bob', '--yes']);
   assert.equal(code, 1);
   assert.match(
     stderr,

@@ -117,7 +117,7 @@ test('a call that no worker has come to is on its way, and one whose user was de
     },
     ...user,
   );
-  await run(['delete-user', 'u-gone']);
+  await run(['delete-user', 'u-gone', '--yes']);
   roles.push(await postrider.start('delivery'));
   await explained(
     'm-dropped',

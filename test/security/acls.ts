@@ -288,7 +288,7 @@ test('each role and each command does its whole work with the rights of its user
     assert.equal(stdout.match(/"reason": "no-user"/g)?.length, 2, stdout);
   });
   await run('operator', ['console-link', '--list']);
-  await run('operator', ['delete-user', 'u3']);
+  await run('operator', ['delete-user', 'u3', '--yes']);
   await eventually(() => {
     assert.equal(arrived.get('/taking'), 3);
   });

@@ -19,6 +19,7 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { confirm } from '../terminal/confirm.ts';
 import { counted } from '../terminal/counted.ts';
 import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
 import { whyUnreadable } from '../terminal/unreadable.ts';
@@ -28,6 +29,7 @@ interface DeleteUserOptions extends OutputOptions {
   readonly file?: string;
   readonly source?: string;
   readonly dryRun?: true;
+  readonly yes?: true;
 }
 
 /** `postrider delete-user`: forwards requests to delete users, and keeps back what is older. */
@@ -40,6 +42,7 @@ export function registerDeleteUser(program: Command, context: Context): void {
     .option('--file <file>', 'file with more ids, one per line; - for stdin')
     .option('--source <id>', 'only for this source; without it, for all')
     .option('--dry-run', 'send nothing; print what would be sent')
+    .option('--yes', 'do not ask')
     .action((users: readonly string[], options: DeleteUserOptions) =>
       deleteUser(context, users, options),
     );
@@ -64,6 +67,12 @@ async function deleteUser(
     else {
       // Without their ids: the audit outlives what is deleted.
       const detail = `${counted(users.ids.length, 'user')} at ${sourceIds.join(', ')}`;
+      if (options.yes !== true)
+        await confirm(
+          context.terminal,
+          `this deletes ${detail}, for good`,
+          'to confirm without a terminal, add --yes',
+        );
       await audited(context, { action: 'delete-user', detail }, () =>
         run(context, users.ids, sourceIds, config, report),
       );
