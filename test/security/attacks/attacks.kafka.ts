@@ -101,7 +101,10 @@ test('thousands of unknown field names cost no more than the same bytes in the p
   await scene.apply(source('names', 'wk_names'));
   const request = (round: number, isOdd: boolean): Promise<Response> => {
     const batch = Array.from({ length: 15 }, (_, call) => {
-      const names = Array.from({ length: 2_000 }, (_, n) => [`prop${round}${call}${n}`, 1] as const);
+      const names = Array.from(
+        { length: 2_000 },
+        (_, n) => [`prop${round}${call}${n}`, 1] as const,
+      );
       const fields = Object.fromEntries(names);
       return { type: 'page', userId: 'u', ...(isOdd ? fields : { properties: fields }) };
     });
