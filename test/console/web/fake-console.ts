@@ -5,7 +5,12 @@ import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationStates } from '../../../src/event/destination-state.ts';
 import { seenBy } from '../../../src/console/access/seen-by.ts';
 import { Veil } from '../../../src/console/access/veil.ts';
-import type { Redrive, Session } from '../../../src/console/api/model.ts';
+import type {
+  DestinationDetail,
+  LinkRow,
+  Redrive,
+  Session,
+} from '../../../src/console/api/model.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
 const veil = new Veil(Buffer.alloc(32, 1));
@@ -62,6 +67,9 @@ export async function startFakeConsole(
     response.end(file.gzip);
   });
 
+  const isRevoked = (id: string): boolean =>
+    posted.some(({ path }) => path === `/links/${id}/revoke`);
+
   const answer = async (
     url: URL,
     request: IncomingMessage,
@@ -84,7 +92,9 @@ export async function startFakeConsole(
     }
     const found = path.startsWith('/redrives/')
       ? redriveAt(path.slice('/redrives/'.length), polls++)
-      : answerTo(path, url.searchParams, fake.state);
+      : path === '/links'
+        ? { items: fake.state.data.destinations.map(linkTo).filter(({ id }) => !isRevoked(id)) }
+        : answerTo(path, url.searchParams, fake.state);
     if (found === undefined)
       send(response, 404, {
         type: 'about:blank',
@@ -227,6 +237,8 @@ function page(items: readonly object[], query: URLSearchParams): object {
 }
 
 function answerToPost(path: string, body: Record<string, unknown>): object {
+  if (path.endsWith('/links'))
+    return { id: 'a1b2c3', path: '/l/made-once', until: '2026-02-07T12:00:00.000Z' };
   if (path === '/redrives')
     return body['dryRun'] === true
       ? { id: 'counted', state: 'counting', found: 0, sent: 0 }
@@ -255,4 +267,9 @@ function redriveAt(id: string, poll: number): Redrive {
   if (poll === 0) return { id, state: 'running', found: 600, sent: 600 };
   const outcome = { delivered: 1_190, refused: 14, waiting: 0, other: 0 };
   return { id, state: 'done', found: 1_204, sent: 1_204, outcome };
+}
+
+function linkTo({ id }: DestinationDetail): LinkRow {
+  const [made, until] = ['2026-01-31T12:00:00.000Z', '2026-02-07T12:00:00.000Z'];
+  return { id: 'd4e5f6', destination: id, bodies: true, made, until, by: 'issuer 7', name: 'Ines' };
 }

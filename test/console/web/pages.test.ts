@@ -286,6 +286,32 @@ visiting(
 );
 
 visiting(
+  'an operator makes a link for a customer, who sees it once, and revokes another',
+  async ({ page, fake, open }) => {
+    const { id } = failingOf(busy);
+    await open(`/destinations/${encodeURIComponent(id)}`);
+    await page.getByRole('button', { name: 'Links…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('with bodies, made by Ines (issuer 7)').waitFor();
+    await dialog.getByRole('combobox').selectOption('30d');
+    await dialog.getByRole('button', { name: 'Make a link' }).click();
+    await dialog.getByText(`${fake.origin}/l/made-once`).waitFor();
+    await dialog.getByRole('button', { name: 'Revoke the link d4e5f6…' }).click();
+    assert.equal(fake.posted.length, 1);
+    await dialog.getByRole('button', { name: 'End it for everybody who has it' }).click();
+    await dialog.getByText('No link works now.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    assert.deepEqual(
+      fake.posted.map(({ path, body }) => [path, body]),
+      [
+        [`/destinations/${encodeURIComponent(id)}/links`, { expires: '30d', bodies: false }],
+        ['/links/d4e5f6/revoke', {}],
+      ],
+    );
+  },
+);
+
+visiting(
   'a resume that may have left events is told, and can be repeated',
   async ({ page, open }) => {
     const left = busy.destinations.find(({ resumedSince }) => resumedSince !== undefined);

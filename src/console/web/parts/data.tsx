@@ -16,6 +16,17 @@ export function Id({ text }: { readonly text: string }): JSX.Element {
   return <bdi class="id">{printable(text)}</bdi>;
 }
 
+/** Somebody of the audit: the own name, which can be chosen, beside what cannot. */
+export function Who({
+  user,
+  name,
+}: {
+  readonly user: string;
+  readonly name?: string | undefined;
+}): JSX.Element {
+  return <Data text={name === undefined ? user : `${name} (${user})`} />;
+}
+
 /** Lines of text, as they are; JSON is indented. */
 export function Lines({ value }: { readonly value: unknown }): JSX.Element {
   return (

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { AuditEntry, Page } from '../../api/model.ts';
 import { withQuery } from '../api.ts';
 import { urlOf } from '../navigation.ts';
-import { Data, Id, None, Time } from '../parts/data.tsx';
+import { Data, Id, None, Time, Who } from '../parts/data.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
@@ -33,7 +33,7 @@ export function AuditPage(): JSX.Element {
                 asCards
                 columns={[
                   { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
-                  { title: 'Who', cell: ({ user, name }) => <Data text={whoText(user, name)} /> },
+                  { title: 'Who', cell: ({ user, name }) => <Who user={user} name={name} /> },
                   { title: 'What', cell: (entry) => <Data text={whatText(entry)} /> },
                   {
                     title: 'Destination',
@@ -61,10 +61,6 @@ export function AuditPage(): JSX.Element {
       </Shown>
     </>
   );
-}
-
-function whoText(user: string, name: string | undefined): string {
-  return name === undefined ? user : `${name} (${user})`;
 }
 
 function whatText({ action, via, outcome }: AuditEntry): string {

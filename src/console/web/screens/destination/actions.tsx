@@ -9,6 +9,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';
+import { LinksDialog } from './links.tsx';
 import { RedriveDialog } from '../redrive-dialog.tsx';
 import { RunProgress } from '../run-progress.tsx';
 
@@ -22,7 +23,7 @@ interface TestAnswer {
   readonly tookMs: number;
 }
 
-type Action = 'test' | 'pause' | 'resume' | 'redrive';
+type Action = 'test' | 'pause' | 'resume' | 'redrive' | 'links';
 
 /** For operators. Each asks first, and says what it will do. */
 export function Actions({
@@ -53,10 +54,13 @@ export function Actions({
     <>
       {button('test', 'Send a test…')}
       {button('redrive', 'Redrive…')}
+      {button('links', 'Links…')}
       {isPaused || resumedSince !== undefined ? button('resume', 'Resume…') : null}
       {isPaused ? null : button('pause', 'Pause…')}
       {action === 'redrive' ? (
         <RedriveDialog destination={id} onClose={close} />
+      ) : action === 'links' ? (
+        <LinksDialog destination={destination} onClose={close} />
       ) : action === undefined ? null : (
         <Ask key={action} action={action} destination={destination} onClose={close} />
       )}
