@@ -6,6 +6,7 @@ import { textFieldIn } from '../event/text-field.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import type { OwnSources } from '../resources/config/config-history.ts';
 import { CallHash } from '../router/call-hash.ts';
 import { Duplicates } from '../router/duplicates.ts';
 import {
@@ -29,6 +30,8 @@ export interface Question {
   /** Older records are not read. */
   readonly sinceMs: number | undefined;
   readonly dedupeWindowMs: number;
+  /** Only calls of this destination's sources count, and none that was rejected; without it, all do. */
+  readonly destinationId?: string | undefined;
 }
 
 export interface FoundRecords {
@@ -44,6 +47,8 @@ interface Deps {
   readonly nowMs: number;
   /** By topic and partition: the offset that the router reads next. */
   readonly routed: ReadonlyMap<string, readonly number[]>;
+  /** Where the calls that count come from; undefined: from anywhere. */
+  readonly ownSources: OwnSources | undefined;
 }
 
 const minute = 60_000;
@@ -154,13 +159,14 @@ async function atItsPlace(
 function sort(deps: Deps, question: Question, records: readonly IncomingRecord[]): FoundRecords {
   const { ingestRejected } = deps.topology.topics;
   const isRejected = ({ topic }: IncomingRecord): boolean => topic === ingestRejected;
+  const rejected = deps.ownSources === undefined ? records.filter(isRejected) : [];
   return {
     ...callsOf(
       deps,
       question,
       records.filter((record) => !isRejected(record)),
     ),
-    rejected: records.filter(isRejected).map((record) => {
+    rejected: rejected.map((record) => {
       const { reason, detail, origin } = readRejected(record);
       return { place: placed(record), reason, detail, origin };
     }),
@@ -168,7 +174,7 @@ function sort(deps: Deps, question: Question, records: readonly IncomingRecord[]
 }
 
 function callsOf(
-  { schemas, topology, routed }: Deps,
+  { schemas, topology, routed, ownSources }: Deps,
   { messageId, user, dedupeWindowMs }: Question,
   records: readonly IncomingRecord[],
 ): Pick<FoundRecords, 'calls' | 'first'> {
@@ -194,12 +200,18 @@ function callsOf(
       }
       if (read.call.messageId !== messageId) return [];
       if (user !== undefined && userOf(read.call) !== user) return [];
+      // Another source may have sent another call with the same id, and earlier.
+      if (ownSources !== undefined && !isFrom(ownSources, read)) return [];
       const duplicateOf = repeated(duplicates, originals, record, read);
       first ??= { place, read };
       const isSentAgain = read.arrival.redrivenMs !== undefined;
       return { ...common, isRead: true, isSentAgain, rejection: undefined, duplicateOf };
     });
   return { calls, first };
+}
+
+function isFrom({ ids, writeKeys }: OwnSources, { audience, writeKey }: ReadCall): boolean {
+  return audience === undefined ? writeKeys.has(writeKey) : ids.has(audience.sourceId);
 }
 
 const hash = new CallHash();

@@ -76,13 +76,16 @@ class LookUp {
 
   async evidence(question: Question): Promise<Evidence> {
     const { nowMs, topology } = this.#options;
-    const { messageId } = question;
+    const { messageId, destinationId } = question;
     const ingest = topology.ingestTopics.filter((topic) => this.#topics.has(topic));
     const [routed] = await Promise.all([
       this.#admin.committedOffsets(topology.groups.router, ingest),
       this.#readConfig(),
     ]);
-    const found = await findCalls({ ...this.#options, reader: this.#reader, routed }, question);
+    const ownSources =
+      destinationId === undefined ? undefined : this.#history.sourcesOf(destinationId);
+    const deps = { ...this.#options, reader: this.#reader, routed, ownSources };
+    const found = await findCalls(deps, question);
     const call = found.first;
     const user = question.user ?? (call === undefined ? undefined : userOf(call.read.call));
     const sinceMs = firstMs(found) ?? question.sinceMs;

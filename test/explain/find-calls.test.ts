@@ -5,6 +5,7 @@ import { TopicReader } from '../../src/explain/topic-reader.ts';
 import type { KafkaAdmin } from '../../src/kafka/admin.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
+import type { OwnSources } from '../../src/resources/config/config-history.ts';
 import { noRegistry } from '../../src/schemas/schemas.ts';
 import { createTopology } from '../../src/topology.ts';
 import { FakeBrokers } from '../kafka/fake-brokers.ts';
@@ -38,7 +39,7 @@ function call(messageId: unknown): string {
 async function find(
   messageId: string,
   values: readonly string[],
-  signal?: AbortSignal,
+  { signal, ownSources }: { signal?: AbortSignal; ownSources?: OwnSources } = {},
 ): Promise<FoundRecords & { readonly mostHeld: number }> {
   const brokers = new FakeBrokers(1);
   const [log] = brokers.makeTopic(topic, 1);
@@ -53,7 +54,8 @@ async function find(
     messageId,
     signal,
   });
-  const deps = { reader, topology, schemas: noRegistry, nowMs: Date.now(), routed: new Map() };
+  const known = { topology, schemas: noRegistry, nowMs: Date.now(), routed: new Map() };
+  const deps = { ...known, reader, ownSources };
   const question = { messageId, user: undefined, sinceMs: undefined, dedupeWindowMs: 1_000 };
   return { ...(await findCalls(deps, question)), mostHeld: reader.mostHeld };
 }
@@ -76,6 +78,16 @@ test('an id that is short, odd, a number or written with escapes is found', asyn
     const { calls } = await find(messageId, [...ids.slice(0, 200).map(call), value]);
     assert.equal(calls.length, 1, messageId);
   }
+});
+
+test('a call of another source with the same id is none of those that a destination asks for', async () => {
+  const from = (writeKey: string): string =>
+    JSON.stringify({ ...(JSON.parse(call('same')) as object), writeKey });
+  const values = ['wk-theirs', 'wk-own', 'wk-theirs'].map(from);
+  const ownSources = { ids: new Set(['own']), writeKeys: new Set(['wk-own']) };
+  const { calls, first } = await find('same', values, { ownSources });
+  assert.deepEqual([calls.length, first?.read.writeKey], [1, 'wk-own']);
+  assert.equal((await find('same', values)).calls.length, 3);
 });
 
 test('a call that is no JSON is found by what it names', async () => {
@@ -127,5 +139,6 @@ function heldObjects(value: unknown): number {
 
 for (const messageId of ['m-1', 'of-no-call'])
   test(`nothing more is read once nobody waits: ${messageId}`, async () => {
-    await assert.rejects(find(messageId, ids.map(call), AbortSignal.abort()), { code: 'stopped' });
+    const signal = AbortSignal.abort();
+    await assert.rejects(find(messageId, ids.map(call), { signal }), { code: 'stopped' });
   });

@@ -31,7 +31,7 @@ export async function consoleStages(
       const nowMs = systemClock.now();
       const evidence = await lookUp(
         { kafka, topology, nowMs, schemas, onReader: () => undefined, signal },
-        { messageId, user, sinceMs: undefined, dedupeWindowMs },
+        { messageId, user, sinceMs: undefined, dedupeWindowMs, destinationId: destination?.id },
       );
       if (destination !== undefined) {
         const own = ownEvidence(evidence, destination);

@@ -16,6 +16,12 @@ export interface ConfigMoment {
   isOfThen(name: FollowedName): boolean;
 }
 
+/** The sources whose events a destination can have. */
+export interface OwnSources {
+  readonly ids: ReadonlySet<string>;
+  readonly writeKeys: ReadonlySet<string>;
+}
+
 interface Version {
   readonly offset: number;
   readonly timestampMs: number;
@@ -49,6 +55,24 @@ export class ConfigHistory {
     return [...this.#versions.values()]
       .filter(({ name }) => name.kind === 'Destination')
       .map(({ name }) => name.id);
+  }
+
+  /** All that a destination was ever connected to, as far as is known. */
+  sourcesOf(destinationId: string): OwnSources {
+    const resources = [...this.#versions.values()].flatMap(({ all }) =>
+      all.flatMap(({ resource }) => resource ?? []),
+    );
+    const ids = new Set(
+      resources.flatMap((each) =>
+        each.kind === 'Destination' && each.id === destinationId ? each.sources : [],
+      ),
+    );
+    const writeKeys = new Set(
+      resources.flatMap((each) =>
+        each.kind === 'Source' && ids.has(each.id) ? each.writeKeys : [],
+      ),
+    );
+    return { ids, writeKeys };
   }
 
   now(): ConfigMoment {
