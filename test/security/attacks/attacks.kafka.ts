@@ -2,10 +2,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { Browser } from '../../console/access/stand.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { keyHeader, Scene, source } from './scene.ts';
 
-/** Each test is an attack that once succeeded, done again from outside, with what its attacker may have. */
+/**
+ * Each test is an attack that once succeeded, done again from outside, with what its attacker may have. Others are done
+ * again elsewhere: sessions forged from links, links that the audit does not have, and wrong tokens that lock out right
+ * ones, in `test/console/access`; a destination's id that is used again, in `test/e2e/redrive.kafka.ts`; a query that
+ * leaves its read-only transaction, in `test/audience/read/postgres.test.ts`.
+ */
 
 let scene: Scene;
 
@@ -32,10 +38,9 @@ test('calls that are large once they are parsed do not end the console, and thei
   await eventually(() => {
     assert.ok(scene.arrivedAt('heavy').length > 0);
   });
-  const asked = `${scene.console.consoleUrl}/api/v1/events?message=same`;
-  const answer = await fetch(asked);
-  assert.equal(answer.status, 200);
-  assert.match(await answer.text(), /"destination":"heavy"/);
+  const { status, text } = await (await scene.staff('vera')).get('/api/v1/events?message=same');
+  assert.equal(status, 200, text);
+  assert.match(text, /"destination":"heavy"/);
 });
 
 interface Letter {
@@ -163,4 +168,116 @@ test('what a batch becomes counts against the rate of its key, which has a limit
   while (answer.status === 200 && statuses.length < 10) answer = await send();
   assert.equal(answer.status, 429, statuses.join());
   assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+});
+
+test('a copy of a cookie that was logged out is worth nothing to a console that starts again', async () => {
+  const [olga, vera] = [await scene.staff('olga'), await scene.staff('vera')];
+  const stolen = new Map(olga.jar);
+  await olga.submit('/logout', { csrf: (await olga.session()).csrf });
+  await eventually(async () => {
+    assert.match((await vera.get('/api/v1/audit')).text, /"user":"olga","action":"log-out"/);
+  });
+  await scene.restartConsole();
+  const statusWith = async (jar: ReadonlyMap<string, string>): Promise<number> => {
+    const browser = new Browser(scene.console.consoleUrl);
+    for (const [name, value] of jar) browser.jar.set(name, value);
+    return (await browser.get('/api/v1/session')).status;
+  };
+  assert.equal(await statusWith(vera.jar), 200);
+  assert.equal(await statusWith(stolen), 401);
+});
+
+test('a customer is not told of an event of another source with the same message id and user', async () => {
+  await scene.apply(
+    source('theirs', 'wk_theirs'),
+    source('own', 'wk_own'),
+    scene.destination('theirs', 'theirs'),
+    scene.destination('own', 'own'),
+  );
+  const send = async (key: string, messageId: string, event: string): Promise<void> => {
+    const call = { type: 'track', event, userId: 'u', messageId };
+    assert.equal((await scene.post('track', call, keyHeader(key))).status, 200);
+  };
+  await send('wk_theirs', 'both', 'Their Order');
+  await send('wk_theirs', 'theirs', 'Their Order');
+  await eventually(() => {
+    assert.equal(scene.arrivedAt('theirs').length, 2);
+  });
+  await send('wk_own', 'both', 'Own Order');
+  const customer = await scene.customer('own');
+  const story = await eventually(async () => {
+    const { status, text } = await customer.get('/api/v1/events?message=both&user=u');
+    assert.equal(status, 200);
+    assert.match(text, /"state":"delivered"/);
+    return text;
+  });
+  assert.match(story, /Own Order/);
+  assert.doesNotMatch(story, /their/i);
+  const other = await customer.get('/api/v1/events?message=theirs&user=u');
+  assert.equal(other.status, 404);
+  assert.doesNotMatch(other.text, /Their Order/);
+});
+
+test('customers who search all the time keep no member of staff from searching', async () => {
+  const ids = ['asks-1', 'asks-2', 'asks-3', 'asks-4'];
+  await scene.apply(source('asks', 'wk_asks'), ...ids.map((id) => scene.destination(id, 'asks')));
+  const customers = await Promise.all(ids.map((id) => scene.customer(id)));
+  const staff = await scene.staff('vera');
+  let isOver = false;
+  let asked = 0;
+  const search = async (customer: Browser): Promise<void> => {
+    while (!isOver) {
+      await customer.get('/api/v1/events?message=nothing');
+      asked += 1;
+    }
+  };
+  const searches = customers.flatMap((each) => [search(each), search(each)]);
+  const statuses: number[] = [];
+  for (let count = 0; count < 10; count += 1)
+    statuses.push((await staff.get('/api/v1/events?message=nothing')).status);
+  isOver = true;
+  await Promise.all(searches);
+  assert.deepEqual(statuses, Array<number>(10).fill(404));
+  assert.ok(asked > 0);
+});
+
+test('who writes resource files reads no variable of whoever applies them or shows the difference', async () => {
+  const { SECRET_KEY = '' } = scene.postrider.environment;
+  const env = { AWS_SECRET_ACCESS_KEY: 'zq-cloud', PARTNER_TOKEN: 'zq-partner' };
+  const written = (id: string, name: string, token: string): object => ({
+    ...scene.destination(id, 'files'),
+    name,
+    webhooks: [{ url: 'https://writer.example/', headers: { 'X-Token': `Bearer ${token}` } }],
+  });
+  const run = async (args: readonly string[], ...resources: readonly object[]) => {
+    const stdin = JSON.stringify([source('files', 'wk_files'), ...resources]);
+    const ended = await scene.postrider.run(args, { env, stdin });
+    for (const secret of [SECRET_KEY, 'zq-'])
+      assert.ok(!(ended.stdout + ended.stderr).includes(secret), ended.stdout + ended.stderr);
+    return ended;
+  };
+  const commands = [
+    ['diff', '-f', '-'],
+    ['apply', '--dry-run', '-f', '-'],
+    ['apply', '-f', '-'],
+  ];
+  const hostile = [
+    written('files-key', '${SECRET_KEY}', '${AWS_SECRET_ACCESS_KEY}'),
+    written('files-cloud', '${AWS_SECRET_ACCESS_KEY}', '${SECRET_KEY}'),
+    written('files-partner', '${PARTNER_TOKEN}', 'x'),
+  ];
+  for (const { code, stdout, stderr } of await Promise.all(
+    commands.map((args) => run(args, ...hostile)),
+  )) {
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.equal(stderr.match(/\} is not for resource files/g)?.length, 4, stderr);
+    assert.match(stderr, /name: must not come from a variable/);
+  }
+  const allowed = written('files', 'Files', '${PARTNER_TOKEN}');
+  assert.equal((await run(['apply', '-f', '-'], allowed)).code, 0);
+  const shown = await Promise.all([
+    run(['get', 'destination', 'files', '-o', 'yaml']),
+    ...commands.slice(0, 2).map((args) => run(args, { ...allowed, name: 'Other' })),
+  ]);
+  for (const { stdout } of shown) assert.match(stdout, /files/);
 });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { startReceiver, type Arrival, type Receiver } from '../../../src/dev/receiver.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../../harness/postrider.ts';
+import { Browser, tokensFile, twoTokens } from '../../console/access/stand.ts';
 
 /**
  * One deployment for all attacks: every role with the heap that it has in production, and an endpoint. A test names its
@@ -14,7 +17,7 @@ import { install, type Installation, type RunningRole } from '../../harness/post
 export class Scene {
   readonly postrider: Installation;
   readonly gateway: RunningRole;
-  readonly console: RunningRole;
+  console: RunningRole;
   readonly #others: readonly RunningRole[];
   readonly #receiver: Receiver;
   readonly #arrivals: readonly Arrival[];
@@ -45,12 +48,15 @@ export class Scene {
       },
     });
     const dir = await mkdtemp(path.join(tmpdir(), 'postrider-test-'));
-    const postrider = await install({ CONSOLE_DATA_DIR: dir });
+    const postrider = await install({
+      CONSOLE_DATA_DIR: dir,
+      CONSOLE_SESSION_KEY: randomBytes(32).toString('base64'),
+      CONSOLE_TOKENS_FILE: tokensFile(twoTokens),
+    });
     await succeeded(postrider.run(['topics', '--create']));
-    const consoleHeap = { NODE_OPTIONS: '--max-old-space-size=300 --max-semi-space-size=8' };
     const [gateway, shown, ...others] = await Promise.all([
       postrider.start('gateway'),
-      postrider.start('console', consoleHeap),
+      startConsole(postrider),
       postrider.start('router'),
       postrider.start('delivery'),
     ]);
@@ -63,6 +69,31 @@ export class Scene {
     await Promise.all(roles.map((role) => role.kill('SIGKILL')));
     await this.#receiver.close();
     await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  async restartConsole(): Promise<void> {
+    await this.console.kill('SIGTERM');
+    this.console = await startConsole(this.postrider);
+  }
+
+  /** Somebody of `twoTokens`, who has logged in to the console. */
+  async staff(name: 'olga' | 'vera'): Promise<Browser> {
+    const browser = new Browser(this.console.consoleUrl);
+    assert.equal((await browser.submit('/login', { token: `${name}-token` })).status, 303);
+    return browser;
+  }
+
+  /** Somebody who has opened a link that shows this destination, with bodies. */
+  async customer(destination: string): Promise<Browser> {
+    const { consoleUrl } = this.console;
+    const env = { CONSOLE_URL: consoleUrl };
+    const args = ['console-link', destination, '--bodies'];
+    const link = (await succeeded(this.postrider.run(args, { env }))).trim();
+    const browser = new Browser(consoleUrl);
+    await eventually(async () => {
+      assert.equal((await browser.get(link)).status, 200);
+    });
+    return browser;
   }
 
   /** Runs a command that succeeds; resolves with what it prints. */
@@ -118,6 +149,12 @@ export function keyHeader(writeKey: string): { readonly authorization: string } 
 
 export function source(id: string, ...writeKeys: readonly string[]): object {
   return { kind: 'Source', id, name: id, writeKeys };
+}
+
+function startConsole(postrider: Installation): Promise<RunningRole> {
+  return postrider.start('console', {
+    NODE_OPTIONS: '--max-old-space-size=300 --max-semi-space-size=8',
+  });
 }
 
 async function succeeded(ended: ReturnType<Installation['run']>): Promise<string> {
