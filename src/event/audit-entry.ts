@@ -35,6 +35,9 @@ export const auditActions = [
   'apply',
   'delete',
   'delete-user',
+  'rotate-secrets',
+  'add-partitions',
+  'audience-sync',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

@@ -25,6 +25,7 @@ import type { OutputFormat } from '../../resources/present.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
 import type { SyncEntry } from '../../resources/audiences/record.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
+import { auditedWhereSeen, shortened } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { presentHistory } from './history.ts';
 import { aloneWith } from './one-at-a-time.ts';
@@ -76,10 +77,45 @@ export async function syncAudiences(
   }
   // Files that are written from here on contain user ids.
   process.umask(0o077);
-  if (options.retire === true || options.keepTraits === true) {
-    await retireAll(context, found.audiences, findNow, options);
-    return;
+  const isRetiring = options.retire === true || options.keepTraits === true;
+  const sync = (): Promise<void> =>
+    isRetiring
+      ? retireAll(context, found.audiences, findNow, options)
+      : syncFound(context, found, findNow, options);
+  if (options.dryRun === true || found.audiences.length === 0) await sync();
+  else {
+    const done = { action: 'audience-sync', detail: syncText(ids, options) } as const;
+    await auditedWhereSeen(context, done, sync);
   }
+}
+
+/** What a sync was to send. */
+function syncText(ids: readonly string[], options: AudienceSyncOptions): string {
+  const { full, destination, allowEmpty, retire, keepTraits } = options;
+  const { maxRemoved, maxChanged, maxAdded } = options;
+  const wishes = Object.entries({
+    full,
+    destination,
+    retire,
+    'keep-traits': keepTraits,
+    'allow-empty': allowEmpty,
+    'max-removed': maxRemoved,
+    'max-changed': maxChanged,
+    'max-added': maxAdded,
+  }).flatMap(([name, value]) =>
+    value === undefined ? [] : value === true ? [`--${name}`] : [`--${name} ${value}`],
+  );
+  return [ids.length === 0 ? 'all' : shortened(ids), ...wishes].join(' ');
+}
+
+async function syncFound(
+  context: Context,
+  found: FoundAudiences,
+  findNow: FindNow,
+  options: AudienceSyncOptions,
+): Promise<void> {
+  const { settings } = context;
+  const topology = await context.topology();
   const directory = options.checkpointDir ?? settings.audienceCheckpointDir;
   if (directory !== undefined) await removeUnknown(directory, topology, found.isKnown);
   const registry = createMetrics();

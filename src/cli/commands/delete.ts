@@ -10,7 +10,7 @@ import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { planDeletion } from '../../resources/apply/delete.ts';
 import { formatChange } from '../../resources/apply/plan.ts';
 import { parseKind } from '../../resources/present.ts';
-import { audited, changesText } from '../audit.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { write } from '../resources/plan-files.ts';
 import { confirmRemoval } from '../resources/removal.ts';
@@ -69,10 +69,17 @@ async function writeDeletion(
 ): Promise<void> {
   const change = planDeletion(stored, name);
   await confirmRemoval(context, stored, [name], options);
-  await audited(context, { action: 'delete', detail: changesText([change]) }, () =>
-    write(context, [change]),
-  );
+  await audited(context, deletionEntry(name, options), () => write(context, [change]));
   context.print(formatChange(change));
+}
+
+/** For an audience, with what its users are told. */
+function deletionEntry(
+  { kind, id }: ResourceName,
+  { retire, keepTraits }: DeleteOptions,
+): { readonly action: 'delete'; readonly detail: string } {
+  const told = retire === true ? ' --retire' : keepTraits === true ? ' --keep-traits' : '';
+  return { action: 'delete', detail: `delete ${kind}/${id}${told}` };
 }
 
 /**
@@ -104,7 +111,10 @@ async function deleteAudience(
   const deps = await retireDeps(context);
   const unrecorded = resource === undefined ? undefined : unrecordedTrait(resource);
   const retiring = await retireOptions(context, isSilent);
-  const retired = await retireAudience(deps, name.id, unrecorded, retiring);
+  const end = (): ReturnType<typeof retireAudience> =>
+    retireAudience(deps, name.id, unrecorded, retiring);
+  // The run that was cut off has written of the deletion.
+  const retired = await (isLeft ? audited(context, deletionEntry(name, options), end) : end());
   for (const each of retired)
     context.print(`${name.kind} ${name.id}: ${describeRetired(each, isSilent)}`);
   if (retiring.directory !== undefined)

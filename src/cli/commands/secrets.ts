@@ -3,6 +3,7 @@ import { PostriderError } from '../../errors.ts';
 import { rotateSecrets } from '../../resources/config/rotate-secrets.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { notSet } from '../../settings/misspelt.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
 import { withProducer } from '../connect/with-producer.ts';
@@ -14,14 +15,16 @@ export function registerSecrets(program: Command, context: Context): void {
     .description('manage the encryption of secrets in the config topic')
     .command('rotate')
     .description('encrypt with SECRET_KEY what SECRET_KEY_PREVIOUS encrypted')
-    .action(() => rotate(context));
+    .action(async () => {
+      const { environment, settings } = context;
+      if (settings.secretKey === undefined)
+        throw notSet('SECRET_KEY', '32 bytes in base64', environment);
+      await audited(context, { action: 'rotate-secrets' }, () => rotate(context));
+    });
 }
 
 async function rotate(context: Context): Promise<void> {
-  const { environment, settings, log } = context;
-  if (settings.secretKey === undefined)
-    throw notSet('SECRET_KEY', '32 bytes in base64', environment);
-  const { kafka } = context;
+  const { kafka, settings, log } = context;
   const topology = await context.topology();
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const { rewritten, unreadable } = await withProducer(context, (producer) =>

@@ -11,6 +11,7 @@ import { startConfig } from '../../resources/config/config-store.ts';
 import { hookDestinationId } from '../../resources/notice-hook.ts';
 import type { Destination, NoticeHook } from '../../resources/resource.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
@@ -23,7 +24,9 @@ export function registerSendTest(program: Command, context: Context): void {
 }
 
 async function sendTest(context: Context, id: string, { output }: OutputOptions): Promise<void> {
-  const answers = await testDestination(context, id);
+  const answers = await audited(context, { action: 'send-test', destination: id }, () =>
+    testDestination(context, id),
+  );
   const text = (): string => answers.map(describe).join('\n');
   context.print(present(output, () => answers.map(dataOf), text));
   if (answers.some(({ outcome }) => outcome.kind === 'delivered')) return;

@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { addPartitions, effectsOf, planGrowth } from '../../resources/add-partitions.ts';
 import { withAdmin } from '../../kafka/admin.ts';
 import { describeOurs } from '../../resources/topics.ts';
+import { audited, shortened } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
 
@@ -42,7 +43,10 @@ async function growTopics(
     const doing = `this adds partitions to ${growth.length} topic${growth.length === 1 ? '' : 's'}`;
     if (yes !== true)
       await confirm(context.terminal, doing, 'nobody can be asked here, so add --yes to do it');
-    await addPartitions(kafka, growth);
+    const texts = growth.map(({ name, from, to }) => `${name} from ${from} to ${to}`);
+    await audited(context, { action: 'add-partitions', detail: shortened(texts) }, () =>
+      addPartitions(kafka, growth),
+    );
     for (const { name, to } of growth) context.print(`${name} has ${to} partitions`);
   }
   const isOfDestination = (name: string): boolean =>
