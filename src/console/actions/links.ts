@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
 import {
+  isGone,
   linkDurations,
   madeLink,
   makeLink,
@@ -46,7 +47,10 @@ export function addLinkActions(
         response: answer('linkPage'),
       },
     },
-    (): Page<LinkRow> => ({ items: links.list(clock.now()).map(rowOf) }),
+    (): Page<LinkRow> => {
+      const working = links.list(clock.now()).filter((link) => !isGone(link, identityOf));
+      return { items: working.map(rowOf) };
+    },
   );
   api.post<{ Params: OfDestination; Body: Wishes }>(
     '/destinations/:id/links',

@@ -280,7 +280,10 @@ test('a link and its session end with their destination, also where another one 
   assert.deepEqual([status, setCookies], [403, []]);
   assert.match(text, /This link was for a destination that has been deleted\./);
 
+  const olga = await loggedIn(stand, 'olga');
+  assert.match((await olga.get('/api/v1/links')).text, /"items":\[\]/);
   const later = await opened(stand, { uid: 'second' });
+  assert.match((await olga.get('/api/v1/links')).text, /"destination":"crm"/);
   assert.equal((await later.get(path)).status, 200);
   assert.equal((await (await loggedIn(stand, 'vera')).get(path)).status, 200);
 });
