@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+import zlib from 'node:zlib';
 import swagger from '@fastify/swagger';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limitConnections } from '../../ops/connection-limit.ts';
@@ -56,6 +58,10 @@ const headers: Readonly<Record<string, string>> = {
 
 /** A browser opens six. */
 const connections = { most: 2_048, mostOfClient: 256 };
+
+/** Characters. A session, with its token, is shorter, and so is never compressed beside what somebody else has chosen. */
+const compressedFrom = 4 * 1024;
+const gzip = promisify(zlib.gzip);
 
 const apiPath = '/api/v1';
 /** Nothing that is read here needs a body. */
@@ -144,6 +150,13 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         const customer = request.session?.destination;
         if (customer !== undefined) request.endTurn = await turns.begin(customer);
       });
+      api.addHook('onSend', async (request, reply, payload) => {
+        if (typeof payload !== 'string' || payload.length < compressedFrom) return payload;
+        reply.header('vary', 'accept-encoding');
+        if (!takesGzip(request)) return payload;
+        reply.header('content-encoding', 'gzip').removeHeader('content-length');
+        return gzip(payload);
+      });
       // When it is answered, not when whoever asked has gone: what is read for it goes on until then.
       api.addHook('onSend', (request, _reply, payload, next) => {
         request.endTurn?.();
@@ -187,13 +200,17 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
 function sendFile(
   { contentType, content, gzip }: PageFile,
   cacheControl: string,
-  { headers: { 'accept-encoding': accepted = '' } }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
   reply.code(200).headers({ 'cache-control': cacheControl, vary: 'accept-encoding' });
   reply.header('content-type', contentType);
-  if (!/\bgzip\b/.test(accepted)) return reply.send(content);
+  if (!takesGzip(request)) return reply.send(content);
   return reply.header('content-encoding', 'gzip').send(gzip);
+}
+
+function takesGzip({ headers }: FastifyRequest): boolean {
+  return /\bgzip\b/.test(headers['accept-encoding'] ?? '');
 }
 
 /** Undefined: it may be answered. */

@@ -14,3 +14,18 @@ test('the log tells of a request that has failed without whom and what it asked 
   assert.match(line ?? '', /^warn: a request to the console has failed .*\/api\/v1\/events/);
   assert.doesNotMatch(log.visible.join(), /alice/);
 });
+
+test('long answers are compressed for who takes that, and those that hold a token never', async (t) => {
+  const stand = await startStand(t);
+  const ask = async (path: string, encoding: string): Promise<readonly [string | null, string]> => {
+    const headers = { 'accept-encoding': encoding };
+    const answer = await fetch(`${stand.url}/api/v1/${path}`, { headers });
+    return [answer.headers.get('content-encoding'), await answer.text()];
+  };
+  const [packed, text] = await ask('openapi.json', 'br, gzip');
+  assert.deepEqual(await ask('openapi.json', 'identity'), [null, text]);
+  assert.equal(packed, 'gzip');
+  assert.match(text, /^\{"openapi":"3\.1\.0".*\}$/);
+  const [asIs] = await ask('session', 'gzip');
+  assert.equal(asIs, null);
+});
