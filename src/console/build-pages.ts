@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -39,35 +38,32 @@ async function bundlePages(): Promise<readonly PageFile[]> {
   // Not in the image, which has the pages built.
   const { build } = await import('esbuild');
   const { outputFiles } = await build({
-    entryPoints: [path.join(webDir, 'main.tsx'), path.join(webDir, 'style', 'main.css')],
+    entryPoints: ['main.tsx', 'style/main.css', 'icon.svg'].map((name) => path.join(webDir, name)),
     bundle: true,
     minify: true,
     format: 'esm',
+    // What few screens need comes when one is opened.
+    splitting: true,
     target: ['chrome120', 'firefox121', 'safari17.2'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
     write: false,
     outdir: webDir,
-    entryNames: '[name]',
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    loader: { '.svg': 'copy' },
   });
-  const assets = [
-    ...outputFiles.map((file) => asset(path.basename(file.path), Buffer.from(file.contents))),
-    asset('icon.svg', await readFile(path.join(webDir, 'icon.svg'))),
-  ];
-  const urlOf = (extension: string): string =>
-    `/${assets.find((file) => file.path.endsWith(extension))?.path ?? ''}`;
+  const assets = outputFiles.map((file) =>
+    pageFile(`assets/${path.basename(file.path)}`, Buffer.from(file.contents)),
+  );
+  const urlOf = (name: string, extension: string): string =>
+    `/${assets.find((file) => file.path.startsWith(`assets/${name}-`) && file.path.endsWith(extension))?.path ?? ''}`;
   const html = (await readFile(path.join(webDir, 'index.html'), 'utf8'))
-    .replace('SCRIPT', urlOf('.js'))
-    .replace('STYLE', urlOf('.css'))
-    .replace('ICON', urlOf('.svg'));
+    .replace('SCRIPT', urlOf('main', '.js'))
+    .replace('STYLE', urlOf('main', '.css'))
+    .replace('ICON', urlOf('icon', '.svg'));
   return [pageFile('index.html', Buffer.from(html)), ...assets];
-}
-
-function asset(name: string, content: Buffer): PageFile {
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 10);
-  const { name: stem, ext } = path.parse(name);
-  return pageFile(`assets/${stem}-${hash}${ext}`, content);
 }
 
 function pageFile(name: string, content: Buffer): PageFile {

@@ -92,10 +92,10 @@ function screensOf(data: typeof busy): readonly (readonly [path: string, heading
   ];
 }
 
-test('script and style are below 80 KB together on their way', async () => {
-  const assets = (await loadPages()).filter(({ path }) => path.startsWith('assets/'));
-  const bytes = assets.reduce((sum, { gzip }) => sum + gzip.length, 0);
-  assert.ok(bytes > 1_000 && bytes < 80_000, `${bytes} bytes`);
+test('script and style of the first screen are below 45 KB together on their way', async () => {
+  const first = (await loadPages()).filter(({ path }) => path.startsWith('assets/main-'));
+  const bytes = first.reduce((sum, { gzip }) => sum + gzip.length, 0);
+  assert.ok(first.length === 2 && bytes < 45_000, `${bytes} bytes`);
 });
 
 visiting(

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import UPlot from 'uplot';
+import type UPlot from 'uplot';
 
 export interface Line {
   readonly title: string;
@@ -38,19 +38,27 @@ export function Chart({
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const created = new UPlot(
-      optionsOf(lines, element, format, setPointed),
-      latest.current,
-      element,
-    );
-    plot.current = created;
-    const observer = new ResizeObserver(() => {
-      created.setSize({ width: element.clientWidth, height });
-    });
-    observer.observe(element);
+    let isGone = false;
+    let end = (): void => undefined;
+    const begin = ({ default: Plot }: { readonly default: typeof UPlot }): void => {
+      if (isGone) return;
+      const options = optionsOf(lines, element, format, setPointed);
+      const created = new Plot(options, latest.current, element);
+      plot.current = created;
+      const observer = new ResizeObserver(() => {
+        created.setSize({ width: element.clientWidth, height });
+      });
+      observer.observe(element);
+      end = () => {
+        observer.disconnect();
+        created.destroy();
+      };
+    };
+    // Where another version of the console has come meanwhile, there is none; the figures are there in words.
+    import('uplot').then(begin, () => undefined);
     return () => {
-      observer.disconnect();
-      created.destroy();
+      isGone = true;
+      end();
     };
   }, [scheme, shape]);
   useEffect(() => {
