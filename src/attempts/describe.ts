@@ -29,8 +29,10 @@ export function describeLine(line: AttemptLine): string {
 function describeAttempt(line: AttemptEnded): string {
   const { attempt, outcome, status, detail = '', tookMs, answer, retryAfterMs } = line;
   const head = `attempt ${attempt}`;
-  if (outcome === 'delivered')
-    return `${head} delivered${status === undefined ? '' : `, ${status}`} in ${tookMs} ms`;
+  if (outcome === 'delivered') {
+    const odd = detail === '' ? '' : `, although its answer was odd: ${detail}`;
+    return `${head} delivered${status === undefined ? '' : `, ${status}`} in ${tookMs} ms${odd}`;
+  }
   const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
   const said = answer === undefined ? '' : ` "${answer.slice(0, shownAnswer).trim()}"`;
   return `${head} ${outcome}: ${detail}${said} in ${tookMs} ms${patience}`;

@@ -86,17 +86,21 @@ const mostAnswerBytes = 65_536;
 
 /**
  * Most bodies are read to their end, so that the connection can be used again. A longer one ends the
- * connection.
+ * connection. A body that breaks off changes nothing: the answer's status is there.
  */
 async function beginningOf({ body }: Response): Promise<string> {
   if (body === null) return '';
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    text += decoder.decode(chunk, { stream: true });
-    bytes += chunk.length;
-    if (bytes > mostAnswerBytes) break;
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      text += decoder.decode(chunk, { stream: true });
+      bytes += chunk.length;
+      if (bytes > mostAnswerBytes) break;
+    }
+  } catch {
+    return text;
   }
   return text;
 }

@@ -3,12 +3,15 @@ import { shortened } from '../event/last-answer.ts';
 import { longestRetryAfterMs } from './http/retry-after.ts';
 
 /** The result of one try at one URL. */
-export type Outcome = Delivered | Retryable | Permanent;
+export type Outcome = Delivered | Failed;
+export type Failed = Retryable | Permanent;
 
 export interface Delivered {
   readonly kind: 'delivered';
   /** Status of the endpoint's answer, as everywhere here. */
   readonly status?: number;
+  /** What was wrong with the answer. */
+  readonly detail?: string;
 }
 
 export interface Retryable {
@@ -94,6 +97,11 @@ export function deliveredWith(status: number): Delivered {
   const made: Delivered = Object.freeze({ kind: 'delivered', status });
   byStatus.set(status, made);
   return made;
+}
+
+/** The head of an answer says that the endpoint has taken the event, and this came of the rest. */
+export function deliveredDespite(status: number, { detail }: Failed): Delivered {
+  return { kind: 'delivered', status, detail };
 }
 
 /** A URL that was not tried because its breaker is open. */
@@ -225,7 +233,7 @@ export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';
 export type Progress = 'unreached' | 'reached' | 'answering';
 
 /** The outcome of a try that ended without a complete answer. */
-export function outcomeOfError(error: unknown, progress: Progress): Outcome {
+export function outcomeOfError(error: unknown, progress: Progress): Failed {
   const { code, message, address } = describe(error);
   if (code === addressRefusedCode)
     return { kind: 'permanent', reason: 'address-refused', detail: message };

@@ -49,8 +49,9 @@ export interface AttemptEnded extends OfEvent {
   readonly outcome: 'delivered' | 'failed' | 'refused';
   readonly status?: number;
   readonly tookMs: number;
-  /** Why it was no delivery, for metrics and for a person. */
+  /** Why it was no delivery, for metrics. */
   readonly cause?: string;
+  /** The same for a person; of a delivery, what was wrong with the answer. */
   readonly detail?: string;
   /** How the body of an answer begins that was no delivery: at most 1 KB. */
   readonly answer?: string;

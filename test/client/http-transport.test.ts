@@ -44,3 +44,16 @@ test('a refusal without an end becomes an error of a readable length', async (t)
   const message = [...result.refused.values()].map((refusal) => refusal.message).join();
   assert.match(message, /^the endpoint answered 401: x{200}$/);
 });
+
+test('an answer that breaks off counts by its status: the gateway has taken the calls', async (t) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('{"success"', () => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const transport = new HttpTransport({ url: `http://127.0.0.1:${port}`, writeKey: 'wk' });
+  assert.deepEqual(await transport.send([call]), { outcome: 'settled', refused: new Map() });
+});

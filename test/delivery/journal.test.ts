@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Ajv } from 'ajv';
+import { describeLine } from '../../src/attempts/describe.ts';
 import { AttemptJournal, type JournalOptions } from '../../src/delivery/journal/journal.ts';
-import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
+import { deliveredDespite, outcomeOfStatus, timedOut } from '../../src/delivery/outcome.ts';
 import { decodeAttemptLines, type AttemptLine } from '../../src/event/attempt-line.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
@@ -107,7 +108,8 @@ function story(lines: readonly AttemptLine[], messageId: string): string[] {
 
 test('what happens to an event is written down, from its first attempt to its end', async () => {
   const { world, written } = scene();
-  let answers = [says(503, 'upstream “down”\n'), hangs, answerOk];
+  const broken: Answer = { outcome: deliveredDespite(200, timedOut), afterMs: 20 };
+  let answers = [says(503, 'upstream “down”\n'), hangs, broken];
   world.answer = () => answers.shift() ?? answerOk;
   const delivered = world.publish('crm', 'ü:1');
   await world.clock.pass(10 * minuteMs);
@@ -120,7 +122,7 @@ test('what happens to an event is written down, from its first attempt to its en
     'retry',
     'attempt 2 failed -',
     'retry',
-    'attempt 3 delivered -',
+    'attempt 3 delivered 200',
   ]);
   assert.deepEqual(story(lines, refused), ['attempt 1 refused 401', 'dead letter http-401']);
   const [first, retry] = lines;
@@ -134,6 +136,11 @@ test('what happens to an event is written down, from its first attempt to its en
     cause: 'status-5xx',
     answer: 'upstream “down”\n',
   });
+  const taken = lines.find((line) => line.kind === 'attempt' && line.outcome === 'delivered');
+  assert.equal(
+    taken === undefined ? '' : describeLine(taken),
+    'attempt 3 delivered, 200 in 20 ms, although its answer was odd: no complete answer in time',
+  );
   assert.ok(retry?.kind === 'retry' && retry.until !== undefined && retry.deadline !== undefined);
   assert.equal(Date.parse(retry.deadline) - Date.parse(retry.at), 4 * hourMs);
 });

@@ -78,8 +78,7 @@ describe('outcomes', () => {
     for (const before of ['', 'x']) {
       const text = `${before}${'😀'.repeat(5_000)}`;
       for (const error of [new Error(text), text]) {
-        const outcome = outcomeOfError(error, 'reached');
-        const { detail } = outcome.kind === 'delivered' ? assert.fail() : outcome;
+        const { detail } = outcomeOfError(error, 'reached');
         assert.ok(detail.length >= 298 && detail.length <= 300, `${detail.length} characters`);
         assert.ok(detail.isWellFormed());
         assert.ok(detail.endsWith('😀…'));

@@ -88,7 +88,11 @@ function testNotice(hook: NoticeHook, at: string): TestMessage {
 
 function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
   const took = `in ${Math.round(tookMs)} ms`;
-  if (outcome.kind === 'delivered') return `${publicUrl}  delivered ${took}`;
+  if (outcome.kind === 'delivered') {
+    const odd =
+      outcome.detail === undefined ? '' : `, although its answer was odd: ${outcome.detail}`;
+    return `${publicUrl}  delivered ${took}${odd}`;
+  }
   const then = outcome.kind === 'permanent' ? outcome.reason : 'would be tried again';
   const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
   const said =

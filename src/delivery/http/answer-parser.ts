@@ -9,14 +9,36 @@ export interface AnswerParser extends EndingParser, TimedParser {
   /** Counts the bytes of a head. */
   trackHeader(bytes: number): void;
   onHeadersComplete(status: number, isUpgrade: boolean, shouldKeepAlive: boolean): number;
+  /** Of the answer that is being read; empty before its status line. */
+  statusText: string;
+  /** Of the answer whose head has been read; 0 before that. */
+  readonly statusCode: number;
+  /** @param rest what the parser has not read, beginning with what it objects to */
+  createError(code: number, rest: Buffer): Error;
+  readonly ptr: number;
+  readonly llhttp: {
+    llhttp_get_status_code(parser: number): number;
+    llhttp_set_lenient_headers(parser: number, isOn: number): void;
+    llhttp_set_lenient_optional_cr_before_lf(parser: number, isOn: number): void;
+    llhttp_set_lenient_spaces_after_chunk_size(parser: number, isOn: number): void;
+  };
 }
 
 /** The symbol under which undici keeps a connection's parser; known after the first connection. */
 let place: symbol | undefined;
 
-/** The parser of a connection that undici uses. undici does not export the class, which is adjusted here. */
+/**
+ * The parser of a connection that undici uses, which takes what browsers and curl take. undici does not export the
+ * class, which is adjusted here.
+ */
 export function parserOf(socket: Socket): AnswerParser | undefined {
-  if (place !== undefined) return Reflect.get(socket, place) as AnswerParser | undefined;
+  const parser = place === undefined ? find(socket) : Reflect.get(socket, place);
+  if (!isAnswerParser(parser)) return undefined;
+  takeOldForms(parser);
+  return parser;
+}
+
+function find(socket: Socket): AnswerParser | undefined {
   for (const symbol of Object.getOwnPropertySymbols(socket)) {
     const value: unknown = Reflect.get(socket, symbol);
     if (!isAnswerParser(value)) continue;
@@ -25,10 +47,22 @@ export function parserOf(socket: Socket): AnswerParser | undefined {
     countHeaders(prototype);
     passContinue(prototype);
     endWithoutStack(prototype);
+    tellStatus(prototype);
     place = symbol;
     return value;
   }
   return undefined;
+}
+
+/**
+ * Folded header lines (RFC 9112 §5.2), lines that end without a carriage return (§2.2), control characters in headers,
+ * and blanks behind the size of a chunk. The parser refuses them because they can hide a second message from one of
+ * two readers; here nobody else reads the connection.
+ */
+function takeOldForms({ llhttp, ptr }: AnswerParser): void {
+  llhttp.llhttp_set_lenient_headers(ptr, 1);
+  llhttp.llhttp_set_lenient_optional_cr_before_lf(ptr, 1);
+  llhttp.llhttp_set_lenient_spaces_after_chunk_size(ptr, 1);
 }
 
 /**
@@ -41,6 +75,7 @@ function gatherAnew(prototype: AnswerParser): void {
   const { onMessageBegin } = prototype;
   prototype.onMessageBegin = function (): number {
     this.headers = [];
+    this.statusText = '';
     return onMessageBegin.call(this);
   };
 }
@@ -96,12 +131,42 @@ function endWithoutStack(prototype: AnswerParser): void {
   };
 }
 
+interface Objection extends Error {
+  answeredStatus?: number;
+}
+
+/**
+ * What the parser still refuses, such as two lengths, comes behind a status that the endpoint has answered with.
+ */
+function tellStatus(prototype: AnswerParser): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
+  const { createError } = prototype;
+  prototype.createError = function (code, rest): Error {
+    const error: Objection = createError.call(this, code, rest);
+    // The connection may have ended in the head, and before the status line there still is the previous status.
+    const isObjection = rest.length > 0 && (this.statusText !== '' || this.headers.length > 0);
+    if (this.statusCode === 0 && isObjection)
+      error.answeredStatus = this.llhttp.llhttp_get_status_code(this.ptr);
+    return error;
+  };
+}
+
+/** The final status of an answer whose head the parser objects to; undefined for all other errors. */
+export function answeredStatus(error: Error): number | undefined {
+  const { answeredStatus: status = 0 } = error as Objection;
+  return status >= 200 ? status : undefined;
+}
+
 function isAnswerParser(value: unknown): value is AnswerParser {
   return (
     typeof value === 'object' &&
     value !== null &&
-    ['onMessageBegin', 'trackHeader', 'onHeadersComplete', 'onMessageComplete'].every(
-      (name) => typeof Reflect.get(value, name) === 'function',
-    )
+    [
+      'onMessageBegin',
+      'trackHeader',
+      'onHeadersComplete',
+      'onMessageComplete',
+      'createError',
+    ].every((name) => typeof Reflect.get(value, name) === 'function')
   );
 }

@@ -1,10 +1,12 @@
 import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
+import { answeredStatus } from './answer-parser.ts';
 import type { Caller, Connections } from './connections.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { Occupant } from './origin-connections.ts';
 import {
+  deliveredDespite,
   deliveredWith,
   endlessInterim,
   isConnectionLoss,
@@ -143,12 +145,19 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   onResponseError(_controller: unknown, error: Error): void {
     // `close` ended this request; the next reader of its record sends it again.
     if (this.#settled || error instanceof errors.ClientDestroyedError) return;
-    if (this.#failedOnKeptConnection(error)) {
+    const status = answeredStatus(error);
+    if (status === undefined && this.#failedOnKeptConnection(error)) {
       this.isReached = false;
       this.#context.sendAgain(this);
       return;
     }
-    const outcome = outcomeOfError(error, this.#progress());
+    const failed = outcomeOfError(error, this.#progress());
+    this.#status ||= status ?? 0;
+    const outcome = this.#isTaken
+      ? deliveredDespite(this.#status, failed)
+      : status === undefined
+        ? failed
+        : this.#outcome();
     // This may be inside `dispatch`, whose caller expects no outcome yet.
     this.isRefused = error instanceof errors.InvalidArgumentError;
     process.nextTick(() => {
@@ -162,8 +171,14 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#controller?.abort(cut);
   }
 
+  /** Its head says so: whatever comes behind it, the endpoint has the event. */
+  get #isTaken(): boolean {
+    return this.#status >= 200 && this.#status < 300;
+  }
+
   #lateOutcome(): Outcome {
     if (!this.isReached) return unreachedInTime;
+    if (this.#isTaken) return deliveredDespite(this.#status, timedOut);
     return this.#isFirstOnConnection || this.#hasAnswerBegun ? timedOut : silentOnKeptConnection;
   }
 
@@ -189,7 +204,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
 
   #outcome(): Outcome {
     const status = this.#status;
-    if (status >= 200 && status < 300) return deliveredWith(status);
+    if (this.#isTaken) return deliveredWith(status);
     return outcomeOfStatus(status, this.#retryAfter, this.#context.clock.now(), this.#answer);
   }
 

@@ -30,7 +30,8 @@ export function attemptLine(
     `"outcome":"${outcomeNames[outcome.kind]}"` +
     (outcome.status === undefined ? '' : `,"status":${outcome.status}`) +
     `,"tookMs":${Math.round(tookMs)}`;
-  if (outcome.kind === 'delivered') return `${head}}\n`;
+  if (outcome.kind === 'delivered')
+    return `${head}${outcome.detail === undefined ? '' : `,"detail":${quote(outcome.detail)}`}}\n`;
   const { detail, answer } = outcome;
   const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
   return (

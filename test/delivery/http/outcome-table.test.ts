@@ -101,10 +101,11 @@ const table: Row[] = [
 
   ['no answer', 'retryable: timeout', () => raw(() => undefined)],
   ['half a head', 'retryable: timeout', () => raw('HTTP/1.1 200 OK\r\nContent-')],
+  ['half a body', 'delivered', () => raw('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')],
   [
-    'half a body',
+    'half a body of 404',
     'retryable: timeout',
-    () => raw('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
+    () => raw('HTTP/1.1 404 No\r\nContent-Length: 9\r\n\r\nhalf'),
   ],
   ['connection refused', 'retryable: connection', closedPort],
   ['connection reset', 'retryable: connection', () => raw((socket) => socket.resetAndDestroy())],
