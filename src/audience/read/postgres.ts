@@ -4,6 +4,7 @@ import type { Client } from 'pg';
 import { formatDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
 import type { PostgresRows } from '../../resources/resource.ts';
+import { accessOf, type PostgresAccess } from './postgres-tls.ts';
 
 /** The columns of the copy; a value is JSON, and a number if `valueIsNumber`. */
 export interface CopiedColumns {
@@ -62,9 +63,10 @@ const readingOnly = '-c default_transaction_read_only=on';
 const protocolViolation = '08P01';
 
 async function connect(url: string): Promise<Client> {
+  const access = accessOf(url);
   try {
-    return await open(url, readingOnly).catch((error: unknown) => {
-      if ((error as { code?: string }).code === protocolViolation) return open(url, undefined);
+    return await open(access, readingOnly).catch((error: unknown) => {
+      if ((error as { code?: string }).code === protocolViolation) return open(access, undefined);
       throw error;
     });
   } catch (error) {
@@ -72,14 +74,16 @@ async function connect(url: string): Promise<Client> {
   }
 }
 
-async function open(url: string, options: string | undefined): Promise<Client> {
+async function open(access: PostgresAccess, options: string | undefined): Promise<Client> {
   const { Client: PostgresClient } = await import('pg');
+  const { connectionString, ssl } = access;
   const client = new PostgresClient({
-    connectionString: url,
+    connectionString,
     options,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     application_name: 'postrider audience-sync',
+    ssl,
   });
   // A connection that breaks ends the query with the same error.
   client.on('error', () => undefined);
@@ -145,7 +149,15 @@ function explain(error: unknown, url: string, what: string): PostriderError {
   return new PostriderError('database-unavailable', `PostgreSQL${at} is not available: ${reason}`);
 }
 
+const untrusted =
+  'its certificate is of an unknown authority; name the file of that authority as sslrootcert in the URL';
+
 const reasons: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was lost',
   ENOTFOUND: 'no such host',
