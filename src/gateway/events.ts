@@ -55,10 +55,10 @@ export class GatewayEvents implements WriterEvents {
     this.#log.warn(facts, 'a field of a call is probably a mistake');
   }
 
-  refusedRequest({ code }: Refusal): void {
+  refusedRequest({ code, message }: Refusal): void {
     add(this.#metrics.requests, code);
     const unlogged = this.#refusals.pass(this.#clock.now());
-    if (unlogged !== undefined) this.#log.info({ code, unlogged }, 'request refused');
+    if (unlogged !== undefined) this.#log.info({ code, message, unlogged }, 'request refused');
   }
 
   /** A defect in our code. The client sends the request again. */

@@ -7,6 +7,7 @@ import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
+import { batchItems } from './batch-items.ts';
 import { correctTime, timesOf, type RequestTimes } from './correct-time.ts';
 import { Oddities, type Oddity } from './odd-fields.ts';
 import { isObject, type Submission } from './read-request.ts';
@@ -46,12 +47,13 @@ export function prepareCalls(
   const records: OutgoingRecord[] = [];
   const rejected: Rejected[] = [];
   const oddities = new Oddities();
+  const sent = new AsSent(submission);
   submission.calls.forEach((call, index) => {
     const beyond = submission.beyondLimits.get(index);
     if (beyond === undefined && isObject(call)) oddities.check(call);
     const rejection = beyond?.rejection ?? readyCall(call, submission, receipt, times);
     if (rejection !== undefined) {
-      rejected.push({ key: userOf(call), value: beyond?.bytes ?? JSON.stringify(call), rejection });
+      rejected.push({ key: userOf(call), value: beyond?.bytes ?? sent.call(index), rejection });
       return;
     }
     const value = JSON.stringify(call);
@@ -65,6 +67,23 @@ export function prepareCalls(
   }
   const rejections = rejected.map(({ rejection }) => rejection);
   return { records, rejections, oddities: oddities.found };
+}
+
+/** The bytes of a request's calls, which are looked for when the first call is rejected. */
+class AsSent {
+  readonly #submission: Submission;
+  #items: readonly Buffer[] | undefined = undefined;
+
+  constructor(submission: Submission) {
+    this.#submission = submission;
+  }
+
+  call(index: number): Buffer {
+    const { body, type } = this.#submission;
+    if (type !== undefined) return body;
+    this.#items ??= batchItems(body);
+    return this.#items[index] ?? body;
+  }
 }
 
 /** Makes the call ready for Kafka, or returns why it is rejected. */

@@ -8,6 +8,8 @@ import type { Refusal } from './refusal.ts';
 
 /** The content of a request: one call, whose type is in the path, or a batch. */
 export interface Submission {
+  /** The whole body, unpacked. */
+  readonly body: Buffer;
   readonly calls: readonly unknown[];
   /** Calls beyond a limit, as they were sent, by their index in `calls`. */
   readonly beyondLimits: ReadonlyMap<number, BeyondLimits>;
@@ -61,6 +63,7 @@ function readSingle(body: Buffer, call: JsonObject, type: CallType): ReadRequest
   if (objection !== undefined) return refuse(objection.reason, objection.detail);
   return {
     submission: {
+      body,
       calls: [call],
       beyondLimits: none,
       type,
@@ -97,7 +100,16 @@ function readBatch(body: Buffer, fields: JsonObject): ReadRequest {
     return fieldsTooLarge(sharedBytes);
   const beyondLimits = findBeyondLimits(body, calls);
   return {
-    submission: { calls, beyondLimits, type: undefined, bytes, context, integrations, sentAt },
+    submission: {
+      body,
+      calls,
+      beyondLimits,
+      type: undefined,
+      bytes,
+      context,
+      integrations,
+      sentAt,
+    },
   };
 }
 

@@ -16,6 +16,7 @@ const statuses = {
   loop: 400,
   'no-write-key': 401,
   'unknown-write-key': 401,
+  'unknown-origin': 403,
   'not-found': 404,
   'request-timeout': 408,
   'body-too-large': 413,

@@ -1,20 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isIP } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import cors from '@fastify/cors';
-import {
-  fastify,
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify';
+import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
 import { isDelivery } from '../event/loop-mark.ts';
+import { clientIp } from '../ops/client-ip.ts';
 import { limitConnections } from '../ops/connection-limit.ts';
 import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
 import { BodyPace } from './body-pace.ts';
+import { allowOrigins, refusedPreflight } from './cross-origin.ts';
 import { ofQuery, pixel, pixelBody } from './pixel.ts';
 import { overloaded, receiveBody } from './read-body.ts';
 import { errorBody, internalError, statusOf, type Refusal, type RefusalCode } from './refusal.ts';
@@ -52,7 +46,7 @@ export interface TlsKeyPair {
 
 export interface ServerOptions {
   readonly tls: TlsKeyPair | undefined;
-  /** `*`, or origins of pages that may send calls. */
+  /** `*`, or origins of pages that may send calls, also `https://*.shop.example`. */
   readonly corsOrigins: readonly string[];
   /** CIDRs. */
   readonly trustedProxies: readonly string[];
@@ -103,21 +97,15 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   if (corsOrigins.length > 0) allowOrigins(server, corsOrigins);
   limitConnections(server.server, { ...connections, exempt: trustedProxies });
   closeConnections(server);
-  takeAnyContentType(server, deps);
+  // Behind the headers for browsers, so that pages can read refusals too.
+  server.after(() => {
+    refuseOthers(server, deps);
+  });
+  takeAnyContentType(server);
   answerErrors(server, deps);
   addCallRoutes(server, deps, new BodyPace(deps.clock, limits.bodyWindowMs));
   addPixelRoutes(server, deps);
   return server;
-}
-
-function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
-  void server.register(cors, {
-    origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['POST'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Content-Encoding'],
-    maxAge: 86_400,
-    strictPreflight: false,
-  });
 }
 
 /** As Node keeps it: the answer that a connection is busy with. */
@@ -148,15 +136,23 @@ function closeConnections(server: FastifyInstance): void {
   });
 }
 
-/** A body is identified by its bytes, whatever its content type; fastify would refuse some types. */
-function takeAnyContentType(server: FastifyInstance, deps: AcceptDeps): void {
+/** Refuses what no route is for, and what must not be taken on any. */
+function refuseOthers(server: FastifyInstance, deps: AcceptDeps): void {
   server.addHook('onRequest', (request, reply, done) => {
-    // Set, because V8 looks up fields of an object slowly after one was deleted.
-    const { headers } = request.raw;
-    headers['content-type'] = undefined;
-    if (request.is404) refuse(deps, reply, notFound);
-    else if (isDelivery(headers)) refuse(deps, reply, loop);
+    const preflight = refusedPreflight(request);
+    if (preflight !== undefined) refuse(deps, reply, preflight);
+    else if (request.is404) refuse(deps, reply, notFound);
+    else if (isDelivery(request.raw.headers)) refuse(deps, reply, loop);
     else done();
+  });
+}
+
+/** A body is identified by its bytes, whatever its content type; fastify would refuse some types. */
+function takeAnyContentType(server: FastifyInstance): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    // Set, because V8 looks up fields of an object slowly after one was deleted.
+    request.raw.headers['content-type'] = undefined;
+    done();
   });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', (_request, _body, done) => {
@@ -274,10 +270,4 @@ function refuseUnparsed(deps: AcceptDeps, error: NodeJS.ErrnoException, socket: 
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
-}
-
-/** The nearest address that is not a trusted proxy's; undefined if a proxy wrote something else. */
-function clientIp(request: FastifyRequest): string | undefined {
-  const address = request.ip.replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(address) === 0 ? undefined : address;
 }

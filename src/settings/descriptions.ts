@@ -105,7 +105,7 @@ const groups: readonly Group[] = [
         'File with the certificate of the gateway, which then speaks HTTPS. Needs `GATEWAY_TLS_KEY_FILE`.',
       gatewayTlsKeyFile: "File with the private key of the gateway's certificate.",
       gatewayCorsOrigins:
-        'Origins of the web pages that may send calls from a browser. `*` allows all.',
+        'Origins of the web pages that may send calls from a browser. `https://*.shop.example` allows every name below a domain, `*` all pages.',
       gatewayTrustedProxies:
         'Networks of proxies whose `X-Forwarded-For` header is believed. It gives `context.ip` of browser calls.',
       gatewayRateLimit:

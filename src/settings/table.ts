@@ -160,7 +160,8 @@ export const settingsTable: Table = {
   gatewayCorsOrigins: {
     name: 'GATEWAY_CORS_ORIGINS',
     fallback: [],
-    allowed: 'origins such as https://shop.example, separated by commas, or *',
+    allowed:
+      'origins such as https://shop.example or https://*.shop.example, separated by commas, or *',
     parse: list(origin),
   },
   gatewayTrustedProxies: {

@@ -52,11 +52,11 @@ export function network(given: string): string | undefined {
   return ipaddr.isValidCIDR(given) ? given : undefined;
 }
 
-/** As browsers send it: no path, no slash at the end. */
+/** `*`, or what browsers send: no path, no slash at the end. `*.` before a host stands for every name below it. */
 export function origin(given: string): string | undefined {
-  return given === '*' || (URL.canParse(given) && new URL(given).origin === given)
-    ? given
-    : undefined;
+  const example = given.replace('://*.', '://any.');
+  const isOrigin = URL.parse(example)?.origin === example && !example.includes('*');
+  return given === '*' || isOrigin ? given : undefined;
 }
 
 /** Shown in logs, so without a password. */

@@ -8,7 +8,7 @@ import { chromium, type Page } from 'playwright-core';
 import { eventually } from '../harness/eventually.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
-import { createTestGateway, type FakeProducer } from './fakes.ts';
+import { createTestGateway, FakeProducer, type TestGatewayOptions } from './fakes.ts';
 
 /** The library's own build for pages, which loads its parts from where it came from. */
 const library = path.resolve(
@@ -24,7 +24,11 @@ interface Shop {
 }
 
 /** A page of an origin that may send calls, in a browser, and the gateway behind it. */
-async function inShop(executablePath: string, visit: (shop: Shop) => Promise<void>): Promise<void> {
+async function inShop(
+  executablePath: string,
+  visit: (shop: Shop) => Promise<void>,
+  options: TestGatewayOptions = {},
+): Promise<void> {
   const pages = createServer((request, response) => {
     const url = request.url ?? '/';
     if (url === '/') {
@@ -41,7 +45,7 @@ async function inShop(executablePath: string, visit: (shop: Shop) => Promise<voi
     assert.ok(pages.listening);
   });
   const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-  const { server, producer } = await createTestGateway({ corsOrigins: [origin] });
+  const { server, producer } = await createTestGateway({ corsOrigins: [origin], ...options });
   await server.listen({ port: 0, host: '127.0.0.1' });
   const { port } = server.server.address() as AddressInfo;
   const browser = await chromium.launch({
@@ -68,14 +72,20 @@ async function loadAnalytics({ page, api }: Shop, deliveryStrategy: object): Pro
       };
       const segment = { apiKey: 'wk_shop', apiHost, protocol: 'http', deliveryStrategy: strategy };
       const cdnSettings = { integrations: { 'Segment.io': segment } };
-      const analytics = AnalyticsNext.AnalyticsBrowser.load({ writeKey: 'wk_shop', cdnSettings });
+      // Faster than the defaults, which wait for up to a minute.
+      const backoffConfig = { baseBackoffInterval: 0.1, maxBackoffInterval: 0.1 };
+      const settings = { writeKey: 'wk_shop', cdnSettings, httpConfig: { backoffConfig } };
+      const analytics = AnalyticsNext.AnalyticsBrowser.load(settings);
       Object.assign(globalThis, { analytics });
     },
     [api, deliveryStrategy] as const,
   );
 }
 
-const arrived = async ({ producer }: Shop, expected: readonly string[]): Promise<void> =>
+const arrived = async (
+  { producer }: Pick<Shop, 'producer'>,
+  expected: readonly string[],
+): Promise<void> =>
   eventually(() => {
     const names = producer.calls().map(({ type, event, name }) => String(event ?? name ?? type));
     assert.deepEqual(names.sort(), [...expected].sort());
@@ -121,20 +131,63 @@ testNeeding(
   },
 );
 
+for (const deliveryStrategy of [
+  { strategy: 'standard' },
+  { strategy: 'batching', config: { size: 2, timeout: 100 } },
+])
+  testNeeding(
+    [programs.chromium],
+    `analytics.js 2 in a browser, ${deliveryStrategy.strategy}: everything arrives, although the gateway is away and then answers 503 and 429`,
+    async (path) => {
+      const away = new FakeProducer();
+      away.isHolding = true;
+      const producer = new FakeProducer();
+      await inShop(
+        path,
+        async (shop) => {
+          await loadAnalytics(shop, deliveryStrategy);
+          await shop.page.route('**/v1/**', (route) => route.abort('connectionrefused'));
+          shop.page.once('requestfailed', () => void shop.page.unrouteAll());
+          const answers = new Set<number>();
+          shop.page.on('response', (response) => answers.add(response.status()));
+          await shop.page.evaluate(`analytics.identify('user-1')`);
+          await arrived({ producer }, ['identify']);
+          const names = Array.from({ length: 14 }, (_, i) => `E${i}`);
+          // The first ones use the limit up, in one request or in many.
+          for (const sent of [12, 14]) {
+            const next = names.slice(sent === 12 ? 0 : 12, sent);
+            await shop.page.evaluate(
+              `${JSON.stringify(next)}.map((name) => analytics.track(name))`,
+            );
+            await arrived({ producer }, ['identify', ...names.slice(0, sent)]);
+          }
+          for (const status of [503, 429]) assert.ok(answers.has(status), [...answers].join());
+        },
+        { ackTimeoutMs: 50, rateLimit: 8, producers: [away, producer] },
+      );
+    },
+  );
+
 testNeeding([programs.chromium], 'a beacon and an image of a page arrive', async (path) => {
   await inShop(path, async (shop) => {
     const batch = [{ type: 'track', userId: 'u', event: 'Left' }];
     const opened = { userId: 'u', event: 'Opened', writeKey: 'wk_shop' };
     const data = encodeURIComponent(Buffer.from(JSON.stringify(opened)).toString('base64'));
     const beacon = JSON.stringify({ batch, writeKey: 'wk_shop' });
+    const json = JSON.stringify({
+      batch: [{ ...batch[0], event: 'Left Early' }],
+      writeKey: 'wk_shop',
+    });
     const size = await shop.page.evaluate(`(async () => {
       navigator.sendBeacon('http://${shop.api}/b', ${JSON.stringify(beacon)});
+      const blob = new Blob([${JSON.stringify(json)}], { type: 'application/json' });
+      navigator.sendBeacon('http://${shop.api}/b', blob);
       const image = new Image();
       image.src = 'http://${shop.api}/pixel/track?data=${data}';
       await image.decode();
       return [image.naturalWidth, image.naturalHeight];
     })()`);
     assert.deepEqual(size, [1, 1]);
-    await arrived(shop, ['Left', 'Opened']);
+    await arrived(shop, ['Left', 'Left Early', 'Opened']);
   });
 });

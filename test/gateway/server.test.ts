@@ -9,6 +9,7 @@ import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
+import { originMatcher } from '../../src/gateway/cross-origin.ts';
 import { auth, createTestGateway, FakeProducer, topics, type TestGateway } from './fakes.ts';
 
 const page = { type: 'page', userId: 'u' };
@@ -385,6 +386,20 @@ test('calls that are none go to ingest.rejected with their reason, and their bat
   assert.equal(gateway.metrics.rejected.get('no-user'), 3);
 });
 
+test('a rejected call keeps its bytes, alone, in a batch and among many', async () => {
+  const call = '{ "type":"track", "userId":1234567890123456789, "v":[1e400, 1.0, "\\u00e9"] }';
+  const alone = await createTestGateway();
+  assertSuccess(await post(alone, call, { path: 'track' }));
+  assert.equal(String(rejectedRecords(alone)[0]?.value), call);
+  const batched = await createTestGateway();
+  const batch = Array.from({ length: 30 }, () => call).join(' , ');
+  const context = { locale: 'de' };
+  assertSuccess(await post(batched, `{"context":${JSON.stringify(context)},"batch":[${batch}]}`));
+  const values = rejectedRecords(batched).map(({ value }) => String(value));
+  assert.deepEqual(values.slice(0, 20), Array(20).fill(call));
+  assert.equal(values[20], `{"batch":[${Array(10).fill(call).join()}]}`);
+});
+
 test('success is said only after Kafka has acknowledged every call', async () => {
   const gateway = await createTestGateway();
   gateway.producer.isHolding = true;
@@ -481,7 +496,7 @@ test('a batch of nothing but bad calls becomes a few records, and each is counte
   assert.equal(gateway.metrics.rejected.get('no-user'), 500);
   const records = rejectedRecords(gateway);
   assert.ok(records.length > 20 && records.length < 30, `${records.length}`);
-  assert.equal(records[0]?.value, '0');
+  assert.equal(String(records[0]?.value), '0');
   const shared = records.slice(20).map(({ value, headers }) => {
     assert.ok(Buffer.byteLength(String(value)) < 200_000);
     assert.match(String(headers?.['detail']), /^\d+ calls of one request; the first: /);
@@ -664,20 +679,55 @@ test('the time of refused requests is not measured: what is refused at once woul
   assert.equal(await measured(), 1);
 });
 
-test('pages of the configured origins may send calls, others may not', async () => {
-  const { server } = await createTestGateway({ corsOrigins: ['https://shop.example'] });
-  const preflight = async (origin: string): Promise<Response> =>
-    server.inject({
-      method: 'OPTIONS',
-      url: '/v1/track',
-      headers: { origin, 'access-control-request-method': 'POST' },
-    });
-  const allowed = await preflight('https://shop.example');
+test('pages of the configured origins may send calls, and are allowed the headers that they ask for', async () => {
+  const gateway = await createTestGateway({ corsOrigins: ['https://shop.example'] });
+  const origin = 'https://shop.example';
+  const asked = 'anonymousid, authorization, content-type, rsa-session, x-retry-count';
+  const allowed = await preflight(gateway, { origin, 'access-control-request-headers': asked });
   assert.equal(allowed.statusCode, 204);
-  assert.equal(allowed.headers['access-control-allow-origin'], 'https://shop.example');
-  assert.match(String(allowed.headers['access-control-allow-headers']), /Authorization/);
-  const other = await preflight('https://evil.example');
-  assert.equal(other.headers['access-control-allow-origin'], undefined);
+  assert.equal(allowed.headers['access-control-allow-headers'], asked);
+  const refused = await post(gateway, 'no JSON', { headers: { ...auth, origin } });
+  const wrongPath = await post(gateway, {}, { path: 'tracks', headers: { ...auth, origin } });
+  for (const { headers } of [allowed, refused, wrongPath]) {
+    assert.equal(headers['access-control-allow-origin'], origin);
+    assert.equal(headers['access-control-allow-credentials'], 'true');
+    assert.equal(headers['access-control-expose-headers'], 'Retry-After');
+  }
+});
+
+test('a page that may not send calls is told which setting allows it, also where none is allowed', async () => {
+  for (const corsOrigins of [[], ['https://shop.example']]) {
+    const gateway = await createTestGateway({ corsOrigins });
+    const refused = await preflight(gateway, { origin: 'https://evil.example' });
+    assert.equal(codeOf(refused), '403 unknown-origin');
+    assert.match(refused.body, /GATEWAY_CORS_ORIGINS .*https:\/\/evil\.example/);
+    assert.equal(refused.headers['access-control-allow-origin'], undefined);
+  }
+});
+
+const preflight = async ({ server }: TestGateway, headers: object): Promise<Response> =>
+  server.inject({
+    method: 'OPTIONS',
+    url: '/v1/track',
+    headers: { 'access-control-request-method': 'POST', ...headers },
+  });
+
+test('an origin with a star allows every name below it, and nothing else', () => {
+  const isAllowed = originMatcher(['https://*.shop.example:8443', 'https://pay.example']);
+  for (const [origin, expected] of [
+    ['https://www.shop.example:8443', true],
+    ['https://a.b.shop.example:8443', true],
+    ['https://pay.example', true],
+    ['https://www.pay.example', false],
+    ['https://shop.example:8443', false],
+    ['https://evilshop.example:8443', false],
+    ['http://www.shop.example:8443', false],
+    ['https://www.shop.example', false],
+    ['null', false],
+    [undefined, false],
+  ] as const)
+    assert.equal(isAllowed(origin), expected, origin);
+  assert.equal(originMatcher(['*'])('null'), true);
 });
 
 test('the address of a client is believed only from trusted proxies', async () => {
@@ -692,6 +742,11 @@ test('the address of a client is believed only from trusted proxies', async () =
   assert.equal(await ipOf(['127.0.0.0/8'], '203.0.113.7'), '203.0.113.7');
   assert.equal(await ipOf(['127.0.0.0/8'], '198.51.100.1, 203.0.113.7'), '203.0.113.7');
   assert.equal(await ipOf(['127.0.0.0/8', '203.0.113.0/24'], '::1, 203.0.113.7'), '::1');
+  const azure = '198.51.100.1:80, 203.0.113.7:51234, 10.1.2.3:443';
+  assert.equal(await ipOf(['127.0.0.0/8', '10.0.0.0/8'], azure), '203.0.113.7');
+  assert.equal(await ipOf(['127.0.0.0/8'], '[2001:db8::7]:51234'), '2001:db8::7');
+  assert.equal(await ipOf(['127.0.0.0/8'], '[2001:db8::7]'), '2001:db8::7');
+  assert.equal(await ipOf(['127.0.0.0/8'], '2001:db8::7'), '2001:db8::7');
   assert.equal(await ipOf(['127.0.0.0/8'], '<script>'), undefined);
 });
 
