@@ -85,10 +85,13 @@ export async function createProgram(context: Context, wanted = ''): Promise<Comm
 
 /** Commander's `error: …`, sometimes with a hint on a second line, as one line like all other errors. */
 function usageError(text: string): string {
-  const line = text
+  const said = text
     .replace(/^error: /, 'postrider: ')
     .trimEnd()
     .replaceAll('\n', ' ');
+  const isPerhapsAnId = /: unknown option '-[^-]/.test(said);
+  const hint = isPerhapsAnId ? '; write -- before an argument that begins with a hyphen' : '';
+  const line = said + hint;
   return `${printable(line)}\n`;
 }
 

@@ -11,12 +11,12 @@ export function backoffMs(failures: number, random: () => number): number {
 }
 
 /**
- * `Retry-After` (RFC 9110 §10.2.3), seconds or a date, as milliseconds from `nowMs`, at most five
+ * `Retry-After` (RFC 9110 §10.2.3), seconds, also with a fraction, or a date, as milliseconds from `nowMs`, at most five
  * minutes; undefined for anything else.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
-  const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : dateOf(text) - nowMs;
+  const waitMs = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * 1_000 : dateOf(text) - nowMs;
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), mostRetryAfterMs);
 }
 

@@ -128,7 +128,9 @@ function transportOf(given: AnalyticsOptions): Options['transport'] {
 /** A path is kept, with or without a slash at its end. */
 function batchUrl(endpoint: string): string {
   const url = readHttpUrl('endpoint', endpoint);
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/batch`;
+  // Whoever copies the address of a request gives its path too.
+  const base = url.pathname.replace(/\/+$/, '').replace(/\/v1(?:\/batch)?$/, '');
+  return `${url.origin}${base}/v1/batch`;
 }
 
 function count(name: string, given: unknown, fallback: number, most?: number): number {

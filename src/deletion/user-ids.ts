@@ -50,7 +50,7 @@ function linesOf({ name, bytes }: UserFile): string[] {
     .split(/\r?\n/);
   if (lines.at(-1) === '') lines.pop();
   const problems = lines.flatMap((line, index) => {
-    const problem = line === '' ? undefined : (problemOf(line) ?? lineProblemOf(line));
+    const problem = line === '' ? undefined : (problemOf(line) ?? lineProblemOf(line, index === 0));
     return problem === undefined ? [] : [`line ${index + 1} ${problem}`];
   });
   const [first, ...more] = problems;
@@ -65,7 +65,12 @@ function problemOf(id: string): string | undefined {
   return isLong ? `has more than ${maxCallBytes} bytes, which no call can carry` : undefined;
 }
 
-function lineProblemOf(line: string): string | undefined {
-  if (line === line.trim()) return undefined;
-  return 'has blanks around its id (if that is intended, give the id as an argument)';
+const asArgument = '(if that is intended, give the id as an argument)';
+const headerName = /^"?(?:(?:user|customer|member|account|anonymous)[ _-]?)?ids?"?$/i;
+
+function lineProblemOf(line: string, isFirst: boolean): string | undefined {
+  if (isFirst && headerName.test(line))
+    return `is the header of a CSV file, not an id: give a file with ids alone ${asArgument}`;
+  if (/^".*"$/.test(line)) return `has its id in quotes, as CSV has ${asArgument}`;
+  return line === line.trim() ? undefined : `has blanks around its id ${asArgument}`;
 }

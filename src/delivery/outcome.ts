@@ -224,6 +224,23 @@ const untrustedCodes: ReadonlySet<string> = new Set([
   'INVALID_CA',
 ]);
 
+/** OpenSSL's words for these are no help, or a line of its source. */
+const explanations: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the endpoint has signed its certificate itself',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the authority of its certificate is unknown',
+  UNABLE_TO_GET_ISSUER_CERT: 'an intermediate certificate is missing, or its authority is unknown',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    'an intermediate certificate is missing, or its authority is unknown',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    'the endpoint sends its own certificate alone: the intermediate one is missing, or its authority is unknown',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    'the endpoint demands a client certificate, and Postrider has none',
+  'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE':
+    'the endpoint refused the handshake; it may demand a client certificate, and Postrider has none',
+  'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE':
+    'the endpoint refused the handshake; it may demand a client certificate, and Postrider has none',
+};
+
 export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';
 
 /**
@@ -237,10 +254,10 @@ export function outcomeOfError(error: unknown, progress: Progress): Failed {
   const { code, message, address } = describe(error);
   if (code === addressRefusedCode)
     return { kind: 'permanent', reason: 'address-refused', detail: message };
-  if (untrustedCodes.has(code)) return { kind: 'permanent', reason: 'tls-untrusted', detail: code };
+  const detail = [code, explanations[code] ?? message].filter((part) => part !== '').join(': ');
+  if (untrustedCodes.has(code)) return { kind: 'permanent', reason: 'tls-untrusted', detail };
   if (progress !== 'answering' && isNotHttp(error))
     return { kind: 'permanent', reason: 'not-http', detail: message };
-  const detail = code === '' ? message : `${code}: ${message}`;
   const cause = isOurWant(code, address) ? 'local' : causeOfCode(code);
   return progress === 'unreached'
     ? { kind: 'retryable', cause, detail, unreached: true }

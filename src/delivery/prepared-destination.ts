@@ -51,6 +51,9 @@ export class PreparedDestination {
 function prepareEndpoint(webhook: Webhook, isUrlSecret: boolean): PreparedEndpoint {
   const url = new URL(webhook.url);
   const headers = [...fixedHeaders];
+  // What an endpoint says to an error is kept and shown as it comes.
+  if (!Object.keys(webhook.headers).some((name) => /^accept-encoding$/i.test(name)))
+    headers.push('Accept-Encoding', 'identity');
   for (const [name, value] of Object.entries(webhook.headers)) headers.push(name, value);
   return {
     url: webhook.url,
@@ -75,9 +78,19 @@ export function requestHeaders(
   return headers;
 }
 
-/** Producers choose message ids freely. Characters that a header cannot carry are percent-encoded. */
+/**
+ * Producers choose message ids freely. Characters that a header cannot carry are percent-encoded, halves of a pair as
+ * `%uD83D`, so that different ids have different values.
+ */
 function headerValue(messageId: string): string {
-  return /^[\x21-\x7e]+$/.test(messageId)
-    ? messageId
-    : encodeURIComponent(messageId.toWellFormed());
+  if (/^[\x21-\x24\x26-\x7e]+$/.test(messageId)) return messageId;
+  const half = /(\p{Surrogate})/u;
+  return messageId
+    .split(half)
+    .map((part) => (half.test(part) ? `%u${hexOf(part)}` : encodeURIComponent(part)))
+    .join('');
+}
+
+function hexOf(half: string): string {
+  return half.charCodeAt(0).toString(16).toUpperCase();
 }

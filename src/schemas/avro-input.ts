@@ -115,7 +115,7 @@ export class AvroInput {
   }
 
   float(): number {
-    return this.take(4).readFloatLE(0);
+    return shortest(this.take(4).readFloatLE(0));
   }
 
   double(): number {
@@ -147,6 +147,21 @@ export class AvroInput {
     }
     throw misfit('An integer has more than 64 bits.');
   }
+}
+
+/** Enough for every number of 32 bits, and the fewest with which two of them can differ. */
+const [mostDigits, fewestDigits] = [9, 6];
+
+/**
+ * A number of 32 bits as it was written: 0.1 and not 0.10000000149011612, which is the nearest number of 64 bits.
+ */
+export function shortest(float: number): number {
+  if (Number.isSafeInteger(float) || !Number.isFinite(float)) return float;
+  for (let digits = fewestDigits; digits < mostDigits; digits += 1) {
+    const short = Number(float.toPrecision(digits));
+    if (Math.fround(short) === float) return short;
+  }
+  return Number(float.toPrecision(mostDigits));
 }
 
 /** A number if a double can hold it exactly, otherwise decimal text. */

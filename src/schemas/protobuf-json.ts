@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs';
-import { exact } from './avro-input.ts';
+import { exact, shortest } from './avro-input.ts';
 import { misfit } from './decode-error.ts';
 import { setKey, type Output } from './output.ts';
 
@@ -66,6 +66,7 @@ export class ProtobufJson {
       const { valuesById } = resolvedType;
       return (value) => valuesById[value as number] ?? value;
     }
+    if (type === 'float') return (value) => shortest(value as number);
     if (type === 'bytes') return (value) => Buffer.from(value as Uint8Array).toString('base64');
     return scalar;
   }
@@ -124,11 +125,12 @@ const wellKnown: Readonly<Record<string, ToJson>> = {
   '.google.protobuf.ListValue': (message, output) => list(message as Fields, output),
   '.google.protobuf.Value': (message, output) => value(message as Fields, output),
   ...Object.fromEntries(
-    ['Double', 'Float', 'Int64', 'UInt64', 'Int32', 'UInt32', 'Bool', 'String'].map((name) => [
+    ['Double', 'Int64', 'UInt64', 'Int32', 'UInt32', 'Bool', 'String'].map((name) => [
       `.google.protobuf.${name}Value`,
       (message: unknown) => scalar((message as Fields)['value']),
     ]),
   ),
+  '.google.protobuf.FloatValue': (message) => shortest((message as { value: number }).value),
   '.google.protobuf.BytesValue': (message) =>
     Buffer.from((message as { value: Uint8Array }).value).toString('base64'),
 };

@@ -43,6 +43,10 @@ const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['get', 'sources', 'a', 'b'], /too many arguments/],
   [['apply'], /required option '-f, --file <files...>' not specified/],
   [['produce'], /required option '--source <id>' not specified/],
+  [
+    ['delete-user', '-Kx7'],
+    /unknown option '-Kx7'; write -- before an argument that begins with a hyphen/,
+  ],
   [['topics', '--creat'], /unknown option '--creat' \(Did you mean --create\?\)/],
   [['listen', '--port', '70000'], /Allowed: a whole number from 0 to 65535/],
   [['listen', '--delay', '6'], /Allowed: a duration such as 250ms, 6s or 1m/],

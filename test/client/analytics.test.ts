@@ -59,6 +59,15 @@ test('a call of each type arrives with its message id, in one batch', async () =
   assert.deepEqual(types, ['identify', 'track', 'page', 'screen', 'group', 'alias']);
 });
 
+test('the address of batches is taken as the endpoint too', async () => {
+  for (const path of ['/v1/batch', '/v1/batch/', '/v1', '']) {
+    const analytics = connect({ endpoint: `${gateway.url}${path}` });
+    analytics.identify({ userId: 'u' });
+    await analytics.close();
+    assert.equal(gateway.requests.at(-1)?.url, '/v1/batch');
+  }
+});
+
 test('a request names the source by Basic authentication, the library and the time of sending', async () => {
   const analytics = connect({ endpoint: `${gateway.url}/some/path/` });
   const beforeMs = Date.now();

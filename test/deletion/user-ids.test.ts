@@ -40,6 +40,14 @@ for (const [what, args, file, code, message] of [
     'input-invalid',
     /^users.txt: line 2 has blanks around its id .*, and 1 more/,
   ],
+  [
+    'the header of a CSV file',
+    [],
+    'user_id\nu1\n',
+    'input-invalid',
+    /line 1 is the header of a CSV/,
+  ],
+  ['a quoted id', [], 'u1\n"u2"\n', 'input-invalid', /line 2 has its id in quotes, as CSV has/],
   ['bytes that are no text', [], Buffer.from([0x61, 0xff]), 'input-invalid', /is not UTF-8 text$/],
   [
     'a line that is no id',

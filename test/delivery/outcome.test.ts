@@ -32,7 +32,7 @@ describe('Retry-After', () => {
   });
 
   test('that is neither is as good as none', () => {
-    for (const value of ['', '-5', '1.5', 'soon', '0x10', 'Sun, 99 Nov', '1e3'])
+    for (const value of ['', '-5', 'soon', '0x10', 'Sun, 99 Nov', '1e3'])
       assert.equal(parseRetryAfterMs(value, nowMs), undefined, value);
   });
 

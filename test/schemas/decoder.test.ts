@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import avro from 'avsc';
 import fc from '../harness/fast-check.ts';
 import { createDecoder, type Decoded } from '../../src/schemas/decoder.ts';
+import { shortest } from '../../src/schemas/avro-input.ts';
 import type { ReferencedSchema } from '../../src/schemas/registered-schema.ts';
 
 /** Written by avsc, read by us. */
@@ -70,6 +71,13 @@ test('Avro: a union is the value alone, also where branches are alike', () => {
   const isWrapped = type.isValid(wrapped);
   const { object } = decodeAvro(schema, type.toBuffer(isWrapped ? wrapped : value));
   assert.deepEqual(object, { a: null, b: 5, c: 's', d: { x: null, y: 0.5 } });
+});
+
+test('a number of 32 bits is what was written, and not the nearest number of 64 bits', () => {
+  for (const value of [0.1, 19.99, 1e-5, 16_777_216, 3.4028235e38, 123_456_792, 1.5e-38, -0.3, 0.5])
+    assert.equal(shortest(Math.fround(value)), value);
+  const schema = record(['n', 'float']);
+  assert.deepEqual(avroCall(schema, { n: 0.1 }).object, { n: 0.1 });
 });
 
 test('Avro: a long is a number where a double holds it, else decimal text', () => {

@@ -23,6 +23,7 @@ const proto = `
     optional bool flag = 8;
     map<int64, string> by_number = 10;
     uint64 count = 9 [json_name = "howMany"];
+    float rate = 11;
   }
 `;
 
@@ -58,6 +59,7 @@ test('Protobuf: a message as its JSON mapping has it, found by its place in the 
     raw: Buffer.from([0, 255]),
     flag: false,
     count: 3,
+    rate: 0.1,
     byNumber: { '-5': 'e' },
   });
   assert.deepEqual(protoCall(bytes).object, {
@@ -71,6 +73,7 @@ test('Protobuf: a message as its JSON mapping has it, found by its place in the 
     flag: false,
     byNumber: { '-5': 'e' },
     howMany: 3,
+    rate: 0.1,
   });
   const first = encodeProto('shop.v1.Other', { note: 'n' });
   assert.deepEqual(protoCall(first, [0]).object, { note: 'n' });

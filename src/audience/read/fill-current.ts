@@ -59,6 +59,7 @@ function judge({ source, id, value }: Rows): string {
       ${fault('otherIds', 'other_id')}
       ${fault('nullIds', 'id IS NULL')}
       ${fault('emptyIds', "trimmed_id = ''")}
+      ${fault('exponentIds', `regexp_full_match(trimmed_id, '[0-9](\\.[0-9]+)?[eE]\\+[0-9]+')`)}
       ${fault('longIds', `strlen(trimmed_id) > ${maxIdBytes}`)}
       ${fault('otherValues', 'other_value')}
       ${fault('nullValues', 'value IS NULL')}
@@ -70,6 +71,21 @@ function judge({ source, id, value }: Rows): string {
 const nothing =
   'SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS trimmed_id, NULL::VARCHAR AS value, NULL::VARCHAR AS fault LIMIT 0';
 
+/** What databases, spreadsheets and programs write for nothing, and the last row of a report. */
+const placeholders = [
+  'null',
+  '(null)',
+  '\\n',
+  'nan',
+  'none',
+  'nil',
+  'n/a',
+  '#n/a',
+  'undefined',
+  'total',
+];
+const isPlaceholder = `length(user_id) < 10 AND lower(user_id) IN (${placeholders.map(text).join(', ')})`;
+
 async function count(connection: DuckDBConnection): Promise<ReadReport> {
   const isNumeric = "ascii(user_id) BETWEEN 48 AND 57 AND regexp_full_match(user_id, '[0-9]+')";
   const counted = await connection.runAndReadAll(`
@@ -78,7 +94,8 @@ async function count(connection: DuckDBConnection): Promise<ReadReport> {
       count_if(differ AND fault IS NULL)::DOUBLE AS differ,
       count_if(${isNumeric})::DOUBLE AS numeric,
       count_if(${isNumeric} AND starts_with(user_id, '0') AND length(user_id) > 1)::DOUBLE AS zero,
-      count_if(${isNumeric} AND length(user_id) >= 16)::DOUBLE AS long
+      count_if(${isNumeric} AND length(user_id) >= 16)::DOUBLE AS long,
+      count_if(${isPlaceholder})::DOUBLE AS placeholder
     FROM current GROUP BY fault`);
   const found = counted.getRowObjectsJS();
   const of = (fault: string | null, column: string): number =>
@@ -97,6 +114,7 @@ async function count(connection: DuckDBConnection): Promise<ReadReport> {
     numericIds: of(null, 'numeric'),
     leadingZeroIds: of(null, 'zero'),
     longNumericIds: of(null, 'long'),
+    placeholderIds: of(null, 'placeholder'),
     leftOut,
   };
 }

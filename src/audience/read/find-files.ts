@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib';
 import { PostriderError } from '../../errors.ts';
 import type { FileRows, RowFormat } from '../../resources/resource.ts';
 import { isInside } from '../../resources/inside.ts';
+import { firstBytes, openText } from './first-record.ts';
 import { formatOf } from '../../resources/schema/row-format.ts';
 
 export interface FoundFiles {
@@ -41,7 +42,13 @@ export async function findFiles(rows: FileRows, folder: string): Promise<FoundFi
   for (const file of files) {
     await checkReadable(file);
     const last = file.endsWith('.gz') ? await lastOfGzip(file) : await lastOf(file);
-    if (format !== 'parquet' && last !== undefined && last !== lineFeed)
+    if (format === 'parquet') continue;
+    if (await isUtf16(file)) throw invalid(`${file} is UTF-16; write it as UTF-8`);
+    if (last === carriageReturn)
+      throw invalid(
+        `${file} has lines that end in a carriage return alone; end them in a line feed`,
+      );
+    if (last !== undefined && last !== lineFeed)
       throw invalid(`${file} is cut off: its last line does not end in a line break`);
   }
   return { format, files, expectedRows };
@@ -81,6 +88,15 @@ async function checkReadable(file: string): Promise<void> {
 }
 
 const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** By its byte order mark, or by the zero in its first letter. */
+async function isUtf16(file: string): Promise<boolean> {
+  const [first, second] = await firstBytes(openText(file), 2);
+  if (first === undefined || second === undefined) return false;
+  const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  return isMarked || (first === 0) !== (second === 0);
+}
 
 /** The last byte; undefined for an empty file. */
 async function lastOf(file: string): Promise<number | undefined> {

@@ -3,6 +3,8 @@ export const faults = {
   nullIds: 'without an id',
   emptyIds: 'with an empty id',
   otherIds: 'whose id is neither text nor a whole number',
+  exponentIds:
+    'whose id is in scientific notation, as spreadsheets write long numbers, and has lost digits',
   longIds: 'with an id of more than 1,000 bytes',
   nullValues: 'without a value',
   otherValues: 'whose value is neither text, a number, true nor false',
@@ -27,6 +29,8 @@ export interface ReadReport {
   readonly leadingZeroIds: number;
   /** Of those, with 16 digits or more, which a double cannot always hold. */
   readonly longNumericIds: number;
+  /** Members with an id such as `NULL` or `Total`, which somebody else's program may have written. */
+  readonly placeholderIds: number;
   /** Rows that are not used. */
   readonly leftOut: Readonly<Record<Fault, number>>;
 }

@@ -22,7 +22,12 @@ export async function explainUnreadable(
       wrong === undefined ? `${file}: ${noObject}` : `${file}:${wrong.number}: ${wrong.reason}`,
     );
   }
-  if (format === 'parquet') throw invalid(`${file} is not a whole Parquet file`);
+  if (format === 'parquet')
+    throw invalid(
+      /string encoding/i.test(message)
+        ? `${file} has bytes in a column that are no text, such as a UUID of 16 bytes; write them as text, or with the logical type UUID`
+        : `${file} is not a whole Parquet file`,
+    );
   const line = /CSV Error on Line: (\d+)/.exec(message)?.[1];
   const reason = csvReasons.find(([pattern]) => pattern.test(message))?.[1] ?? 'is not valid CSV';
   throw invalid(`${line === undefined ? file : `${file}:${line}`}: ${reason}`);

@@ -41,11 +41,14 @@ export function presentSync(outcome: SyncOutcome): string[] {
 /** Facts about the data that a person should know; usually none. */
 function presentRows(read: ReadReport | undefined): string[] {
   if (read === undefined) return [];
-  const { rows, duplicates, conflicts, leftOut } = read;
+  const { rows, duplicates, conflicts, placeholderIds, leftOut } = read;
   const leftOutRows = describeLeftOut(leftOut);
   const facts = [
     ...(duplicates > 0 ? [`${duplicates} repeated a user`] : []),
     ...(conflicts > 0 ? [`${conflicts} users had several values, of which one was used`] : []),
+    ...(placeholderIds > 0
+      ? [`${placeholderIds} ids look like no users, such as NULL, NaN or Total`]
+      : []),
     ...(leftOutRows === '' ? [] : [`left out: ${leftOutRows}`]),
   ];
   return facts.length === 0 ? [] : [`  of ${rows} rows ${facts.join('; ')}`];

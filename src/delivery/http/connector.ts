@@ -115,6 +115,9 @@ export class Connector {
       return;
     }
     limitAnswers(socket);
+    // An alert behind the handshake, such as that a client certificate is missing, would be followed by the end of the
+    // connection, which undici would take for what happened.
+    socket.once('error', () => socket.destroy());
     connections.opened(socket, () => {
       callback(null, socket);
     });

@@ -1,11 +1,12 @@
 /**
  * `Retry-After` (RFC 9110 §10.2.3) as milliseconds from `nowMs`; undefined for anything that is neither
- * whole seconds nor a date. A date in the past is 0. Absurd values pass, as large as a number
+ * seconds, also with a fraction, as some frameworks write them, nor a date. A date in the past is 0. Absurd values pass, as large as a number
  * is exact: the caller's deadline bounds them.
  */
 export function parseRetryAfterMs(value: string, nowMs: number): number | undefined {
   const text = value.trim();
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1_000, Number.MAX_SAFE_INTEGER);
+  if (/^\d+(?:\.\d+)?$/.test(text))
+    return Math.min(Math.ceil(Number(text) * 1_000), Number.MAX_SAFE_INTEGER);
   // Date.parse also takes "1" or "-5"; every form of HTTP-date has a weekday's name and a time of day.
   if (!/^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(text)) return undefined;
   // The oldest form (asctime) has no zone and means GMT.

@@ -57,6 +57,18 @@ test('each id of a CSV file is a member once, and every rule has its number', as
   );
 });
 
+test('ids that spreadsheets and programs leave are left out, or counted', async (t) => {
+  const { file, members } = await startReading(t);
+  const odd = ['NULL', '\\N', 'NaN', 'None', '#N/A', 'Total', 'undefined'];
+  const fine = ['u1', '1e5', '83e2', 'total-7', 'annul', '1.23457E-16'];
+  await file('a.csv', ['id', ...odd, ...fine, '1.23457E+16', '2e+08', ''].join('\n'));
+  const { current, report } = await members({ file: 'a.csv', userId: 'id' });
+  assert.deepEqual([...current.keys()].sort(), [...odd, ...fine].sort());
+  const used = odd.length + fine.length;
+  const counts = { rows: used + 2, members: used, placeholderIds: odd.length };
+  assert.deepEqual(report, reportOf(counts, { exponentIds: 2 }));
+});
+
 test('a CSV file may have no header, another delimiter, Windows line ends, a BOM, gzip', async (t) => {
   const { file, members } = await startReading(t);
   await file('plain.csv', 'x,1\ny,2\n');
@@ -232,6 +244,11 @@ test('what cannot be read is a sentence with file, line or column, and without t
   await file('latin.csv', Buffer.from('id\nsecret\xe9\n', 'latin1'));
   await file('mixed.csv', 'id,v\r\nsecret,2\nx,3\r\n');
   await file('empty.csv', '');
+  await file('utf16.csv', Buffer.from('\ufeffid,v\r\nsecret,1\r\n', 'utf16le'));
+  await file('utf16-bare.csv', Buffer.from('id,v\nsecret,1\n', 'utf16le'));
+  await file('old-mac.csv', 'id,v\rsecret,1\r');
+  await file('semicolons.csv', 'id;name;v\nsecret;secret;1\n');
+  await file('twice.csv', 'id,v,id\nsecret,1,2\n');
   await file('mix/a.csv', 'id\n1\n');
   await file('mix/b.ndjson', '{"id":1}\n');
   await file('none/a.txt', 'id\n1\n');
@@ -247,6 +264,14 @@ test('what cannot be read is a sentence with file, line or column, and without t
     ['mix', /^mix holds csv and ndjson files; set format to one$/],
     ['mix/a.csv', /^.*\/mix\/a\.csv has no column customer; it has one column$/],
     ['empty.csv', /\/empty\.csv is empty, without even a header$/],
+    ['utf16.csv', /\/utf16\.csv is UTF-16; write it as UTF-8$/],
+    ['utf16-bare.csv', /\/utf16-bare\.csv is UTF-16; write it as UTF-8$/],
+    ['old-mac.csv', /\/old-mac\.csv has lines that end in a carriage return alone/],
+    [
+      'semicolons.csv',
+      /has no column id; it has one column, and 3 with the delimiter ";"; set delimiter to that$/,
+    ],
+    ['twice.csv', /\/twice\.csv has the column id twice; give each column its own name$/],
     ['cut.csv.gz', /\/cut\.csv\.gz is not a whole gzip file: it is cut off or damaged$/],
     ['no-gzip.csv.gz', /\/no-gzip\.csv\.gz is not a whole gzip file/],
     ['short.csv', /\/short\.csv:3: has more or fewer columns than the first line$/],

@@ -87,6 +87,12 @@ test('a Parquet file that is not whole, or has no such column, is named', async 
       code: 'input-invalid',
       message: new RegExp(`/${name}\\.parquet is not a whole Parquet file$`),
     });
+  await sql(
+    `COPY (SELECT unhex('550e8400e29b41d4a716446655440000') AS id) TO '${folder}/uuid.parquet'`,
+  );
+  await assert.rejects(members({ file: 'uuid.parquet', userId: 'id' }), {
+    message: /\/uuid\.parquet has bytes in a column that are no text, such as a UUID of 16 bytes/,
+  });
   await sql(`COPY (SELECT 1 AS customer_id, 2 AS v) TO '${folder}/other.parquet'`);
   await assert.rejects(members({ file: 'other.parquet', userId: 'id' }), {
     message: /\/other\.parquet has no column id; it has 2 columns$/,

@@ -77,6 +77,7 @@ export function reportOf(
     numericIds: 0,
     leadingZeroIds: 0,
     longNumericIds: 0,
+    placeholderIds: 0,
     ...given,
     leftOut: { ...(none as Record<Fault, number>), ...leftOut },
   };

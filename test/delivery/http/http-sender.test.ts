@@ -45,6 +45,7 @@ describe('a request', () => {
     assert.equal(request.headers['content-type'], 'application/json');
     assert.equal(request.headers['user-agent'], 'Postrider/1.0');
     assert.equal(request.headers['cdn-loop'], 'postrider');
+    assert.equal(request.headers['accept-encoding'], 'identity');
     assert.equal(request.headers['x-signature'], '6584c31d030ff167eca14a1042eb7e88c881b8e8');
     assert.equal(request.headers['x-team'], 'growth');
     assert.equal(request.headers['idempotency-key'], 'm1');
@@ -70,6 +71,19 @@ describe('a request', () => {
     });
     await post(url, { destination: { idempotencyHeader: 'Idempotency-Key' }, messageId: 'é\r\n' });
     assert.equal(key, '%C3%A9%0D%0A');
+  });
+
+  test('carries for different message ids different values', async () => {
+    const keys: unknown[] = [];
+    const url = await http((request, response) => {
+      keys.push(request.headers['idempotency-key']);
+      response.end();
+    });
+    const ids = ['a\ud83d', 'a\ude00', 'a\ufffd', 'a😀', 'a%uD83D', 'a b', 'a%20b'];
+    for (const messageId of ids)
+      await post(url, { destination: { idempotencyHeader: 'Idempotency-Key' }, messageId });
+    assert.equal(new Set(keys).size, ids.length, keys.join());
+    assert.equal(keys[0], 'a%uD83D');
   });
 });
 

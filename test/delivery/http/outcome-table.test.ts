@@ -239,7 +239,9 @@ describe('Retry-After is honoured', () => {
     [['9'.repeat(400)], Number.MAX_SAFE_INTEGER],
     [['60', '120', '30'], 120_000],
     [['soon', '60'], 60_000],
-    ...['-5', '1.5', 'soon', '', '0x10', '1e3', '120, 60', '٣', 'Infinity', 'NaN'].map(
+    [['40.0'], 40_000],
+    [['1.5'], 1_500],
+    ...['-5', '.5', '1.', 'soon', '', '0x10', '1e3', '120, 60', '٣', 'Infinity', 'NaN'].map(
       (value): [string[], undefined] => [[value], undefined],
     ),
   ];

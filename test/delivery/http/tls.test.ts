@@ -113,6 +113,24 @@ describe('a certificate', () => {
       assert.deepEqual([verdict, received()], ['retryable: tls', '']);
     });
 
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const)
+    test(`of an endpoint that demands one of ours is told, in ${maxVersion}`, async () => {
+      const demands = { requestCert: true, rejectUnauthorized: true, maxVersion };
+      const { port } = await serve({ ...makeCertificate({ by: authority }), ...demands });
+      const { outcome, verdict } = await post(`https://crm.example:${port}/`, { sender });
+      assert.equal(verdict, 'retryable: tls');
+      assert.match(outcome.detail ?? '', /demand.* a client certificate, and Postrider has none$/);
+    });
+
+  test('without its intermediate one is told so', async () => {
+    const { port } = await serve({ ...makeCertificate({ by: intermediate }) });
+    const { outcome } = await post(`https://crm.example:${port}/`, { sender });
+    assert.match(
+      outcome.detail ?? '',
+      /^UNABLE_TO_VERIFY_LEAF_SIGNATURE: .* the intermediate one is/,
+    );
+  });
+
   test('for a thousand other hosts is named in a line, not with all of them', async () => {
     const hosts = Array.from({ length: 1_000 }, (_, i) => `shop-${i}.other.example`);
     const { port } = await serve({ ...makeCertificate({ by: authority, hosts }) });

@@ -10,8 +10,8 @@ const values = {
 };
 
 /** The fields that are refused, and why, in short. */
-function refused(text: string): readonly string[] {
-  const environment = { ...values, SECRET_KEY: 'zq4' };
+function refused(text: string, more: Readonly<Record<string, string>> = {}): readonly string[] {
+  const environment = { ...values, SECRET_KEY: 'zq4', ...more };
   const variables = { environment, settings: settingNames };
   const { documents, problems } = parseDocuments('f.yaml', text, 'yaml', variables);
   const issues = documents.flatMap(({ parsed }) => ('issues' in parsed ? parsed.issues : []));
@@ -38,6 +38,16 @@ test('the settings and the variables of the platform are not for resource files,
         `${crm}webhooks: [{ url: "https://x.example/", headers: { X: "\${${name}}" } }]`,
       )[0] ?? '',
       new RegExp(`^webhooks\\[0\\]\\.headers\\.X: \\$\\{${name}\\} is not for resource files`),
+    );
+});
+
+test('a value with a line break is refused: a secret from an env file ends in one', () => {
+  for (const ending of ['\n', '\r', '\r\n'])
+    assert.deepEqual(
+      refused(`${crm}webhooks: [{ url: "https://x.example/" }]\nsharedSecret: \${BROKEN}`, {
+        BROKEN: `zq5${ending}`,
+      }),
+      ['sharedSecret: the environment variable BROKEN has a line break in it'],
     );
 });
 
