@@ -74,6 +74,8 @@ export interface FileRows {
    * of rows.
    */
   readonly complete?: string;
+  /** A duration. Older files are refused: the newest one counts, or `complete`. */
+  readonly maxAge?: string;
   readonly format?: RowFormat;
   /** For CSV: without a header, columns are numbers, from 1. */
   readonly header?: boolean;
@@ -98,11 +100,17 @@ export interface PostgresRows {
   /** A connection URL, which is a secret. */
   readonly postgres: string;
   readonly query: string;
+  /** A query for the time of the newest data. */
+  readonly asOf?: string;
+  /** A duration. Data that is older by `asOf` is refused. */
+  readonly maxAge?: string;
 }
 
-/** The result of a DuckDB query over files in `AUDIENCE_FILES_DIR`: columns as for {@link PostgresRows}. */
+/** The result of a DuckDB query over files in `AUDIENCE_FILES_DIR`: columns and age as for {@link PostgresRows}. */
 export interface SqlRows {
   readonly sql: string;
+  readonly asOf?: string;
+  readonly maxAge?: string;
 }
 
 export const rowFormats = ['csv', 'ndjson', 'parquet'] as const;

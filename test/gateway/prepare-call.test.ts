@@ -13,6 +13,7 @@ const receipt = {
 const page = { type: 'page', userId: 'u', messageId: 'm' };
 
 const emptySubmission: Submission = {
+  body: Buffer.alloc(0),
   calls: [],
   beyondLimits: new Map(),
   type: undefined,

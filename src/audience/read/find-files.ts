@@ -16,6 +16,8 @@ export interface FoundFiles {
   readonly files: readonly string[];
   /** The number of rows that the writer of the files stated. */
   readonly expectedRows: number | undefined;
+  /** When the newest of the files was written, or the file that says that they are complete. */
+  readonly writtenMs: number;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface FoundFiles {
 export async function findFiles(rows: FileRows, folder: string): Promise<FoundFiles> {
   if (!isInside(folder, rows.file)) throw outside(rows.file, folder);
   const whole = path.resolve(folder, rows.file);
-  const expectedRows = await readMarker(rows, whole, folder);
+  const marker = await readMarker(rows, whole, folder);
   const named = await namesOf(whole, rows);
   const names = await Promise.all(named.map((name) => realFile(name, folder)));
   const byFormat = Map.groupBy(names, (file) => formatOf({ ...rows, file }));
@@ -51,7 +53,8 @@ export async function findFiles(rows: FileRows, folder: string): Promise<FoundFi
     if (last !== undefined && last !== lineFeed)
       throw invalid(`${file} is cut off: its last line does not end in a line break`);
   }
-  return { format, files, expectedRows };
+  const { expectedRows, writtenMs = await newestMs(files) } = marker ?? {};
+  return { format, files, expectedRows, writtenMs };
 }
 
 async function namesOf(whole: string, rows: FileRows): Promise<readonly string[]> {
@@ -137,12 +140,23 @@ async function realFile(name: string, folder: string): Promise<string> {
   throw outside(name, folder);
 }
 
-/** The number of rows in the writer's marker; undefined if there is no marker, or no number in it. */
+async function newestMs(files: readonly string[]): Promise<number> {
+  const found = await Promise.all(files.map((file) => stat(file)));
+  return Math.max(...found.map(({ mtimeMs }) => mtimeMs));
+}
+
+interface Marker {
+  /** Undefined if there is no number in it. */
+  readonly expectedRows: number | undefined;
+  readonly writtenMs: number;
+}
+
+/** What the writer's marker says; undefined if none is asked for. */
 async function readMarker(
   { file, complete }: FileRows,
   whole: string,
   folder: string,
-): Promise<number | undefined> {
+): Promise<Marker | undefined> {
   if (complete === undefined) return undefined;
   const isFolder = await stat(whole).then(
     (found) => found.isDirectory(),
@@ -154,8 +168,10 @@ async function readMarker(
     () => false,
   );
   if (!isThere) throw invalid(`${file} is not complete: there is no ${marker} yet`);
-  const text = (await readFile(await realFile(marker, folder), 'latin1')).trim();
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  const real = await realFile(marker, folder);
+  const text = (await readFile(real, 'latin1')).trim();
+  const expectedRows = /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  return { expectedRows, writtenMs: (await stat(real)).mtimeMs };
 }
 
 function outside(file: string, folder: string): PostriderError {

@@ -20,14 +20,16 @@ const queryCanceled = '57014';
 /**
  * Streams the result of the query to `sink` in COPY's text format, in a read-only transaction. Nothing is
  * held in memory. Members have one column; values two, the second of which becomes JSON.
+ * @param checkAge throws if the data is too old
  * @throws PostriderError `input-invalid`: login or query refused, another number of columns;
  * `database-unavailable`: not reached, or lost on the way
  */
 export async function copyRows(
-  { postgres, query }: PostgresRows,
+  { postgres, query, asOf }: PostgresRows,
   rows: 'members' | 'values',
   sink: Writable,
   timeoutMs: number,
+  checkAge: (atMs: number | undefined) => void,
 ): Promise<CopiedColumns> {
   const client = await connect(postgres);
   // The server ends a query in time. If it no longer answers at all, this ends the connection.
@@ -37,8 +39,8 @@ export async function copyRows(
   try {
     await client.query('BEGIN TRANSACTION READ ONLY');
     await client.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
-    // A query may end in a comment.
-    const asked = `(${query.replace(/[;\s]+$/, '')}\n)`;
+    if (asOf !== undefined) checkAge(await timeOf(client, asOf));
+    const asked = inside(query);
     const columns = await describe(client, asked, rows);
     const picked =
       rows === 'members'
@@ -55,6 +57,20 @@ export async function copyRows(
     clearTimeout(deadline);
     await client.end().catch(() => undefined);
   }
+}
+
+/** A query may end in a semicolon, or in a comment. */
+function inside(query: string): string {
+  return `(${query.replace(/[;\s]+$/, '')}\n)`;
+}
+
+/** The time that a query for one returns. */
+async function timeOf(client: Client, asOf: string): Promise<number | undefined> {
+  const epoch = 'extract(epoch FROM newest)::float8 * 1000';
+  const text = `SELECT ${epoch} AS ms FROM ${inside(asOf)} AS picked(newest)`;
+  const one = { text, queryMode: 'extended' };
+  const { rows } = await client.query<{ ms: number | null }>(one);
+  return rows[0]?.ms ?? undefined;
 }
 
 /** A transaction that begins after ours, if one can, only reads too. */

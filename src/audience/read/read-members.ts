@@ -10,6 +10,7 @@ import { copiedRows } from './copied-rows.ts';
 import { csvRows } from './csv.ts';
 import { withQueryRows } from './duckdb-query.ts';
 import { fillCurrent } from './fill-current.ts';
+import { requireFresh, type Freshness } from './freshness.ts';
 import { findFiles, type FoundFiles } from './find-files.ts';
 import { firstFields, ndjsonRows } from './ndjson.ts';
 import { parquetRows } from './parquet.ts';
@@ -19,7 +20,7 @@ import { describeLeftOut, type ReadReport } from './report.ts';
 import type { Rows } from './rows.ts';
 import { explainUnreadable } from './unreadable.ts';
 
-export interface ReadOptions {
+export interface ReadOptions extends Freshness {
   /** The columns that a query has to return: ids, or ids and values. */
   readonly rows: 'members' | 'values';
   /** The only folder that files are read from, after links are followed. */
@@ -59,10 +60,12 @@ export async function readMembers(
 async function readFiles(
   connection: DuckDBConnection,
   from: FileRows | FileValues,
-  { folder, tempFolder }: ReadOptions,
+  options: ReadOptions,
 ): Promise<ReadReport> {
+  const { folder, tempFolder } = options;
   const found = await findFiles(from, folder);
-  const { expectedRows } = found;
+  const { expectedRows, writtenMs } = found;
+  requireFresh(from.file, from.maxAge, writtenMs, options);
   const report = await withPlainCopies(found, tempFolder, async (plain) => {
     const rows = await rowsOf(connection, plain, from);
     const filled = await fillCurrent(connection, rows).catch((error: unknown) =>
@@ -113,14 +116,17 @@ async function rowsOf(
 async function readPostgres(
   connection: DuckDBConnection,
   from: PostgresRows,
-  { rows, tempFolder, queryTimeoutMs }: ReadOptions,
+  options: ReadOptions,
 ): Promise<ReadReport> {
+  const { rows, tempFolder, queryTimeoutMs } = options;
   await mkdir(tempFolder, { recursive: true });
   const folder = await mkdtemp(path.join(tempFolder, 'postgres-'));
   try {
     const file = path.join(folder, 'rows');
     const sink = createWriteStream(file, { mode: 0o600 });
-    const columns = await copyRows(from, rows, sink, queryTimeoutMs);
+    const columns = await copyRows(from, rows, sink, queryTimeoutMs, (atMs) => {
+      requireFresh('the data', from.maxAge, atMs, options);
+    });
     const source = copiedRows(file, rows === 'members' ? 1 : 2);
     return await fillCurrent(connection, [{ source, ...cellsOf(columns, rows) }]);
   } finally {

@@ -39,6 +39,7 @@ export interface AudienceSyncOptions extends OutputOptions {
   readonly destination?: string;
   readonly yes?: true;
   readonly allowEmpty?: true;
+  readonly allowOld?: true;
   /** In percent, and so the next two. */
   readonly maxRemoved?: number;
   readonly maxChanged?: number;
@@ -229,6 +230,8 @@ async function syncOne(
           folder: filesDir,
           tempFolder,
           queryTimeoutMs,
+          nowMs: systemClock.now(),
+          allowOld: options.allowOld === true,
         });
       };
       return syncAudience(

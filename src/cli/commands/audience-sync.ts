@@ -19,6 +19,7 @@ export function registerAudienceSync(program: Command, context: Context): void {
       'with --full: send users that did not change only to this destination',
     )
     .option('--allow-empty', 'accept that an audience that had members has none')
+    .option('--allow-old', 'accept data that is older than its maxAge')
     .addOption(
       percent(
         '--max-removed',

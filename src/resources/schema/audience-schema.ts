@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { z } from 'zod';
+import { parseDuration } from '../../duration.ts';
 import {
   rowFormats,
   valueTypes,
@@ -26,6 +27,12 @@ const delimiter = z
     'must be one character that is not a letter, digit, quote or line break',
   );
 
+const [leastAgeMs, mostAgeMs] = [60_000, 90 * 86_400_000];
+const maxAge = z.string().refine((given) => {
+  const ageMs = parseDuration(given) ?? 0;
+  return ageMs >= leastAgeMs && ageMs <= mostAgeMs;
+}, 'must be a duration from 1m to 90d, such as 26h');
+
 const fileRows = z.strictObject({
   file: text.refine((file) => !/^[a-z][a-z0-9+.-]*:\/\//i.test(file), 'must be a file, not a URL'),
   complete: z.exactOptional(
@@ -34,6 +41,7 @@ const fileRows = z.strictObject({
       'must be the name of a file, without a folder',
     ),
   ),
+  maxAge: z.exactOptional(maxAge),
   format: z.exactOptional(z.enum(rowFormats)),
   header: z.exactOptional(z.boolean()),
   delimiter: z.exactOptional(delimiter),
@@ -48,11 +56,13 @@ const query = z
   .string()
   .regex(/\S/, 'must be a query')
   .regex(/^[^\0]*$/, 'must not contain NUL');
+const age = { asOf: z.exactOptional(query), maxAge: z.exactOptional(maxAge) };
 const postgresRows = z.strictObject({
   postgres: secret.min(1, 'must be a connection URL'),
   query,
+  ...age,
 });
-const sqlRows = z.strictObject({ sql: query });
+const sqlRows = z.strictObject({ sql: query, ...age });
 
 const percent = (most: number): z.ZodInt =>
   z
@@ -146,11 +156,19 @@ function rows<File extends FileRows>(
         refuse(at, reason);
       if (!result.success) return z.NEVER;
       if ('file' in result.data) checkColumns(result.data, refuse);
+      else checkAge(result.data, refuse);
       return result.data;
     });
 }
 
 type Refuse = (path: readonly PropertyKey[], message: string) => void;
+
+function checkAge({ asOf, maxAge: most }: PostgresRows | SqlRows, refuse: Refuse): void {
+  if (most !== undefined && asOf === undefined)
+    refuse(['asOf'], 'is missing: a query for the time of the newest data, which maxAge is about');
+  if (most === undefined && asOf !== undefined)
+    refuse(['maxAge'], 'is missing: how old the data may be by asOf, such as 26h');
+}
 
 function checkColumns(given: FileRows & Partial<FileValues>, refuse: Refuse): void {
   const isCsv = formatOf(given) === 'csv';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, symlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
@@ -288,6 +288,28 @@ test('what cannot be read is a sentence with file, line or column, and without t
         return true;
       },
     );
+});
+
+test('a list that is older than its maxAge is refused: the newest file counts, or the one that says they are complete', async (t) => {
+  const { file, members } = await startReading(t);
+  const written = async (name: string, daysAgo: number): Promise<void> => {
+    const at = new Date(Date.now() - daysAgo * 86_400_000);
+    await utimes(await file(name, name === 'daily/_SUCCESS' ? '' : 'id\nu1\n'), at, at);
+  };
+  await written('daily/a.csv', 9);
+  await written('daily/b.csv', 3);
+  const daily = { file: 'daily', userId: 'id' };
+  assert.equal((await members({ ...daily, maxAge: '4d' })).current.size, 1);
+  await assert.rejects(members({ ...daily, maxAge: '26h' }), {
+    code: 'input-invalid',
+    message:
+      /^daily is from \d{4}-\d\d-\d\dT[\d:.]+Z, 3d ago, and maxAge is 26h; nothing was sent\. .* --allow-old$/,
+  });
+  assert.equal((await members({ ...daily, maxAge: '26h' }, true)).current.size, 1);
+  await written('daily/_SUCCESS', 1);
+  const marked = { ...daily, complete: '_SUCCESS' };
+  assert.equal((await members({ ...marked, maxAge: '26h' })).current.size, 1);
+  await assert.rejects(members({ ...marked, maxAge: '23h' }), { message: /^daily is from / });
 });
 
 test('rows of which none can be used are an error, not an audience without members', async (t) => {

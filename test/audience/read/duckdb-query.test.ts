@@ -22,6 +22,26 @@ test('a query joins and filters files, whose names start in the folder of lists'
   assert.deepEqual(Object.fromEntries(joined.current), { '007': '110', bob: '300' });
 });
 
+test('data is refused that is older by its own query than it may be', async (t) => {
+  const { file, members } = await startReading(t);
+  const at = new Date(Date.now() - 3 * 86_400_000).toISOString();
+  await file('list.csv', `id,updated\nu1,${at}\n`);
+  const sql = `select id from 'list.csv'`;
+  for (const type of ['timestamp', 'timestamptz', 'date']) {
+    const asOf = `select max(updated::${type}) from 'list.csv'; `;
+    assert.equal((await members({ sql, asOf, maxAge: '5d' })).current.size, 1);
+    await assert.rejects(members({ sql, asOf, maxAge: '2d' }), {
+      message: /^the data is from .*Z, (?:3d|3d \d+h) ago, and maxAge is 2d; nothing was sent/,
+    });
+  }
+  await assert.rejects(members({ sql, asOf: 'select null::timestamp', maxAge: '5d' }), {
+    message: /^the data does not say when it was written, and maxAge is 5d/,
+  });
+  await assert.rejects(members({ sql, asOf: 'select now(); select now()', maxAge: '5d' }), {
+    message: /has 2 statements, allowed: one SELECT$/,
+  });
+});
+
 test('what is no single SELECT with the right columns is refused, and nothing is written', async (t) => {
   const { file, folder, members } = await startReading(t);
   await file('list.csv', 'id\n1\n');

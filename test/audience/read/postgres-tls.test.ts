@@ -56,7 +56,7 @@ async function connect(query: string, certificate: keyof typeof certificates): P
   const { port } = server.address() as AddressInfo;
   const postgres = `postgres://u:s3cret@127.0.0.1:${port}/d${query.replaceAll('$', folder)}`;
   const sink = new Writable();
-  const rows = copyRows({ postgres, query: 'select 1' }, 'members', sink, 2_000);
+  const rows = copyRows({ postgres, query: 'select 1' }, 'members', sink, 2_000, () => undefined);
   const said = await rows.then(
     () => 'rows',
     ({ message }: Error) => message,

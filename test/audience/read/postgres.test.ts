@@ -52,6 +52,7 @@ test('ids of a query are text or whole numbers, with a number for every rule', a
         numericIds: 2,
         leadingZeroIds: 1,
         longNumericIds: 1,
+        placeholderIds: 1,
       },
       { nullIds: 1, emptyIds: 2 },
     ),
@@ -128,7 +129,7 @@ test('rows wait in the server while whoever takes them is slow', async () => {
     },
   });
   const query = "select repeat('x', 990) || i from generate_series(100000, 200000) i";
-  await copyRows({ postgres: server.url, query }, 'members', slow, 60_000);
+  await copyRows({ postgres: server.url, query }, 'members', slow, 60_000, () => undefined);
   assert.equal(taken, 100_001 * 997);
 });
 
@@ -248,6 +249,21 @@ test('what goes wrong is a sentence with what the server said, and nothing secre
     });
   await assert.rejects(values({ postgres: url, query: 'select 1' }), {
     message: /^the query returns 1 columns \(\?column\?\); it should return two columns, /,
+  });
+});
+
+test('data is refused that is older by its own query than it may be', async (t) => {
+  const { members } = await startReading(t);
+  const from = { postgres: server.url, query: `select 'u1'` };
+  for (const type of ['timestamptz', 'timestamp', 'date']) {
+    const asOf = `select (now() - interval '3 days')::${type} -- the newest row`;
+    assert.equal((await members({ ...from, asOf, maxAge: '5d' })).current.size, 1);
+    await assert.rejects(members({ ...from, asOf, maxAge: '2d' }), {
+      message: /^the data is from .*Z, 3d.* ago, and maxAge is 2d; nothing was sent/,
+    });
+  }
+  await assert.rejects(members({ ...from, asOf: 'select max(now()) where false', maxAge: '5d' }), {
+    message: /^the data does not say when it was written, and maxAge is 5d/,
   });
 });
 

@@ -17,7 +17,10 @@ export interface Reading {
   readonly file: (name: string, content: string | Buffer) => Promise<string>;
   /** Writes with DuckDB, e.g. Parquet. */
   readonly sql: (statement: string) => Promise<void>;
-  readonly members: (from: FileRows | PostgresRows | SqlRows) => Promise<ReadOutcome>;
+  readonly members: (
+    from: FileRows | PostgresRows | SqlRows,
+    allowOld?: boolean,
+  ) => Promise<ReadOutcome>;
   readonly values: (from: FileValues | PostgresRows | SqlRows) => Promise<ReadOutcome>;
 }
 
@@ -40,8 +43,16 @@ export async function startReading(t: TestContext): Promise<Reading> {
   const read = async (
     from: FileRows | FileValues | PostgresRows | SqlRows,
     rows: 'members' | 'values',
+    allowOld = false,
   ): Promise<ReadOutcome> => {
-    const options = { rows, folder, tempFolder, queryTimeoutMs: 2_000 };
+    const options = {
+      rows,
+      folder,
+      tempFolder,
+      queryTimeoutMs: 2_000,
+      nowMs: Date.now(),
+      allowOld,
+    };
     const report = await readMembers(connection, from, options);
     const table = await connection.runAndReadAll('SELECT * FROM current');
     return { current: new Map(table.getRowsJson() as [string, string][]), report };
@@ -57,7 +68,7 @@ export async function startReading(t: TestContext): Promise<Reading> {
     sql: async (statement) => {
       await connection.run(statement);
     },
-    members: (from) => read(from, 'members'),
+    members: (from, allowOld) => read(from, 'members', allowOld),
     values: (from) => read(from, 'values'),
   };
 }

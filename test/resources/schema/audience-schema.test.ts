@@ -71,14 +71,24 @@ test('rows come from either files, a database or a query over files', () => {
   assert.deepEqual(issuesOf({ ...audience, members: 'm.csv' }), ['members: must be a mapping']);
 });
 
+test('how old data may be is a duration, and for a database a query for its time', () => {
+  assert.deepEqual(issuesOf({ ...audience, members: { ...members, maxAge: '26h' } }), []);
+  const query = { postgres: 'postgres://h/d', query: 'q' };
+  const aged = { ...query, maxAge: '26h', asOf: 'select now()' };
+  assert.deepEqual(issuesOf({ ...audience, members: aged }), []);
+  assert.match(membersIssue({ ...members, maxAge: '26' }), /^members\.maxAge: must be a dur/);
+  assert.match(membersIssue({ ...query, maxAge: '26h' }), /^members\.asOf: is missing: a q/);
+  assert.match(membersIssue({ sql: 'q', asOf: 'q' }), /^members\.maxAge: is missing: how/);
+});
+
 test('an unknown field is refused with the ones that are allowed there', () => {
   assert.equal(
     membersIssue({ ...members, value: 'x' }),
-    'members.value: is not a known field; allowed: file, complete, format, header, delimiter, userId',
+    'members.value: is not a known field; allowed: file, complete, maxAge, format, header, delimiter, userId',
   );
   assert.equal(
     membersIssue({ postgres: 'postgres://h/d', query: 'q', userId: 'id' }),
-    'members.userId: is not a known field; allowed: postgres, query',
+    'members.userId: is not a known field; allowed: postgres, query, asOf, maxAge',
   );
   assert.deepEqual(issuesOf({ ...audience, values }), [
     'values: is not a known field; allowed: kind, id, name, trait, source, destinations, limits, members',

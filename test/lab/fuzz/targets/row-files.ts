@@ -58,6 +58,8 @@ export const target: Target = {
       folder,
       tempFolder,
       queryTimeoutMs: 5_000,
+      nowMs: 0,
+      allowOld: true,
     } as const;
     let report;
     try {
