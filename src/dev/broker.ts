@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { PostriderError } from '../errors.ts';
 import {
   brokerProperties,
@@ -15,7 +13,8 @@ import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts'
 import { startComposeBroker } from './compose-broker.ts';
 import type { DevBroker } from './dev-broker.ts';
 import { holdDataDir } from './data-dir.ts';
-import { kafkaJars } from './kafka-jars.ts';
+import { hasKafkaJars, kafkaJars } from './kafka-jars.ts';
+import { installedJava, runs, whyNoKafka } from './own-kafka.ts';
 import {
   formatNode,
   newId,
@@ -52,15 +51,19 @@ export interface BrokerOptions {
 }
 
 /**
- * One broker from whatever the machine has: Java and Maven, else Docker.
- * @throws PostriderError `broker-unavailable` with what to install when there is neither.
+ * One broker from whatever the machine has: Java with Maven or with what it fetched before, else Docker.
+ * @throws PostriderError `broker-unavailable` with what is missing
  */
 export async function startBroker(options: BrokerOptions = {}): Promise<DevBroker> {
-  if (await runs('java', '-version', 'mvn', '-version')) return startCluster(1, options);
+  const hasJars = await hasKafkaJars();
+  const javaVersion = await installedJava();
+  const hasMaven = hasJars || (await runs('mvn', '-version'));
+  const missing = whyNoKafka({ javaVersion, hasJars, hasMaven });
+  if (missing === undefined) return startCluster(1, options);
   if (await runs('docker', 'info')) return startComposeBroker();
   throw new PostriderError(
     'broker-unavailable',
-    'No Kafka broker: set KAFKA_BROKERS, or install Java 17 and Maven, or a Docker engine',
+    `No Kafka broker: ${missing}, and there is no Docker engine; install one of them, or set KAFKA_BROKERS`,
   );
 }
 
@@ -69,7 +72,7 @@ export async function startCluster(
   count: number,
   options: BrokerOptions = {},
 ): Promise<DevCluster> {
-  const jarsDir = await kafkaJars();
+  const jarsDir = await kafkaJars(options.onNote);
   const prepared = await preparedStart(jarsDir, () =>
     options.onNote?.(
       'the first broker on this machine: preparing, so that later ones start sooner',
@@ -198,18 +201,4 @@ async function startNode(options: NodeOptions): Promise<BrokerProcess> {
   await waitForPort(ports[nodeId - 1]?.client ?? 0, broker, logFile);
   broker.unref();
   return broker;
-}
-
-/** Whether each of `command, argument, command, argument …` ends with success. */
-async function runs(...commands: string[]): Promise<boolean> {
-  const run = promisify(execFile);
-  for (let i = 0; i < commands.length; i += 2) {
-    const command = commands[i] ?? '';
-    const ok = await run(command, [commands[i + 1] ?? '']).then(
-      () => true,
-      () => false,
-    );
-    if (!ok) return false;
-  }
-  return true;
 }

@@ -31,15 +31,23 @@ ${dependencies
 </project>
 `;
 
+const cacheDir = join(homedir(), '.cache', 'postrider');
+const jarsDir = join(cacheDir, `kafka-${kafkaVersion}`);
+
+/** Whether an earlier start has fetched Kafka. */
+export async function hasKafkaJars(): Promise<boolean> {
+  const names = await readdir(jarsDir).catch((): string[] => []);
+  return names.includes(`kafka_2.13-${kafkaVersion}.jar`);
+}
+
 /**
- * The folder with Kafka's jars, filled by Maven at the first call (43 MB) and kept in the user's cache.
+ * The folder with Kafka's jars, filled by Maven at the first call and kept in the user's cache.
+ * @param onNote told before Maven fetches them
  * @throws PostriderError `broker-unavailable` when Maven cannot bring them.
  */
-export async function kafkaJars(
-  cacheDir: string = join(homedir(), '.cache', 'postrider'),
-): Promise<string> {
-  const jarsDir = join(cacheDir, `kafka-${kafkaVersion}`);
-  if (await hasJars(jarsDir)) return jarsDir;
+export async function kafkaJars(onNote: (text: string) => void = () => undefined): Promise<string> {
+  if (await hasKafkaJars()) return jarsDir;
+  onNote(`the first broker on this machine: Maven fetches Kafka ${kafkaVersion} (43 MB)`);
   await mkdir(cacheDir, { recursive: true });
   const workDir = await mkdtemp(join(cacheDir, 'fetch-'));
   try {
@@ -56,7 +64,7 @@ export async function kafkaJars(
     ]);
     // Another process may have been faster; its folder is as good as ours.
     await rename(outputDir, jarsDir).catch(async (error: unknown) => {
-      if (!(await hasJars(jarsDir))) throw error;
+      if (!(await hasKafkaJars())) throw error;
     });
   } catch (error) {
     throw new PostriderError(
@@ -68,11 +76,6 @@ export async function kafkaJars(
     await rm(workDir, { recursive: true, force: true });
   }
   return jarsDir;
-}
-
-async function hasJars(dir: string): Promise<boolean> {
-  const names = await readdir(dir).catch((): string[] => []);
-  return names.includes(`kafka_2.13-${kafkaVersion}.jar`);
 }
 
 function firstLine(error: unknown): string {

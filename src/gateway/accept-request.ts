@@ -7,7 +7,12 @@ import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';
 import { heldBytes, type IngestWriter } from './ingest-writer.ts';
 import type { KnownKeys } from './known-keys.ts';
-import { prepareCalls, type IngestTopics, type Prepared } from './prepare-call.ts';
+import {
+  prepareCalls,
+  type IngestTopics,
+  type Prepared,
+  type RejectedCall,
+} from './prepare-call.ts';
 import { callsWorth, type RateLimits } from './rate-limits.ts';
 import { isPacked, overloaded, unpackBody } from './read-body.ts';
 import { readRequest } from './read-request.ts';
@@ -42,13 +47,16 @@ const strangers = '';
 /** People who try things out are told what is wrong with their JSON, although it shows no key. */
 const triedOutBytes = 4 * 1024;
 
-/**
- * Undefined once Kafka has acknowledged every call of the request, otherwise why the request is not accepted.
- */
+export interface Accepted {
+  /** Calls that went to `ingest.rejected`. */
+  readonly rejections: readonly RejectedCall[];
+}
+
+/** Accepted once Kafka has acknowledged every call of the request, otherwise why the request is not. */
 export async function acceptRequest(
   deps: AcceptDeps,
   request: TrackingRequest,
-): Promise<Refusal | undefined> {
+): Promise<Refusal | Accepted> {
   const { writer, rateLimits, events, keys, budget, clock } = deps;
   if (!writer.takesWrites) return kafkaUnavailable;
   const receivedMs = clock.now();
@@ -64,7 +72,7 @@ export async function acceptRequest(
     }
     events.accepted(count, rejections, receivedMs);
     if (oddities.length > 0) events.odd(oddities, keys.sourceOf(writeKey));
-    return undefined;
+    return { rejections };
   } finally {
     lease.release();
   }

@@ -27,11 +27,16 @@ export interface IngestTopics {
   readonly ingestRejected: string;
 }
 
+/** Why a call is rejected, with its place in the batch; a single call has place 0. */
+export interface RejectedCall extends Rejection {
+  readonly index: number;
+}
+
 /** The results for a request's calls. */
 export interface Prepared {
   readonly records: readonly OutgoingRecord[];
-  /** One for each call that goes to `ingest.rejected`. */
-  readonly rejections: readonly Rejection[];
+  /** One for each call that goes to `ingest.rejected`, in their order. */
+  readonly rejections: readonly RejectedCall[];
   /** Suspicious fields of accepted and of rejected calls. */
   readonly oddities: readonly Oddity[];
 }
@@ -46,6 +51,7 @@ export function prepareCalls(
   const headers = { [writeKeyHeader]: receipt.writeKey };
   const records: OutgoingRecord[] = [];
   const rejected: Rejected[] = [];
+  const rejections: RejectedCall[] = [];
   const oddities = new Oddities();
   const sent = new AsSent(submission);
   submission.calls.forEach((call, index) => {
@@ -53,6 +59,7 @@ export function prepareCalls(
     if (beyond === undefined && isObject(call)) oddities.check(call);
     const rejection = beyond?.rejection ?? readyCall(call, submission, receipt, times);
     if (rejection !== undefined) {
+      rejections.push({ ...rejection, index });
       rejected.push({ key: userOf(call), value: beyond?.bytes ?? sent.call(index), rejection });
       return;
     }
@@ -65,7 +72,6 @@ export function prepareCalls(
     const own = { ...headers, [reasonHeader]: reason, [detailHeader]: detail };
     records.push({ topic: topics.ingestRejected, key, value, headers: own });
   }
-  const rejections = rejected.map(({ rejection }) => rejection);
   return { records, rejections, oddities: oddities.found };
 }
 

@@ -6,7 +6,12 @@ import { callTypes, type CallType } from '../event/call.ts';
 import { isDelivery } from '../event/loop-mark.ts';
 import { clientIp } from '../ops/client-ip.ts';
 import { limitConnections } from '../ops/connection-limit.ts';
-import { acceptRequest, type AcceptDeps, type TrackingRequest } from './accept-request.ts';
+import {
+  acceptRequest,
+  type AcceptDeps,
+  type Accepted,
+  type TrackingRequest,
+} from './accept-request.ts';
 import { BodyPace } from './body-pace.ts';
 import { allowOrigins, refusedPreflight } from './cross-origin.ts';
 import { ofQuery, pixel, pixelBody } from './pixel.ts';
@@ -64,6 +69,17 @@ const paths: Readonly<Record<string, CallType | undefined>> = {
 
 const jsonType = 'application/json; charset=utf-8';
 const success = '{"success":true}';
+/** A batch may have thousands. */
+const mostToldRejections = 20;
+
+/** Rejected calls are no error of the request: clients of this protocol would send all of it again, or drop it. */
+function answerTo({ rejections }: Accepted): string {
+  if (rejections.length === 0) return success;
+  const rejected = rejections
+    .slice(0, mostToldRejections)
+    .map(({ index, reason: code, detail: message }) => ({ index, code, message }));
+  return JSON.stringify({ success: true, rejected });
+}
 
 /** The HTTP tracking API, not listening yet. */
 export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyInstance {
@@ -141,7 +157,7 @@ function refuseOthers(server: FastifyInstance, deps: AcceptDeps): void {
   server.addHook('onRequest', (request, reply, done) => {
     const preflight = refusedPreflight(request);
     if (preflight !== undefined) refuse(deps, reply, preflight);
-    else if (request.is404) refuse(deps, reply, notFound);
+    else if (request.is404 || request.method === 'OPTIONS') refuse(deps, reply, notFound);
     else if (isDelivery(request.raw.headers)) refuse(deps, reply, loop);
     else done();
   });
@@ -185,9 +201,9 @@ function addCallRoutes(server: FastifyInstance, deps: AcceptDeps, pace: BodyPace
       const read: TrackingRequest['read'] = (lease) =>
         receiveBody(request.raw, declaredBytes, lease, pace);
       const ip = (): string | undefined => clientIp(request);
-      const refusal = await acceptRequest(deps, { headers, read, type, clientIp: ip });
-      if (refusal !== undefined) return refuse(deps, reply, refusal);
-      return reply.type(jsonType).send(success);
+      const done = await acceptRequest(deps, { headers, read, type, clientIp: ip });
+      if ('code' in done) return refuse(deps, reply, done);
+      return reply.type(jsonType).send(answerTo(done));
     });
   }
 }
@@ -203,8 +219,8 @@ function addPixelRoutes(server: FastifyInstance, deps: AcceptDeps): void {
       const ip = (): string | undefined => clientIp(request);
       const { authorization } = request.raw.headers;
       const headers = { authorization };
-      const refusal = await acceptRequest(deps, { headers, read, type, clientIp: ip });
-      if (refusal !== undefined) return refuse(deps, reply, ofQuery(refusal));
+      const done = await acceptRequest(deps, { headers, read, type, clientIp: ip });
+      if ('code' in done) return refuse(deps, reply, ofQuery(done));
       return reply.type('image/gif').header('cache-control', 'no-store').send(pixel);
     });
   }

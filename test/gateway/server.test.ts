@@ -42,8 +42,14 @@ function codeOf(response: Response): string {
   return `${response.statusCode} ${body.code}`;
 }
 
-function assertSuccess(response: Response): void {
-  assert.equal(`${response.statusCode} ${response.body}`, '200 {"success":true}');
+/** @param rejected what is said of the calls that were rejected: `<index> <code>` */
+function assertSuccess(response: Response, rejected: readonly string[] = []): void {
+  const said = response.json<{ rejected?: { index: number; code: string; message: string }[] }>();
+  assert.equal(response.statusCode, 200, response.body);
+  if (rejected.length === 0) assert.equal(response.body, '{"success":true}');
+  const codes = said.rejected?.map(({ index, code }) => `${index} ${code}`) ?? [];
+  assert.deepEqual(codes, rejected);
+  for (const { message } of said.rejected ?? []) assert.ok(message.length > 10);
 }
 
 for (const type of ['track', 'identify', 'page', 'screen', 'group', 'alias']) {
@@ -243,6 +249,7 @@ for (const filler of ['x', 'é', '😀', '\\u00e9']) {
     assert.equal(codeOf(await post(gateway, larger, { path: 'page' })), '400 too-large');
     assertSuccess(
       await post(gateway, `{"batch":[${largest}, ${larger} ,${JSON.stringify(page)}]}`),
+      ['1 too-large'],
     );
     assert.equal(gateway.producer.calls().length, 3);
     const [rejected, ...others] = rejectedRecords(gateway);
@@ -341,7 +348,8 @@ test('a call may be nested 64 deep, with the fields of its batch too', async () 
   }
   assertSuccess(await post(gateway, batch(64)));
   assert.deepEqual(rejectedRecords(gateway), []);
-  for (const levels of [65, 20_000]) assertSuccess(await post(gateway, batch(levels)));
+  assertSuccess(await post(gateway, batch(65)), ['0 too-deep']);
+  assertSuccess(await post(gateway, batch(20_000)), ['0 too-large']);
   assert.deepEqual(
     rejectedRecords(gateway).map(({ headers }) => headers?.['reason']),
     ['too-deep', 'too-large'],
@@ -372,7 +380,8 @@ test('calls that are none go to ingest.rejected with their reason, and their bat
     ['invalid-timestamp', { ...page, timestamp: 'yesterday' }],
   ];
   const batch = [page, ...bad.map(([, call]) => call), page];
-  assertSuccess(await post(gateway, { batch }));
+  const told = bad.map(([code], index) => `${index + 1} ${code}`);
+  assertSuccess(await post(gateway, { batch }), told);
   assert.equal(gateway.producer.calls().length, 2);
   const rejected = rejectedRecords(gateway);
   assert.deepEqual(
@@ -389,12 +398,14 @@ test('calls that are none go to ingest.rejected with their reason, and their bat
 test('a rejected call keeps its bytes, alone, in a batch and among many', async () => {
   const call = '{ "type":"track", "userId":1234567890123456789, "v":[1e400, 1.0, "\\u00e9"] }';
   const alone = await createTestGateway();
-  assertSuccess(await post(alone, call, { path: 'track' }));
+  assertSuccess(await post(alone, call, { path: 'track' }), ['0 invalid-id']);
   assert.equal(String(rejectedRecords(alone)[0]?.value), call);
   const batched = await createTestGateway();
   const batch = Array.from({ length: 30 }, () => call).join(' , ');
   const context = { locale: 'de' };
-  assertSuccess(await post(batched, `{"context":${JSON.stringify(context)},"batch":[${batch}]}`));
+  const many = `{"context":${JSON.stringify(context)},"batch":[${batch}]}`;
+  const first = Array.from({ length: 20 }, (_, index) => `${index} invalid-id`);
+  assertSuccess(await post(batched, many), first);
   const values = rejectedRecords(batched).map(({ value }) => String(value));
   assert.deepEqual(values.slice(0, 20), Array(20).fill(call));
   assert.equal(values[20], `{"batch":[${Array(10).fill(call).join()}]}`);
@@ -490,7 +501,8 @@ test('a batch of nothing but bad calls becomes a few records, and each is counte
     ...Array.from({ length: 4_000 }, () => 0),
     ...Array.from({ length: 500 }, () => noUser),
   ];
-  assertSuccess(await post(gateway, gzipSync(JSON.stringify({ batch: [...batch, page] }))));
+  const first = Array.from({ length: 20 }, (_, index) => `${index} not-an-object`);
+  assertSuccess(await post(gateway, gzipSync(JSON.stringify({ batch: [...batch, page] }))), first);
   assert.equal(gateway.producer.calls().length, 1);
   assert.equal(gateway.metrics.rejected.get('not-an-object'), 4_000);
   assert.equal(gateway.metrics.rejected.get('no-user'), 500);
@@ -702,6 +714,7 @@ test('a page that may not send calls is told which setting allows it, also where
     assert.equal(codeOf(refused), '403 unknown-origin');
     assert.match(refused.body, /GATEWAY_CORS_ORIGINS .*https:\/\/evil\.example/);
     assert.equal(refused.headers['access-control-allow-origin'], undefined);
+    assert.equal(codeOf(await preflight(gateway, {})), '404 not-found');
   }
 });
 

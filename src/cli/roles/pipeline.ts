@@ -93,11 +93,12 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
   }
 }
 
-async function ownBroker({ log }: Context, dataDir: string | undefined): Promise<DevBroker> {
-  if (dataDir === undefined) return startBroker();
+async function ownBroker(context: Context, dataDir: string | undefined): Promise<DevBroker> {
+  // Not to the log, which the demo has none of.
   const onNote = (text: string): void => {
-    log.info({}, text);
+    context.note(text);
   };
+  if (dataDir === undefined) return startBroker({ onNote });
   return startBroker({ dataDir: join(dataDir, 'kafka'), onNote });
 }
 

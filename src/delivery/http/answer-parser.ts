@@ -32,7 +32,7 @@ let place: symbol | undefined;
  * class, which is adjusted here.
  */
 export function parserOf(socket: Socket): AnswerParser | undefined {
-  const parser = place === undefined ? find(socket) : Reflect.get(socket, place);
+  const parser: unknown = place === undefined ? find(socket) : Reflect.get(socket, place);
   if (!isAnswerParser(parser)) return undefined;
   takeOldForms(parser);
   return parser;

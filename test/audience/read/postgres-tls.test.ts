@@ -59,7 +59,7 @@ async function connect(query: string, certificate: keyof typeof certificates): P
   const rows = copyRows({ postgres, query: 'select 1' }, 'members', sink, 2_000, () => undefined);
   const said = await rows.then(
     () => 'rows',
-    ({ message }: Error) => message,
+    (error: unknown) => (error as Error).message,
   );
   server.close();
   assert.doesNotMatch(said, /s3cret/);
