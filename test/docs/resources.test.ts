@@ -66,7 +66,8 @@ test('docs/audiences.md lists exactly the fields of an Audience and a ComputedTr
 
 test('docs/audiences.md lists exactly the fields of where lists come from', () => {
   const page = sectionOf(readPage('docs/audiences.md'), 'Where lists come from');
-  const listed = rowsOf(page).flatMap(([name]) => codeIn(name));
+  const [table = ''] = page.split('\n### ');
+  const listed = rowsOf(table).flatMap(([name]) => codeIn(name));
   const sources = [{ file: 'x.csv' }, { postgres: 'x' }, { sql: 'x' }];
   const allowed = sources.flatMap((from) =>
     allowedFields({ kind: 'ComputedTrait', values: from }, 'values'),
