@@ -80,6 +80,15 @@ test('docs/receiving.md shows the body of a deletion, and of a whole call', () =
   assert.deepEqual(bodiesUnder('The whole call'), [whole]);
 });
 
+test('docs/receiving.md can be handed to a customer: it leads to no other page, and needs no command', () => {
+  const links = [...receiving.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link);
+  assert.deepEqual(
+    links.filter((link) => !link.startsWith('#')),
+    [],
+  );
+  assert.doesNotMatch(receiving, /\bpostrider [a-z-]+|operator/);
+});
+
 test('docs/receiving.md lists the keys of each body in their order', () => {
   const rows = rowsOf(sectionOf(receiving, 'Bodies').split('\n### ')[0] ?? '');
   const listed = new Map(
