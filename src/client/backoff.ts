@@ -11,8 +11,8 @@ export function backoffMs(failures: number, random: () => number): number {
 }
 
 /**
- * `Retry-After` (RFC 9110 §10.2.3), seconds, also with a fraction, or a date, as milliseconds from `nowMs`, at most five
- * minutes; undefined for anything else.
+ * `Retry-After` (RFC 9110 §10.2.3), seconds, also with a fraction, or a date, as milliseconds from `nowMs`,
+ * at most five minutes; undefined for anything else.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';

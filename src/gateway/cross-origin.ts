@@ -4,7 +4,8 @@ import type { Refusal } from './refusal.ts';
 
 /**
  * Answers the preflights of pages that may send calls, and lets these pages read every answer. What such a page sends
- * is allowed whatever its headers are: clients add their own, some of them only when they send a call again.
+ * is allowed whatever its headers are: clients add their own, some of them only when they send a call again. The gateway
+ * has no cookies, so a page gains nothing by credentials.
  * @param origins `*`, or origins as browsers send them, also `https://*.shop.example`
  */
 export function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {

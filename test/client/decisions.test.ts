@@ -31,6 +31,7 @@ test("the reason is the status with the endpoint's own message", () => {
 
 test('Retry-After is seconds or a date, at most five minutes', () => {
   assert.equal(retryAfterMs('7', nowMs), 7_000);
+  assert.equal(retryAfterMs('40.0', nowMs), 40_000);
   assert.equal(retryAfterMs(' 0 ', nowMs), 0);
   assert.equal(retryAfterMs('Sat, 21 Nov 2026 12:00:09 GMT', nowMs), 9_000);
   assert.equal(retryAfterMs('Sat, 21 Nov 2020 12:00:09 GMT', nowMs), 0);

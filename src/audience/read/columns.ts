@@ -13,7 +13,7 @@ export function columnIndex(
   file: string,
 ): number {
   const index = typeof wanted === 'number' ? wanted - 1 : columns.indexOf(wanted);
-  if (columns.includes(String(wanted), index + 1) && typeof wanted === 'string' && index >= 0)
+  if (typeof wanted === 'string' && index >= 0 && columns.includes(wanted, index + 1))
     throw invalid(`${file} has the column ${wanted} twice; give each column its own name`);
   if (index >= 0 && index < columns.length) return index;
   const has = columns.length === 1 ? 'one column' : `${columns.length} columns`;

@@ -7,7 +7,7 @@ import { sslModeOf } from '../../resources/schema/postgres-url.ts';
 export interface PostgresAccess {
   /** Without the parameters of TLS, which would count more than `ssl`. */
   readonly connectionString: string;
-  /** Undefined: what the environment says, as `pg` reads it. */
+  /** Undefined: what `pg` reads in the URL and in the environment, because the URL has no `sslmode`. */
   readonly ssl: ConnectionOptions | false | undefined;
 }
 
@@ -16,6 +16,8 @@ export interface PostgresAccess {
  * @throws PostriderError `input-invalid`: a file that the URL names cannot be read
  */
 export function accessOf(url: string): PostgresAccess {
+  const mode = sslModeOf(url);
+  if (mode === undefined) return { connectionString: url, ssl: undefined };
   const [address = '', query = ''] = url.split(/\?(.*)/s);
   const parameters = new URLSearchParams(query);
   const take = (name: string): string | undefined => {
@@ -23,13 +25,10 @@ export function accessOf(url: string): PostgresAccess {
     parameters.delete(name);
     return value;
   };
-  const mode = sslModeOf(url);
   take('sslmode');
   const authority = take('sslrootcert');
   const [cert, key] = [take('sslcert'), take('sslkey')];
-  const rest = parameters.toString();
-  const connectionString = rest === '' ? address : `${address}?${rest}`;
-  if (mode === undefined) return { connectionString, ssl: undefined };
+  const connectionString = parameters.size === 0 ? address : `${address}?${parameters.toString()}`;
   if (mode === 'disable') return { connectionString, ssl: false };
   const ssl: ConnectionOptions = {};
   // For libpq too, an authority turns `require` into `verify-ca`.

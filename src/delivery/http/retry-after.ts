@@ -1,7 +1,7 @@
 /**
  * `Retry-After` (RFC 9110 §10.2.3) as milliseconds from `nowMs`; undefined for anything that is neither
- * seconds, also with a fraction, as some frameworks write them, nor a date. A date in the past is 0. Absurd values pass, as large as a number
- * is exact: the caller's deadline bounds them.
+ * seconds nor a date. Some frameworks write seconds with a fraction. A date in the past is 0. Absurd values
+ * pass, as large as a number is exact: the caller's deadline bounds them.
  */
 export function parseRetryAfterMs(value: string, nowMs: number): number | undefined {
   const text = value.trim();
