@@ -19,7 +19,7 @@ In a clone, run \`npx postrider COMMAND\`. In the container image, the command i
 - **Exit codes.** 0: success. 1: failure. 2: wrong usage. 3: \`diff\` or \`apply --dry-run\` found changes. 141: nothing reads the output any more, as in \`postrider get source | head -1\`.
 - **Errors** are one line on stderr. \`--verbose\` adds the stack and what the Kafka client logs.
 - **Kafka away.** One-shot commands warn after 1 s and fail after 10 s if Kafka is unreachable. Roles keep trying. If Kafka refuses a login or a certificate, both end at once and name the setting.
-- **Output.** \`-o table|wide|json|yaml\`. A table leaves out rarely needed columns and is cut to the width of the terminal; \`wide\` prints all columns in full; \`json\` and \`yaml\` are for programs. \`NO_COLOR\` turns off colors in the log.
+- **Output.** Commands that print data take \`-o table|wide|json|yaml\`. A table leaves out rarely needed columns and is cut to the width of the terminal; \`wide\` prints all columns in full; \`json\` and \`yaml\` are for programs. \`NO_COLOR\` turns off colors in the log.
 
 The [settings](settings.md) are environment variables.`;
 
