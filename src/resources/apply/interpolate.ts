@@ -84,8 +84,8 @@ export function interpolate(masked: string, { environment, settings }: Variables
       else if (environment[name] === '')
         reasons.push(`the environment variable ${name} is empty; leave the field out for no value`);
       // A secret's file or an env file ends in one; signed with it, every signature would be wrong.
-      else if (/[\r\n]/.test(environment[name]))
-        reasons.push(`the environment variable ${name} has a line break in it; remove that`);
+      else if (/[\r\n]$/.test(environment[name]))
+        reasons.push(`the environment variable ${name} ends in a line break; remove that`);
       else {
         isFromVariable = true;
         return environment[name];

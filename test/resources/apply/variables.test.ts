@@ -41,13 +41,13 @@ test('the settings and the variables of the platform are not for resource files,
     );
 });
 
-test('a value with a line break is refused: a secret from an env file ends in one', () => {
+test('a value that ends in a line break is refused, as a secret from a file may', () => {
   for (const ending of ['\n', '\r', '\r\n'])
     assert.deepEqual(
       refused(`${crm}webhooks: [{ url: "https://x.example/" }]\nsharedSecret: \${BROKEN}`, {
         BROKEN: `zq5${ending}`,
       }),
-      ['sharedSecret: the environment variable BROKEN has a line break in it'],
+      ['sharedSecret: the environment variable BROKEN ends in a line break'],
     );
 });
 
