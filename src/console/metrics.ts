@@ -48,7 +48,7 @@ export class ConsoleMetrics {
     exposeGauge(
       registry,
       'postrider_console_index_caught_up',
-      '1 while the index has everything that was written until about two seconds ago.',
+      '1 while nothing has waited for ten seconds to be in the index.',
       () => (this.#figures().isCaughtUp ? 1 : 0),
     );
     exposeGauge(

@@ -1,4 +1,4 @@
-import { destinationStates, isTrouble, type DestinationState } from './destination-state.ts';
+import { destinationStates, type DestinationState } from './destination-state.ts';
 import type { DestinationStatus, DueSpan, LastAnswer, UrlStatus } from './destination-status.ts';
 
 /** A destination as all workers together see it. Times are ISO 8601. */
@@ -67,10 +67,10 @@ export function viewOf(destination: string, said: readonly DestinationStatus[]):
 }
 
 /** A destination without reports. */
-export function unseen(destination: string, state: 'ok' | 'disabled' | 'paused'): DestinationView {
+export function unseen(destination: string): DestinationView {
   return {
     destination,
-    state,
+    state: 'ok',
     since: undefined,
     until: undefined,
     lastAnswer: undefined,
@@ -83,18 +83,6 @@ export function unseen(destination: string, state: 'ok' | 'disabled' | 'paused')
     p50Ms: undefined,
     p99Ms: undefined,
   };
-}
-
-/** The worst first. Equal ones by how long that has lasted, then by waiting events and traffic. */
-export function byUrgency(a: DestinationView, b: DestinationView): number {
-  const states = destinationStates.indexOf(a.state) - destinationStates.indexOf(b.state);
-  if (states !== 0) return states;
-  if (isTrouble(a.state) && a.since !== b.since)
-    return (a.since ?? '~') < (b.since ?? '~') ? -1 : 1;
-  if (a.waiting.total !== b.waiting.total) return b.waiting.total - a.waiting.total;
-  const delivered = b.perMinute.delivered - a.perMinute.delivered;
-  if (delivered !== 0) return delivered;
-  return a.destination < b.destination ? -1 : 1;
 }
 
 function worst(states: readonly DestinationState[]): DestinationState {

@@ -1,5 +1,5 @@
-import { isTrouble } from '../event/destination-state.ts';
-import type { DestinationView } from '../event/destination-view.ts';
+import { isUrgent } from '../event/destination-health.ts';
+import type { JudgedView } from '../event/judged-view.ts';
 import { decodeNotice, type Notice } from '../event/notice.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
@@ -23,7 +23,7 @@ export async function readNotices(
 }
 
 /** A restarted worker does not have the time since which a destination has failed; the notice has it. */
-export function sinceNotice(view: DestinationView, notice: Notice | undefined): DestinationView {
-  if (notice?.notice !== 'failing' || !isTrouble(view.state)) return view;
+export function sinceNotice(view: JudgedView, notice: Notice | undefined): JudgedView {
+  if (notice?.notice !== 'failing' || !isUrgent(view.state)) return view;
   return (view.since ?? '~') <= notice.since ? view : { ...view, since: notice.since };
 }

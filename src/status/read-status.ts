@@ -5,17 +5,11 @@ import {
   type StatusRecord,
   type WorkerStatus,
 } from '../event/destination-status.ts';
+import type { Said } from '../event/judged-view.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
-
-/** The present reports of live workers. */
-export interface Said {
-  readonly workers: readonly WorkerStatus[];
-  /** Each worker's report, by destination. */
-  readonly destinations: ReadonlyMap<string, readonly DestinationStatus[]>;
-}
 
 /** For records that wait for a fuller batch, and for clocks that differ a little. */
 const slackMs = 60_000;
@@ -41,9 +35,8 @@ export async function readStatus(kafka: KafkaClient, topic: string, nowMs: numbe
 
 /** The reports in the newest record of each key, without those of workers that have expired. */
 export function saidNow(records: readonly StatusRecord[], nowMs: number): Said {
-  const workers = records.filter(
-    (record) => record.kind === 'worker' && Date.parse(record.expiresAt) > nowMs,
-  ) as WorkerStatus[];
+  const all = records.filter((record): record is WorkerStatus => record.kind === 'worker');
+  const workers = all.filter(({ expiresAt }) => Date.parse(expiresAt) > nowMs);
   const living = new Set(workers.map(({ worker }) => worker));
   const destinations = new Map<string, DestinationStatus[]>();
   for (const record of records) {
@@ -52,5 +45,9 @@ export function saidNow(records: readonly StatusRecord[], nowMs: number): Said {
     if (known === undefined) destinations.set(record.destination, [record]);
     else known.push(record);
   }
-  return { workers, destinations };
+  const heard = all
+    .map(({ at }) => at)
+    .sort()
+    .at(-1);
+  return { workers, destinations, heard };
 }

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Past } from '../../src/event/destination-health.ts';
+import type { WorkerStatus } from '../../src/event/destination-status.ts';
 import { openAccess } from '../../src/console/access/access.ts';
 import { decodeCursor, encodeCursor } from '../../src/console/api/cursor.ts';
-import { countStates, pageOf, viewsOf } from '../../src/console/api/destinations.ts';
+import {
+  countStates,
+  judgedViews,
+  overviewOf,
+  pageOf,
+} from '../../src/console/api/destinations.ts';
+import { concernsOf, datedAt, type Times } from '../../src/console/api/freshness.ts';
 import { behindOf } from '../../src/console/api/flow.ts';
 import { seriesOf } from '../../src/console/api/series.ts';
+import { Pasts } from '../../src/console/index/pasts.ts';
 import { firstStep } from '../../src/console/index/series-query.ts';
 
 const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
@@ -26,7 +35,7 @@ test('a cursor of another list is refused', () => {
     assert.throws(() => decodeCursor(bad, 'string', 'number'), /cursor is not one of this list/);
 });
 
-test('destinations nobody speaks of are shown as configured', () => {
+test('destinations nobody speaks of are shown as configured, and as their attempts tell', () => {
   const destination = (id: string, enabled: boolean): object => ({
     kind: 'Destination',
     id,
@@ -43,11 +52,33 @@ test('destinations nobody speaks of are shown as configured', () => {
       get: ({ id }: { readonly id: string }) =>
         id === 'c' ? { since: '2026-01-31T00:00:00Z' } : undefined,
     },
-  } as unknown as Parameters<typeof viewsOf>[0];
-  const views = viewsOf(live, { workers: [], destinations: new Map() });
+  } as unknown as Parameters<typeof judgedViews>[0];
+  const worker = { worker: 'w1', at: new Date(nowMs).toISOString() } as WorkerStatus;
+  const said = { workers: [worker], destinations: new Map(), heard: worker.at };
+  const nothingYet = new Pasts().of(undefined, 0);
+  const viewsWith = (past: Past | undefined, workers = said.workers, isHeard = true) =>
+    judgedViews(
+      live,
+      { ...said, workers },
+      { past: () => past, givenUp: () => 0 },
+      { isHeard, nowMs },
+    );
+  const views = viewsWith(nothingYet);
   const states = views.map(({ destination: id, state }) => `${id} ${state}`);
   assert.deepEqual(states, ['d unreadable', 'c paused', 'b disabled', 'a ok']);
   assert.equal(countStates(views).paused, 1);
+  for (const others of [
+    viewsWith(undefined),
+    viewsWith(nothingYet, []),
+    viewsWith(nothingYet, said.workers, false),
+  ]) {
+    assert.equal(countStates(others).ok, 0);
+    assert.equal(countStates(others).unknown, 1);
+  }
+  assert.deepEqual(
+    [overviewOf(views).total, overviewOf(views).getNothing, overviewOf(views).byOtherUrl],
+    [4, 1, 0],
+  );
 });
 
 test('bands join steps that came to the same', () => {
@@ -75,6 +106,30 @@ test('bands join steps that came to the same', () => {
       [1, 0, 1],
     ],
   );
+});
+
+const seen = { liveMs: nowMs - 1_500, indexMs: nowMs - 2_000, heardMs: nowMs - 5_000, workers: 2 };
+
+test('what keeps pages from being right is told, the cause and not its consequences', () => {
+  const kinds = (times: Partial<Times>): readonly string[] =>
+    concernsOf({ ...seen, ...times }, nowMs).map(({ kind }) => kind);
+  assert.deepEqual(kinds({}), []);
+  assert.deepEqual(kinds({ liveMs: nowMs - 6_000, workers: 0, indexMs: 0 }), ['kafka-away']);
+  assert.deepEqual(kinds({ workers: 0 }), ['no-worker']);
+  assert.deepEqual(kinds({ workers: 0, heardMs: undefined }), ['no-worker']);
+  assert.deepEqual(kinds({ heardMs: nowMs - 12_000 }), ['reports-old']);
+  assert.deepEqual(kinds({ indexMs: nowMs - 10_000 }), ['index-behind']);
+  assert.deepEqual(kinds({ indexMs: undefined, workers: 0 }), ['no-worker', 'index-behind']);
+  const [away] = concernsOf({ ...seen, liveMs: nowMs - 60_000 }, nowMs);
+  assert.equal(away?.since, new Date(nowMs - 60_000).toISOString());
+});
+
+test('an answer is as old as the older of its sources, and says so in words once that is long', () => {
+  assert.deepEqual(datedAt(seen, nowMs), { asOf: new Date(nowMs - 2_000).toISOString() });
+  const { asOf, old } = datedAt({ ...seen, liveMs: nowMs - 10_000 }, nowMs);
+  assert.equal(asOf, new Date(nowMs - 10_000).toISOString());
+  assert.match(old ?? '', /nothing that happened after 2026-01-31T12:00:20/);
+  assert.match(datedAt({ ...seen, indexMs: undefined }, nowMs).old ?? '', /still being read/);
 });
 
 test('the stage that is behind is the one whose oldest record is oldest', () => {

@@ -9,6 +9,7 @@ import { usualBounds } from '../../src/console/index/bounds.ts';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
+import { Pasts } from '../../src/console/index/pasts.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
@@ -22,6 +23,7 @@ class FakeFeed implements Feed {
   readonly topic: string;
   readonly topicId = 'id';
   readonly isFresh = true;
+  readonly takenUntilMs = Infinity;
   #waiting: readonly IncomingRecord[] = [];
 
   constructor(topic: string) {
@@ -68,6 +70,7 @@ async function index(database: IndexDatabase, lines: readonly AttemptLine[]): Pr
     feeds: { attempts, letters: new FakeFeed('letters'), rejected: new FakeFeed('rejected') },
     words,
     lastHours: new LastHours(),
+    pasts: new Pasts(),
     lastSeq: -1,
     countedSeq: -2_000_000,
     bounds: usualBounds,

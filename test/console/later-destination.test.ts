@@ -21,6 +21,7 @@ import { answerSchemas } from '../../src/console/api/answers/answers.ts';
 import { hashOf } from '../../src/console/index/attempt-rows.ts';
 import { openIndexDatabase } from '../../src/console/index/database.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
+import { Pasts } from '../../src/console/index/pasts.ts';
 import { bucketMs } from '../../src/console/index/schema.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
@@ -73,7 +74,9 @@ async function askAs(
       lastHours,
       words: new Words(words.map((word, place) => [place + 1, word])),
       countedSeq: 2,
+      pasts: new Pasts(),
     },
+    asOfMs: () => nowMs,
     isCaughtUp: () => true,
   };
   const resource = {
@@ -90,12 +93,13 @@ async function askAs(
     pauses: new Pauses(),
     identityOf: (id: string) => (id === 'crm' ? resource : undefined),
     statuses: () => [],
+    asOfMs: () => nowMs,
   };
   const deps = {
     index,
     live,
     clock: { now: () => nowMs },
-    saidNow: () => ({ workers: [], destinations: new Map() }),
+    saidNow: () => ({ workers: [], destinations: new Map(), heard: undefined }),
     audit: { tellSeldom: () => undefined },
     explain: () =>
       Promise.resolve({

@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Ajv } from 'ajv';
-import type { Retryable } from '../../src/delivery/outcome.ts';
+import { rowOfLine } from '../../src/console/index/attempt-rows.ts';
+import { Pasts } from '../../src/console/index/pasts.ts';
+import { Words } from '../../src/console/index/words.ts';
+import { AttemptJournal } from '../../src/delivery/journal/journal.ts';
+import type { Outcome, Retryable } from '../../src/delivery/outcome.ts';
 import { StatusPublisher, wordHoldsMs } from '../../src/delivery/status/status-publisher.ts';
+import type { Past } from '../../src/event/destination-health.ts';
 import {
   decodeStatus,
   statusRefreshMs,
@@ -11,9 +16,17 @@ import {
   type StatusRecord,
   type WorkerStatus,
 } from '../../src/event/destination-status.ts';
+import { judgedView } from '../../src/event/judged-view.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { saidNow } from '../../src/status/read-status.ts';
 import { seededRandom } from './simulated-clock.ts';
-import { answerOk, failsWith, minuteMs, SimulatedWorld } from './simulated-world.ts';
+import {
+  answerOk,
+  failsWith,
+  minuteMs,
+  SimulatedWorld,
+  type WorldOptions,
+} from './simulated-world.ts';
 
 const schema = readFileSync(
   new URL('../../src/schemas/destination-status.json', import.meta.url),
@@ -24,7 +37,7 @@ const isRecord = new Ajv({ allErrors: true, formats }).compile(JSON.parse(schema
 
 /** A worker, and the topic that it writes to. */
 class Scene {
-  readonly world = new SimulatedWorld();
+  readonly world: SimulatedWorld;
   readonly publisher: StatusPublisher;
   /** As compaction leaves it. */
   readonly kept = new Map<string, StatusRecord>();
@@ -32,7 +45,8 @@ class Scene {
   isAway = false;
   readonly waiting: (() => void)[] = [];
 
-  constructor() {
+  constructor(options: WorldOptions = {}) {
+    this.world = new SimulatedWorld(options);
     const { clock, engine } = this.world;
     this.publisher = new StatusPublisher({
       clock,
@@ -126,6 +140,86 @@ test('one that fails is told of within seconds: its URLs, the last answer, what 
   assert.equal(Date.parse(status.oldest ?? ''), startedMs);
   const leftMs = Date.parse(status.deadline ?? '') - startedMs;
   assert.ok(leftMs > 239 * minuteMs && leftMs < 241 * minuteMs, String(leftMs));
+});
+
+/** How the destination is, by the reports alone, as `postrider status` has them. */
+function healthIn({ kept, world }: Scene, past?: Past): string {
+  const nowMs = world.clock.now();
+  const said = saidNow([...kept.values()], nowMs);
+  const known = { configured: 'enabled', past, givenUp: 0, pausedSince: undefined } as const;
+  return judgedView('crm', said, { ...known, isHeard: true }, nowMs).state;
+}
+
+test('the first failure after a success is told within two seconds, and its end too', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  world.addDestination('crm');
+  await scene.traffic(90, 'crm');
+  assert.equal(healthIn(scene), 'ok');
+  world.answer = () => failsWith(503);
+  world.publish('crm', 'one');
+  await world.clock.pass(2_100);
+  assert.equal(scene.of('crm')?.state, 'ok', 'one failure makes no worker call it failing');
+  assert.equal(healthIn(scene), 'failing');
+  world.answer = () => answerOk;
+  await world.clock.pass(15_000);
+  assert.equal(healthIn(scene), 'ok');
+});
+
+test('one that fails now and then costs two records each half minute, and no more', async () => {
+  const scene = new Scene();
+  const { world } = scene;
+  world.addDestination('crm');
+  world.answer = (_url, _sending, nowMs) => (nowMs % 12_000 < 4_000 ? failsWith(503) : answerOk);
+  const traffic = async (rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round += 1) {
+      await scene.traffic(1, 'crm');
+      await world.clock.pass(1_000);
+    }
+  };
+  await traffic(60);
+  const before = scene.written;
+  await traffic(300);
+  const records = scene.written - before - 600 / 5;
+  assert.ok(records > 20 && records <= 2 * (600 / 30), String(records));
+});
+
+test('one that refused everything is failing still after twenty quiet minutes, and longer', async () => {
+  const written: string[] = [];
+  const scene = new Scene({
+    journal: (clock) =>
+      new AttemptJournal({
+        producer: {
+          produce: ({ value }, done) => {
+            written.push(String(value));
+            done();
+          },
+        },
+        topic: 'attempts',
+        partitions: () => 1,
+        clock,
+        keeps: 'all',
+      }),
+  });
+  const { world } = scene;
+  world.addDestination('crm');
+  const refused: Outcome = { kind: 'permanent', reason: 'http-400', detail: 'answered 400' };
+  world.answer = () => ({ outcome: refused, afterMs: 20 });
+  await scene.traffic(30, 'crm');
+  await world.clock.pass(2_000);
+  const words = new Words();
+  const pasts = new Pasts();
+  for (const line of written.flatMap((record) => record.trim().split('\n'))) {
+    const row = rowOfLine(JSON.parse(line), 0, words, world.clock.now());
+    if (row !== undefined) pasts.add(row.destination, row.what, row.atMs);
+  }
+  for (let minute = 0; minute < 45; minute += 1) {
+    const past = pasts.of(words.find('crm'), 0);
+    assert.equal(healthIn(scene, past), 'failing', `${minute} minutes later`);
+    await world.clock.pass(minuteMs);
+  }
+  assert.equal(scene.of('crm'), undefined, 'no worker speaks of it any more');
+  assert.equal(healthIn(scene), 'unknown', 'without attempts nobody knows');
 });
 
 test('what is said of one that is well again, and then quiet, is taken back', async () => {

@@ -6,7 +6,9 @@ import type {
   UrlStatus,
   WorkerStatus,
 } from '../../src/event/destination-status.ts';
-import { byUrgency, unseen, viewOf } from '../../src/event/destination-view.ts';
+import { viewOf, unseen, type DestinationView } from '../../src/event/destination-view.ts';
+import { byUrgency, type JudgedView } from '../../src/event/judged-view.ts';
+import type { DestinationHealth } from '../../src/event/destination-health.ts';
 import { saidNow } from '../../src/status/read-status.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
@@ -132,7 +134,8 @@ describe('what several workers say of a destination', () => {
       said('b', { state: 'failing' }),
       said('never-heard-of', { state: 'failing' }),
     ];
-    const { workers, destinations } = saidNow(records, nowMs);
+    const { workers, destinations, heard } = saidNow(records, nowMs);
+    assert.equal(heard, at(0));
     assert.deepEqual(
       workers.map((each) => each.worker),
       ['a'],
@@ -145,22 +148,34 @@ describe('what several workers say of a destination', () => {
 });
 
 test('destinations come in the order in which somebody should look at them', () => {
+  const judged = (view: DestinationView, state: DestinationHealth = view.state): JudgedView => ({
+    ...view,
+    state,
+    asOf: undefined,
+  });
   const views = [
-    unseen('nothing-comes', 'ok'),
+    unseen('nothing-comes'),
     viewOf('busy', [said('a', { perMinute: { delivered: 50, failed: 0 } })]),
-    unseen('off', 'disabled'),
     viewOf('lately', [said('a', { state: 'failing', since: at(-1_000) })]),
     viewOf('slow', [said('a', { state: 'slow', since: at(-999_000) })]),
     viewOf('long', [said('a', { state: 'failing', since: at(-9_000) })]),
     viewOf('held', [said('a', { state: 'held', since: at(-99_000) })]),
     viewOf('behind', [said('a', { waiting: { here: 1, tiers: {} } })]),
-  ];
+  ].map((view) => judged(view));
+  for (const [id, state] of [
+    ['off', 'disabled'],
+    ['nobody-knows', 'unknown'],
+    ['loses', 'losing'],
+  ] as const)
+    views.push(judged(unseen(id), state));
   const order = views.sort(byUrgency).map(({ destination }) => destination);
   assert.deepEqual(order, [
     'long',
     'lately',
     'held',
+    'loses',
     'slow',
+    'nobody-knows',
     'off',
     'behind',
     'busy',

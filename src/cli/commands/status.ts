@@ -4,15 +4,18 @@ import { hintAt } from '../../near.ts';
 import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
+import type { Past } from '../../event/destination-health.ts';
+import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
+import { identityText } from '../../event/uid.ts';
 import type { Notice } from '../../event/notice.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { waitUnlessAborted } from '../../ops/wait.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { ConfiguredDestinations } from '../../status/configured.ts';
-import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/destination-view.ts';
+import { readGivenUp, type GivenUp } from '../../status/read-given-up.ts';
 import { readPipeline } from '../../status/pipeline.ts';
 import { readNotices, sinceNotice } from '../../status/read-notices.ts';
-import { readStatus, type Said } from '../../status/read-status.ts';
+import { readStatus } from '../../status/read-status.ts';
 import { readUnwritable } from '../../status/unwritable.ts';
 import type { Context } from '../context.ts';
 import { destinationText, leftText, overviewText, type Overview } from '../status/text.ts';
@@ -75,19 +78,17 @@ async function overview(context: Context, options: Options): Promise<string> {
   const nowMs = systemClock.now();
   const topology = await context.topology();
   const { kafka } = context;
-  const [{ said, configured, pauses, notices }, pipeline] = await Promise.all([
+  const [known, pipeline] = await Promise.all([
     readKnown(context, nowMs),
     readPipeline(kafka, topology, nowMs),
   ]);
-  const seen = Array.from(said.destinations, ([id, each]) =>
-    sinceNotice(viewOf(id, each), notices.get(id)),
-  );
-  // Workers say nothing of those that nothing comes for.
-  const others = [...configured.ids()]
-    .filter((id) => !said.destinations.has(id))
-    .map((id) => unseenOf(configured, pauses, id));
+  const { said, configured, pauses, givenUp } = known;
   const workers = said.workers.toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
-  const destinations = [...seen, ...others].sort(byUrgency);
+  const ids = new Set([...said.destinations.keys(), ...configured.ids()]);
+  const destinations = Array.from(ids, (id) => ({
+    ...judged(known, id, undefined, nowMs),
+    deadLetters: givenUpOf(known, id),
+  })).sort(byUrgency);
   for (const { destination } of destinations)
     if (pauses.resumedSince(configured.identityOf(destination)) !== undefined)
       context.note(
@@ -107,7 +108,9 @@ async function overview(context: Context, options: Options): Promise<string> {
     ...pipeline,
     unwritable,
     workers,
+    heard: said.heard,
     destinations,
+    isGivenUpCut: givenUp.isCut,
   };
   if (workers.length === 0)
     context.note('no worker reports a state: none is running, or none can reach Kafka');
@@ -116,32 +119,31 @@ async function overview(context: Context, options: Options): Promise<string> {
 
 async function oneDestination(context: Context, id: string, options: Options): Promise<string> {
   const nowMs = systemClock.now();
-  const [{ said, configured, pauses, notices }, recent] = await Promise.all([
+  const [known, recent] = await Promise.all([
     readKnown(context, nowMs),
     recentAttempts(context, id, nowMs),
   ]);
+  const { said, configured, pauses, notices } = known;
   const attempts = recent.filter((line) => configured.isPresent(line));
-  const each = said.destinations.get(id);
-  if (each === undefined && !configured.has(id))
+  if (!said.destinations.has(id) && !configured.has(id))
     throw new PostriderError(
       'not-found',
       `there is no destination ${id}${hintAt(id, configured.ids())}`,
     );
-  const view: DestinationView =
-    each === undefined
-      ? unseenOf(configured, pauses, id)
-      : sinceNotice(viewOf(id, each), notices.get(id));
+  const view = judged(known, id, pastOf(attempts), nowMs);
+  const deadLetters = givenUpOf(known, id);
   const notice = notices.get(id);
   const resumedSince = pauses.resumedSince(configured.identityOf(id));
   const data = {
     at: new Date(nowMs).toISOString(),
     ...view,
+    deadLetters,
     resumedSince: resumedSince ?? null,
     notice: notice ?? null,
     attempts,
   };
   return textOf(options, data, (isWide) =>
-    destinationText({ view, resumedSince, notice, attempts }, isWide, nowMs),
+    destinationText({ view, deadLetters, resumedSince, notice, attempts }, isWide, nowMs),
   );
 }
 
@@ -150,26 +152,30 @@ interface Known {
   readonly configured: ConfiguredDestinations;
   readonly pauses: Pauses;
   readonly notices: ReadonlyMap<string, Notice>;
+  readonly givenUp: GivenUp;
 }
 
 /** The facts about destinations, without those about earlier ones of their ids. */
 async function readKnown(context: Context, nowMs: number): Promise<Known> {
   const { kafka } = context;
   const { topics } = await context.topology();
-  const [{ workers, destinations }, configured, pauses, notices] = await Promise.all([
-    readStatus(kafka, topics.destinationStatus, nowMs),
-    ConfiguredDestinations.read(kafka, topics.config),
-    readPauses(kafka, { topics }),
-    readNotices(kafka, topics.notices),
-  ]);
+  const [{ workers, destinations, heard }, configured, pauses, notices, givenUp] =
+    await Promise.all([
+      readStatus(kafka, topics.destinationStatus, nowMs),
+      ConfiguredDestinations.read(kafka, topics.config),
+      readPauses(kafka, { topics }),
+      readNotices(kafka, topics.notices),
+      readGivenUp(kafka, topics.deadLetter, nowMs),
+    ]);
   const present = Array.from(destinations)
     .map(([id, all]) => [id, all.filter((each) => configured.isPresent(each))] as const)
     .filter(([, { length }]) => length > 0);
   return {
-    said: { workers, destinations: new Map(present) },
+    said: { workers, destinations: new Map(present), heard },
     configured,
     pauses,
     notices: new Map([...notices].filter(([, notice]) => configured.isPresent(notice))),
+    givenUp,
   };
 }
 
@@ -187,10 +193,47 @@ async function recentAttempts(
   return newest.sorted();
 }
 
-function unseenOf(configured: ConfiguredDestinations, pauses: Pauses, id: string): DestinationView {
-  const pause = pauses.get(configured.identityOf(id));
-  if (pause !== undefined) return { ...unseen(id, 'paused'), since: pause.since };
-  return unseen(id, configured.isDisabled(id) ? 'disabled' : 'ok');
+function givenUpOf({ configured, givenUp }: Known, id: string): number {
+  return givenUp.byDestination.get(identityText(configured.identityOf(id))) ?? 0;
+}
+
+/** @param past what its last attempts came to; undefined: they were not read, or there was none */
+function judged(known: Known, id: string, past: Past | undefined, nowMs: number): JudgedView {
+  const { said, configured, pauses, notices } = known;
+  const pausedSince = pauses.get(configured.identityOf(id))?.since;
+  const off = configured.isDisabled(id) ? 'disabled' : 'enabled';
+  const view = judgedView(
+    id,
+    said,
+    {
+      configured: pausedSince === undefined ? off : 'paused',
+      pausedSince,
+      past,
+      givenUp: givenUpOf(known, id),
+      isHeard: true,
+    },
+    nowMs,
+  );
+  return sinceNotice(view, notices.get(id));
+}
+
+/** @param lines the oldest first */
+function pastOf(lines: readonly AttemptLine[]): Past | undefined {
+  const attempts = lines.filter((line) => line.kind === 'attempt');
+  const lastGood = attempts.findLastIndex(({ outcome }) => outcome === 'delivered');
+  const bad = attempts.slice(lastGood + 1);
+  const msOf = (line: AttemptLine | undefined): number | undefined =>
+    line === undefined ? undefined : Date.parse(line.at);
+  if (attempts.length === 0) return undefined;
+  return {
+    deliveredMs: msOf(attempts[lastGood]),
+    badInRow: bad.length,
+    badSinceMs: msOf(bad[0]),
+    badMs: msOf(bad.at(-1)),
+    isRefused: bad.at(-1)?.outcome === 'refused',
+    deliveredLately: undefined,
+    deliveredSinceLoss: 0,
+  };
 }
 
 /** With `--watch`, JSON is a line each time. */

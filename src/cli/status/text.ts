@@ -6,7 +6,7 @@ import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts
 import type { Notice } from '../../event/notice.ts';
 import { printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
-import type { DestinationView } from '../../event/destination-view.ts';
+import type { JudgedView } from '../../event/judged-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
 import type { UnwritableTopic } from '../../status/unwritable.ts';
 import { counted } from '../terminal/counted.ts';
@@ -17,8 +17,17 @@ export interface Overview extends Pipeline {
   /** Topics of the pipeline that take no records, or not all. */
   readonly unwritable: readonly UnwritableTopic[];
   readonly workers: readonly WorkerStatus[];
+  /** When a worker was last heard, also one that is gone; undefined: none was in the last minutes. */
+  readonly heard: string | undefined;
   /** The worst first. */
-  readonly destinations: readonly DestinationView[];
+  readonly destinations: readonly CountedView[];
+  /** There are more dead letters than were counted. */
+  readonly isGivenUpCut: boolean;
+}
+
+/** With its dead letters of the last hour. */
+interface CountedView extends JudgedView {
+  readonly deadLetters: number;
 }
 
 /** Length of an answer's beginning that is shown. */
@@ -26,7 +35,8 @@ const shownAnswer = 80;
 
 /** @param limit greatest number of destinations */
 export function overviewText(overview: Overview, limit: number, nowMs: number): string {
-  const { backlog, unwritable, workers, destinations, deadLetters, rejectedCalls } = overview;
+  const { backlog, unwritable, workers, heard, destinations, deadLetters, rejectedCalls } =
+    overview;
   const stages = backlog.map(({ stage, topic, records, oldest }) => [
     stage,
     topic,
@@ -48,8 +58,10 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
     ...unwritable.map(({ topic, problem }) => `topic ${topic} cannot be written: ${problem}`),
     given,
     formatTable(['WORKER', 'UP', 'IN FLIGHT', 'QUEUED', 'BEHIND', 'PROBLEM'], rows),
+    ...oldText(heard, nowMs),
     statesText(destinations),
-    destinationsTable(shown, nowMs),
+    destinationsTable(shown, overview.isGivenUpCut, nowMs),
+    ...unknownText(shown),
   ];
   const left = destinations.length - shown.length;
   if (left > 0) parts.push(`${left} more: --limit ${destinations.length}, or -o json`);
@@ -58,7 +70,9 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
 
 /** The data of `postrider status <destination>`. */
 interface OneDestination {
-  readonly view: DestinationView;
+  readonly view: JudgedView;
+  /** Of the last hour. */
+  readonly deadLetters: number;
   /** Since then it is not paused any more, and events that were kept for it may be left. */
   readonly resumedSince: string | undefined;
   /** The last notice about it. */
@@ -67,7 +81,7 @@ interface OneDestination {
 }
 
 export function destinationText(
-  { view, resumedSince, notice, attempts }: OneDestination,
+  { view, deadLetters, resumedSince, notice, attempts }: OneDestination,
   isWide: boolean,
   nowMs: number,
 ): string {
@@ -97,8 +111,10 @@ export function destinationText(
   const width = isWide ? Infinity : undefined;
   const parts = [
     [
-      `${destination} is ${state}${forText}`,
+      `${destination} is ${state}${forText}${state === 'unknown' ? `: ${whyUnknown}` : ''}`,
+      ...(view.asOf === undefined ? [] : [`as of ${ago(view.asOf, nowMs)} ago, ${view.asOf}`]),
       `waiting: ${waiting.total} (${waiting.here} in memory${tiers.join('')})${age}`,
+      `dead letters of the last hour: ${deadLetters}`,
       `in the last three minutes: ${perMinute.delivered} delivered and ${perMinute.failed} failed a minute${took(view)}`,
       ...(resumedSince === undefined
         ? []
@@ -123,17 +139,37 @@ export function leftText(destination: string): string {
   return `if no \`postrider resume ${destination}\` runs, one sends them`;
 }
 
-function destinationsTable(destinations: readonly DestinationView[], nowMs: number): string {
+const whyUnknown =
+  'no worker reports on it, as none runs or it had no event for some minutes; the console knows its last answer';
+/** Workers report every five seconds, and may miss one. */
+const oldMs = 12_000;
+
+function oldText(heard: string | undefined, nowMs: number): readonly string[] {
+  if (heard === undefined || nowMs - Date.parse(heard) < oldMs) return [];
+  return [`what follows is old: no worker was heard for ${ago(heard, nowMs)}`];
+}
+
+function unknownText(destinations: readonly JudgedView[]): readonly string[] {
+  return destinations.some(({ state }) => state === 'unknown') ? [`unknown: ${whyUnknown}`] : [];
+}
+
+function destinationsTable(
+  destinations: readonly CountedView[],
+  isCut: boolean,
+  nowMs: number,
+): string {
   const head = [
     'DESTINATION',
     'STATE',
     'SINCE',
     'LAST ANSWER',
     'WAITING',
+    'DEAD',
     'OLDEST',
     'NEXT TRY',
     'PER MINUTE',
     'P99',
+    'AS OF',
   ];
   const rows = destinations.map((view) => [
     view.destination,
@@ -141,16 +177,18 @@ function destinationsTable(destinations: readonly DestinationView[], nowMs: numb
     ago(view.since, nowMs),
     shareText(view) + answerText(view.lastAnswer),
     view.waiting.total === 0 ? '' : String(view.waiting.total),
+    view.deadLetters === 0 ? '' : `${view.deadLetters}${isCut ? '+' : ''}`,
     ago(view.oldest, nowMs),
     until(view.until, nowMs),
     rateText(view),
     view.p99Ms === undefined ? '' : `${view.p99Ms} ms`,
+    ago(view.asOf, nowMs),
   ]);
   return formatTable(head, rows);
 }
 
 /** How many destinations are in each state. */
-function statesText(destinations: readonly DestinationView[]): string {
+function statesText(destinations: readonly JudgedView[]): string {
   const counts = new Map<string, number>();
   for (const { state } of destinations) counts.set(state, (counts.get(state) ?? 0) + 1);
   const each = Array.from(counts, ([state, number]) => `${number} ${state}`);
@@ -158,7 +196,7 @@ function statesText(destinations: readonly DestinationView[]): string {
 }
 
 /** For a destination with several URLs, how many of them fail, if not all. */
-function shareText({ urls }: DestinationView): string {
+function shareText({ urls }: JudgedView): string {
   const failing = urls.filter(
     ({ breaker, failingSince }) => breaker !== 'closed' || failingSince !== undefined,
   ).length;
@@ -169,12 +207,12 @@ function byTier([a]: readonly [string, number], [b]: readonly [string, number]):
   return (parseDuration(a) ?? 0) - (parseDuration(b) ?? 0);
 }
 
-function rateText({ perMinute: { delivered, failed } }: DestinationView): string {
+function rateText({ perMinute: { delivered, failed } }: JudgedView): string {
   if (delivered === 0 && failed === 0) return '';
   return failed === 0 ? String(delivered) : `${delivered}, ${failed} failed`;
 }
 
-function took({ p50Ms, p99Ms }: DestinationView): string {
+function took({ p50Ms, p99Ms }: JudgedView): string {
   return p50Ms === undefined || p99Ms === undefined
     ? ''
     : `; latency p50 ${p50Ms} ms, p99 ${p99Ms} ms`;

@@ -10,6 +10,7 @@ type Rule = 'everyone' | 'staff' | 'own' | 'bodies' | 'operators';
 const rules: Readonly<Record<string, Rule>> = {
   'GET /session': 'everyone',
   'GET /openapi.json': 'everyone',
+  'GET /freshness': 'staff',
   'GET /destinations': 'staff',
   'GET /destinations/:id': 'own',
   'GET /destinations/:id/series': 'own',

@@ -1,49 +1,81 @@
-import { destinationStates, type DestinationState } from '../../event/destination-state.ts';
-import type {
-  DestinationStatus,
-  StatusRecord,
-  WorkerStatus,
-} from '../../event/destination-status.ts';
-import { byUrgency, unseen, viewOf, type DestinationView } from '../../event/destination-view.ts';
+import {
+  destinationHealths,
+  hasWellUrl,
+  type DestinationHealth,
+  type Past,
+} from '../../event/destination-health.ts';
+import type { StatusRecord } from '../../event/destination-status.ts';
+import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
 import { toDocument } from '../../resources/config/stored.ts';
 import type { LiveState } from '../index/live-state.ts';
-import type { DestinationDetail, DestinationRow, LastHour } from './model.ts';
+import type { DestinationDetail, DestinationRow, LastHour, Overview } from './model.ts';
 
-/** What the workers that live say now; as `src/status` has it. */
-export interface Said {
-  readonly workers: readonly WorkerStatus[];
-  readonly destinations: ReadonlyMap<string, readonly DestinationStatus[]>;
-}
+export type { Said } from '../../event/judged-view.ts';
 
+/** As `src/status` has it. */
 export type SaidNow = (records: readonly StatusRecord[], nowMs: number) => Said;
 
+/** What the index knows of destinations. */
+export interface Indexed {
+  /** Undefined: it is not complete up to now. */
+  past(id: string): Past | undefined;
+  /** Dead letters of the last hour. */
+  givenUp(id: string): number;
+}
+
 /** Every destination that is configured, or that a worker speaks of; the worst first. */
-export function viewsOf(
+export function judgedViews(
   { resources, unreadable, pauses }: Pick<LiveState, 'resources' | 'unreadable' | 'pauses'>,
-  { destinations }: Said,
-): readonly DestinationView[] {
-  const views = Array.from(destinations, ([id, said]) => viewOf(id, said));
+  said: Said,
+  { past, givenUp }: Indexed,
+  { isHeard, nowMs }: { readonly isHeard: boolean; readonly nowMs: number },
+): readonly JudgedView[] {
+  const views = new Map<string, JudgedView>();
+  const judge = (
+    id: string,
+    configured: 'enabled' | 'disabled' | 'paused' | 'unreadable',
+    pausedSince?: string,
+  ): void => {
+    const known = { configured, pausedSince, past: past(id), givenUp: givenUp(id), isHeard };
+    views.set(id, judgedView(id, said, known, nowMs));
+  };
   for (const resource of resources.values()) {
-    if (resource.kind !== 'Destination' || destinations.has(resource.id)) continue;
+    if (resource.kind !== 'Destination') continue;
     const { id, enabled } = resource;
     const since = pauses.get(resource)?.since;
-    if (since !== undefined) views.push({ ...unseen(id, 'paused'), since });
-    else views.push(unseen(id, enabled ? 'ok' : 'disabled'));
+    judge(id, since !== undefined ? 'paused' : enabled ? 'enabled' : 'disabled', since);
   }
   for (const key of unreadable.keys()) {
     const id = /^Destination\/(.+)$/.exec(key)?.[1];
-    if (id !== undefined && !destinations.has(id))
-      views.push({ ...unseen(id, 'ok'), state: 'unreadable' });
+    if (id !== undefined) judge(id, 'unreadable');
   }
-  return views.sort(byUrgency);
+  for (const id of said.destinations.keys()) if (!views.has(id)) judge(id, 'enabled');
+  return [...views.values()].sort(byUrgency);
 }
 
 export function countStates(
-  views: readonly DestinationView[],
-): Readonly<Record<DestinationState, number>> {
-  const counts = Object.fromEntries(destinationStates.map((state) => [state, 0]));
+  views: readonly JudgedView[],
+): Readonly<Record<DestinationHealth, number>> {
+  const counts = Object.fromEntries(destinationHealths.map((state) => [state, 0]));
   for (const { state } of views) counts[state] = (counts[state] ?? 0) + 1;
-  return counts as Record<DestinationState, number>;
+  return counts as Record<DestinationHealth, number>;
+}
+
+export function overviewOf(views: readonly JudgedView[]): Overview {
+  const byOtherUrl = views.filter(isByOtherUrl).length;
+  const counts = countStates(views);
+  const { unreadable, failing, held } = counts;
+  return {
+    total: views.length,
+    counts,
+    getNothing: unreadable + failing + held - byOtherUrl,
+    byOtherUrl,
+  };
+}
+
+/** One of its URLs fails, and another one takes its events. */
+function isByOtherUrl(view: JudgedView): boolean {
+  return view.state === 'failing' && hasWellUrl(view);
 }
 
 export function nameOf({ resources }: Pick<LiveState, 'resources'>, id: string): string {
@@ -51,22 +83,36 @@ export function nameOf({ resources }: Pick<LiveState, 'resources'>, id: string):
 }
 
 export function rowOf(
-  view: DestinationView,
+  view: JudgedView,
   name: string,
   deadLetters: number,
   lastHour: LastHour,
+  kept: number | undefined,
 ): DestinationRow {
-  const { destination: id, state, since, until, lastAnswer, waiting, oldest, deadline } = view;
+  const {
+    destination: id,
+    state,
+    since,
+    until,
+    lastAnswer,
+    waiting,
+    oldest,
+    deadline,
+    asOf,
+  } = view;
   const probes = view.urls.map(({ nextProbe }) => nextProbe).filter((time) => time !== undefined);
   const nextTry = probes.sort()[0];
   return {
     id,
     name,
     state,
+    ...(isByOtherUrl(view) ? { byOtherUrl: true } : {}),
     ...(since === undefined ? {} : { since }),
+    ...(asOf === undefined ? {} : { asOf }),
     ...(until === undefined ? {} : { until }),
     ...(lastAnswer === undefined ? {} : { lastAnswer }),
     waiting: waiting.total,
+    ...(kept === undefined ? {} : { kept }),
     ...(oldest === undefined ? {} : { oldest }),
     ...(nextTry === undefined ? {} : { nextTry }),
     ...(deadline === undefined ? {} : { deadline }),
@@ -79,7 +125,7 @@ export function rowOf(
 
 export function detailOf(
   row: DestinationRow,
-  { urls, waiting }: DestinationView,
+  { urls, waiting }: JudgedView,
   { resources, pauses, identityOf }: Pick<LiveState, 'resources' | 'pauses' | 'identityOf'>,
 ): DestinationDetail {
   const resource = resources.get(`Destination/${row.id}`);

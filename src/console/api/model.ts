@@ -1,6 +1,6 @@
 export type { AuditEntry } from '../../event/audit-entry.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
-import type { DestinationState } from '../../event/destination-state.ts';
+import type { DestinationHealth } from '../../event/destination-health.ts';
 import type {
   DueSpan,
   LastAnswer,
@@ -31,8 +31,30 @@ export interface MadeLink {
   readonly until: string;
 }
 
+/** Every answer to a GET says how new it is. */
+export interface Dated {
+  /** Everything that happened until then is in it; absent: what Kafka holds is still being read. */
+  readonly asOf?: string;
+  /** That it is old, in words; absent: it is as new as it can be. */
+  readonly old?: string;
+}
+
+/** How new all answers are, and what keeps them from being right. */
+export interface Freshness extends Dated {
+  /** The cause before its consequences. */
+  readonly concerns: readonly Concern[];
+}
+
+export interface Concern {
+  readonly kind: 'kafka-away' | 'no-worker' | 'reports-old' | 'index-behind';
+  readonly since?: string;
+  readonly text: string;
+  /** What to do. */
+  readonly advice: string;
+}
+
 /** A list, a piece at a time: `next` is the cursor of the piece behind it; absent at the end. */
-export interface Page<T> {
+export interface Page<T> extends Dated {
   readonly items: readonly T[];
   readonly next?: string;
 }
@@ -64,7 +86,7 @@ export interface Session {
 
 /** How far the console itself is behind what Kafka holds. */
 export interface Indexing {
-  /** Everything that was written until about two seconds ago has been read. */
+  /** Nothing has waited for ten seconds to be read. */
   readonly isCaughtUp: boolean;
   /** Attempts from before are not known. */
   readonly since?: string;
@@ -73,12 +95,18 @@ export interface Indexing {
 export interface DestinationRow {
   readonly id: string;
   readonly name: string;
-  readonly state: DestinationState;
+  readonly state: DestinationHealth;
+  /** Of one that fails: another of its URLs takes the events. */
+  readonly byOtherUrl?: true;
   readonly since?: string;
+  /** When the workers that report on it were last heard; absent: none was. */
+  readonly asOf?: string;
   readonly until?: string;
   readonly lastAnswer?: LastAnswer;
   /** Events. */
   readonly waiting: number;
+  /** Of a paused destination: events that were kept since, as far as attempts go back. */
+  readonly kept?: number;
   readonly oldest?: string;
   readonly nextTry?: string;
   /** When the first event that waits is given up. */
@@ -100,11 +128,22 @@ export interface LastHour {
 
 export interface DestinationList extends Page<DestinationRow> {
   /** Of all that the search finds, whatever their state. */
-  readonly counts: Readonly<Record<DestinationState, number>>;
+  readonly counts: Readonly<Record<DestinationHealth, number>>;
+  readonly overview: Overview;
   readonly indexing: Indexing;
 }
 
-export interface DestinationDetail extends DestinationRow {
+/** Of all destinations, whatever is searched for. */
+export interface Overview {
+  readonly total: number;
+  readonly counts: Readonly<Record<DestinationHealth, number>>;
+  /** No URL of theirs takes events. */
+  readonly getNothing: number;
+  /** One of their URLs fails, and another takes the events. */
+  readonly byOtherUrl: number;
+}
+
+export interface DestinationDetail extends DestinationRow, Dated {
   readonly urls: readonly UrlStatus[];
   readonly waitingBy: {
     /** In the workers' memory. */
@@ -127,7 +166,7 @@ export interface DestinationDetail extends DestinationRow {
 export const ranges = ['1h', '24h', '3d'] as const;
 export type Range = (typeof ranges)[number];
 
-export interface Series {
+export interface Series extends Dated {
   /** Of the first point. */
   readonly from: string;
   readonly stepS: number;
@@ -226,7 +265,7 @@ export interface RejectedCount {
 }
 
 /** An event from its receipt to its end, as `postrider explain` tells it. */
-export interface Story {
+export interface Story extends Dated {
   readonly messageId: string;
   readonly user: string | null;
   readonly source: string | null;
@@ -286,7 +325,7 @@ export interface FoundEvent {
   readonly destinations: readonly string[];
 }
 
-export interface Pipeline {
+export interface Pipeline extends Dated {
   readonly at: string;
   /** Dedicated topics and those of former retry tiers are in it while something waits in them. */
   readonly backlog: readonly {
@@ -351,7 +390,7 @@ export interface SyncRun {
   readonly forgotten: number;
 }
 
-export interface Configuration {
+export interface Configuration extends Dated {
   /** As in resource files, secrets masked. */
   readonly resources: readonly object[];
   /** Records that this version cannot read. */
@@ -368,7 +407,7 @@ export interface Notice {
 }
 
 /** How far sending dead letters again is. */
-export interface Redrive {
+export interface Redrive extends Dated {
   readonly id: string;
   readonly state: 'counting' | 'running' | 'done' | 'failed';
   readonly found: number;

@@ -1,4 +1,4 @@
-import { destinationStates } from '../../event/destination-state.ts';
+import { destinationHealths } from '../../event/destination-health.ts';
 import { ranges } from './model.ts';
 
 /** A parameter's JSON Schema. */
@@ -23,8 +23,8 @@ export const parameters: Readonly<Record<string, Parameter>> = {
   search: text(0, 200, 'a part of an id or a name, at most 200 characters'),
   state: {
     type: 'string',
-    enum: [...destinationStates],
-    description: `one of ${destinationStates.join(', ')}`,
+    enum: [...destinationHealths],
+    description: `one of ${destinationHealths.join(', ')}`,
   },
   cursor: {
     type: 'string',

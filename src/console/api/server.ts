@@ -9,7 +9,7 @@ import { hasRule, mayAsk } from '../access/may-ask.ts';
 import { seenBy, unveiledQuery } from '../access/seen-by.ts';
 import type { PageFile } from '../build-pages.ts';
 import { answer, answerSchemas } from './answers/answers.ts';
-import type { Problem, Session } from './model.ts';
+import type { Dated, Problem, Session } from './model.ts';
 import { notFound, problem, problemOf, sendProblem } from './problem.ts';
 import { Turns } from './turns.ts';
 
@@ -30,6 +30,8 @@ export interface ConsoleServerOptions {
   readonly pages: readonly PageFile[];
   /** Adds the routes, whose paths begin behind `/api/v1`. */
   routes(api: FastifyInstance): void;
+  /** How new answers are. */
+  dated(): Dated;
   /** A request has failed, and nobody expected it. */
   onFailure(error: unknown): void;
   /** An API request was answered. */
@@ -170,6 +172,11 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
       api.addHook('preSerialization', async ({ session, routeOptions }, _reply, answer) =>
         session === null ? answer : seenBy(session, routeOf(routeOptions.url), answer, access.veil),
       );
+      api.addHook('preSerialization', ({ method, routeOptions }, reply, answer, next) => {
+        const isDated = method === 'GET' && reply.statusCode === 200 && isFields(answer);
+        const hasAge = isDated && !ageless.has(routeOf(routeOptions.url));
+        next(null, hasAge ? { ...options.dated(), ...answer } : answer);
+      });
       api.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
       api.get(
         '/session',
@@ -222,6 +229,13 @@ function objectionTo(request: FastifyRequest, access: Access): Problem | undefin
     return problem(403, notAllowed(session));
   if (method === 'GET' || method === 'HEAD' || access.isMeant(request)) return undefined;
   return problem(403, notMeant);
+}
+
+/** They say of nothing that changes. */
+const ageless: ReadonlySet<string> = new Set(['/openapi.json', '/session']);
+
+function isFields(answer: unknown): answer is object {
+  return typeof answer === 'object' && answer !== null;
 }
 
 function routeOf(url: string | undefined): string {

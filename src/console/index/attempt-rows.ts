@@ -21,6 +21,8 @@ type What = (typeof whats)[number];
 export const delivered = 0;
 export const failed = 1;
 export const refused = 2;
+export const deadLetter = 6;
+export const kept = 7;
 /** Of a line that is no attempt: it has no latency. */
 export const noLatency = 255;
 

@@ -9,6 +9,7 @@ import type { Bounds } from './bounds.ts';
 import { isUnusable, openIndexDatabase, removeIndex, type IndexDatabase } from './database.ts';
 import { Indexer } from './indexer.ts';
 import { LastHours } from './last-hour.ts';
+import { Pasts } from './pasts.ts';
 import { bucketMs, type OffsetRow } from './schema.ts';
 import { TopicFeed } from './topic-feed.ts';
 import { Words } from './words.ts';
@@ -30,6 +31,7 @@ export interface OpenIndex {
   readonly database: IndexDatabase;
   readonly words: Words;
   readonly lastHours: LastHours;
+  readonly pasts: Pasts;
   /** Attempts up to this `seq` are in buckets too. */
   readonly countedSeq: number;
 }
@@ -37,7 +39,9 @@ export interface OpenIndex {
 export interface Index {
   /** Undefined for the moment in which the file is made again. */
   readonly current: OpenIndex | undefined;
-  /** Everything that was written until about two seconds ago is in it. */
+  /** Everything that was written to Kafka until then, in epoch milliseconds, is in it; undefined: it has not reached an end yet. */
+  asOfMs(): number | undefined;
+  /** Nothing has waited for long to be in it. */
   isCaughtUp(): boolean;
   /** A query has failed: if the file is what is wrong, it is made again. */
   failed(error: unknown): void;
@@ -46,13 +50,15 @@ export interface Index {
 
 /** After what a person has to mend, such as a full disk. */
 const againMs = 5_000;
+/** Under steady traffic something always waits, for a commit or two. */
+const caughtUpMs = 10_000;
 
 /**
  * Follows `attempts`, `dead-letter` and `ingest.rejected` into the file of a folder.
  * @throws PostriderError `busy`, `setting-invalid`
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const { log, dir, metrics } = options;
+  const { log, dir, metrics, clock } = options;
   const stopping = new AbortController();
   let run: Run | undefined = await startRun(options);
   const isOver = (): boolean => stopping.signal.aborted;
@@ -78,15 +84,21 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     }
   };
   const looping = loop();
+  const behindMs = (): number => performance.now() - (run?.knownAtMs ?? -Infinity);
+  const isCaughtUp = (): boolean => behindMs() < caughtUpMs;
   metrics.watch(() => ({
-    isCaughtUp: run?.isCaughtUp() === true,
+    isCaughtUp: isCaughtUp(),
     bytes: run === undefined ? 0 : bytesOf(run.open.database.file),
   }));
   return {
     get current() {
       return run?.open;
     },
-    isCaughtUp: () => run?.isCaughtUp() === true,
+    asOfMs: () => {
+      const ms = clock.now() - behindMs();
+      return ms === -Infinity ? undefined : ms;
+    },
+    isCaughtUp,
     failed: (error) => {
       if (isUnusable(error)) run?.fail(error);
     },
@@ -107,7 +119,8 @@ interface Run {
   readonly open: OpenIndex;
   /** Resolves with the reason, or undefined when it was stopped. */
   readonly ended: Promise<unknown>;
-  isCaughtUp(): boolean;
+  /** By `performance.now()`. */
+  readonly knownAtMs: number;
   fail(error: unknown): void;
   stop(): Promise<void>;
 }
@@ -119,7 +132,7 @@ async function startRun(options: IndexOptions): Promise<Run> {
   const { promise: failure, resolve: fail } = Promise.withResolvers<unknown>();
   try {
     const known = await readKnown(database, clock.now());
-    const { words, lastHours, offsets } = known;
+    const { words, lastHours, pasts, offsets } = known;
     const feedOf = (topic: string): TopicFeed =>
       new TopicFeed({
         kafka,
@@ -154,12 +167,15 @@ async function startRun(options: IndexOptions): Promise<Run> {
         database,
         words,
         lastHours,
+        pasts,
         get countedSeq() {
           return indexer.countedSeq;
         },
       },
       ended,
-      isCaughtUp: () => indexer.isIdle && all.every((feed) => feed.isFresh),
+      get knownAtMs() {
+        return indexer.knownAtMs;
+      },
       fail,
       stop: async () => {
         await Promise.all(all.map((feed) => feed.stop()));
@@ -178,6 +194,7 @@ async function startRun(options: IndexOptions): Promise<Run> {
 interface Known {
   readonly words: Words;
   readonly lastHours: LastHours;
+  readonly pasts: Pasts;
   readonly offsets: readonly OffsetRow[];
   readonly lastSeq: number;
   readonly countedSeq: number;
@@ -208,6 +225,7 @@ async function readKnown(database: IndexDatabase, nowMs: number): Promise<Known>
   return {
     words: new Words(words.map(({ id, word }) => [id, word])),
     lastHours,
+    pasts: await Pasts.read(database),
     offsets,
     lastSeq: facts?.last ?? -1,
     countedSeq: facts?.counted ?? -1,

@@ -6,6 +6,7 @@ import { rowOfLine, type AttemptRow } from './attempt-rows.ts';
 import { keepBounds, removeUnusedWords, type Bounds } from './bounds.ts';
 import type { IndexDatabase } from './database.ts';
 import type { LastHours } from './last-hour.ts';
+import type { Pasts } from './pasts.ts';
 import { rowOfDeadLetter, rowOfRejected } from './letter-rows.ts';
 import {
   attemptsTable,
@@ -22,7 +23,10 @@ import type { TopicFeed } from './topic-feed.ts';
 import type { Words } from './words.ts';
 
 /** What the indexer takes from a topic. */
-export type Feed = Pick<TopicFeed, 'topic' | 'topicId' | 'isFresh' | 'takeIsVoid' | 'take'>;
+export type Feed = Pick<
+  TopicFeed,
+  'topic' | 'topicId' | 'isFresh' | 'takenUntilMs' | 'takeIsVoid' | 'take'
+>;
 
 export interface IndexerOptions {
   readonly database: IndexDatabase;
@@ -33,6 +37,7 @@ export interface IndexerOptions {
   };
   readonly words: Words;
   readonly lastHours: LastHours;
+  readonly pasts: Pasts;
   /** As in the file. */
   readonly lastSeq: number;
   readonly countedSeq: number;
@@ -73,7 +78,8 @@ export class Indexer {
   #countedAtMs = performance.now();
   #boundedAtMs = -Infinity;
   #forgotWordsAtMs = -Infinity;
-  #isIdle = false;
+  /** What the batch that is being written began with came at this time of `performance.now()`. */
+  #writingSinceMs = Infinity;
 
   constructor(options: IndexerOptions) {
     this.#options = options;
@@ -86,14 +92,13 @@ export class Indexer {
     return this.#countedSeq;
   }
 
-  /** Nothing that was taken is on its way into the file. */
-  get isIdle(): boolean {
-    return this.#isIdle;
+  /** Everything that was written to the topics before this time of `performance.now()` is in the file. */
+  get knownAtMs(): number {
+    return Math.min(this.#writingSinceMs, this.#takenUntilMs);
   }
 
   /** There may be something to do. */
   wake(): void {
-    this.#isIdle = false;
     this.#wake?.();
   }
 
@@ -103,13 +108,15 @@ export class Indexer {
     while (!signal.aborted) {
       const beganMs = performance.now();
       if (beganMs - this.#boundedAtMs > boundEveryMs) await this.#bound();
+      this.#writingSinceMs = this.#takenUntilMs;
       const batch = await this.#take();
       if (batch === undefined) {
-        this.#isIdle = true;
+        this.#writingSinceMs = Infinity;
         await this.#sleep();
         continue;
       }
       await this.#write(batch);
+      this.#writingSinceMs = Infinity;
       // What is left waits for a full batch, or a second.
       const isFull = batch.offsets.length > 0 && this.#isBehind();
       const restMs = leastPauseMs - (performance.now() - beganMs);
@@ -120,6 +127,11 @@ export class Indexer {
   stop(): void {
     this.#stop.abort();
     this.wake();
+  }
+
+  get #takenUntilMs(): number {
+    const { attempts, letters, rejected } = this.#options.feeds;
+    return Math.min(attempts.takenUntilMs, letters.takenUntilMs, rejected.takenUntilMs);
   }
 
   #isBehind(): boolean {
@@ -139,7 +151,7 @@ export class Indexer {
   }
 
   async #bound(): Promise<void> {
-    const { database, bounds, clock, words, lastHours } = this.#options;
+    const { database, bounds, clock, words, lastHours, pasts } = this.#options;
     this.#boundedAtMs = performance.now();
     await keepBounds(database, bounds, clock.now());
     const isForgetful = this.#boundedAtMs - this.#forgotWordsAtMs > forgetWordsEveryMs;
@@ -148,6 +160,7 @@ export class Indexer {
     const used = await removeUnusedWords(database);
     words.keep(used);
     lastHours.keep(used);
+    pasts.keep(used);
   }
 
   async #take(): Promise<Batch | undefined> {
@@ -194,7 +207,7 @@ export class Indexer {
   }
 
   async #write(batch: Batch): Promise<void> {
-    const { database, words, lastHours, feeds, metrics } = this.#options;
+    const { database, words, lastHours, pasts, feeds, metrics } = this.#options;
     const { writer } = database;
     const { attempts, letters, rejected, offsets, voids } = batch;
     const newWords = words.unwritten();
@@ -225,9 +238,14 @@ export class Indexer {
     words.wrote();
     this.#lastSeq = lastSeq;
     if (isCounted) this.#countedSeq = lastSeq;
-    if (voids.includes(feeds.attempts)) lastHours.clear();
-    for (const { destination, atMs, what, latencyClass } of attempts)
+    if (voids.includes(feeds.attempts)) {
+      lastHours.clear();
+      pasts.clear();
+    }
+    for (const { destination, atMs, what, latencyClass } of attempts) {
       lastHours.add(destination, Math.floor(atMs / bucketMs), what, latencyClass);
+      pasts.add(destination, what, atMs);
+    }
   }
 
   /** Adds what came since the last time to the buckets, in the transaction that is open. */

@@ -52,6 +52,16 @@ export class LastHours {
     return { ...(all === 0 ? {} : { successRate: well / all }), points: shown };
   }
 
+  /** Deliveries of the last hour. */
+  deliveredOf(destination: number | undefined, nowMs: number): number {
+    const slots = destination === undefined ? [] : (this.#slots.get(destination) ?? []);
+    const after = Math.floor(nowMs / bucketMs) - points;
+    return slots.reduce(
+      (sum, slot) => (slot !== undefined && slot.bucket > after ? sum + slot.delivered : sum),
+      0,
+    );
+  }
+
   /** Forgets the destinations that are not among these. */
   keep(destinations: ReadonlySet<number>): void {
     for (const destination of this.#slots.keys())

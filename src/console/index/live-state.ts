@@ -36,6 +36,8 @@ export interface LiveState {
   /** What workers say, also those that are gone; nothing of earlier destinations. */
   statuses(): readonly StatusRecord[];
   sourceOf(writeKey: string): string | undefined;
+  /** All of this is what Kafka had then, in epoch milliseconds. */
+  asOfMs(): number;
   stop(): Promise<void>;
 }
 
@@ -161,6 +163,8 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     notices: () => Array.from(notices.values()).filter(isPresent),
     statuses: () => statuses.all().filter((each) => each.kind === 'worker' || isPresent(each)),
     sourceOf: (writeKey) => sources.get(writeKey),
+    asOfMs: () =>
+      clock.now() - (performance.now() - Math.min(...followers.map(({ knownAtMs }) => knownAtMs))),
     stop,
   };
 }

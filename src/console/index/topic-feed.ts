@@ -28,6 +28,8 @@ export class TopicFeed {
   #stored: ReadonlyMap<number, OffsetRow>;
   #follower: Follower | undefined;
   #waiting: IncomingRecord[] = [];
+  /** When each of them came, by `performance.now()`. */
+  #cameMs: number[] = [];
   #waitingBytes = 0;
   #isPaused = false;
   /** What the file holds of the topic is of another one with this name, or of a log that was cut off. */
@@ -67,9 +69,9 @@ export class TopicFeed {
     return this.#follower?.isFresh() === true && this.#waiting.length === 0;
   }
 
-  /** Resolves when everything written before this call has come, which may not be in the file yet. */
-  async caughtUp(): Promise<void> {
-    await this.#follower?.caughtUp();
+  /** Everything that was written before this time of `performance.now()` has been taken. */
+  get takenUntilMs(): number {
+    return Math.min(this.#follower?.knownAtMs ?? -Infinity, this.#cameMs[0] ?? Infinity);
   }
 
   /** Whether everything in the file of this topic has to go before what is taken next; asked once. */
@@ -89,6 +91,7 @@ export class TopicFeed {
     }
     const taken = this.#waiting.slice(0, count);
     this.#waiting = this.#waiting.slice(count);
+    this.#cameMs = this.#cameMs.slice(count);
     if (this.#isPaused && this.#waitingBytes < mostWaitingBytes / 2) {
       this.#isPaused = false;
       this.#follower?.resume();
@@ -114,6 +117,7 @@ export class TopicFeed {
 
   #accept(record: IncomingRecord): void {
     this.#waiting.push(record);
+    this.#cameMs.push(performance.now());
     this.#waitingBytes += sizeOf(record);
     if (!this.#isPaused && this.#waitingBytes > mostWaitingBytes) {
       this.#isPaused = true;
@@ -125,6 +129,7 @@ export class TopicFeed {
   #forget(): void {
     this.#stored = new Map();
     this.#waiting = [];
+    this.#cameMs = [];
     this.#waitingBytes = 0;
     this.#isVoid = true;
     this.#options.onRecords();

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/model.ts';
+import { Concerns } from './parts/concerns.tsx';
 import { usePlace, type Place } from './navigation.ts';
 import { usePolled } from './polled.ts';
 import { Glyph } from './parts/glyph.tsx';
@@ -48,6 +49,7 @@ export function App(): JSX.Element {
           <Shown of={session}>
             {(answer) => (
               <SessionContext.Provider value={answer}>
+                {answer.role === 'customer' ? null : <Concerns />}
                 <Screen place={place} session={answer} />
               </SessionContext.Provider>
             )}

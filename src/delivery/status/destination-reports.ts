@@ -57,6 +57,11 @@ export class DestinationReports {
     return this.#options.watch.standing(id);
   }
 
+  /** It has failed just now, and is not called failing yet. */
+  isInDoubt(id: string): boolean {
+    return this.#options.watch.isInDoubt(id);
+  }
+
   /** The states of destinations that are not well, or were not just now. */
   standings(): Iterable<readonly [string, Standing]> {
     return this.#options.watch.standings();

@@ -1,4 +1,5 @@
 import { isTrouble, type DestinationState } from '../../event/destination-state.ts';
+import { settledMs } from '../../event/destination-health.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
@@ -57,6 +58,13 @@ export class DestinationWatch {
   /** The states of destinations that are not well, or were not just now. */
   *standings(): Generator<readonly [string, Standing], void, undefined> {
     for (const [id, { standing }] of this.#watched) yield [id, standing];
+  }
+
+  /** Nothing has followed its first failures for a second, and they are too few to call it failing. */
+  isInDoubt(destinationId: string): boolean {
+    const watched = this.#watched.get(destinationId);
+    const sinceMs = watched?.facts.urls.map(({ failingSinceMs = Infinity }) => failingSinceMs);
+    return this.#options.clock.now() - Math.min(...(sinceMs ?? [])) >= settledMs;
   }
 
   /** About once a second, before the lanes are looked at. */
@@ -128,7 +136,8 @@ export class DestinationWatch {
     watched.waiting = waitingHere + this.#options.waitingLater(id);
     watched.mostWaiting = Math.max(watched.mostWaiting, watched.waiting);
     this.#say(id, watched, nowMs);
-    const isWell = standing.state === 'ok' && standing.looks === 'ok' && watched.said === 'ok';
+    const isCalm = standing.looks === 'ok' && !facts.urls.some(isInQuestion);
+    const isWell = standing.state === 'ok' && isCalm && watched.said === 'ok';
     const lastSaidMs = Math.max(watched.troubleSaidMs, watched.calmSaidMs);
     if (isWell && nowMs - lastSaidMs >= newsMs) this.#watched.delete(id);
     return standing;

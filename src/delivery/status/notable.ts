@@ -1,3 +1,4 @@
+import { settledMs } from '../../event/destination-health.ts';
 import type { UrlStatus } from '../../event/destination-status.ts';
 import type { DestinationReport } from './destination-reports.ts';
 
@@ -18,9 +19,9 @@ export interface Gist {
 }
 
 export function gistOf(report: DestinationReport): Gist {
-  const { state, since, urls, perMinute, p99Ms = 0 } = report;
+  const { at, state, since, urls, perMinute, p99Ms = 0 } = report;
   return {
-    exact: JSON.stringify([state, since, ...urls.map(exactly)]),
+    exact: JSON.stringify([state, since, ...urls.map((url) => exactly(url, Date.parse(at)))]),
     waiting: waitingOf(report),
     deliveredPerMinute: perMinute.delivered,
     failedPerMinute: perMinute.failed,
@@ -39,11 +40,12 @@ export function isNotable(former: Gist, gist: Gist): boolean {
   );
 }
 
-/** The destination is well, gets no events, and none waits. */
+/** The destination is well, gets no events, and none waits; the last thing that it did was no failure. */
 export function isQuiet(report: DestinationReport): boolean {
-  const { state, perMinute, inFlight } = report;
+  const { state, urls, perMinute, inFlight } = report;
   const isIdle = perMinute.delivered === 0 && perMinute.failed === 0 && inFlight === 0;
-  return state === 'ok' && isIdle && waitingOf(report) === 0;
+  const hasFailed = urls.some(({ failingSince }) => failingSince !== undefined);
+  return state === 'ok' && isIdle && !hasFailed && waitingOf(report) === 0;
 }
 
 function waitingOf({ waiting }: DestinationReport): number {
@@ -51,9 +53,13 @@ function waitingOf({ waiting }: DestinationReport): number {
 }
 
 /** Changed times of answers alone do not matter. */
-function exactly({ url, breaker, nextProbe, lastAnswer }: UrlStatus): readonly unknown[] {
+function exactly(
+  { url, breaker, failingSince, nextProbe, lastAnswer }: UrlStatus,
+  atMs: number,
+): readonly unknown[] {
   const { outcome, status, detail } = lastAnswer ?? {};
-  return [url, breaker, nextProbe, outcome, status, detail];
+  const isSettled = failingSince !== undefined && atMs - Date.parse(failingSince) >= settledMs;
+  return [url, breaker, isSettled, nextProbe, outcome, status, detail];
 }
 
 function differ(former: number, figure: number): boolean {

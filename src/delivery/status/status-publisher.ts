@@ -19,7 +19,7 @@ export interface StatusPublisherOptions {
   readonly topic: string;
   /** An id of this process that no other process ever has. */
   readonly worker: string;
-  readonly reports: Pick<DestinationReports, 'ids' | 'of' | 'standing' | 'standings'>;
+  readonly reports: Pick<DestinationReports, 'ids' | 'of' | 'standing' | 'standings' | 'isInDoubt'>;
   /** What the worker reports of itself. */
   readonly self: () => Pick<WorkerStatus, 'inFlight' | 'queued' | 'isCutOff' | 'topics'>;
 }
@@ -33,6 +33,8 @@ export const wordHoldsMs = 20_000;
 const lookAgainMs = { trouble: 5_000, strained: 15_000, ok: 60_000 } as const;
 /** Least time between two records about changes of one destination's state. */
 const leastApartMs = 2_000;
+/** Least time between two records about first failures: an endpoint that fails now and then costs no more. */
+const doubtsApartMs = 30_000;
 /**
  * For a destination in trouble, small changes are written after this time too: the time of the last answer,
  * the oldest event.
@@ -58,6 +60,10 @@ interface Written {
   /** Undefined while the topic has no record of the destination, because it is quiet. */
   gist: Gist | undefined;
   state: DestinationState;
+  /** The record tells of a first failure. */
+  isInDoubt: boolean;
+  /** When the last one did. */
+  doubtMs: number;
   writtenMs: number;
   lookMs: number;
   round: number;
@@ -139,8 +145,11 @@ export class StatusPublisher {
 
   #isDue(id: string, known: Written | undefined, nowMs: number): boolean {
     if (known === undefined || nowMs >= known.lookMs) return true;
-    const state = this.#options.reports.standing(id)?.state ?? 'ok';
-    return state !== known.state && nowMs - known.writtenMs >= leastApartMs;
+    if (nowMs - known.writtenMs < leastApartMs) return false;
+    const { reports } = this.#options;
+    if ((reports.standing(id)?.state ?? 'ok') !== known.state) return true;
+    const isInDoubt = reports.isInDoubt(id);
+    return isInDoubt !== known.isInDoubt && (!isInDoubt || nowMs - known.doubtMs >= doubtsApartMs);
   }
 
   /** Returns true if something was written. */
@@ -152,13 +161,18 @@ export class StatusPublisher {
     const next = known ?? {
       gist: undefined,
       state,
+      isInDoubt: false,
+      doubtMs: -Infinity,
       writtenMs: -Infinity,
       lookMs: 0,
       round: this.#round,
     };
     this.#written.set(id, next);
     next.state = state;
-    next.lookMs = nowMs + this.#lookAfterMs(state, known === undefined);
+    const isInDoubt = this.#options.reports.isInDoubt(id);
+    if (isInDoubt && !next.isInDoubt) next.doubtMs = nowMs;
+    next.isInDoubt = isInDoubt;
+    next.lookMs = nowMs + this.#lookAfterMs(next, known === undefined);
     if (isQuiet(report)) {
       next.gist = undefined;
       if (former !== undefined) this.#write(id, null);
@@ -177,9 +191,9 @@ export class StatusPublisher {
     return true;
   }
 
-  #lookAfterMs(state: DestinationState, isNew: boolean): number {
+  #lookAfterMs({ state, isInDoubt }: Written, isNew: boolean): number {
     if (isTrouble(state)) return lookAgainMs.trouble;
-    if (state !== 'ok') return lookAgainMs.strained;
+    if (state !== 'ok' || isInDoubt) return lookAgainMs.strained;
     // Soon for a destination that has just begun. The times of thousands that begin together are spread.
     return isNew ? lookAgainMs.strained * (0.5 + this.#options.random()) : lookAgainMs.ok;
   }

@@ -68,7 +68,7 @@ export class FollowerProgress {
   }
 
   isFresh(nowMs: number): boolean {
-    return nowMs - this.#knownAtMs <= this.#freshMs;
+    return nowMs - this.knownAtMs <= this.#freshMs;
   }
 
   /** Resolves when everything has been read that existed at that time, or rejects as `end` says. */
@@ -93,7 +93,7 @@ export class FollowerProgress {
   }
 
   /** Everything that existed at this time has been read. */
-  get #knownAtMs(): number {
+  get knownAtMs(): number {
     let knownAtMs = this.#partitions.length === 0 ? -Infinity : this.#refreshedAtMs;
     for (const partition of this.#partitions) knownAtMs = Math.min(knownAtMs, partition.knownAtMs);
     return knownAtMs;
@@ -115,7 +115,7 @@ export class FollowerProgress {
 
   #settle(): void {
     if (this.#waiters.length === 0) return;
-    const knownAtMs = this.#knownAtMs;
+    const knownAtMs = this.knownAtMs;
     const met = this.#waiters.filter(({ sinceMs }) => sinceMs <= knownAtMs);
     if (met.length === 0) return;
     this.#waiters = this.#waiters.filter((waiter) => !met.includes(waiter));

@@ -61,6 +61,8 @@ export interface Follower {
   position(partition?: number): number;
   /** True while the follower has reached an end of the topic that was requested at most `freshMs` ago, and still was one. */
   isFresh(): boolean;
+  /** Everything that was written before this time of `performance.now()` has come; -Infinity until the end was reached. */
+  readonly knownAtMs: number;
   /** The id of the topic; undefined until the cluster has reported it. */
   readonly topicId: string | undefined;
   /** Fetches nothing more. At most 128 records of each partition that were fetched already still come. */
@@ -165,6 +167,10 @@ class TopicFollower implements Follower, CursorOwner {
 
   isFresh(): boolean {
     return this.#progress.isFresh(performance.now());
+  }
+
+  get knownAtMs(): number {
+    return this.#progress.knownAtMs;
   }
 
   get topicId(): string | undefined {

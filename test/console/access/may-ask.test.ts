@@ -77,6 +77,7 @@ test('a route that no rule is for cannot be added', async () => {
     trustedProxies: [],
     log: silentLogger,
     pages: [],
+    dated: () => ({}),
     routes: (api) => {
       api.get('/forgotten', () => ({}));
     },

@@ -151,6 +151,7 @@ export async function startStand(
     trustedProxies: [],
     log,
     pages: [],
+    dated: () => ({}),
     routes: (api) => {
       for (const path of ['/destinations', '/destinations/:id', '/pipeline']) api.get(path, answer);
       if (explain === undefined) api.get('/events', () => story);

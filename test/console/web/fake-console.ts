@@ -2,12 +2,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { loadPages } from '../../../src/console/build-pages.ts';
-import { destinationStates } from '../../../src/event/destination-state.ts';
+import { destinationHealths } from '../../../src/event/destination-health.ts';
 import { seenBy } from '../../../src/console/access/seen-by.ts';
 import { Veil } from '../../../src/console/access/veil.ts';
 import type {
+  Concern,
   DestinationDetail,
+  DestinationRow,
   LinkRow,
+  Overview,
   Redrive,
   Session,
 } from '../../../src/console/api/model.ts';
@@ -31,6 +34,7 @@ export interface FakeConsole {
 interface FakeState {
   readonly data: FakeData;
   readonly session: Session;
+  readonly concerns?: readonly Concern[];
   /** Every answer of the API is this one. */
   readonly failure?: { readonly status: number; readonly detail: string };
 }
@@ -131,7 +135,7 @@ function send(response: ServerResponse, status: number, body: object): void {
 function answerTo(
   path: string,
   query: URLSearchParams,
-  { data, session }: FakeState,
+  { data, session, concerns = [] }: FakeState,
 ): object | undefined {
   const list = (items: readonly object[]): object => page(items, query);
   const one = /^\/destinations\/([^/]+)(?:\/([a-z-]+))?$/.exec(path);
@@ -140,6 +144,8 @@ function answerTo(
   switch (path) {
     case '/session':
       return session;
+    case '/freshness':
+      return { asOf: new Date().toISOString(), concerns };
     case '/destinations': {
       const search = (query.get('search') ?? '').toLowerCase();
       const found = data.destinations.filter(({ id, name }) =>
@@ -148,12 +154,8 @@ function answerTo(
       const state = query.get('state');
       return {
         ...list(found.filter((each) => state === null || each.state === state)),
-        counts: Object.fromEntries(
-          destinationStates.map((each) => [
-            each,
-            found.filter(({ state }) => state === each).length,
-          ]),
-        ),
+        counts: countsOf(found),
+        overview: overviewOf(data.destinations),
         indexing: { isCaughtUp: true },
       };
     }
@@ -192,6 +194,21 @@ function answerTo(
     default:
       return undefined;
   }
+}
+
+function countsOf(found: readonly DestinationRow[]): Overview['counts'] {
+  const counts = destinationHealths.map((each) => [
+    each,
+    found.filter(({ state }) => state === each).length,
+  ]);
+  return Object.fromEntries(counts) as Overview['counts'];
+}
+
+function overviewOf(all: readonly DestinationRow[]): Overview {
+  const counts = countsOf(all);
+  const byOtherUrl = all.filter((each) => each.byOtherUrl === true).length;
+  const getNothing = counts.unreadable + counts.failing + counts.held - byOtherUrl;
+  return { total: all.length, counts, getNothing, byOtherUrl };
 }
 
 function ofDestination(

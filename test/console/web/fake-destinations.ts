@@ -1,4 +1,7 @@
-import { destinationStates, type DestinationState } from '../../../src/event/destination-state.ts';
+import {
+  destinationHealths,
+  type DestinationHealth,
+} from '../../../src/event/destination-health.ts';
 import type { UrlStatus } from '../../../src/event/destination-status.ts';
 import type { DestinationDetail, Series } from '../../../src/console/api/model.ts';
 
@@ -139,14 +142,14 @@ export function fakeDestinations(
     };
   }).sort(
     (a, b) =>
-      destinationStates.indexOf(a.state) - destinationStates.indexOf(b.state) ||
+      destinationHealths.indexOf(a.state) - destinationHealths.indexOf(b.state) ||
       (a.since ?? '~').localeCompare(b.since ?? '~'),
   );
 }
 
-function stateOf(index: number, howMany: number): DestinationState {
+function stateOf(index: number, howMany: number): DestinationHealth {
   if (howMany < 10) return index === 1 ? 'failing' : 'ok';
-  const rare: Readonly<Record<number, DestinationState>> = {
+  const rare: Readonly<Record<number, DestinationHealth>> = {
     3: 'failing',
     7: 'failing',
     11: 'unreadable',
@@ -165,7 +168,7 @@ function stateOf(index: number, howMany: number): DestinationState {
 }
 
 function lastOf(
-  state: DestinationState,
+  state: DestinationHealth,
   index: number,
 ): readonly [number | undefined, string, string] {
   if (state === 'failing' && index === 7) return [undefined, 'no answer within 10 s', ''];

@@ -4,6 +4,7 @@ import {
   audience,
   auditEntry,
   configuration,
+  freshness,
   linkRow,
   madeLink,
   notice,
@@ -45,6 +46,7 @@ const problem = named<Problem>(
 
 type AnswerName =
   | 'session'
+  | 'freshness'
   | 'destinationList'
   | 'destinationDetail'
   | 'series'
@@ -68,6 +70,7 @@ type AnswerName =
 
 const answers: Readonly<Record<AnswerName, z.ZodType>> = {
   session: session,
+  freshness: freshness,
   destinationList: destinationList,
   destinationDetail: destinationDetail,
   series: series,

@@ -8,12 +8,13 @@ import {
   type LinkRow,
   type MadeLink,
   type Configuration,
+  type Freshness,
   type Notice,
   type Pipeline,
   type Redrive,
   type Session,
 } from '../model.ts';
-import { count, maybe, ms, named, resource, time } from './shapes.ts';
+import { count, dated, maybe, ms, named, resource, time } from './shapes.ts';
 
 export const session: z.ZodType<Session> = named<Session>(
   'Session',
@@ -25,6 +26,23 @@ export const session: z.ZodType<Session> = named<Session>(
     bodies: z.boolean().describe('Whether bodies of events may be seen.'),
     csrf: z.string().describe('To be sent with every POST, as the header x-csrf-token.'),
     isOpen: z.boolean().describe('Nobody has to log in.'),
+  }),
+);
+
+export const freshness: z.ZodType<Freshness> = named<Freshness>(
+  'Freshness',
+  z.object({
+    ...dated,
+    concerns: z
+      .array(
+        z.object({
+          kind: z.enum(['kafka-away', 'no-worker', 'reports-old', 'index-behind']),
+          since: maybe(time),
+          text: z.string(),
+          advice: z.string().describe('What to do.'),
+        }),
+      )
+      .describe('What keeps answers from being right, the cause before its consequences.'),
   }),
 );
 
@@ -44,6 +62,7 @@ const stage = z.enum(stages);
 export const pipeline: z.ZodType<Pipeline> = named<Pipeline>(
   'Pipeline',
   z.object({
+    ...dated,
     at: time,
     backlog: z.array(
       z.object({
@@ -100,6 +119,7 @@ export const audience: z.ZodType<AudienceRow> = named<AudienceRow>(
 export const configuration: z.ZodType<Configuration> = named<Configuration>(
   'Configuration',
   z.object({
+    ...dated,
     resources: z.array(resource).describe('As in resource files, secrets masked.'),
     unreadable: z.array(z.object({ name: z.string(), reason: z.string() })),
   }),
@@ -155,6 +175,7 @@ export const madeLink: z.ZodType<MadeLink> = named<MadeLink>(
 export const redrive: z.ZodType<Redrive> = named<Redrive>(
   'Redrive',
   z.object({
+    ...dated,
     id: z.string(),
     state: z.enum(['counting', 'running', 'done', 'failed']),
     found: count,

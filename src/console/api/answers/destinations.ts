@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eventTypes } from '../../../event/call.ts';
-import { destinationStates } from '../../../event/destination-state.ts';
+import { destinationHealths } from '../../../event/destination-health.ts';
 import type { DueSpan, LastAnswer, UrlStatus } from '../../../event/destination-status.ts';
 import type { TestAnswer } from '../../actions/operations.ts';
 import type {
@@ -8,11 +8,12 @@ import type {
   DestinationDetail,
   DestinationList,
   DestinationRow,
+  Overview,
   Series,
 } from '../model.ts';
-import { count, maybe, ms, named, resource, time } from './shapes.ts';
+import { count, dated, maybe, ms, named, resource, time } from './shapes.ts';
 
-const state = z.enum(destinationStates);
+const state = z.enum(destinationHealths);
 
 const lastAnswer: z.ZodType<LastAnswer> = named<LastAnswer>(
   'LastAnswer',
@@ -42,10 +43,17 @@ const rowFields = {
   id: z.string(),
   name: z.string(),
   state,
+  byOtherUrl: maybe(
+    z.literal(true).describe('Of one that fails: another of its URLs takes the events.'),
+  ),
   since: maybe(time),
+  asOf: maybe(time.describe('When the workers that report on it were last heard.')),
   until: maybe(time),
   lastAnswer: maybe(lastAnswer),
   waiting: count.describe('Events.'),
+  kept: maybe(
+    count.describe('Of a paused one: events that were kept since, as far as attempts go back.'),
+  ),
   oldest: maybe(time),
   nextTry: maybe(time),
   deadline: maybe(time.describe('When the first event that waits is given up.')),
@@ -66,12 +74,21 @@ const destinationRow: z.ZodType<DestinationRow> = named<DestinationRow>(
   z.object(rowFields),
 );
 
+const overview: z.ZodType<Overview> = z.object({
+  total: count,
+  counts: z.record(state, count),
+  getNothing: count.describe('No URL of theirs takes events.'),
+  byOtherUrl: count.describe('One of their URLs fails, and another takes the events.'),
+});
+
 export const destinationList: z.ZodType<DestinationList> = named<DestinationList>(
   'DestinationList',
   z.object({
     items: z.array(destinationRow),
     next: maybe(z.string()),
     counts: z.record(state, count).describe('Of all that the search finds, whatever their state.'),
+    overview: overview.describe('Of all destinations, whatever is searched for.'),
+    ...dated,
     indexing: z.object({ isCaughtUp: z.boolean(), since: maybe(time) }),
   }),
 );
@@ -81,6 +98,7 @@ const dueSpan = z.object({ from: time, until: time }) satisfies z.ZodType<DueSpa
 export const destinationDetail: z.ZodType<DestinationDetail> = named<DestinationDetail>(
   'DestinationDetail',
   z.object({
+    ...dated,
     ...rowFields,
     urls: z.array(urlStatus),
     waitingBy: z.object({
@@ -101,6 +119,7 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
 export const series: z.ZodType<Series> = named<Series>(
   'Series',
   z.object({
+    ...dated,
     from: time,
     stepS: z.int(),
     points: z.array(

@@ -7,7 +7,7 @@ import type {
   RejectedCount,
   Story,
 } from '../model.ts';
-import { count, maybe, named, time } from './shapes.ts';
+import { count, dated, maybe, named, time } from './shapes.ts';
 
 const texts = z.record(z.string(), z.string());
 const place = z.string().describe('`<partition>:<offset>`, as the command line names it.');
@@ -67,6 +67,7 @@ export const rejectedCount: z.ZodType<RejectedCount> = z.object({
 export const story: z.ZodType<Story> = named<Story>(
   'Story',
   z.object({
+    ...dated,
     messageId: z.string(),
     user: z.string().nullable(),
     source: z.string().nullable(),

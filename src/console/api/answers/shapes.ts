@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Page } from '../model.ts';
+import type { Dated, Page } from '../model.ts';
 
 /** What schemas of answers are made of. */
 
@@ -20,9 +20,15 @@ export const count: z.ZodInt = z.int().min(0);
 export const ms: z.ZodNumber = z.number().min(0);
 export const maybe: typeof z.exactOptional = z.exactOptional;
 
+/** What every answer to a GET has beside its own fields. */
+export const dated: Readonly<Record<keyof Dated, z.ZodExactOptional<z.ZodString>>> = {
+  asOf: maybe(time.describe('Everything that happened until then is in it.')),
+  old: maybe(z.string().describe('That it is old, in words.')),
+};
+
 export function pageOf<T>(id: string, item: z.ZodType<T>): z.ZodType<Page<T>> {
   const next = z.string().describe('The cursor of the page behind this one; absent at the end.');
-  return named(id, z.object({ items: z.array(item), next: maybe(next) }));
+  return named(id, z.object({ items: z.array(item), next: maybe(next), ...dated }));
 }
 
 /** A resource is as in files, its secrets masked. */

@@ -4,6 +4,7 @@ import { answer } from '../answers/answers.ts';
 import { audiencesOf, configurationOf } from '../configured.ts';
 import { decodeCursor } from '../cursor.ts';
 import { behindOf, ratesOf } from '../flow.ts';
+import { freshnessOf, timesOf } from '../freshness.ts';
 import type { Notice, Page, Pipeline } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { inTime } from '../in-time.ts';
@@ -24,12 +25,24 @@ export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void
     const behind = behindOf(backlog.backlog, nowMs);
     const { workers } = saidBy(deps);
     const at = new Date(nowMs).toISOString();
-    return { at, ...backlog, workers, rates, ...(behind === undefined ? {} : { behind }) };
+    return {
+      at,
+      asOf: at,
+      ...backlog,
+      workers,
+      rates,
+      ...(behind === undefined ? {} : { behind }),
+    };
   });
   api.get(
     '/pipeline',
     { schema: { summary: 'How each stage of the flow is', response: answer('pipeline') } },
     () => inTime(pipeline.get()),
+  );
+  api.get(
+    '/freshness',
+    { schema: { summary: 'How new all answers are', response: answer('freshness') } },
+    () => freshnessOf(timesOf(deps, saidBy(deps)), clock),
   );
   api.get<{ Querystring: Paged }>(
     '/audiences',

@@ -1,12 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import type { DestinationState } from '../../../event/destination-state.ts';
-import type { DestinationView } from '../../../event/destination-view.ts';
+import type { DestinationHealth } from '../../../event/destination-health.ts';
+import { identityText } from '../../../event/uid.ts';
+import type { JudgedView } from '../../../event/judged-view.ts';
 import { findAttempts } from '../../index/attempt-queries.ts';
+import { keptSince } from '../../index/kept-query.ts';
 import { deadLettersSince } from '../../index/letter-queries.ts';
 import { countedOf } from '../../index/series-query.ts';
 import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
-import { countStates, detailOf, nameOf, pageOf, rowOf, viewsOf } from '../destinations.ts';
+import {
+  countStates,
+  detailOf,
+  judgedViews,
+  nameOf,
+  overviewOf,
+  pageOf,
+  rowOf,
+  type Indexed,
+} from '../destinations.ts';
+import { isHeard, timesOf } from '../freshness.ts';
 import type { DestinationList, DestinationRow, Range } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
@@ -23,6 +35,7 @@ import {
 } from './route.ts';
 
 const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 /** Pages ask every two seconds, and many may. */
 const listMs = 1_000;
 const lettersMs = 5_000;
@@ -38,27 +51,49 @@ interface Filter {
 /** How destinations are, and what has happened to their events. */
 export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): void {
   const { index, live, clock } = deps;
-  const now = new Remembered(clock, listMs, () => {
+  const lately = new Remembered(clock, lettersMs, () =>
+    deadLettersSince(opened(index), clock.now() - hourMs),
+  );
+  const now = new Remembered(clock, listMs, async () => {
     const said = saidBy(deps);
-    return Promise.resolve({ said, views: viewsOf(live, said) });
+    const nowMs = clock.now();
+    const isComplete = index.isCaughtUp();
+    // Without an index, workers' reports are all that is known.
+    const givenUp = index.current === undefined ? nothing : await lately.get();
+    const { words, lastHours, pasts } = index.current ?? {};
+    const indexed: Indexed = {
+      past: (id) => {
+        const word = words?.find(wordOf(live, id));
+        const delivered = lastHours?.deliveredOf(word, nowMs) ?? 0;
+        return isComplete ? pasts?.of(word, delivered) : undefined;
+      },
+      givenUp: (id) => givenUp.get(wordOf(live, id)) ?? 0,
+    };
+    const heard = isHeard(timesOf(deps, said), nowMs);
+    return judgedViews(live, said, indexed, { isHeard: heard, nowMs });
   });
   const letters = new Remembered(clock, lettersMs, () =>
     deadLettersSince(opened(index), clock.now() - dayMs),
   );
-  const row = (view: DestinationView, counts: ReadonlyMap<string, number>): DestinationRow => {
+  const kept = new Remembered(clock, lettersMs, () => keptSince(opened(index), pausesOf(live)));
+  const row = async (
+    view: JudgedView,
+    counts: ReadonlyMap<string, number>,
+  ): Promise<DestinationRow> => {
     const id = view.destination;
     const word = wordOf(live, id);
     const { words, lastHours } = opened(index);
     const lastHour = lastHours.of(words.find(word), clock.now());
-    return rowOf(view, nameOf(live, id), counts.get(word) ?? 0, lastHour);
+    const keptEvents = view.state === 'paused' ? ((await kept.get()).get(word) ?? 0) : undefined;
+    return rowOf(view, nameOf(live, id), counts.get(word) ?? 0, lastHour, keptEvents);
   };
-  const viewOrFail = async (id: string): Promise<DestinationView> => {
-    const found = (await now.get()).views.find(({ destination }) => destination === id);
+  const viewOrFail = async (id: string): Promise<JudgedView> => {
+    const found = (await now.get()).find(({ destination }) => destination === id);
     if (found === undefined) throw new ProblemError(404, `There is no destination ${id}.`);
     return found;
   };
 
-  api.get<{ Querystring: Paged & { search?: string; state?: DestinationState } }>(
+  api.get<{ Querystring: Paged & { search?: string; state?: DestinationHealth } }>(
     '/destinations',
     {
       schema: {
@@ -69,19 +104,17 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
     },
     async ({ query: { search = '', state, cursor, limit } }): Promise<DestinationList> => {
       const wanted = search.toLowerCase();
-      const [{ views }, counts] = await Promise.all([now.get(), letters.get()]);
-      const isFound = ({ destination: id }: DestinationView): boolean =>
+      const [views, counts] = await Promise.all([now.get(), letters.get()]);
+      const isFound = ({ destination: id }: JudgedView): boolean =>
         id.toLowerCase().includes(wanted) || nameOf(live, id).toLowerCase().includes(wanted);
       const found = wanted === '' ? views : views.filter(isFound);
       const all = state === undefined ? found : found.filter((view) => view.state === state);
       const behind = decodeCursor(cursor, 'string', 'number');
       const { items, next } = pageOf(all, behind, limit);
       return {
-        ...page(
-          items.map((view) => row(view, counts)),
-          next,
-        ),
+        ...page(await Promise.all(items.map((view) => row(view, counts))), next),
         counts: countStates(found),
+        overview: overviewOf(views),
         indexing: { isCaughtUp: index.isCaughtUp() },
       };
     },
@@ -97,7 +130,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
     },
     async ({ params: { id } }) => {
       const [view, counts] = await Promise.all([viewOrFail(id), letters.get()]);
-      return detailOf(row(view, counts), view, live);
+      return detailOf(await row(view, counts), view, live);
     },
   );
   api.get<{ Params: OfDestination; Querystring: { range: Range } }>(
@@ -146,4 +179,19 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
       return page(items, next === undefined ? undefined : [next.atMs, next.seq]);
     },
   );
+}
+
+const nothing: ReadonlyMap<string, number> = new Map();
+
+/** Since when each paused destination is, by its word. */
+function pausesOf({
+  resources,
+  pauses,
+}: Pick<RouteDeps['live'], 'resources' | 'pauses'>): ReadonlyMap<string, number> {
+  const since = new Map<string, number>();
+  for (const resource of resources.values()) {
+    const pause = resource.kind === 'Destination' ? pauses.get(resource) : undefined;
+    if (pause !== undefined) since.set(identityText(resource), Date.parse(pause.since));
+  }
+  return since;
 }

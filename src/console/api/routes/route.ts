@@ -44,7 +44,11 @@ export interface OfDestination {
   readonly id: string;
 }
 
-export function saidBy({ saidNow, live, clock }: RouteDeps): Said {
+export function saidBy({
+  saidNow,
+  live,
+  clock,
+}: Pick<RouteDeps, 'saidNow' | 'live' | 'clock'>): Said {
   return saidNow(live.statuses(), clock.now());
 }
 

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { DestinationState } from '../../../event/destination-state.ts';
+import type { DestinationHealth } from '../../../event/destination-health.ts';
 import { Glyph, type Shape } from './glyph.tsx';
 
 /** bad: events do not get through; strained: later than they could; idle: somebody wants it so. */
@@ -12,7 +12,7 @@ interface Look {
   readonly meaning: string;
 }
 
-const stateLooks: Readonly<Record<DestinationState, Look>> = {
+const stateLooks: Readonly<Record<DestinationHealth, Look>> = {
   unreadable: {
     word: 'Unreadable',
     tone: 'bad',
@@ -30,6 +30,18 @@ const stateLooks: Readonly<Record<DestinationState, Look>> = {
     tone: 'bad',
     shape: 'hand',
     meaning: 'The endpoint asked to be left alone for a while (429 or Retry-After).',
+  },
+  losing: {
+    word: 'Losing events',
+    tone: 'bad',
+    shape: 'letter',
+    meaning: 'Some of its events are given up for good, and others arrive.',
+  },
+  unknown: {
+    word: 'Unknown',
+    tone: 'warn',
+    shape: 'dot',
+    meaning: 'Nobody reports how it is, or what is known is older than its last event.',
   },
   saturated: {
     word: 'Saturated',
@@ -65,18 +77,18 @@ const stateLooks: Readonly<Record<DestinationState, Look>> = {
     word: 'OK',
     tone: 'good',
     shape: 'check',
-    meaning: 'Events get through.',
+    meaning: 'The last event arrived, or there was none yet.',
   },
 };
 
 export function lookOf(state: string): Look {
   return Object.hasOwn(stateLooks, state)
-    ? stateLooks[state as DestinationState]
+    ? stateLooks[state as DestinationHealth]
     : { word: state, tone: 'warn', shape: 'dot', meaning: 'This page does not know the state.' };
 }
 
 /** Shape, colour and word. */
-export function StateBadge({ state }: { readonly state: DestinationState }): JSX.Element {
+export function StateBadge({ state }: { readonly state: DestinationHealth }): JSX.Element {
   const { word, tone, shape, meaning } = lookOf(state);
   return (
     <span class={`badge ${tone}`} title={meaning}>

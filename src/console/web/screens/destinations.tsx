@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import { destinationStates, isTrouble } from '../../../event/destination-state.ts';
-import type { DestinationList, DestinationRow } from '../../api/model.ts';
+import { destinationHealths } from '../../../event/destination-health.ts';
+import type { DestinationList, DestinationRow, Overview } from '../../api/model.ts';
 import { given, withQuery } from '../api.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
 import { setQuery, urlOf, type Place } from '../navigation.ts';
@@ -31,14 +31,19 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
       limit: rowsAPage,
     }),
   );
-  const all = list.answer === undefined ? 0 : sumOf(list.answer);
+  const found = list.answer === undefined ? 0 : sumOf(list.answer);
+  const all = list.answer?.overview.total ?? 0;
   // Before there is anything, there is nothing to search either.
   const isUsed = all > 0 || search !== '';
   return (
     <>
       <PageHead
         title="Destinations"
-        lead={list.answer === undefined || !isUsed ? undefined : <Headline list={list.answer} />}
+        lead={
+          list.answer === undefined || !isUsed ? undefined : (
+            <Headline overview={list.answer.overview} />
+          )
+        }
       />
       {isUsed ? (
         <div class="tools">
@@ -50,16 +55,16 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
             }}
           />
           {list.answer === undefined ? null : (
-            <StateFilter counts={list.answer.counts} chosen={state} all={all} />
+            <StateFilter counts={list.answer.counts} chosen={state} all={found} />
           )}
         </div>
       ) : null}
       <Shown of={list}>
         {({ items, next, counts }) => {
           if (items.length === 0) return <NoRows search={search} state={state} />;
-          const total = destinationStates.find((each) => each === state);
+          const total = destinationHealths.find((each) => each === state);
           const first = paging.page * rowsAPage + 1;
-          const of = total === undefined ? all : counts[total];
+          const of = total === undefined ? found : counts[total];
           return (
             <>
               <Table
@@ -84,35 +89,45 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
   );
 }
 
-/** What somebody learns who looks for five seconds. */
-function Headline({ list: { counts, indexing } }: { readonly list: DestinationList }): JSX.Element {
-  const troubled = destinationStates
-    .filter((state) => isTrouble(state))
-    .reduce((sum, state) => sum + counts[state], 0);
+/** What somebody learns who looks for five seconds: of all destinations, whatever is searched for. */
+function Headline({ overview }: { readonly overview: Overview }): JSX.Element {
+  const { counts, getNothing, byOtherUrl } = overview;
+  const { losing, unknown } = counts;
   const strained = counts.saturated + counts.slow + counts.limited;
-  const late =
-    strained === 0 ? '' : ` ${count(strained)} more ${strained === 1 ? 'is' : 'are'} under strain.`;
+  const said = [
+    [getNothing, 'does not get events', 'do not get events'],
+    [losing, 'loses some events', 'lose some events'],
+    [byOtherUrl, 'gets events by another URL only', 'get events by another URL only'],
+    [unknown, 'is not known', 'are not known'],
+    [strained, 'is under strain', 'are under strain'],
+  ] as const;
+  const [first, ...others] = said.filter(([number]) => number > 0);
+  const tone = getNothing + losing > 0 ? 'bad' : byOtherUrl + unknown > 0 ? 'warn' : 'good';
+  if (first === undefined || tone === 'good')
+    return (
+      <p class="headline good">
+        <Glyph shape="check" />
+        <span>
+          No destination has a problem.{others.length + strained === 0 ? '' : more(first)}
+        </span>
+      </p>
+    );
+  const [number, one, many] = first;
   return (
-    <>
-      {troubled === 0 ? (
-        <p class="headline good">
-          <Glyph shape="check" />
-          <span>No destination has a problem.{late}</span>
-        </p>
-      ) : (
-        <p class="headline bad">
-          <Glyph shape="cross" />
-          <span>
-            {counted(troubled, 'destination')} {troubled === 1 ? 'does' : 'do'} not get events.
-            <span class="headline-more">{late}</span>
-          </span>
-        </p>
-      )}
-      {indexing.isCaughtUp ? null : (
-        <p class="quiet">The console is still reading what Kafka holds. Figures grow until then.</p>
-      )}
-    </>
+    <p class={`headline ${tone}`}>
+      <Glyph shape={tone === 'bad' ? 'cross' : 'dot'} />
+      <span>
+        {counted(number, 'destination')} {number === 1 ? one : many}.
+        <span class="headline-more">{others.map(more).join('')}</span>
+      </span>
+    </p>
   );
+}
+
+function more(said: readonly [number: number, one: string, many: string] | undefined): string {
+  if (said === undefined) return '';
+  const [number, one, many] = said;
+  return ` ${count(number)} more ${number === 1 ? one : many}.`;
 }
 
 function StateFilter({
@@ -124,7 +139,7 @@ function StateFilter({
   readonly chosen: string;
   readonly all: number;
 }): JSX.Element {
-  const shown = destinationStates.filter((state) => counts[state] > 0 || state === chosen);
+  const shown = destinationHealths.filter((state) => counts[state] > 0 || state === chosen);
   return (
     <div class="states" role="group" aria-label="Show destinations by state">
       <button
@@ -177,9 +192,15 @@ const columns: readonly Column<DestinationRow>[] = [
   {
     title: 'State',
     kind: 'lead',
-    cell: ({ state, since, until }) => (
+    cell: ({ state, byOtherUrl, since, until, asOf }) => (
       <>
         <StateBadge state={state} />
+        {byOtherUrl === true ? <span class="under">another URL gets its events</span> : null}
+        {state !== 'unknown' || asOf === undefined ? null : (
+          <span class="under">
+            last heard <Time at={asOf} />
+          </span>
+        )}
         {since === undefined ? null : (
           <span class="under">
             for <Age since={since} />
@@ -228,8 +249,13 @@ const columns: readonly Column<DestinationRow>[] = [
   {
     title: 'Waiting',
     kind: 'number',
-    cell: ({ waiting, oldest }) =>
-      waiting === 0 ? (
+    cell: ({ waiting, kept = 0, oldest }) =>
+      kept > 0 ? (
+        <>
+          {short(kept + waiting)}
+          <span class="under">kept</span>
+        </>
+      ) : waiting === 0 ? (
         <span class="quiet">0</span>
       ) : (
         <>
@@ -289,5 +315,5 @@ function NoRows({
 }
 
 function sumOf({ counts }: DestinationList): number {
-  return destinationStates.reduce((sum, state) => sum + counts[state], 0);
+  return destinationHealths.reduce((sum, state) => sum + counts[state], 0);
 }

@@ -45,6 +45,11 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
                 <Actions destination={destination} onDone={detail.reload} />
               ) : null}
             </PageHead>
+            {destination.old === undefined ? null : (
+              <p class="quiet" role="status">
+                {destination.old}
+              </p>
+            )}
             <Figures destination={destination} />
             <OverTime path={path} urls={destination.urls} />
             <Waiting destination={destination} />
@@ -66,7 +71,7 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
 /** The same facts as in the figures, as somebody would tell them. */
 function Situation({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { state, since, until, lastAnswer, nextTry, waiting, oldest, deadline } = destination;
-  const { pause, resumedSince } = destination;
+  const { pause, resumedSince, byOtherUrl, kept = 0, asOf } = destination;
   const begin = pause?.since ?? since;
   return (
     <>
@@ -75,13 +80,21 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
       </p>
       <p>
         {lookOf(state).meaning}
+        {byOtherUrl === true ? ' Another of its URLs gets the events.' : null}
+        {kept > 0 ? ` ${counted(kept, 'event')} ${kept === 1 ? 'is' : 'are'} kept.` : null}
+        {state !== 'unknown' || asOf === undefined ? null : (
+          <>
+            {' '}
+            It was last heard of <Time at={asOf} />.
+          </>
+        )}
         {begin === undefined ? null : (
           <>
             {' '}
             It began <Time at={begin} />.
           </>
         )}
-        {until === undefined ? null : (
+        {until === undefined || Date.parse(until) < Date.now() ? null : (
           <>
             {' '}
             It ends <Time at={until} />.

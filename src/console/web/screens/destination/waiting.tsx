@@ -1,13 +1,13 @@
 import type { JSX } from 'preact';
 import type { DestinationDetail } from '../../../api/model.ts';
-import { count } from '../../format.ts';
+import { count, counted } from '../../format.ts';
 import { Time } from '../../parts/data.tsx';
 import { Nothing } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
 
 /** What waits, by where it waits. */
 export function Waiting({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
-  const { waiting, waitingBy, nextTry, deadline } = destination;
+  const { waiting, waitingBy, nextTry, deadline, kept = 0, pause, state } = destination;
   const places = [
     { name: 'Ready to send', events: waitingBy.here, due: undefined },
     ...Object.entries(waitingBy.tiers).map(([tier, events]) => ({
@@ -20,7 +20,13 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
   return (
     <Section title="Waiting">
       {waiting === 0 ? (
-        <Nothing title="No events wait.">Everything was sent, or has ended.</Nothing>
+        <Nothing title={kept > 0 ? `${counted(kept, 'event')} kept.` : 'No events wait.'}>
+          {kept > 0 || pause !== undefined
+            ? 'It is paused: what comes is kept for 14 days, and Resume sends it.'
+            : state === 'unknown'
+              ? 'As far as is known: no worker reports on it.'
+              : 'Everything was sent, or has ended.'}
+        </Nothing>
       ) : (
         <div class="panel">
           <dl class="tiers">

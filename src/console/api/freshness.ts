@@ -1,0 +1,105 @@
+import type { Clock } from '../../ops/clock.ts';
+import type { Index } from '../index/index.ts';
+import type { LiveState } from '../index/live-state.ts';
+import type { Said } from './destinations.ts';
+import type { Concern, Freshness } from './model.ts';
+
+/** How new everything is that answers are made of. Epoch milliseconds. */
+export interface Times {
+  /** What small topics had then is known. */
+  readonly liveMs: number;
+  /** Attempts, dead letters and rejected calls until then are in the index; undefined: it has no end of them yet. */
+  readonly indexMs: number | undefined;
+  /** When a worker was last heard. */
+  readonly heardMs: number | undefined;
+  /** Workers that live. */
+  readonly workers: number;
+}
+
+/** Followers ask every second. */
+const kafkaAwayMs = 6_000;
+/** Workers report every five seconds, and may miss one. */
+const reportsOldMs = 12_000;
+/** Commits of the index take a second or two. */
+const indexBehindMs = 10_000;
+/** What is younger than this is as new as it can be. */
+const oldMs = 10_000;
+
+/** What keeps the pages from being right, the cause before its consequences; each is a red banner. */
+export function concernsOf(times: Times, nowMs: number): readonly Concern[] {
+  const { liveMs, indexMs, heardMs, workers } = times;
+  if (nowMs - liveMs >= kafkaAwayMs)
+    return [
+      {
+        kind: 'kafka-away',
+        ...since(liveMs),
+        text: 'Kafka does not answer the console, so what you see is old.',
+        advice: 'Check the brokers and the network. Events may not be delivered meanwhile.',
+      },
+    ];
+  const concerns: Concern[] = [];
+  if (workers === 0)
+    concerns.push({
+      kind: 'no-worker',
+      ...since(heardMs),
+      text: 'No delivery worker reports, so nothing is delivered, or nobody knows.',
+      advice:
+        'Start postrider delivery, or read its log to see why it cannot reach Kafka. Events wait in Kafka.',
+    });
+  else if (heardMs === undefined || nowMs - heardMs >= reportsOldMs)
+    concerns.push({
+      kind: 'reports-old',
+      ...since(heardMs),
+      text: 'The delivery workers have stopped reporting, so the states of destinations are old.',
+      advice: 'Look whether postrider delivery still runs, and read its log.',
+    });
+  if (indexMs === undefined || nowMs - indexMs >= indexBehindMs)
+    concerns.push({
+      kind: 'index-behind',
+      ...since(indexMs),
+      text: 'The console has not read all attempts and dead letters yet, so figures are too low.',
+      advice: 'Wait until it has; if it falls further behind, give the console more CPU time.',
+    });
+  return concerns;
+}
+
+/** Whether what workers report reaches the console. */
+export function isHeard({ liveMs }: Pick<Times, 'liveMs'>, nowMs: number): boolean {
+  return nowMs - liveMs < kafkaAwayMs;
+}
+
+function since(ms: number | undefined): { readonly since?: string } {
+  return ms === undefined || !Number.isFinite(ms) ? {} : { since: new Date(ms).toISOString() };
+}
+
+/** What every answer says of its age: since when nothing newer is known, in words where that is long ago. */
+export function datedAt(
+  { liveMs, indexMs }: Times,
+  nowMs: number,
+): { readonly asOf?: string; readonly old?: string } {
+  const atMs = Math.min(liveMs, indexMs ?? -Infinity);
+  if (!Number.isFinite(atMs)) return { old: 'This is not complete yet: it is still being read.' };
+  const asOf = new Date(atMs).toISOString();
+  if (nowMs - atMs < oldMs) return { asOf };
+  return { asOf, old: `This is old: nothing that happened after ${asOf} is in it.` };
+}
+
+export function timesOf(
+  {
+    live,
+    index,
+  }: { readonly live: Pick<LiveState, 'asOfMs'>; readonly index: Pick<Index, 'asOfMs'> },
+  { workers, heard }: Said,
+): Times {
+  return {
+    liveMs: live.asOfMs(),
+    indexMs: index.asOfMs(),
+    heardMs: heard === undefined ? undefined : Date.parse(heard),
+    workers: workers.length,
+  };
+}
+
+export function freshnessOf(times: Times, clock: Pick<Clock, 'now'>): Freshness {
+  const nowMs = clock.now();
+  return { ...datedAt(times, nowMs), concerns: concernsOf(times, nowMs) };
+}
