@@ -1,4 +1,4 @@
-import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import { decodeEnvelope, envelopeHeader, parseHeader } from '../event/envelope.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { isFinished } from '../kafka/offset-ranges.ts';
@@ -37,6 +37,8 @@ export class Aftermath {
   readonly #positions = new Map<string, Map<number, number>>();
   /** By topic that was written to: its ends when everything was sent. */
   readonly #sentTo = new Map<string, readonly OffsetRange[]>();
+  /** The destinations of what was sent. */
+  readonly #recipients = new Set<unknown>();
   /** Events that were given up again. */
   readonly counts: LetterCounts<DeadLetter> = new LetterCounts(deadLetterView);
   /** Every event was tried at least once, or put off without an attempt. */
@@ -82,8 +84,9 @@ export class Aftermath {
     return this.isFinished && !this.hasBundles;
   }
 
-  sentTo(topic: string): void {
+  sentTo(topic: string, destination: string): void {
     this.#sentTo.set(topic, []);
+    this.#recipients.add(destination);
   }
 
   /**
@@ -122,7 +125,10 @@ export class Aftermath {
     const isLetter = record.topic === deadLetter;
     const isKept = record.topic === paused;
     if (envelope === undefined) {
-      if (!isLetter && !isKept) this.hasBundles = true;
+      // Its header says whose it is, whatever the rest of it says. One that cannot be read may be anybody's.
+      const whose = header === undefined ? undefined : parseHeader(header)?.['d'];
+      const mayBeOurs = whose === undefined || this.#recipients.has(whose);
+      if (!isLetter && !isKept && mayBeOurs) this.hasBundles = true;
       return;
     }
     if (envelope.redrivenMs === undefined || envelope.redrivenMs < this.beganMs) return;

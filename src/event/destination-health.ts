@@ -50,8 +50,8 @@ export interface Evidence {
   readonly failure: FirstFailure | undefined;
   /** Undefined: nobody has read its attempts up to now. */
   readonly past: Past | undefined;
-  /** Events of the last hour that became dead letters. */
-  readonly givenUp: number;
+  /** Events that became dead letters in the last hour, and in the last three minutes, over which workers count too. */
+  readonly givenUp: { readonly lastHour: number; readonly justNow: number };
 }
 
 /** An endpoint's failure that nothing has followed. */
@@ -59,6 +59,8 @@ export interface FirstFailure {
   readonly since: string;
   readonly isRefused: boolean;
 }
+
+export const noneGivenUp: Evidence['givenUp'] = { lastHour: 0, justNow: 0 };
 
 export interface Health {
   readonly state: DestinationHealth;
@@ -140,9 +142,12 @@ function remembered(
 }
 
 function isLosing({ givenUp, past, view }: Evidence): boolean {
-  if (givenUp === 0 || (past?.deliveredSinceLoss ?? 0) * losingShare >= 1) return false;
-  const delivered = past?.deliveredLately ?? (view?.perMinute.delivered ?? 0) * 60;
-  return givenUp >= losingShare * (givenUp + delivered);
+  if ((past?.deliveredSinceLoss ?? 0) * losingShare >= 1) return false;
+  const isMuch = (lost: number, delivered: number): boolean =>
+    lost > 0 && lost >= losingShare * (lost + delivered);
+  if (past?.deliveredLately !== undefined) return isMuch(givenUp.lastHour, past.deliveredLately);
+  const { delivered } = view?.perMinute ?? { delivered: 0 };
+  return isMuch(givenUp.justNow, 3 * delivered) || isMuch(givenUp.lastHour, 60 * delivered);
 }
 
 /** The last event arrived, or there never was one. */

@@ -1,3 +1,4 @@
+import { noneGivenUp, type Evidence } from '../event/destination-health.ts';
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
 import { identityText } from '../event/uid.ts';
 import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
@@ -8,12 +9,13 @@ import { readRange } from '../kafka/read-range.ts';
 /** Events that became dead letters in the last hour. */
 export interface GivenUp {
   /** By `identityText`. */
-  readonly byDestination: ReadonlyMap<string, number>;
+  readonly byDestination: ReadonlyMap<string, Evidence['givenUp']>;
   /** There were more, which were not counted. */
   readonly isCut: boolean;
 }
 
 const hourMs = 3_600_000;
+const justNowMs = 180_000;
 /** Dead letters have bodies, and `--watch` reads them every two seconds. */
 const mostRecords = 5_000;
 
@@ -27,13 +29,15 @@ export async function readGivenUp(
     rangesWithin(admin, topic, { sinceMs: nowMs - hourMs }),
   );
   const ranges = newestOf(written, mostRecords);
-  const byDestination = new Map<string, number>();
-  for await (const { headers } of readRange(kafka, { topic, ranges })) {
+  const byDestination = new Map<string, Evidence['givenUp']>();
+  for await (const { headers, timestampMs } of readRange(kafka, { topic, ranges })) {
     const header = headers[envelopeHeader];
     const envelope = header === undefined ? undefined : decodeEnvelope(header);
     if (envelope === undefined) continue;
     const whose = identityText({ id: envelope.destinationId, uid: envelope.uid });
-    byDestination.set(whose, (byDestination.get(whose) ?? 0) + 1);
+    const { lastHour, justNow } = byDestination.get(whose) ?? noneGivenUp;
+    const isNew = timestampMs >= nowMs - justNowMs;
+    byDestination.set(whose, { lastHour: lastHour + 1, justNow: justNow + (isNew ? 1 : 0) });
   }
   return { byDestination, isCut: offsetsIn(ranges) < offsetsIn(written) };
 }

@@ -8,7 +8,7 @@ import { Words } from '../../src/console/index/words.ts';
 import { AttemptJournal } from '../../src/delivery/journal/journal.ts';
 import type { Outcome, Retryable } from '../../src/delivery/outcome.ts';
 import { StatusPublisher, wordHoldsMs } from '../../src/delivery/status/status-publisher.ts';
-import type { Past } from '../../src/event/destination-health.ts';
+import { noneGivenUp, type Past } from '../../src/event/destination-health.ts';
 import {
   decodeStatus,
   statusRefreshMs,
@@ -146,7 +146,12 @@ test('one that fails is told of within seconds: its URLs, the last answer, what 
 function healthIn({ kept, world }: Scene, past?: Past): string {
   const nowMs = world.clock.now();
   const said = saidNow([...kept.values()], nowMs);
-  const known = { configured: 'enabled', past, givenUp: 0, pausedSince: undefined } as const;
+  const known = {
+    configured: 'enabled',
+    past,
+    givenUp: noneGivenUp,
+    pausedSince: undefined,
+  } as const;
   return judgedView('crm', said, { ...known, isHeard: true }, nowMs).state;
 }
 

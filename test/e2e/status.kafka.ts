@@ -4,21 +4,23 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DestinationState } from '../../src/event/destination-state.ts';
-import type { DestinationView } from '../../src/event/destination-view.ts';
+import type { DestinationHealth } from '../../src/event/destination-health.ts';
+import type { JudgedView } from '../../src/event/judged-view.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
 /** Endpoints that fail in different ways, as an operator finds them with `postrider status`. */
 
+type Shown = JudgedView & { readonly deadLetters: number };
+
 interface Status {
   readonly workers: readonly { readonly worker: string }[];
   readonly deadLetters: number;
   readonly backlog: readonly { readonly topic: string; readonly records: number }[];
-  readonly destinations: readonly DestinationView[];
+  readonly destinations: readonly Shown[];
 }
 
-const states: Readonly<Record<string, DestinationState>> = {
+const states: Readonly<Record<string, DestinationHealth>> = {
   failing: 'failing',
   dead: 'failing',
   half: 'failing',
@@ -29,6 +31,7 @@ const states: Readonly<Record<string, DestinationState>> = {
   resting: 'paused',
   off: 'disabled',
   well: 'ok',
+  fussy: 'losing',
 };
 const slowMs = 1_500;
 
@@ -39,12 +42,20 @@ let router: RunningRole;
 let workers: RunningRole[] = [];
 let isMended = false;
 let sent = 0;
+let asked = 0;
+
+/** It refuses one event in five for good. */
+function fussyAnswer(): { status: number; body: string } {
+  asked += 1;
+  return asked % 5 === 0 ? { status: 400, body: 'no such field' } : { status: 200, body: 'ok' };
+}
 
 /** Undefined: never. */
 function answer(path: string): { status: number; body: string; afterMs?: number } | undefined {
   if (path === '/silent') return undefined;
   if (path === '/slow') return { status: 200, body: 'ok', afterMs: slowMs };
   if (path === '/refusing') return { status: 401, body: 'who are you?' };
+  if (path === '/fussy') return fussyAnswer();
   if (path === '/busy') return { status: 429, body: 'slow down' };
   if (path === '/failing' && !isMended) return { status: 500, body: 'upstream timeout' };
   return { status: 200, body: 'ok' };
@@ -60,7 +71,7 @@ async function status(): Promise<Status> {
   return JSON.parse(await run('status', '-o', 'json')) as Status;
 }
 
-function of({ destinations }: Status, id: string): DestinationView {
+function of({ destinations }: Status, id: string): Shown {
   return destinations.find(({ destination }) => destination === id) ?? assert.fail(id);
 }
 
@@ -103,7 +114,7 @@ before(async () => {
   });
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
-    ...['failing', 'busy', 'slow', 'silent', 'resting', 'well'].map((id) =>
+    ...['failing', 'busy', 'slow', 'silent', 'resting', 'well', 'fussy'].map((id) =>
       destination(id, [`${url}/${id}`]),
     ),
     destination('limited', [`${url}/well`], { rateLimit: '1/s' }),
@@ -152,6 +163,7 @@ test('every destination shows how it is, the worst first, and what a killed work
       'failing',
       'failing',
       'held',
+      'losing',
       'slow',
       'limited',
       'paused',
@@ -182,10 +194,14 @@ test('every destination shows how it is, the worst first, and what a killed work
     assert.match(table, /^STAGE +TOPIC +RECORDS BEHIND +OLDEST$/m);
     assert.match(
       table,
-      /^10 destinations: 4 failing, 1 held, 1 slow, 1 limited, 1 paused, 1 disabled, 1 ok$/m,
+      /^11 destinations: 4 failing, 1 held, 1 losing, 1 slow, 1 limited, 1 paused, 1 disabled, 1 ok$/m,
     );
     assert.match(table, /^failing +failing +\d+s +answered 500 "upstream timeout" +\d+/m);
+    assert.match(table, / WAITING +DEAD +OLDEST .* AS OF *$/m);
+    assert.ok(of(seen, 'fussy').deadLetters > 0);
+    assert.ok(Date.now() - Date.parse(of(seen, 'fussy').asOf ?? '') < 30_000);
     const one = await run('status', 'failing');
+    assert.match(one, /^as of \d+s ago, 2/m);
     assert.match(one, /^failing is failing for \d+s, since 2/);
     assert.match(one, /^http:\S+\/failing +(open|half-open) +\d+s +answered 500/m);
     assert.match(one, /attempt \d+ failed: answered 500 "upstream timeout"/);
@@ -220,9 +236,10 @@ test('every destination shows how it is, the worst first, and what a killed work
       assert.deepEqual(now.workers, []);
       return now;
     }, 30_000);
-    assert.ok(
-      left.destinations.every(({ urls, state }) => urls.length === 0 && state !== 'failing'),
-    );
+    assert.ok(left.destinations.every(({ urls }) => urls.length === 0));
+    const stillKnown = new Set(['paused', 'disabled', 'unknown']);
+    assert.ok(left.destinations.every(({ state }) => stillKnown.has(state)));
+    assert.match(await run('status', 'well'), /^well is unknown: no worker reports on it/m);
     const retries = left.backlog.filter(({ topic }) => topic.includes('retry.'));
     assert.ok(
       retries.some(({ records }) => records > 0),

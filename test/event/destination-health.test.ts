@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import {
   firstFailure,
   healthOf,
+  noneGivenUp,
   type Evidence,
   type Past,
 } from '../../src/event/destination-health.ts';
@@ -57,19 +58,22 @@ const bad = (badInRow: number, isRefused: boolean, agoMs: number): Past => ({
   deliveredSinceLoss: 0,
 });
 
-interface Case extends Partial<Omit<Evidence, 'view' | 'failure'>> {
+interface Case extends Partial<Omit<Evidence, 'view' | 'failure' | 'givenUp'>> {
+  /** In the last hour. */
+  readonly givenUp?: number;
+  readonly justNow?: number;
   readonly reports?: readonly DestinationStatus[];
 }
 
 /** Nothing is configured oddly, a worker lives, none speaks of the destination, and nobody reads attempts. */
-function stateOf({ reports = [], ...more }: Case): string {
+function stateOf({ reports = [], givenUp = 0, justNow = 0, ...more }: Case): string {
   const evidence: Evidence = {
     configured: 'enabled',
     isWatched: true,
     view: reports.length === 0 ? undefined : viewOf('crm', reports),
     failure: firstFailure(reports),
     past: undefined,
-    givenUp: 0,
+    givenUp: { lastHour: givenUp, justNow },
     ...more,
   };
   return healthOf(evidence, nowMs).state;
@@ -191,6 +195,11 @@ const cases: readonly (readonly [what: string, state: string, evidence: Case])[]
     { reports: [report({ state: 'slow' })], givenUp: 200 },
   ],
   [
+    'has refused one in five for three minutes, by the workers',
+    'losing',
+    { reports: [report()], givenUp: 6, justNow: 6 },
+  ],
+  [
     'has a dead letter among six hundred an hour, by the workers',
     'ok',
     { reports: [report()], givenUp: 1 },
@@ -213,7 +222,7 @@ test('trouble begins with the first failure, wherever that is known from', () =>
         view: undefined,
         failure: undefined,
         past: undefined,
-        givenUp: 0,
+        givenUp: noneGivenUp,
         ...evidence,
       },
       nowMs,

@@ -4,7 +4,7 @@ import { hintAt } from '../../near.ts';
 import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
-import type { Past } from '../../event/destination-health.ts';
+import { noneGivenUp, type Evidence, type Past } from '../../event/destination-health.ts';
 import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
 import { identityText } from '../../event/uid.ts';
 import type { Notice } from '../../event/notice.ts';
@@ -87,7 +87,7 @@ async function overview(context: Context, options: Options): Promise<string> {
   const ids = new Set([...said.destinations.keys(), ...configured.ids()]);
   const destinations = Array.from(ids, (id) => ({
     ...judged(known, id, undefined, nowMs),
-    deadLetters: givenUpOf(known, id),
+    deadLetters: givenUpOf(known, id).lastHour,
   })).sort(byUrgency);
   for (const { destination } of destinations)
     if (pauses.resumedSince(configured.identityOf(destination)) !== undefined)
@@ -131,7 +131,7 @@ async function oneDestination(context: Context, id: string, options: Options): P
       `there is no destination ${id}${hintAt(id, configured.ids())}`,
     );
   const view = judged(known, id, pastOf(attempts), nowMs);
-  const deadLetters = givenUpOf(known, id);
+  const deadLetters = givenUpOf(known, id).lastHour;
   const notice = notices.get(id);
   const resumedSince = pauses.resumedSince(configured.identityOf(id));
   const data = {
@@ -193,8 +193,8 @@ async function recentAttempts(
   return newest.sorted();
 }
 
-function givenUpOf({ configured, givenUp }: Known, id: string): number {
-  return givenUp.byDestination.get(identityText(configured.identityOf(id))) ?? 0;
+function givenUpOf({ configured, givenUp }: Known, id: string): Evidence['givenUp'] {
+  return givenUp.byDestination.get(identityText(configured.identityOf(id))) ?? noneGivenUp;
 }
 
 /** @param past what its last attempts came to; undefined: they were not read, or there was none */

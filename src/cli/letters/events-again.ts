@@ -125,7 +125,7 @@ export async function redriveDeadLetters(
     judges: options.allDestinations === true ? judges : [...judges, onlyReachable],
     sentAgain: (letter: DeadLetter) => {
       const wayBack = waysBack.of(letter);
-      aftermath?.sentTo(wayBack.topic);
+      aftermath?.sentTo(wayBack.topic, letter.destinationId);
       return redriven(letter, wayBack, systemClock.now());
     },
     ...onSentOf(options),

@@ -2,6 +2,7 @@ import {
   destinationHealths,
   hasWellUrl,
   type DestinationHealth,
+  type Evidence,
   type Past,
 } from '../../event/destination-health.ts';
 import type { StatusRecord } from '../../event/destination-status.ts';
@@ -31,12 +32,13 @@ export function judgedViews(
   { isHeard, nowMs }: { readonly isHeard: boolean; readonly nowMs: number },
 ): readonly JudgedView[] {
   const views = new Map<string, JudgedView>();
+  const lettersOf = (id: string): Evidence['givenUp'] => ({ lastHour: givenUp(id), justNow: 0 });
   const judge = (
     id: string,
     configured: 'enabled' | 'disabled' | 'paused' | 'unreadable',
     pausedSince?: string,
   ): void => {
-    const known = { configured, pausedSince, past: past(id), givenUp: givenUp(id), isHeard };
+    const known = { configured, pausedSince, past: past(id), givenUp: lettersOf(id), isHeard };
     views.set(id, judgedView(id, said, known, nowMs));
   };
   for (const resource of resources.values()) {

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { loadPages } from '../../../src/console/build-pages.ts';
-import type { Session } from '../../../src/console/api/model.ts';
+import type { DestinationDetail, Session } from '../../../src/console/api/model.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
 import { operator, startFakeConsole, type FakeConsole } from './fake-console.ts';
@@ -132,7 +132,76 @@ visiting('destinations are searched, filtered by state, and paged', async ({ pag
   assert.match(await page.locator('tbody').innerText(), /Harbor Bank/);
   await page.getByRole('searchbox').fill('nobody has this name');
   await page.getByText('Nothing matches.').waitFor();
+  await page.getByText('5 destinations do not get events.').waitFor();
 });
+
+const [worst] = busy.destinations;
+assert.ok(worst);
+/** The first of a few is as told, and the others are well. */
+function fewWith(told: Partial<DestinationDetail>): typeof busy {
+  const well = busy.destinations.filter(({ state }) => state === 'ok').slice(0, 3);
+  return { ...busy, destinations: [{ ...worst, ...told } as DestinationDetail, ...well] };
+}
+
+for (const [what, headline, told] of [
+  ['loses events', '1 destination loses some events.', { state: 'losing' }],
+  [
+    'fails at one of two URLs',
+    '1 destination gets events by another URL only.',
+    { state: 'failing', byOtherUrl: true },
+  ],
+  ['is not known', '1 destination is not known.', { state: 'unknown' }],
+  ['is slow', 'No destination has a problem. 1 more is under strain.', { state: 'slow' }],
+  ['is paused', 'No destination has a problem.', { state: 'paused' }],
+] as const)
+  visiting(
+    `the headline of four destinations of which one ${what}: ${headline}`,
+    async ({ page, open }) => {
+      await open('/');
+      const headlineNow = page.locator('.headline');
+      await headlineNow.waitFor();
+      assert.equal((await headlineNow.innerText()).trim(), headline);
+    },
+    { data: fewWith(told) },
+  );
+
+visiting(
+  'while what is shown may not be true, each screen says so, since when, and what to do',
+  async ({ page, fake, open }) => {
+    const since = new Date(Date.now() - 60_000).toISOString();
+    const away = {
+      kind: 'kafka-away',
+      text: 'Kafka does not answer.',
+      advice: 'Look at it.',
+    } as const;
+    fake.state = { ...fake.state, concerns: [{ ...away, since }] };
+    for (const path of ['/', '/pipeline', '/dead-letters']) {
+      await open(path);
+      await page.getByText(/Kafka does not answer\. This is since .* Look at it\./).waitFor();
+    }
+    fake.state = { ...fake.state, concerns: [] };
+    await page.getByText('Kafka does not answer.').waitFor({ state: 'detached' });
+  },
+);
+
+visiting(
+  'a paused destination says how many events are kept for it',
+  async ({ page, open }) => {
+    await open(`/destinations/${encodeURIComponent(worst.id)}`);
+    await page.getByText('79 events kept.').waitFor();
+    assert.equal(await page.getByText('Everything was sent').count(), 0);
+    await open('/');
+    assert.match(await page.locator('tbody tr').first().innerText(), /79\s+kept/);
+  },
+  {
+    data: fewWith({
+      state: 'paused',
+      waiting: 0,
+      kept: 79,
+      pause: { since: '2026-01-31T12:00:00Z' },
+    }),
+  },
+);
 
 const unsafe =
   '{"userId": 9007199254740993,"properties":{"total":41.50,"ids":[7,{}],"note":"\\u00e9 {a: [1,2]}"}}';
