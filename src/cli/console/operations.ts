@@ -103,8 +103,12 @@ function outcomeOf({ aftermath, sent }: DeadRedriveResult): Pick<RunEnd, 'outcom
   return { outcome: { delivered, refused: counts.total, waiting: retried + kept, other } };
 }
 
+/** What a command says of its options is said of the command, because the console has none. */
 function detailOf(sentences: readonly string[]): Pick<RunEnd, 'detail'> {
-  return sentences.length === 0 ? {} : { detail: sentences.join('. ') };
+  const told = sentences.map((sentence) =>
+    sentence.replaceAll(/(?<=^|\s)--(?=[a-z])/g, 'postrider dead-letters redrive --'),
+  );
+  return told.length === 0 ? {} : { detail: told.join('. ') };
 }
 
 /** A command's context without a terminal. It ends when the signal says so, and not by a signal to the process. */

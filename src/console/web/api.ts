@@ -36,14 +36,17 @@ async function ask<Answer>(path: string, init: RequestInit): Promise<Answer> {
     throw new Problem(
       0,
       'The console does not answer.',
-      'Check that `postrider console` runs and that you can reach it. This page goes on trying.',
+      init.method === 'POST'
+        ? 'Check that `postrider console` runs and that you can reach it, and look at the page Audit before you try again.'
+        : 'Check that `postrider console` runs and that you can reach it. This page goes on trying.',
     );
   }
   if (response.ok) return (await response.json()) as Answer;
-  throw await problemOf(response);
+  throw await problemOf(response, init.method === 'POST');
 }
 
-async function problemOf(response: Response): Promise<Problem> {
+/** @param isAction nothing asks again by itself */
+async function problemOf(response: Response, isAction: boolean): Promise<Problem> {
   const { title, detail } = await said(response);
   const sentence = detail ?? title;
   switch (response.status) {
@@ -65,7 +68,9 @@ async function problemOf(response: Response): Promise<Problem> {
       return new Problem(
         503,
         sentence ?? 'The console cannot reach Kafka.',
-        'Delivery does not depend on the console. This page goes on trying.',
+        isAction
+          ? 'Look at the page Audit before you try again: it says whether it was done later.'
+          : 'Delivery does not depend on the console. This page goes on trying.',
       );
     default:
       return new Problem(

@@ -26,7 +26,15 @@ export function usePlace(): Place {
   return place;
 }
 
+let isMoved = false;
+
+/** Somebody has followed a link of this page. */
+export function hasMoved(): boolean {
+  return isMoved;
+}
+
 export function go(url: string): void {
+  isMoved = true;
   history.pushState(null, '', url);
   moved.dispatchEvent(new Event('moved'));
 }
@@ -58,10 +66,15 @@ export function followLinks(): void {
   });
 }
 
+/** Half an emoji, which anybody may put into an id, is no text that a URL can have. */
+export function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
 export const urlOf = {
-  destination: (id: string): string => `/destinations/${encodeURIComponent(id)}`,
+  destination: (id: string): string => `/destinations/${encoded(id)}`,
   event: (messageId: string, user?: string): string =>
-    `/events?message=${encodeURIComponent(messageId)}${user === undefined ? '' : `&user=${encodeURIComponent(user)}`}`,
+    `/events?message=${encoded(messageId)}${user === undefined ? '' : `&user=${encoded(user)}`}`,
   deadLetters: (destination?: string): string =>
-    `/dead-letters${destination === undefined ? '' : `?destination=${encodeURIComponent(destination)}`}`,
+    `/dead-letters${destination === undefined ? '' : `?destination=${encoded(destination)}`}`,
 };

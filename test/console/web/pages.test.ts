@@ -426,6 +426,73 @@ visiting(
   { session: customer },
 );
 
+const long = `https://hooks.example/${'a-long-path-without-an-end'.repeat(20)}`;
+const cut = 'cut\ud83d';
+/** What anybody may send, and any endpoint answer. */
+const odd = fewWith({
+  state: 'failing',
+  urls: [
+    {
+      url: long,
+      breaker: 'open',
+      lastAnswer: {
+        at: '2026-01-31T12:00:00Z',
+        outcome: 'failed',
+        detail: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+      },
+    },
+  ],
+  lastAnswer: {
+    at: '2026-01-31T12:00:00Z',
+    outcome: 'failed',
+    status: 500,
+    answer: 'line one\nline two',
+  },
+});
+const oddAttempts = busy.attempts
+  .filter((line) => line.kind === 'attempt')
+  .map((line) => ({ ...line, messageId: cut, url: long, answer: 'a\n  b' }));
+const oddLetters = busy.deadLetters.map((letter) => ({
+  ...letter,
+  destination: worst.id,
+  messageId: cut,
+  user: cut,
+}));
+
+visiting(
+  'a long URL, half an emoji and lines of an answer break nothing, at 390 px too',
+  async ({ page, open }) => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    for (const path of ['/', `/destinations/${encodeURIComponent(worst.id)}`, '/dead-letters']) {
+      await open(path);
+      await page.locator('tbody tr').first().waitFor();
+      const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      assert.ok(over <= 0, `${path} is ${over} px too wide`);
+      assert.doesNotMatch(await page.locator('main').innerText(), /u000a/);
+    }
+    await open(`/destinations/${encodeURIComponent(worst.id)}`);
+    await page.getByText('a b').first().waitFor();
+    await page.getByText('line one line two').first().waitFor();
+    assert.equal((await page.locator('a[href*="cut%EF%BF%BD"]').count()) > 1, true);
+  },
+  { data: { ...odd, attempts: oddAttempts, deadLetters: oddLetters } },
+);
+
+visiting(
+  'after a link to what is still loading, and after a dialog has done its work, the focus is kept',
+  async ({ page, open }) => {
+    await open('/');
+    await page.getByRole('link', { name: 'Harbor Bank warehouse' }).first().click();
+    await page.getByRole('heading', { level: 1, name: /Harbor Bank warehouse/ }).waitFor();
+    await page.getByRole('button', { name: 'Send a test…' }).waitFor();
+    assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1');
+    await page.getByRole('button', { name: 'Send a test…' }).click();
+    await page.getByRole('button', { name: 'Send the test' }).click();
+    await page.getByText('The test was sent.').waitFor();
+    assert.equal(await page.evaluate('document.activeElement.closest("dialog") !== null'), true);
+  },
+);
+
 /** The story is one of an event that is among the customer's attempts and dead letters. */
 const withOwnStory = ofCustomer(busy, failingOf(busy).id);
 

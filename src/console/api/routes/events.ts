@@ -37,7 +37,13 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
         const known = user ?? (await whoseMessage(opened(index), message, word));
         return deps.explain(message, known, over, own);
       }, session?.destination);
-      if (explained === undefined) throw new ProblemError(404, `There is no event ${message}.`);
+      if (explained === undefined)
+        throw new ProblemError(
+          404,
+          user === undefined
+            ? `There is no event ${message}.`
+            : `The user ${user} has no event ${message}; another user may: ask without the user.`,
+        );
       const told = withCopies(explained, deps.live);
       if (session?.bodies === true && told.copies !== undefined)
         // A customer may read many, and is told once an hour.

@@ -6,7 +6,7 @@ import { Time } from './data.tsx';
 /** In words: the status, what the endpoint said, and when. */
 export function Answer({ answer }: { readonly answer: LastAnswer }): JSX.Element {
   const { at, outcome, status, detail, answer: body } = answer;
-  const said = body === undefined || body === '' ? undefined : printable(body);
+  const said = body === undefined || body === '' ? undefined : beginningOf(body);
   return (
     <>
       <span class="said">
@@ -25,6 +25,20 @@ export function Answer({ answer }: { readonly answer: LastAnswer }): JSX.Element
       </span>
     </>
   );
+}
+
+/** Longer ones are cut by a worker's reports. */
+const keptBytes = 200;
+
+/** How an answer begins, in one line, with a mark where it goes on. */
+function beginningOf(body: string): string {
+  const isCut = new TextEncoder().encode(body).length >= keptBytes;
+  return `${inOneLine(body)}${isCut ? '…' : ''}`;
+}
+
+/** Line breaks and indents of an answer say nothing here. */
+export function inOneLine(body: string): string {
+  return printable(body.replaceAll(/\s+/g, ' ').trim());
 }
 
 const meanings: Readonly<Record<number, string>> = {
@@ -53,17 +67,27 @@ export function inWords(status: number | undefined, detail: string | undefined):
 }
 
 const codes: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection closed by the endpoint',
   EHOSTUNREACH: 'host not reachable',
   ENETUNREACH: 'network not reachable',
   ENOTFOUND: 'host name not found',
+  EPIPE: 'connection closed by the endpoint',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host',
   ETIMEDOUT: 'connection timed out',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the chain of certificates is incomplete',
 };
 
 /** `ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:443` for people who know no codes. */
 function plain(detail: string): string {
-  const [, code = '', rest = ''] = /^([A-Z]+): (?:[a-z]+ [A-Z]+ ?)?(.*)$/s.exec(detail) ?? [];
+  const [, code = '', rest = ''] = /^([A-Z_]+)(?:: (?:[a-z]+ [A-Z]+ ?)?(.*))?$/s.exec(detail) ?? [];
   const words = Object.hasOwn(codes, code) ? codes[code] : undefined;
-  return words === undefined ? detail : [words, rest].filter((part) => part !== '').join(', ');
+  if (words === undefined) return detail;
+  // The code of a certificate is what its owner looks for.
+  const isCertificate = /CERT|LEAF/.test(code);
+  return [words, rest, isCertificate ? code : ''].filter((part) => part !== '').join(', ');
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** The browser's own: it keeps the focus inside, closes on Escape, and gives the focus back. */
 export function Dialog({
@@ -19,8 +19,13 @@ export function Dialog({
       dialog?.close();
     };
   }, []);
+  // A button that has done its work goes, and the focus with it.
+  useLayoutEffect(() => {
+    if (element.current?.open === true && document.activeElement === document.body)
+      element.current.focus();
+  });
   return (
-    <dialog ref={element} aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog ref={element} tabIndex={-1} aria-labelledby="dialog-title" onClose={onClose}>
       <h2 id="dialog-title">{title}</h2>
       {children}
     </dialog>

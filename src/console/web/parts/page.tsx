@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { hasMoved } from '../navigation.ts';
 import { printable } from '../../../printable.ts';
 
 /** Its heading gets the focus when one comes here by a link, as with pages that a browser loads. */
@@ -20,10 +21,18 @@ export function PageHead({
   useEffect(() => {
     document.title = `${printable(title)} · Postrider`;
   }, [title]);
+  const head = useRef<HTMLHeadingElement>(null);
+  // What is loaded after a link has a heading of its own, and the one that had the focus goes.
+  useEffect(() => {
+    if (hasMoved() && document.activeElement === document.body)
+      head.current?.focus({ preventScroll: true });
+  }, []);
   return (
     <header class="page-head">
       <div>
-        <h1 tabIndex={-1}>{heading ?? title}</h1>
+        <h1 ref={head} tabIndex={-1}>
+          {heading ?? title}
+        </h1>
         {lead === undefined ? null : <div class="lead">{lead}</div>}
       </div>
       {children === undefined ? null : <div class="page-actions">{children}</div>}

@@ -178,7 +178,7 @@ function Box({
       {reads ? (
         <>
           <text class="node-fact" x="16" y="88">
-            {records === 0 ? 'nothing waits' : `${short(records)} records wait`}
+            {records === 0 ? 'nothing waits' : recordsWait(records)}
           </text>
           {oldest === undefined ? null : (
             <text class="node-fact" x="16" y="107">
@@ -195,7 +195,7 @@ function inWords(pipeline: Pipeline): string {
   return nodes
     .map(({ stage, title }) => {
       const { perMinute, records } = factsOf(stage, pipeline);
-      const waits = records === 0 ? '' : `, ${short(records)} records wait`;
+      const waits = records === 0 ? '' : `, ${recordsWait(records)}`;
       const behind = pipeline.behind === stage ? ', holds back' : '';
       return `${title}: ${perMinute === undefined ? 'no rate' : `${rate(perMinute)} per minute`}${waits}${behind}`;
     })
@@ -216,4 +216,8 @@ function useNarrow(): boolean {
     };
   }, []);
   return isNarrow;
+}
+
+function recordsWait(records: number): string {
+  return records === 1 ? '1 record waits' : `${short(records)} records wait`;
 }

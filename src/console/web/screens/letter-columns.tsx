@@ -1,6 +1,7 @@
 import { deadLetterMeaning } from './reasons.ts';
 import type { DeadLetter } from '../../api/model.ts';
 import { urlOf } from '../navigation.ts';
+import { inOneLine } from '../parts/answer.tsx';
 import { Data, Id, None, Time } from '../parts/data.tsx';
 import type { Column } from '../parts/table.tsx';
 
@@ -38,12 +39,12 @@ export function letterColumns({
             <Data text={reason} />
           </strong>
           <span class="said">
-            <Data text={detail} />
+            <bdi>{inOneLine(detail)}</bdi>
             {answer === undefined || answer === '' || detail.includes(answer) ? null : (
               <>
                 {' '}
                 <q>
-                  <Data text={answer} />
+                  <bdi>{inOneLine(answer)}</bdi>
                 </q>
               </>
             )}

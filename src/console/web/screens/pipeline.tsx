@@ -85,7 +85,7 @@ function Workers({ workers }: { readonly workers: readonly WorkerStatus[] }): JS
   if (workers.length === 0)
     return (
       <Nothing title="No worker is running.">
-        Start one with <code>postrider worker</code>. Events wait in Kafka until then.
+        Start one with <code>postrider delivery</code>. Events wait in Kafka until then.
       </Nothing>
     );
   return (

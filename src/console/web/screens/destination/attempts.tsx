@@ -4,7 +4,7 @@ import type { AttemptRow, Page } from '../../../api/model.ts';
 import { given, withQuery } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
 import { urlOf } from '../../navigation.ts';
-import { inWords } from '../../parts/answer.tsx';
+import { inOneLine, inWords } from '../../parts/answer.tsx';
 import { Data, Id, None, Time } from '../../parts/data.tsx';
 import { Nothing, Shown } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
@@ -197,7 +197,7 @@ function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
               <>
                 {' '}
                 <q>
-                  <Data text={line.answer} />
+                  <bdi>{inOneLine(line.answer)}</bdi>
                 </q>
               </>
             )}
