@@ -441,6 +441,7 @@ const odd = fewWith({
         detail: 'DEPTH_ZERO_SELF_SIGNED_CERT',
       },
     },
+    { url: `${long}/second`, breaker: 'closed' },
   ],
   lastAnswer: {
     at: '2026-01-31T12:00:00Z',
